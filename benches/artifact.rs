@@ -1,12 +1,13 @@
-//! Loading an artefact, all its checks included, beside writing one: 1,000 states × 500 token classes, and the same states
-//! walked, for a vocabulary of 49,152 tokens.
+//! Times of loading an artifact, all checks included, and of writing one, for a vocabulary of
+//! 49,152 tokens. The constraint has 1,000 states × 500 token classes, in the token-level form and
+//! in the byte-level form.
 
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use burn_dfa::constraint::Transitions;
-use burn_dfa::table::Origin;
-use burn_dfa::{Constraint, Limits, TokenId, TokenTable, Vocabulary};
+use burn_dfa::tokens::Origin;
+use burn_dfa::{CompiledConstraint, Constraint, Limits, TokenId, Vocabulary};
 use divan::Bencher;
 
 fn main() {
@@ -27,36 +28,38 @@ static VOCABULARY: LazyLock<Vocabulary> = LazyLock::new(|| {
     vocabulary
 });
 
-/// A state for each but the reserved ones; each goes to some other on each of as many tokens as there are classes.
-fn tabulated() -> TokenTable {
+/// 1,000 states and 500 token classes, reserved states and classes included; each state has a
+/// transition by each class.
+fn tabulated() -> CompiledConstraint {
     let (states, classes) = (1_000 - 3, 500 - 3);
     let next = |state: u32, token: u32| (state + 1) * (token + 1) % states;
     let rows = (0..states)
         .flat_map(|state| (0..classes).map(move |token| (state, TokenId(token * 90), next(state, token))));
     let transitions = Transitions::new(0, [states - 1], rows).unwrap();
     let table =
-        TokenTable::compile(&Constraint::transitions(transitions), &VOCABULARY, &Limits::default()).unwrap();
+        CompiledConstraint::compile(&Constraint::transitions(transitions), &VOCABULARY, &Limits::default())
+            .unwrap();
     assert_eq!((table.state_count(), table.class_count()), (1_000, 500));
     table
 }
 
-fn walked() -> TokenTable {
+fn walked() -> CompiledConstraint {
     let constraint = Constraint::regex("([a-z]+ ?[0-9]){0,498}").unwrap();
-    let table = TokenTable::walk(&constraint, &VOCABULARY, &Limits::default()).unwrap();
+    let table = CompiledConstraint::compile_byte_level(&constraint, &VOCABULARY, &Limits::default()).unwrap();
     assert!((990..2_000).contains(&table.state_count()), "{table:?}");
     table
 }
 
-/// The file of a table; the system cleans it up.
-fn file(table: &TokenTable, form: &str) -> PathBuf {
+/// Saves a constraint to a temporary file, which the system deletes.
+fn file(table: &CompiledConstraint, form: &str) -> PathBuf {
     let path = std::env::temp_dir().join(format!("burn-dfa-bench-{form}-{}.safetensors", std::process::id()));
     table.save(&path, &Origin::default()).unwrap();
     path
 }
 
-fn load(bencher: Bencher, table: &TokenTable, form: &str) {
+fn load(bencher: Bencher, table: &CompiledConstraint, form: &str) {
     let path = file(table, form);
-    let load = || TokenTable::load(&path, &VOCABULARY, &Limits::default()).unwrap();
+    let load = || CompiledConstraint::load(&path, &VOCABULARY, &Limits::default()).unwrap();
     assert!(load() == *table);
     bencher.bench(load);
     std::fs::remove_file(path).unwrap();

@@ -1,8 +1,9 @@
-//! Compiling: a first mask for the first schemas of MaskBench by hash, what is done once for a vocabulary, and how the
-//! cost grows with states, vocabulary and token classes.
+//! Compile times: the first mask of the first MaskBench schemas by hash, the work done once per
+//! vocabulary, and how the time grows with states, vocabulary size and token classes.
 //!
-//! `cargo bench --bench compile` prints the times and draws `benches/results/compile.svg`. Without the test data
-//! (`BURN_DFA_DATA`) the vocabulary is made of numbered words, and there are no schemas.
+//! `cargo bench --bench compile` prints the times and draws `benches/results/compile.svg`. Without
+//! the test data (`BURN_DFA_DATA`), the vocabulary consists of numbered words, and the schemas are
+//! left out.
 
 mod data;
 #[allow(dead_code, reason = "the comparison with peers takes the instances as well")]
@@ -14,7 +15,9 @@ use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use burn::tensor::Device;
-use burn_dfa::{Constraint, Limits, TensorOptions, TensorTable, TokenId, TokenTable, Vocabulary};
+use burn_dfa::{
+    CompiledConstraint, Constraint, DeviceConstraint, Limits, TensorOptions, TokenId, Vocabulary,
+};
 use divan::Bencher;
 use plotters::prelude::*;
 use serde_json::json;
@@ -25,7 +28,7 @@ const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
 fn main() {
     divan::main();
-    // Not where the benchmarks are only listed, or only run once as a test.
+    // Skip the drawing if the benchmarks are only listed or run once as a test.
     if std::env::args().any(|argument| argument == "--bench")
         && std::env::args().all(|argument| argument != "--test")
     {
@@ -51,21 +54,22 @@ static VOCABULARY: LazyLock<Vocabulary> = LazyLock::new(|| {
     vocabulary
 });
 
-/// Has what is done once done.
+/// Does the work that happens once per vocabulary.
 fn warm(vocabulary: &Vocabulary) {
     vocabulary.fingerprint();
     first_mask(&Constraint::regex("a").unwrap(), vocabulary);
 }
 
-/// How many schemas of MaskBench are compiled.
+/// The number of MaskBench schemas to compile.
 const SCHEMAS: usize = 20;
 
-/// The first schemas by hash, without those that are refused, which it says.
+/// The first schemas by hash. Refused schemas are printed and left out.
 static ROWS: LazyLock<Vec<Row>> = LazyLock::new(|| {
     let mut rows = maskbench::first(SCHEMAS);
     rows.retain(|row| {
         let constraint = Constraint::json_schema(row.schema.clone());
-        let table = constraint.and_then(|one| TokenTable::compile(&one, &VOCABULARY, &Limits::default()));
+        let table =
+            constraint.and_then(|one| CompiledConstraint::compile(&one, &VOCABULARY, &Limits::default()));
         match table {
             Ok(_) => true,
             Err(error) => {
@@ -77,11 +81,12 @@ static ROWS: LazyLock<Vec<Row>> = LazyLock::new(|| {
     rows
 });
 
-/// The whole way to the first mask: automaton, table, upload, one row.
-fn first_mask(constraint: &Constraint, vocabulary: &Vocabulary) -> TokenTable {
+/// The whole path to a first mask: automaton, compiled constraint, upload, one row.
+fn first_mask(constraint: &Constraint, vocabulary: &Vocabulary) -> CompiledConstraint {
     let device = Device::flex();
-    let table = TokenTable::compile(constraint, vocabulary, &Limits::default()).unwrap();
-    let tensors = TensorTable::new(&[&table], vocabulary.len(), &TensorOptions::default(), &device).unwrap();
+    let table = CompiledConstraint::compile(constraint, vocabulary, &Limits::default()).unwrap();
+    let tensors =
+        DeviceConstraint::new(&[&table], vocabulary.len(), &TensorOptions::default(), &device).unwrap();
     let states = tensors.states(&[tensors.start(0)]).unwrap();
     black_box(tensors.illegal(states, None).into_data());
     table
@@ -137,8 +142,8 @@ mod once_for_a_vocabulary {
     }
 }
 
-/// The median time of a first mask, in milliseconds, and what the table is.
-fn measure(constraint: &Constraint, vocabulary: &Vocabulary) -> (f64, TokenTable) {
+/// The median time of a first mask in milliseconds, and the compiled constraint.
+fn measure(constraint: &Constraint, vocabulary: &Vocabulary) -> (f64, CompiledConstraint) {
     let table = first_mask(constraint, vocabulary);
     let mut times: Vec<Duration> = (0..7)
         .map(|_| {
@@ -151,7 +156,7 @@ fn measure(constraint: &Constraint, vocabulary: &Vocabulary) -> (f64, TokenTable
     (times[times.len() / 2].as_secs_f64() * 1e3, table)
 }
 
-/// One panel: times over one size while the others stand nearly still.
+/// One panel of the drawing: times over one size, with the other sizes nearly constant.
 struct Panel {
     title: &'static str,
     points: Vec<(f64, f64)>,
@@ -190,7 +195,7 @@ fn panels() -> [Panel; 3] {
     ]
 }
 
-/// Draws how the time of a first mask grows.
+/// Draws the growth of the time of a first mask.
 fn draw(path: &Path) -> Result<(), Box<dyn std::error::Error>> {
     std::fs::create_dir_all(path.parent().unwrap_or(path))?;
     let root = SVGBackend::new(path, (1200, 380)).into_drawing_area();

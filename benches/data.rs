@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// The folder that `BURN_DFA_DATA` names, by default `../shared/data` beside the project.
+/// The folder in `BURN_DFA_DATA`, by default `../shared/data` relative to the project.
 pub fn folder() -> PathBuf {
     let named = std::env::var_os("BURN_DFA_DATA").map(PathBuf::from);
     named.unwrap_or_else(|| {
@@ -12,7 +12,8 @@ pub fn folder() -> PathBuf {
     })
 }
 
-/// The text of the file at `path` in the folder; says that it skips `what` where there is none.
+/// The text of the file at `path` in the folder. If the file is missing, prints that `what` is
+/// skipped.
 pub fn read(path: &str, what: &str) -> Option<String> {
     let text = std::fs::read_to_string(folder().join(path)).ok();
     if text.is_none() {

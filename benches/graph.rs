@@ -1,7 +1,8 @@
-//! A generation step by step and replayed: the embedded model, prefill included, items are tokens of a row.
+//! One generation of the embedded model, prefill included, step by step and replayed. Items are
+//! tokens of a row.
 //!
-//! The device is the one that `BURN_DEVICE` names, else Flex, which records nothing: there a replay is the
-//! step.
+//! The device is the one in `BURN_DEVICE`, by default Flex. Flex records nothing, so a replay there
+//! runs the step again.
 
 #[path = "../tests/common/embedded.rs"]
 #[allow(dead_code, reason = "shared with the tests")]
@@ -12,7 +13,7 @@ use std::ops::ControlFlow;
 
 use burn::tensor::Device;
 use burn_dfa::generation::{DecodeGraph, GenerationConfig, generate};
-use burn_dfa::{Limits, TokenTable};
+use burn_dfa::{CompiledConstraint, Limits};
 use divan::{Bencher, counter::ItemsCount};
 
 use embedded::Embedded;
@@ -35,21 +36,21 @@ enum Case {
 const CASES: [Case; 4] = [Case::Free, Case::Constrained, Case::ConstrainedSampled, Case::FreeText];
 
 impl Case {
-    fn table(self, embedded: &Embedded) -> Option<TokenTable> {
+    fn table(self, embedded: &Embedded) -> Option<CompiledConstraint> {
         match self {
             Self::Free => None,
             Self::Constrained | Self::ConstrainedSampled => Some(embedded.schema("person")),
             Self::FreeText => {
                 let (text, limits) = (triggers::endless(100), Limits::default());
-                Some(TokenTable::compile(&text, &embedded.vocabulary, &limits).unwrap())
+                Some(CompiledConstraint::compile(&text, &embedded.vocabulary, &limits).unwrap())
             }
         }
     }
 
-    /// All steps are taken: the host reads once, at the end.
+    /// The host reads the tokens once, at the end, so that all steps run.
     fn config(self) -> GenerationConfig {
         let temperature = matches!(self, Self::ConstrainedSampled).then_some(0.8);
-        GenerationConfig::new().with_temperature(temperature).with_read_every(STEPS)
+        GenerationConfig::new().with_temperature(temperature).with_sync_interval(STEPS)
     }
 }
 
@@ -63,7 +64,7 @@ fn eager<const BATCH: usize>(bencher: Bencher, case: Case) {
     let table = case.table(&embedded);
     let (requests, config) = (embedded.requests(&[table.as_ref(); BATCH], STEPS, 0), case.config());
     let run = || {
-        let go_on = |_: burn_dfa::generation::Piece| ControlFlow::Continue(());
+        let go_on = |_: burn_dfa::generation::Chunk| ControlFlow::Continue(());
         generate(embedded.model(), &embedded.vocabulary, &requests, &config, go_on).unwrap()
     };
     run();

@@ -1,7 +1,7 @@
-//! The schemas of MaskBench, in an order that favours nobody.
+//! The schemas of MaskBench, in an order that favors no engine.
 //!
-//! All rows of all files, sorted by the SHA-256 of their ids. Whoever needs `n` schemas takes the first `n`, whether
-//! an engine can compile them or not.
+//! Rows of all files are sorted by the SHA-256 of their ids. A benchmark of `n` schemas takes the
+//! first `n`, even if an engine cannot compile some of them.
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -14,11 +14,13 @@ pub struct Row {
     pub id: String,
     /// The schema.
     pub schema: Value,
-    /// The instances: objects with `valid`, `data` and, where only a format makes it invalid, `needs_format`.
+    /// The instances: objects with `valid`, `data` and, if only a format makes the instance
+    /// invalid, `needs_format`.
     pub tests: Vec<Value>,
 }
 
-/// The `count` rows whose ids have the smallest SHA-256; none without the data, which it says.
+/// The `count` rows with the smallest SHA-256 of their ids. Without the data, prints a notice and
+/// returns no rows.
 pub fn first(count: usize) -> Vec<Row> {
     let files = std::fs::read_dir(data::folder().join("maskbench")).into_iter().flatten();
     let paths = files.filter_map(|file| Some(file.ok()?.path()));
@@ -30,7 +32,8 @@ pub fn first(count: usize) -> Vec<Row> {
         );
     }
     let lines = texts.iter().flat_map(|text| text.lines());
-    // A line begins with `{"id":"`, so that only the lines that are taken need be parsed.
+    // A line begins with `{"id":"`, so sorting needs no parsing, and only the first `count` lines
+    // are parsed.
     let mut lines: Vec<_> =
         lines.map(|line| (Sha256::digest(line.split('"').nth(3).unwrap_or_default()), line)).collect();
     lines.sort_unstable();

@@ -1,4 +1,4 @@
-//! Shapes of published models, as their `config.json` has them, and the type of their weights.
+//! Shapes of published models from their `config.json`, and casts of their weights.
 
 use burn::module::{ModuleMapper, Param};
 use burn::tensor::{DType, Tensor};

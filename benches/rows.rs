@@ -1,8 +1,10 @@
-//! The mask of single rows on Flex, by how many tokens are legal: when a place of a table is met first, and again.
+//! Mask times of single rows on Flex, by the number of legal tokens: at the first visit of a
+//! position and at later visits.
 //!
-//! `cargo bench --bench rows -- [f32|f16|bf16] [ROWS]` walks texts of schemas of MaskBench and of the example grammars, in ROWS
-//! equal rows, and prints quantiles of the time a row. Every text begins with nothing kept of its table. Texts are cut into the
-//! longest tokens there are. Behind them stand a few places alone, each met first in tables that were just compiled.
+//! `cargo bench --bench rows -- [f32|f16|bf16] [ROWS]` advances ROWS equal rows along texts of
+//! MaskBench schemas and of the example grammars, and prints quantiles of the time per row. Each
+//! text starts with an empty mask cache and is split into the longest possible tokens. A second
+//! table times single positions, each first visited with a constraint that was just compiled.
 
 mod data;
 mod maskbench;
@@ -13,18 +15,20 @@ use std::path::Path;
 use std::time::Instant;
 
 use burn::tensor::{DType, Device, Int, Tensor, TensorData};
-use burn_dfa::constraint::Syntax;
-use burn_dfa::processor::{DfaProcessor, LogitsProcessor, Position, StepContext};
-use burn_dfa::{Constraint, Limits, TensorOptions, TensorTable, TokenId, TokenTable, Vocabulary};
+use burn_dfa::constraint::{JsonOptions, Syntax, Whitespace};
+use burn_dfa::processor::{ConstraintProcessor, LogitsProcessor, Position, StepContext};
+use burn_dfa::{
+    CompiledConstraint, Constraint, DeviceConstraint, Limits, TensorOptions, TokenId, Vocabulary,
+};
 use serde_json::{Value, json};
 
-/// How often a text is walked.
+/// Runs of each text.
 const RUNS: usize = 6;
 
-/// How often a table is compiled for one place.
+/// Compilations for each position.
 const TABLES: usize = 21;
 
-/// A step of a row: its legal tokens, and the microseconds of each run.
+/// A step of a row: the number of its legal tokens, and the microseconds of each run.
 struct Step {
     case: String,
     legal: usize,
@@ -32,7 +36,7 @@ struct Step {
 }
 
 impl Step {
-    /// The median of the runs after the first one.
+    /// The median of all runs but the first.
     fn again(&self) -> f64 {
         median(self.times[1..].to_vec())
     }
@@ -43,24 +47,24 @@ fn median(mut times: Vec<f64>) -> f64 {
     times[times.len() / 2]
 }
 
-/// Equal rows of one table.
+/// Equal rows with one compiled constraint.
 struct Rows {
-    processor: DfaProcessor,
+    processor: ConstraintProcessor,
     count: usize,
     logits: TensorData,
 }
 
 impl Rows {
-    fn new(table: &TokenTable, dtype: DType, count: usize) -> Option<Self> {
+    fn new(table: &CompiledConstraint, dtype: DType, count: usize) -> Option<Self> {
         let (device, width) = (Device::flex(), table.vocabulary_len());
-        let on_device = TensorTable::new(&[table], width, &TensorOptions::default(), &device).ok()?;
-        let processor = DfaProcessor::new(on_device, &vec![0; count]).expect("rows of one table");
+        let on_device = DeviceConstraint::new(&[table], width, &TensorOptions::default(), &device).ok()?;
+        let processor = ConstraintProcessor::new(on_device, &vec![0; count]).expect("rows of one table");
         let values = (0..count * width).map(|at| (at % 251) as f32 / 8.0);
         let logits = TensorData::new(values.collect::<Vec<f32>>(), [count, width]).convert_dtype(dtype);
         Some(Self { processor, count, logits })
     }
 
-    /// Moves on by a token and masks; the microseconds a row beside it.
+    /// Advances by a token and masks; also returns the microseconds per row.
     fn step(&self, position: Position, token: i32) -> (Tensor<2>, Position, f64) {
         let device = Device::flex();
         let context = StepContext {
@@ -75,14 +79,14 @@ impl Rows {
     }
 }
 
-/// The logits of the first of some rows.
+/// The masked logits of the first row.
 fn first_row(masked: Tensor<2>) -> Vec<f32> {
     let [_, width] = masked.dims();
     let masked = masked.slice([0..1, 0..width]).into_data().convert::<f32>();
     masked.try_to_vec().expect("floats")
 }
 
-/// How many tokens were left by a mask.
+/// The number of tokens that a mask allows.
 fn legal(masked: &[f32]) -> usize {
     masked.iter().filter(|logit| logit.is_finite()).count()
 }
@@ -104,7 +108,9 @@ fn main() {
     let ids: HashMap<&[u8], u32> = vocabulary.iter().map(|(id, bytes)| (bytes, id.0)).collect();
     let mut steps = Vec::new();
     for (name, constraint, texts) in cases() {
-        let Ok(table) = TokenTable::compile(&constraint, &vocabulary, &Limits::default()) else { continue };
+        let Ok(table) = CompiledConstraint::compile(&constraint, &vocabulary, &Limits::default()) else {
+            continue;
+        };
         for text in texts {
             walk(&name, &table, &cut(text.as_bytes(), &ids), dtype, rows, &mut steps);
         }
@@ -113,13 +119,18 @@ fn main() {
     print_places(&vocabulary, &ids, dtype, rows);
 }
 
-/// Constraints with texts that they take.
+/// The constraint of a schema, for compact JSON as serde_json writes it.
+fn compact(schema: Value) -> burn_dfa::Result<Constraint> {
+    Constraint::json_schema_with(schema, &JsonOptions::new().with_whitespace(Whitespace::Compact))
+}
+
+/// Constraints with valid texts.
 fn cases() -> Vec<(String, Constraint, Vec<String>)> {
     let mut cases = Vec::new();
     for row in maskbench::first(60) {
         let valid = row.tests.iter().filter(|test| test["valid"] == true).take(2);
         let texts = valid.map(|test| test["data"].to_string()).collect();
-        cases.extend(Constraint::json_schema(row.schema).ok().map(|schema| (row.id, schema, texts)));
+        cases.extend(compact(row.schema).ok().map(|schema| (row.id, schema, texts)));
     }
     let grammars = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/grammars");
     for name in ["json.gbnf", "c-like.gbnf", "sql-select.ebnf", "arithmetic.gbnf", "python-expression.lark"] {
@@ -141,7 +152,7 @@ fn cases() -> Vec<(String, Constraint, Vec<String>)> {
     cases
 }
 
-/// The longest token at every place.
+/// Splits a text into tokens, always the longest one.
 fn cut(mut text: &[u8], ids: &HashMap<&[u8], u32>) -> Vec<i32> {
     let mut tokens = Vec::new();
     while !text.is_empty() {
@@ -153,8 +164,15 @@ fn cut(mut text: &[u8], ids: &HashMap<&[u8], u32>) -> Vec<i32> {
     tokens
 }
 
-/// Walks a text, as far as it is legal.
-fn walk(name: &str, table: &TokenTable, text: &[i32], dtype: DType, rows: usize, steps: &mut Vec<Step>) {
+/// Advances along a text until a token is illegal.
+fn walk(
+    name: &str,
+    table: &CompiledConstraint,
+    text: &[i32],
+    dtype: DType,
+    rows: usize,
+    steps: &mut Vec<Step>,
+) {
     let Some(rows) = Rows::new(table, dtype, rows) else { return };
     let first = steps.len();
     for run in 0..RUNS {
@@ -181,14 +199,16 @@ fn walk(name: &str, table: &TokenTable, text: &[i32], dtype: DType, rows: usize,
     steps.retain(|step| step.times.len() == RUNS);
 }
 
-/// Prints the times of places, each met first in new tables, of which what comes before is known, and then again.
+/// Prints the times of single positions, each with new compiled constraints: the first visit and
+/// later visits. The tokens before the position are already processed.
 fn print_places(vocabulary: &Vocabulary, ids: &HashMap<&[u8], u32>, dtype: DType, rows: usize) {
     println!("\n| the first visit of a new table, medians of {TABLES} | legal tokens | first | again |");
     println!("|---|---:|---:|---:|");
     for (name, constraint, text) in places(vocabulary) {
         let (mut first, mut again, mut left) = (Vec::new(), Vec::new(), 0);
         for _ in 0..TABLES {
-            let table = TokenTable::compile(&constraint, vocabulary, &Limits::default()).expect("a table");
+            let table =
+                CompiledConstraint::compile(&constraint, vocabulary, &Limits::default()).expect("a table");
             let rows = Rows::new(&table, dtype, rows).expect("the table fits");
             let mut last = rows.processor.table().no_token() as i32;
             let mut position = rows.processor.start();
@@ -205,11 +225,11 @@ fn print_places(vocabulary: &Vocabulary, ids: &HashMap<&[u8], u32>, dtype: DType
     }
 }
 
-/// Places: a name, a constraint, and the text before.
+/// Positions: a name, a constraint, and the text before the position.
 fn places(vocabulary: &Vocabulary) -> [(&'static str, Constraint, &'static str); 4] {
     let schema = |of: Value| {
         let properties = json!({"type": "object", "properties": {"a": of}, "required": ["a"]});
-        Constraint::json_schema(properties).expect("a schema")
+        compact(properties).expect("a schema")
     };
     let chosen = vocabulary.iter().filter(|(id, _)| id.0.wrapping_mul(0x9e37_79b9) >> 30 == 0);
     let texts: Vec<&str> = chosen.filter_map(|(_, bytes)| std::str::from_utf8(bytes).ok()).collect();

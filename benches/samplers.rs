@@ -1,6 +1,7 @@
 //! Top-k and top-p on Flex: by search, with Burn's built-in operations, and by a sort on the host.
 //!
-//! `cargo bench --bench samplers`. Every timed region takes shared logits and ends with the masked row in memory.
+//! `cargo bench --bench samplers`. Each timed region takes shared logits and ends with the masked
+//! row in memory.
 
 use burn::tensor::activation::softmax;
 use burn::tensor::{Device, Int, Tensor, TensorData};
@@ -12,12 +13,12 @@ fn main() {
     divan::main();
 }
 
-/// Width of a row and rows of a batch.
+/// The vocabulary size and the number of rows.
 const SIZES: [(usize, usize); 4] = [(49_152, 1), (49_152, 8), (200_000, 1), (200_000, 8)];
 const K: usize = 50;
 const P: f32 = 0.9;
 
-/// Logits of a standard deviation of 3.
+/// Logits with a standard deviation of 3.
 fn values(width: usize, batch: usize) -> Vec<f32> {
     let rng = &mut StdRng::seed_from_u64(1);
     let mut normal = || (0..12).map(|_| rng.random_range(-0.5f32..0.5)).sum::<f32>();
@@ -38,7 +39,7 @@ fn processor<P: LogitsProcessor>(bencher: Bencher, processor: P, size: (usize, u
     let state = processor.init(&InitContext {
         prompt: Tensor::zeros([size.1, 1], &device),
         padding: Tensor::zeros([size.1], &device),
-        width: size.0,
+        vocab_size: size.0,
     });
     bencher.bench_local(|| processor.process(state.clone(), black_box(logits.clone()), &context).0);
 }
@@ -78,7 +79,7 @@ fn top_p_built_in(bencher: Bencher, size: (usize, usize)) {
     });
 }
 
-/// A host's reference, for a row already there: sort, sum, mask.
+/// A reference on the host, for a row in host memory: sort, sum, mask.
 fn host_sort(bencher: Bencher, (width, batch): (usize, usize), kept: impl Fn(&[f32]) -> usize) {
     let values = values(width, batch);
     bencher.bench_local(|| {

@@ -1,7 +1,9 @@
-//! One constrained step: the masked row, and the chosen token, with built-in and with fused operations.
+//! One constrained step: the masked row and the chosen token, with built-in and with fused
+//! operations.
 //!
-//! Rows of 49,152 logits, within a JSON string (most tokens are legal) and within a key (few are). Unconstrained
-//! greedy stands beside it. On devices that queue, the time is that of the work, not of its enqueuing.
+//! Rows have 49,152 logits, in a JSON string (most tokens are legal) and in a key (few are).
+//! Unconstrained greedy is the baseline. On devices with a queue, the time covers the work rather
+//! than its enqueuing.
 
 mod data;
 mod triggers;
@@ -9,10 +11,11 @@ mod triggers;
 use std::sync::LazyLock;
 
 use burn::tensor::{DType, Device, Distribution, Int, Tensor, TensorData};
-use burn_dfa::processor::{DfaProcessor, DraftTree, LogitsProcessor, Position, StepContext};
+use burn_dfa::processor::{ConstraintProcessor, DraftTree, LogitsProcessor, Position, StepContext};
 use burn_dfa::sampling::{Greedy, GumbelMax, Sampler};
 use burn_dfa::{
-    Constraint, Kernels, Layout, Limits, TensorOptions, TensorTable, TokenId, TokenTable, Vocabulary,
+    CompiledConstraint, Constraint, DeviceConstraint, Kernels, Layout, Limits, TensorOptions, TokenId,
+    Vocabulary,
 };
 use divan::{Bencher, black_box};
 
@@ -22,7 +25,7 @@ fn main() {
 
 const WIDTH: usize = 49_152;
 
-/// SmolLM2's vocabulary where it is at hand, else every byte and numbered words.
+/// SmolLM2's vocabulary if the test data has it, else all bytes and numbered words.
 static VOCABULARY: LazyLock<Vocabulary> = LazyLock::new(|| {
     if let Some(json) =
         data::read("tokenizers/smollm2/tokenizer.json", "SmolLM2's vocabulary, numbered words instead")
@@ -45,7 +48,7 @@ const NESTED: &str = r##"{"type": "object", "properties": {"list": {"type": "arr
 enum Place {
     String,
     Key,
-    /// Within a string, of a schema that contains itself.
+    /// In a string of a recursive schema.
     Nested,
     /// In free text with the triggers of 100 tools.
     Text,
@@ -68,8 +71,8 @@ const CASES: [Case; 11] = [
     Case(Kernels::Fused, Layout::Walk, Place::Text),
 ];
 
-/// The processor of `batch` rows, and the state of each after the beginning of an object.
-fn at(case: Case, batch: usize, device: &Device) -> (DfaProcessor, Position) {
+/// The processor of `batch` rows, and their position after the beginning of an object.
+fn at(case: Case, batch: usize, device: &Device) -> (ConstraintProcessor, Position) {
     let Case(kernels, layout, place) = case;
     let limits = Limits::default();
     let constraint = match place {
@@ -78,8 +81,8 @@ fn at(case: Case, batch: usize, device: &Device) -> (DfaProcessor, Position) {
         Place::String | Place::Key => Constraint::json_schema(SCHEMA.parse().unwrap()).unwrap(),
     };
     let compile = match (layout, place) {
-        (Layout::Walk, _) | (_, Place::Nested | Place::Text) => TokenTable::walk,
-        _ => TokenTable::tabulate,
+        (Layout::Walk, _) | (_, Place::Nested | Place::Text) => CompiledConstraint::compile_byte_level,
+        _ => CompiledConstraint::compile_token_level,
     };
     let mut table = compile(&constraint, &VOCABULARY, &limits).unwrap();
     if let (Layout::Classes, Place::Nested) = (layout, place) {
@@ -87,13 +90,13 @@ fn at(case: Case, batch: usize, device: &Device) -> (DfaProcessor, Position) {
     }
     let options =
         TensorOptions { layout: Some(layout), kernels, max_bytes: 1 << 30, ..TensorOptions::default() };
-    let table = TensorTable::new(&[&table], WIDTH, &options, device).unwrap();
-    let processor = DfaProcessor::new(table, &vec![0; batch]).unwrap();
+    let table = DeviceConstraint::new(&[&table], WIDTH, &options, device).unwrap();
+    let processor = ConstraintProcessor::new(table, &vec![0; batch]).unwrap();
     let mut state = processor.start();
     let text: &[u8] = match place {
-        Place::String => b"{\"name\":\"Ad",
+        Place::String => b"{\"name\": \"Ad",
         Place::Key => b"{\"na",
-        Place::Nested => b"{\"list\":[{\"list\":[],\"name\":\"Ad",
+        Place::Nested => b"{\"list\": [{\"list\": [], \"name\": \"Ad",
         Place::Text => b"Let me see: 1 < 2",
     };
     for byte in text {
@@ -103,7 +106,7 @@ fn at(case: Case, batch: usize, device: &Device) -> (DfaProcessor, Position) {
     (processor, state)
 }
 
-/// The device that `BURN_DEVICE` names, else Flex.
+/// The device in `BURN_DEVICE`, by default Flex.
 fn device() -> Device {
     if std::env::var_os("BURN_DEVICE").is_some() { Device::default() } else { Device::flex() }
 }
@@ -137,14 +140,14 @@ fn mask<const BATCH: usize>(bencher: Bencher, case: Case) {
         });
 }
 
-/// The rows of the last token and of four drafts after it, to set beside [`mask`].
+/// The rows of the last token and of four draft tokens after it, to compare with [`mask`].
 #[divan::bench(args = CASES, consts = [1, 8])]
 fn mask_chain_of_4<const BATCH: usize>(bencher: Bencher, case: Case) {
     const NODES: usize = 5;
     let device = device();
     let (processor, state) = at(case, BATCH, &device);
     let data = logits(BATCH * NODES, &device);
-    // No token yet, and drafts that are legal in a string and not in a key.
+    // No last token, and draft tokens that are legal in a string and illegal in a key.
     let letter = VOCABULARY.iter().find(|(_, bytes)| bytes == b"a").expect("every byte is a token").0;
     let tokens = [WIDTH as i32, letter.0 as i32, letter.0 as i32, letter.0 as i32, letter.0 as i32];
     let tokens = TensorData::new(tokens.repeat(BATCH), [BATCH, NODES]);
@@ -189,7 +192,7 @@ fn choose<const BATCH: usize, S: Sampler + Sync>(
             inputs
         })
         .bench_values(|(logits, mut state, mut context)| {
-            processor.choose(&mut state, &mut context, logits, &sampler);
+            processor.sample_step(&mut state, &mut context, logits, &sampler);
             device.sync().unwrap();
             (state, context)
         });

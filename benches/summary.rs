@@ -1,6 +1,7 @@
-//! The figures that matter, beside the peers: runs the member `peers`, whose last lines are `name=value` pairs.
+//! The main figures in comparison with the peers. Runs the member `peers`, whose last lines are
+//! `name=value` pairs.
 //!
-//! It is a program of its own, so that the peers are no dependencies of this crate.
+//! A separate program, so that this crate does not depend on the peers.
 
 use std::process::{Command, ExitCode};
 

@@ -1,14 +1,15 @@
-//! Free text in which the calls of many tools may begin.
+//! Free text with calls of many tools.
 
 use burn_dfa::Constraint;
 use burn_dfa::constraint::{Format, StructuralTag, Tag, TriggeredTags};
 use serde_json::json;
 
-/// Free text with a trigger for each of so many tools; it ends behind `<end>` alone, so that no step is over before.
+/// Free text with a trigger for each of `tools` tools. The text ends only after `<end>`, so that no
+/// step runs after the end.
 pub fn endless(tools: usize) -> Constraint {
     let names: Vec<String> = (0..tools).map(|tool| format!("<function=tool_{tool:03}")).collect();
     let tag = |(tool, name): (usize, &String)| {
-        // Schemas that differ, as those of tools do.
+        // Each tool has a different schema, as real tools do.
         let schema = json!({
             "type": "object",
             "properties": {"query": {"type": "string"}, format!("limit_{tool}"): {"type": "integer"}, "unit": {"enum": ["C", "F"]}},

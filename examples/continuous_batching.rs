@@ -1,35 +1,36 @@
-//! A server's loop in small: requests arrive one after the other, each with its own constraint or none, and share a
-//! batch of eight rows; whoever has ended makes room for the next, and nobody waits for anybody else.
+//! A small server loop: requests arrive one after the other, each with its own constraint or none,
+//! and share a batch of eight rows. A finished request frees its row for the next, and no request
+//! waits for another to finish.
 //!
 //!     cargo run --release --example continuous_batching
 //!
-//! Every output is checked against its constraint (a regex by the crate regex-automata, a schema by the text that the
-//! value has under it), and against what the request writes alone.
+//! Every output is checked against its constraint (a regex by the crate regex-automata, a schema by
+//! the text of the value under it), and against the output of the request alone.
 
+use burn_dfa::ErrorKind;
 use std::collections::{HashMap, VecDeque};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use burn::tensor::Device;
-use burn_dfa::generation::{GenerationConfig, Output, Request, Slots, generate};
-use burn_dfa::{Capacity, Constraint, Limits, TensorOptions, TokenId, TokenTable};
+use burn_dfa::generation::{ContinuousBatch, GenerationConfig, Output, Request, generate};
+use burn_dfa::{Capacity, CompiledConstraint, Constraint, Limits, TensorOptions, TokenId};
 use burn_dfa_decoder::{Decoder, Pretrained};
 use burn_dfa_tiny::generator::{Generator, Split};
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};
 use regex_automata::meta::Regex;
-use serde_json::Value;
 
 /// Continuous batching of constrained requests.
 #[derive(Parser)]
 struct Args {
-    /// Requests in all.
+    /// Total number of requests.
     #[arg(long, default_value_t = 200)]
     requests: u64,
     /// Rows of the batch.
     #[arg(long, default_value_t = 8)]
     rows: usize,
-    /// Steps between two looks of the scheduler.
+    /// Steps between two runs of the scheduler.
     #[arg(long, default_value_t = 4)]
     steps: usize,
     /// Milliseconds between two arrivals.
@@ -39,11 +40,11 @@ struct Args {
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
-/// Slots of a row, for prompt and output.
+/// Positions of a row, for prompt and output.
 const SLOTS: usize = 160;
 /// The longest record has about 50 tokens.
 const MAX_TOKENS: usize = 96;
-/// Room for the constraints of most rows.
+/// Space for the constraints of most rows.
 const ROOM: Capacity = Capacity { tables: 6, states: 12_000, classes: 320, ..Capacity::new() };
 
 fn main() -> Result<()> {
@@ -56,10 +57,9 @@ fn main() -> Result<()> {
 
     let tensors = TensorOptions { capacity: ROOM, ..TensorOptions::default() };
     let config = GenerationConfig::new().with_tensors(tensors);
-    let mut slots = Slots::new(pretrained.model(), vocabulary, args.rows, SLOTS, &config)?;
+    let mut slots = ContinuousBatch::new(pretrained.model(), vocabulary, args.rows, SLOTS, &config)?;
     let served = serve(&mut slots, &jobs, &args)?;
-    let room = slots.arena().map(|arena| arena.room() == arena.capacity());
-    assert_eq!(room, Some(true), "all room is free again");
+    assert_eq!(slots.room(), slots.room_in_all(), "all room is free again");
 
     report(&served, &args);
     for (job, output) in jobs.iter().zip(&served.outputs) {
@@ -74,11 +74,11 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// A request, and how to tell whether its output is right.
+/// A request, and the check of its output.
 struct Job {
     prompt: String,
     tokens: Vec<TokenId>,
-    table: Option<TokenTable>,
+    table: Option<CompiledConstraint>,
     oracle: Oracle,
 }
 
@@ -90,13 +90,18 @@ enum Oracle {
 }
 
 impl Job {
-    /// Constraints of five kinds in turn. Those that are `known` are compiled once, and requests share them.
-    fn new(index: u64, pretrained: &Pretrained, known: &mut HashMap<String, TokenTable>) -> Result<Self> {
+    /// Constraints of five kinds in turn. Constraints in `known` are compiled once, and requests
+    /// share them.
+    fn new(
+        index: u64,
+        pretrained: &Pretrained,
+        known: &mut HashMap<String, CompiledConstraint>,
+    ) -> Result<Self> {
         let example = Generator::new(11).example(Split::HeldOut, index);
         let schema = burn_dfa_tiny::schema(example.kind.name()).ok_or("every kind has a schema")?;
         let (name, constraint, oracle) = match index % 5 {
             0 | 1 => {
-                let constraint = Constraint::json_schema(serde_json::from_str::<Value>(schema.json)?)?;
+                let constraint = schema.constraint()?;
                 (schema.json.to_owned(), Some(constraint.clone()), Oracle::Schema(constraint))
             }
             2 | 3 if index.is_multiple_of(2) => {
@@ -116,7 +121,8 @@ impl Job {
             (None, _) => None,
             (Some(_), Some(table)) => Some(table.clone()),
             (Some(constraint), None) => {
-                let table = TokenTable::compile(&constraint, pretrained.vocabulary(), &Limits::default())?;
+                let table =
+                    CompiledConstraint::compile(&constraint, pretrained.vocabulary(), &Limits::default())?;
                 known.insert(name, table.clone());
                 Some(table)
             }
@@ -145,18 +151,18 @@ impl Job {
     }
 }
 
-/// What came of the jobs, in their order.
+/// The results of the jobs, in order.
 struct Served {
     outputs: Vec<Output>,
-    /// From arrival to the end.
+    /// The times from arrival to end.
     latencies: Vec<Duration>,
     elapsed: Duration,
-    /// How often a request waited for room for its constraint, while a row was idle.
+    /// How often a request waited for space for its constraint, while a row was idle.
     full: usize,
 }
 
 /// The scheduler: first come, first served.
-fn serve(slots: &mut Slots<Decoder>, jobs: &[Job], args: &Args) -> Result<Served> {
+fn serve(slots: &mut ContinuousBatch<Decoder>, jobs: &[Job], args: &Args) -> Result<Served> {
     let style = ProgressStyle::with_template("{bar:40} {pos}/{len} requests, {msg}")?;
     let bar = ProgressBar::new(jobs.len() as u64).with_style(style);
     let arrival = |job: usize| Duration::from_secs_f64(args.every * job as f64 / 1e3);
@@ -179,7 +185,7 @@ fn serve(slots: &mut Slots<Decoder>, jobs: &[Job], args: &Args) -> Result<Served
                     in_row[row] = job;
                     queue.pop_front();
                 }
-                Err(error) if error.is_full() => {
+                Err(error) if error.kind() == ErrorKind::Full => {
                     full += 1;
                     break;
                 }

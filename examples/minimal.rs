@@ -1,4 +1,4 @@
-//! A toy vocabulary and random logits: the smallest loop around a `DfaProcessor`.
+//! A toy vocabulary and random logits: the smallest loop around a `ConstraintProcessor`.
 //!
 //!     cargo run --release --example minimal
 
@@ -10,14 +10,15 @@ fn main() -> burn_dfa::Result<()> {
     let words = ["0", "1", "12", "ab", "-", "é"].map(|word| Some(word.as_bytes().to_vec()));
     let vocabulary = Vocabulary::from_bytes(words.into_iter().chain([None]))?.with_eos([TokenId(6)])?;
 
-    // Once, on the host: a regex becomes a table over tokens. Then the table goes to the device.
+    // Compile the regex once, on the host, to a constraint over tokens, and upload it to the
+    // device.
     let constraint = Constraint::regex(r"\d{3}-\d{3}")?;
-    let table = TokenTable::compile(&constraint, &vocabulary, &Limits::default())?;
+    let table = CompiledConstraint::compile(&constraint, &vocabulary, &Limits::default())?;
     let device = Device::default();
-    let tensors = TensorTable::new(&[&table], vocabulary.len(), &TensorOptions::default(), &device)?;
+    let tensors = DeviceConstraint::new(&[&table], vocabulary.len(), &TensorOptions::default(), &device)?;
 
     // Two rows with the same constraint; each is complete within eight tokens.
-    let processor = DfaProcessor::new(tensors, &[0, 0])?.with_budgets(&[8, 8])?;
+    let processor = ConstraintProcessor::new(tensors, &[0, 0])?.with_budgets(&[8, 8])?;
     let mut state = processor.start();
     let mut steps = Vec::new();
     for _ in 0..8 {

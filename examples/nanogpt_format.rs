@@ -1,7 +1,9 @@
-//! Sixty-five characters and a format: speaker in capitals, colon, words in small letters, line feed.
+//! A vocabulary of 65 characters and a format: speaker in capitals, colon, words in small letters,
+//! line feed.
 //!
-//! The same format twice: as *static masks*, one set of characters per position, and as a *pattern* of
-//! classes with quantifiers, `UPPER+: LOWER+\n`. The model counts which character follows which in a text.
+//! The example uses the same format twice: as *static masks*, one set of characters per position,
+//! and as a *pattern* of classes with quantifiers, `UPPER+: LOWER+\n`. The model counts the pairs
+//! of characters of a text.
 //!
 //!     cargo run --release --example nanogpt_format -- --text FILE
 
@@ -12,7 +14,7 @@ use std::path::PathBuf;
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use burn_dfa::constraint::CharPattern;
 use burn_dfa::generation::{CausalLm, GenerationConfig, Request, generate};
-use burn_dfa::{Constraint, Limits, TokenId, TokenTable, Vocabulary};
+use burn_dfa::{CompiledConstraint, Constraint, Limits, TokenId, Vocabulary};
 use clap::Parser;
 
 /// The characters of nanoGPT's Shakespeare model, in its order.
@@ -25,7 +27,7 @@ const SEEDS: u64 = 5;
 /// Character bigrams under a format.
 #[derive(Parser)]
 struct Args {
-    /// The text to count. Default: a short dialogue beside this example.
+    /// The text to count. Default: the short dialogue of this example.
     #[arg(long, value_name = "FILE")]
     text: Option<PathBuf>,
 }
@@ -51,11 +53,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let pattern = Constraint::pattern(CharPattern::parse("UPPER+: LOWER+\n")?);
 
     for (name, constraint) in [("static masks", masks), ("UPPER+: LOWER+\\n", pattern)] {
-        let table = TokenTable::compile(&constraint, &vocabulary, &Limits::default())?;
+        let table = CompiledConstraint::compile(&constraint, &vocabulary, &Limits::default())?;
         println!("{name}: {} states, {} classes", table.state_count(), table.class_count());
         let start = id('\n').map(|newline| vec![newline]).unwrap_or_default();
         let requests: Vec<_> = (0..SEEDS)
-            .map(|seed| Request::new(start.clone(), 32).with_table(&table).with_seed(seed))
+            .map(|seed| Request::new(start.clone(), 32).with_constraint(&table).with_seed(seed))
             .collect();
         let config = GenerationConfig::new().with_temperature(1.0);
         let outputs = generate(&model, &vocabulary, &requests, &config, |_| ControlFlow::Continue(()))?;
@@ -70,14 +72,14 @@ fn id(character: char) -> Option<TokenId> {
     CHARACTERS.chars().position(|c| c == character).map(|id| TokenId(id as u32))
 }
 
-/// The logarithm of how often one character follows another.
+/// The logarithms of the counts of character pairs.
 struct Bigram {
     /// `[WIDTH, WIDTH]`
     logits: Tensor<2>,
 }
 
 impl Bigram {
-    /// Counts the pairs of `text`, each begun with 1.
+    /// Counts the pairs of `text`, starting from 1.
     fn count(text: &str, device: &Device) -> Result<Self, Box<dyn Error>> {
         let mut counts = vec![1f32; WIDTH * WIDTH];
         let mut before = None;

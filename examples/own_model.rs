@@ -1,4 +1,5 @@
-//! A model of one's own behind `CausalLm`: a small recurrent network of Burn's layers, its weights random.
+//! A custom model that implements `CausalLm`: a small recurrent network of Burn's layers with
+//! random weights.
 //!
 //!     cargo run --release --example own_model
 
@@ -10,7 +11,7 @@ use serde::Deserialize;
 
 const HIDDEN: usize = 32;
 
-/// Each token changes what the network remembers, and the next one follows from that.
+/// Each token changes the memory of the network, and the memory determines the next token.
 #[derive(Module, Debug)]
 struct Network {
     embedding: Embedding,
@@ -27,7 +28,7 @@ impl Network {
         }
     }
 
-    /// What the network remembers after one more token, `[batch, HIDDEN]`.
+    /// The memory after one more token, `[batch, HIDDEN]`.
     fn remember(&self, tokens: Tensor<1, Int>, memory: Tensor<2>) -> Tensor<2> {
         let tokens = self.embedding.forward(tokens.reshape([-1, 1])).squeeze_dim(1);
         self.mix.forward(Tensor::cat(vec![tokens, memory], 1)).tanh()
@@ -35,7 +36,7 @@ impl Network {
 }
 
 impl CausalLm for Network {
-    /// What the network remembers.
+    /// The memory of the network.
     type Cache = Tensor<2>;
 
     fn device(&self) -> Device {
@@ -84,14 +85,14 @@ fn main() -> burn_dfa::Result<()> {
     let config = GenerationConfig::new().with_temperature(1.0);
 
     let date = Constraint::regex(r"(19|20)\d\d-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])")?;
-    let table = TokenTable::compile(&date, &vocabulary, &Limits::default())?;
+    let table = CompiledConstraint::compile(&date, &vocabulary, &Limits::default())?;
     let prompts = [vec![TokenId(36)], vec![TokenId(37), TokenId(50)]];
-    let requests = prompts.map(|prompt| Request::new(prompt, 16).with_table(&table));
+    let requests = prompts.map(|prompt| Request::new(prompt, 16).with_constraint(&table));
     for (row, output) in stream(&model, &vocabulary, &requests, &config)?.finish()?.iter().enumerate() {
         println!("row {row}: {}", output.text());
     }
 
-    let answer: Answer = choose(&model, &vocabulary, Request::new(vec![TokenId(40)], 16), &config)?;
+    let answer: Answer = generate_choice(&model, &vocabulary, Request::new(vec![TokenId(40)], 16), &config)?;
     println!("Answer: {answer:?}");
     Ok(())
 }

@@ -1,12 +1,12 @@
 //! Constrained decoding as tensors, for [Burn](burn).
 //!
-//! A constraint (a regex, a choice, a JSON schema, a grammar, a character pattern, explicit transitions) is compiled
-//! on the host, once, to an automaton over the tokens of a vocabulary. Its transitions are tensors on the model's
-//! device, and in the generation loop everything stays there: look up the state, mask the logits, sample,
-//! advance.
+//! A constraint (a regex, a choice, a JSON schema, a grammar, a character pattern, explicit
+//! transitions) is compiled once, on the host, to an automaton over the tokens of a vocabulary. Its
+//! transitions are tensors on the model's device, and the whole generation loop runs on the device:
+//! look up the state, mask the logits, sample, advance.
 //!
 //! ```text
-//! Constraint ──▶ ByteDfa ──(+ Vocabulary)──▶ TokenTable ──▶ TensorTable ──▶ DfaProcessor ──▶ generation
+//! Constraint ──▶ ByteDfa ──(+ Vocabulary)──▶ CompiledConstraint ──▶ DeviceConstraint ──▶ ConstraintProcessor ──▶ generation
 //! ```
 //!
 //! | module | holds |
@@ -14,7 +14,7 @@
 //! | [`constraint`] | what the user asks for |
 //! | [`automaton`] | automata over bytes |
 //! | [`vocabulary`] | token ids and their bytes; readers of tokenizers |
-//! | [`table`] | the constraint over tokens, on the host |
+//! | [`tokens`] | the constraint over tokens, on the host |
 //! | [`tensor`] | the same on a device |
 //! | [`processor`] | logits processors and their chains |
 //! | [`sampling`] | greedy and Gumbel-max |
@@ -27,19 +27,19 @@
 //!
 //! ```
 //! use burn::tensor::{Device, Int, Tensor};
-//! use burn_dfa::processor::DfaProcessor;
+//! use burn_dfa::processor::ConstraintProcessor;
 //! use burn_dfa::sampling::{Greedy, Sampler};
-//! use burn_dfa::{Constraint, Limits, TensorOptions, TensorTable, TokenId, TokenTable, Vocabulary};
+//! use burn_dfa::{Constraint, Limits, TensorOptions, DeviceConstraint, TokenId, CompiledConstraint, Vocabulary};
 //!
 //! // Three tokens and the end of the sequence.
 //! let tokens = [Some("yes"), Some("no"), Some("!"), None];
 //! let vocabulary = Vocabulary::from_bytes(tokens)?.with_eos([TokenId(3)])?;
 //! let constraint = Constraint::regex("(yes|no)!?")?;
-//! let table = TokenTable::compile(&constraint, &vocabulary, &Limits::default())?;
+//! let table = CompiledConstraint::compile(&constraint, &vocabulary, &Limits::default())?;
 //!
 //! let device = Device::flex();
-//! let tensors = TensorTable::new(&[&table], 4, &TensorOptions::default(), &device)?;
-//! let processor = DfaProcessor::new(tensors, &[0])?;
+//! let tensors = DeviceConstraint::new(&[&table], 4, &TensorOptions::default(), &device)?;
+//! let processor = ConstraintProcessor::new(tensors, &[0])?;
 //! let mut state = processor.start();
 //! let step = Tensor::<1, Int>::zeros([1], &device);
 //! let mut output = Vec::new();
@@ -55,44 +55,37 @@
 //! ```
 //!
 //! # Features
-//! `flex` (default), `vulkan`, `wgpu`, `cuda`, `cuda-cpp` and `fusion` are Burn's backends and options; they
-//! combine freely. `remote` adds devices of a server elsewhere, `remote-server` such a server. `typed` (default) is generation of Rust types by their schema; `cli` builds the command line tool
-//! `burn-dfa`.
+//! `flex` (default), `vulkan`, `wgpu`, `cuda`, `cuda-cpp` and `fusion` are Burn's backends and
+//! options; they combine freely. `remote` adds the devices of a server, `remote-server` adds the
+//! server. `typed` (default) generates Rust types by their schema; `cli` builds the command line
+//! tool `burn-dfa`.
 
-// Without Flex, what only its loops use is unused.
+// Without Flex, the helpers of its loops are unused.
 #![cfg_attr(not(feature = "flex"), allow(dead_code, unused_imports, unused_variables))]
 
-pub mod automaton;
 #[cfg(feature = "cli")]
 pub mod cli;
-pub mod constraint;
-mod error;
 pub mod generation;
 #[doc = include_str!("../docs/glossary.md")]
 pub mod glossary {}
 mod kernel;
-mod limits;
 mod persistent;
 pub mod prelude;
 pub mod processor;
-mod random;
 #[cfg(feature = "remote")]
 pub mod remote;
 pub mod sampling;
 #[cfg(feature = "remote-server")]
 pub mod server;
-pub mod table;
 pub mod tensor;
-mod threads;
-pub mod vocabulary;
 
-pub use automaton::ByteDfa;
-pub use constraint::Constraint;
-pub use error::{Error, Limit, Result, Room};
-pub use limits::Limits;
-pub use table::{PendingTable, StateId, TableCache, TableSender, TokenTable};
-pub use tensor::{Arena, Capacity, Kernels, Layout, Position, TensorOptions, TensorTable};
-pub use vocabulary::{TokenId, Vocabulary};
+pub use burn_dfa_tokens as tokens;
+pub use burn_dfa_tokens::{
+    ByteDfa, Cancel, CompiledConstraint, Constraint, ConstraintCache, ConstraintSender, Error, ErrorKind,
+    ForcedText, Limit, Limits, Masker, PendingConstraint, Result, Room, StateId, TokenId, Unenforced,
+    Vocabulary, automaton, constraint, vocabulary,
+};
+pub use tensor::{Arena, Capacity, DeviceConstraint, Kernels, Layout, Position, TensorOptions};
 
 /// The examples of the README and of the guide compile and run.
 #[cfg(doctest)]

@@ -1,4 +1,4 @@
-//! State that keeps its place on the device.
+//! State that stays in the same buffers on the device.
 
 use std::sync::Arc;
 
@@ -7,28 +7,29 @@ use burn::tensor::kind::Basic;
 
 /// Tensors that a static graph reads and writes at every step, in the same buffers.
 ///
-/// A recorded step reads its state from where it lay when it was recorded, so a new state is written there
-/// instead of taking its place. Writing in place needs the tensors to be the only handles of their buffers.
+/// A recorded step reads its state from the buffers of the recording, so a new state must be
+/// written into these buffers. Writing in place requires that the tensors are the only handles of
+/// their buffers.
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
-/// use burn_dfa::processor::Persistent;
+/// use burn_dfa::processor::InPlaceState;
 ///
 /// let device = Device::flex();
 /// let mut state = (Tensor::<1>::zeros([2], &device), ());
 /// state.assign((Tensor::from_floats([1.0, 2.0], &device), ()));
 /// assert_eq!(state.0.into_data().try_to_vec::<f32>().unwrap(), [1.0, 2.0]);
 /// ```
-pub trait Persistent: Clone {
+pub trait InPlaceState: Clone {
     /// Writes `new`, of the same shapes, into the buffers of `self`.
     fn assign(&mut self, new: Self);
 }
 
-impl Persistent for () {
+impl InPlaceState for () {
     fn assign(&mut self, (): ()) {}
 }
 
-impl<const D: usize, K: Basic> Persistent for Tensor<D, K> {
+impl<const D: usize, K: Basic> InPlaceState for Tensor<D, K> {
     fn assign(&mut self, new: Self) {
         self.inplace(|buffer| {
             let everything = buffer.dims().map(|size| 0..size);
@@ -37,7 +38,7 @@ impl<const D: usize, K: Basic> Persistent for Tensor<D, K> {
     }
 }
 
-impl<A: Persistent, B: Persistent> Persistent for (A, B) {
+impl<A: InPlaceState, B: InPlaceState> InPlaceState for (A, B) {
     fn assign(&mut self, (first, second): Self) {
         self.0.assign(first);
         self.1.assign(second);
@@ -45,7 +46,7 @@ impl<A: Persistent, B: Persistent> Persistent for (A, B) {
 }
 
 /// A state of `None` stays `None`.
-impl<S: Persistent> Persistent for Option<S> {
+impl<S: InPlaceState> InPlaceState for Option<S> {
     fn assign(&mut self, new: Self) {
         if let (Some(state), Some(new)) = (self, new) {
             state.assign(new);
@@ -56,7 +57,7 @@ impl<S: Persistent> Persistent for Option<S> {
 /// A part of a state that no step changes, such as a mask made before the loop.
 ///
 /// ```
-/// use burn_dfa::processor::{Constant, Persistent};
+/// use burn_dfa::processor::{Constant, InPlaceState};
 ///
 /// let mut state = Constant("made before the loop");
 /// state.assign(Constant("left out"));
@@ -66,33 +67,35 @@ impl<S: Persistent> Persistent for Option<S> {
 pub struct Constant<T>(pub T);
 
 /// Nothing to write.
-impl<T: Clone> Persistent for Constant<T> {
+impl<T: Clone> InPlaceState for Constant<T> {
     fn assign(&mut self, _: Self) {}
 }
 
-/// A part of a state that no step changes, and another batch or another row does, such as a temperature of each row.
+/// A part of a state that no step changes, but a new batch or a new row does, such as the
+/// temperature of each row.
 ///
-/// A step hands on the value that it was given, in the same buffers. To write these into themselves would take other ones,
-/// which a recorded step does not read; so a value is written only where it is not the one that is there.
+/// A step returns its value in the same buffers. Assigning these buffers to themselves would
+/// allocate new buffers, which a recorded step does not read, so `assign` writes only a different
+/// value.
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
-/// use burn_dfa::processor::{Kept, Persistent};
+/// use burn_dfa::processor::{RowParam, InPlaceState};
 ///
 /// let device = Device::flex();
-/// let mut state = Kept::new(Tensor::<1>::from_floats([0.5], &device));
+/// let mut state = RowParam::new(Tensor::<1>::from_floats([0.5], &device));
 /// state.assign(state.clone()); // nothing to write
-/// state.assign(Kept::new(Tensor::from_floats([0.7], &device)));
+/// state.assign(RowParam::new(Tensor::from_floats([0.7], &device)));
 /// assert_eq!(state.get().to_data().try_to_vec::<f32>().unwrap(), [0.7]);
 /// ```
 #[derive(Clone, Debug)]
-pub struct Kept<T> {
+pub struct RowParam<T> {
     value: T,
-    /// Two with the same mark have the same value.
+    /// Two parameters with the same mark have the same value.
     mark: Arc<()>,
 }
 
-impl<T> Kept<T> {
+impl<T> RowParam<T> {
     /// A value that differs from all others.
     pub fn new(value: T) -> Self {
         Self { value, mark: Arc::new(()) }
@@ -104,7 +107,7 @@ impl<T> Kept<T> {
     }
 }
 
-impl<T: Persistent> Persistent for Kept<T> {
+impl<T: InPlaceState> InPlaceState for RowParam<T> {
     fn assign(&mut self, new: Self) {
         if !Arc::ptr_eq(&self.mark, &new.mark) {
             self.value.assign(new.value);
@@ -113,7 +116,8 @@ impl<T: Persistent> Persistent for Kept<T> {
     }
 }
 
-/// State whose rows begin and end on their own, each with the state that a batch of that row alone begins with.
+/// State whose rows begin and end independently. Each row begins with the initial state of a batch
+/// of this row alone.
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
@@ -124,7 +128,7 @@ impl<T: Persistent> Persistent for Kept<T> {
 /// state.assign_row(1, Tensor::from_floats([5.0], &device));
 /// assert_eq!(state.into_data().try_to_vec::<f32>().unwrap(), [0.0, 5.0, 0.0]);
 /// ```
-pub trait RowState: Persistent {
+pub trait RowState: InPlaceState {
     /// Writes `new`, the state of one row, into row `row`, in the buffers of `self`.
     fn assign_row(&mut self, row: usize, new: Self);
 }
@@ -160,7 +164,7 @@ impl<S: RowState> RowState for Option<S> {
 }
 
 /// The value with another row is another value.
-impl<T: RowState> RowState for Kept<T> {
+impl<T: RowState> RowState for RowParam<T> {
     fn assign_row(&mut self, row: usize, new: Self) {
         self.value.assign_row(row, new.value);
         self.mark = Arc::new(());

@@ -1,18 +1,19 @@
 //! Samplers: one token per row, on the device.
 //!
-//! [`GumbelMax`] draws from the softmax of the logits by adding Gumbel noise and taking the greatest
-//! (Gumbel 1954; Maddison, Tarlow, Minka, "A* Sampling", 2014). The noise of a token is a function of the
-//! row's seed, the number of the step and the token id alone, so the same seed gives the same tokens at any
-//! position in any batch, in an eager loop or in a replayed graph. It is made of integer operations and a
-//! table of quantiles, without a logarithm on the device: equal logits give equal tokens on every backend.
+//! [`GumbelMax`] draws from the softmax of the logits by adding Gumbel noise and taking the
+//! greatest (Gumbel 1954; Maddison, Tarlow, Minka, "A* Sampling", 2014). The noise of a token
+//! depends only on the row's seed, the number of the step and the token id, so the same seed gives
+//! the same tokens at any position in any batch, in an eager loop or in a replayed graph. It uses
+//! integer operations and a table of quantiles, without a logarithm on the device: equal logits
+//! give equal tokens on every backend.
 
 use std::sync::{Arc, LazyLock};
 
 use burn::tensor::{DType, Device, Int, Tensor, TensorData};
 
-use crate::error::{Error, Result};
-use crate::persistent::{Persistent, RowState};
+use crate::persistent::{InPlaceState, RowState};
 use crate::tensor::ints;
+use burn_dfa_tokens::{Error, Result};
 
 /// Chooses the next token of every row.
 ///
@@ -39,28 +40,28 @@ pub trait Sampler {
     /// Samples one token per row.
     ///
     /// # Shapes
-    /// - `logits`: `[batch, width]`, with at least one value above −∞ in each row
-    /// - `step`: `[1]`, the number of tokens generated so far, or `[batch]` where rows began at different times
+    /// - `logits`: `[batch, vocab_size]`, with at least one value above −∞ in each row
+    /// - `step`: `[1]`, the number of tokens generated so far, or `[batch]` if rows began at
+    ///   different times
     /// - returns `[batch]`, `i32`
     fn sample(&self, logits: Tensor<2>, step: &Tensor<1, Int>) -> Tensor<1, Int>;
 
-    /// The rule by which it samples, where it is one that a processor may follow in its own pass over the
-    /// logits.
-    fn rule(&self) -> Option<Rule<'_>> {
+    /// The sampling rule, if a processor may apply it in its own pass over the logits.
+    fn rule(&self) -> Option<FusedSampler<'_>> {
         None
     }
 }
 
-/// The samplers of this room.
+/// The samplers that a processor can fuse with its own pass.
 ///
 /// ```
-/// use burn_dfa::sampling::{Greedy, Rule, Sampler};
+/// use burn_dfa::sampling::{Greedy, FusedSampler, Sampler};
 ///
-/// assert!(matches!(Greedy.rule(), Some(Rule::Greedy)));
+/// assert!(matches!(Greedy.rule(), Some(FusedSampler::Greedy)));
 /// ```
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
-pub enum Rule<'a> {
+pub enum FusedSampler<'a> {
     /// As [`Greedy`].
     Greedy,
     /// As this [`GumbelMax`].
@@ -87,8 +88,8 @@ impl Sampler for Greedy {
         logits.argmax(1).reshape([batch]).cast(DType::I32)
     }
 
-    fn rule(&self) -> Option<Rule<'_>> {
-        Some(Rule::Greedy)
+    fn rule(&self) -> Option<FusedSampler<'_>> {
+        Some(FusedSampler::Greedy)
     }
 }
 
@@ -108,11 +109,12 @@ impl Sampler for Greedy {
 /// ```
 #[derive(Clone, Debug)]
 pub struct GumbelMax {
-    /// `[batch, 3]`: the two halves of the seed, mixed, and the bits of the factor of a row, see [`Keys::factors`].
+    /// `[batch, 3]`: the two mixed halves of the seed, and the bits of the factor of a row, see
+    /// [`Keys::factors`].
     keys: Tensor<2, Int>,
-    /// `[batch, 2]`: what the logits are multiplied by, and what the noise is; 1 and 0 for a greedy row.
+    /// `[batch, 2]`: the factors of the logits and of the noise; 1 and 0 for a greedy row.
     factors: Tensor<2>,
-    /// `[1, width]`: a hash of every token id.
+    /// `[1, vocab_size]`: a hash of every token id.
     tokens: Tensor<2, Int>,
     /// `[3 · LEVEL]`: quantiles of the Gumbel distribution, see [`QUANTILES`].
     quantiles: Tensor<1>,
@@ -120,13 +122,13 @@ pub struct GumbelMax {
     host: Arc<Keys>,
 }
 
-/// What the noise of a batch depends on, on the host.
+/// The parameters of the noise of a batch, on the host.
 #[derive(Clone, Debug)]
 pub(crate) struct Keys {
-    /// The two halves of the seed of every row, mixed.
+    /// The two mixed halves of the seed of every row.
     halves: Vec<[u32; 2]>,
-    /// The reciprocal of the temperature of every row: a product rounds the same on every device, a quotient does not.
-    /// 0 for a row that is greedy.
+    /// The reciprocal of the temperature of every row: a product rounds the same on every device, a
+    /// quotient does not. 0 for a greedy row.
     factors: Vec<f32>,
 }
 
@@ -152,7 +154,7 @@ impl Keys {
         }
     }
 
-    /// The noise of `row` at `step`; none where the row is greedy.
+    /// The noise of `row` at `step`; `None` if the row is greedy.
     pub(crate) fn noise(&self, row: usize, step: i32) -> Option<Noise> {
         let ([low, high], factor) = (self.halves[row], self.factors[row]);
         let step = step.wrapping_add(1).wrapping_mul(GOLDEN) as u32;
@@ -196,19 +198,19 @@ impl Noise {
 const LEVEL: i32 = 1 << 16;
 
 impl GumbelMax {
-    /// One seed per row, for rows of `width` logits.
+    /// One seed per row, for rows of `vocab_size` logits.
     ///
     /// # Errors
-    /// [`Error::is_input`] without a seed, or where `width` is 0 or past 2³¹.
-    pub fn new(seeds: &[u64], width: usize, device: &Device) -> Result<Self> {
+    /// [`ErrorKind::Input`](crate::ErrorKind::Input) without a seed, or if `vocab_size` is 0 or past 2³¹.
+    pub fn new(seeds: &[u64], vocab_size: usize, device: &Device) -> Result<Self> {
         if seeds.is_empty() {
             return Err(Error::input("a batch needs at least one row"));
         }
-        let Some(width @ 1..) = u32::try_from(width).ok().filter(|&w| w <= i32::MAX as u32) else {
-            return Err(Error::input(format!("a row of {width} logits cannot be sampled")));
+        let Some(vocab_size @ 1..) = u32::try_from(vocab_size).ok().filter(|&w| w <= i32::MAX as u32) else {
+            return Err(Error::input(format!("a row of {vocab_size} logits cannot be sampled")));
         };
         let host = Keys::new(seeds, &vec![Some(1.0); seeds.len()])?;
-        let tokens = (0..width).map(hash_of_token).collect();
+        let tokens = (0..vocab_size).map(hash_of_token).collect();
         let quantiles = TensorData::new(QUANTILES.clone(), [QUANTILES.len()]);
         Ok(Self {
             keys: host.keys(device),
@@ -222,13 +224,14 @@ impl GumbelMax {
     /// Divides the logits, as `f32`, by a temperature from 0.01 to 100 before the noise is added.
     ///
     /// # Errors
-    /// [`Error::is_input`] outside of that.
+    /// [`ErrorKind::Input`](crate::ErrorKind::Input) outside of this range.
     pub fn with_temperature(self, temperature: f32) -> Result<Self> {
         let rows = self.host.halves.len();
         self.with_temperatures(&vec![Some(temperature); rows])
     }
 
-    /// As [`with_temperature`](Self::with_temperature), a temperature for each row; a row of `None` is greedy.
+    /// As [`with_temperature`](Self::with_temperature), a temperature for each row; a row of `None`
+    /// is greedy.
     ///
     /// ```
     /// use burn::tensor::{Device, Int, Tensor};
@@ -243,7 +246,7 @@ impl GumbelMax {
     /// ```
     ///
     /// # Errors
-    /// [`Error::is_input`] for a temperature out of range, or another number of rows.
+    /// [`ErrorKind::Input`](crate::ErrorKind::Input) for a temperature out of range, or another number of rows.
     pub fn with_temperatures(mut self, temperatures: &[Option<f32>]) -> Result<Self> {
         let rows = self.host.halves.len();
         if temperatures.len() != rows {
@@ -268,7 +271,7 @@ impl GumbelMax {
         self.quantiles.clone()
     }
 
-    /// Other seeds and temperatures, one per row, in the buffers that hold the old ones.
+    /// Overwrites the seeds and temperatures, one per row, in place.
     pub(crate) fn reseed(&mut self, seeds: &[u64], temperatures: &[Option<f32>]) -> Result<()> {
         let (host, device) = (Keys::new(seeds, temperatures)?, self.tokens.device());
         self.keys.assign(host.keys(&device));
@@ -277,8 +280,8 @@ impl GumbelMax {
         Ok(())
     }
 
-    /// The seed and the temperature of a [sampler of one row](Self::one), for one of the rows, in the buffers that hold the
-    /// old ones.
+    /// Overwrites the seed and the temperature of one row with the values of a [sampler of one
+    /// row](Self::one), in place.
     pub(crate) fn assign_row(&mut self, row: usize, new: Self) {
         self.keys.assign_row(row, new.keys);
         self.factors.assign_row(row, new.factors);
@@ -298,15 +301,16 @@ impl GumbelMax {
         &self.host
     }
 
-    /// The noise of every token, `[batch, width]`.
+    /// The noise of every token, `[batch, vocab_size]`.
     fn noise(&self, step: &Tensor<1, Int>) -> Tensor<2> {
         let [batch, _] = self.keys.dims();
-        let [_, width] = self.tokens.dims();
+        let [_, vocab_size] = self.tokens.dims();
         let step = (step.clone().cast(DType::I32) + 1) * GOLDEN;
         let step = step.reshape([-1, 1]).expand([batch, 1]);
         let half = |half: usize| self.keys.clone().slice([0..batch, half..half + 1]);
         let key = mix_on_device(step.bitwise_xor(half(0))).bitwise_xor(half(1));
-        let hash = self.tokens.clone().expand([batch, width]).bitwise_xor(key.expand([batch, width]));
+        let hash =
+            self.tokens.clone().expand([batch, vocab_size]).bitwise_xor(key.expand([batch, vocab_size]));
         let hash = mix_on_device(hash);
         let high = shift_right(hash.clone(), 16);
         let middle = shift_right(hash.clone(), 8).bitwise_and_scalar(LEVEL - 1);
@@ -315,7 +319,7 @@ impl GumbelMax {
             .clone()
             .mask_where(shift_right(hash, 24).equal_elem(0), middle + LEVEL)
             .mask_where(high.equal_elem(0), low + 2 * LEVEL);
-        self.quantiles.clone().select(0, index.reshape([-1])).reshape([batch, width])
+        self.quantiles.clone().select(0, index.reshape([-1])).reshape([batch, vocab_size])
     }
 }
 
@@ -327,12 +331,12 @@ impl Sampler for GumbelMax {
         Greedy.sample(logits.cast(DType::F32) * factor(0) + noise, step)
     }
 
-    fn rule(&self) -> Option<Rule<'_>> {
-        Some(Rule::GumbelMax(self))
+    fn rule(&self) -> Option<FusedSampler<'_>> {
+        Some(FusedSampler::GumbelMax(self))
     }
 }
 
-/// The two halves of every seed, mixed.
+/// The two mixed halves of every seed.
 fn halves(seeds: &[u64]) -> Vec<[u32; 2]> {
     let mixed = seeds.iter().map(|&seed| split_mix(seed));
     mixed.map(|seed| [seed as u32, (seed >> 32) as u32]).collect()
@@ -343,7 +347,7 @@ fn factors(temperatures: &[Option<f32>]) -> Result<Vec<f32>> {
     temperatures.iter().map(|temperature| temperature.map_or(Ok(0.0), temperature_factor)).collect()
 }
 
-/// What a temperature multiplies logits by.
+/// The factor of the logits at a temperature.
 pub(crate) fn temperature_factor(temperature: f32) -> Result<f32> {
     if !(0.01..=100.0).contains(&temperature) {
         return Err(Error::input(format!(
@@ -353,9 +357,9 @@ pub(crate) fn temperature_factor(temperature: f32) -> Result<f32> {
     Ok(temperature.recip())
 }
 
-/// Quantiles of the Gumbel distribution in three levels of 2¹⁶ entries, addressed by 32 random bits `h`:
-/// by their upper half; by the middle where the upper 8 bits are 0; by the lower half where the upper 16
-/// bits are 0. So the upper tail, which decides among many tokens, is resolved to 2⁻³².
+/// Quantiles of the Gumbel distribution in three levels of 2¹⁶ entries. The index is the upper half
+/// of 32 random bits `h`; if the upper 8 bits are 0, the middle 16 bits; if the upper 16 bits are
+/// 0, the lower half. So the upper tail, which decides among many tokens, is resolved to 2⁻³².
 static QUANTILES: LazyLock<Vec<f32>> = LazyLock::new(|| {
     let level = |bits: i32| {
         let unit = f64::from(bits).exp2().recip();
@@ -377,7 +381,7 @@ fn mix(mut x: u32) -> u32 {
     x ^ (x >> 16)
 }
 
-/// Offset, so that token 0 is not the fixed point of the hash.
+/// The offset keeps token 0 from being the fixed point of the hash.
 fn hash_of_token(id: u32) -> u32 {
     mix(id.wrapping_add(GOLDEN as u32))
 }

@@ -11,12 +11,14 @@
 
 use burn::server::RemoteServer;
 
-/// The same server, which hosts the operations of this crate for clients of [`remote`](crate::remote).
+/// The same server, which hosts the operations of this crate for clients of
+/// [`remote`](crate::remote).
 ///
-/// They run on devices of Flex. A server of other devices hosts none, and its clients use Burn's built-in operations.
+/// The operations run on devices of Flex. A server of other devices hosts none, and its clients use
+/// Burn's built-in operations.
 ///
-/// What a client sends is checked: an operation that cannot be done is refused, with a reason in the log of the server, and
-/// the client's rows end with an error.
+/// The server checks every operation that a client sends. It refuses an invalid one and logs the
+/// reason, and the client's rows end with an error.
 pub fn with_operations(server: RemoteServer) -> RemoteServer {
     #[cfg(feature = "flex")]
     let server = crate::kernel::hosting::with_operations(server);

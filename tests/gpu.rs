@@ -1,5 +1,5 @@
-//! The tests of `device` and `graph` in one program, to be carried to a machine with a GPU: filter by `device::` and `graph::`, in
-//! processes of their own.
+//! The tests of `device` and `graph` in one program for a machine with a GPU: filter by `device::`
+//! and `graph::`, in separate processes.
 
 mod common;
 #[path = "device/main.rs"]

@@ -2,14 +2,15 @@
 
 use burn_dfa::Constraint;
 
-/// An object whose string a model of random weights hardly ever ends: of tens of thousands of tokens two do.
+/// An object with a string that a model with random weights almost never ends: two of tens of
+/// thousands of tokens end it.
 const TEXT: &str = r#"{"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"], "additionalProperties": false}"#;
 
 /// An object with several keys.
 const PERSON: &str = r#"{"type": "object", "properties": {"name": {"type": "string"}, "number": {"type": "integer"},
     "nested": {"type": "boolean"}}, "required": ["name", "number", "nested"], "additionalProperties": false}"#;
 
-/// A schema that contains itself.
+/// A recursive schema.
 const NESTED: &str = r##"{"type": "object", "properties": {"list": {"type": "array", "items": {"$ref": "#"}}, "name": {"type": "string"}},
     "required": ["list", "name"], "additionalProperties": false}"##;
 

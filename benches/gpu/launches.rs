@@ -1,4 +1,4 @@
-//! The kernels that are launched, counted where the build has a backend for GPUs.
+//! Counts kernel launches, if the build has a GPU backend.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub struct Launches(Arc<AtomicUsize>);
 
 impl Launches {
-    /// Counts while `work` runs.
+    /// Resets the count and runs `work`.
     pub fn during<T>(&self, work: impl FnOnce() -> T) -> T {
         #[cfg(feature = "cube")]
         let _observation = cubecl::logging::LaunchObservation::new(Arc::new(self.clone()));
@@ -15,7 +15,7 @@ impl Launches {
         work()
     }
 
-    /// Counts from 0 again.
+    /// Resets the count to 0.
     pub fn restart(&self) {
         self.0.store(0, Ordering::Relaxed);
     }

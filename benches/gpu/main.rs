@@ -1,14 +1,16 @@
-//! Figures of a GPU, as Markdown: whole models with and without a constraint, and what a mask costs beside a copy of the logits.
+//! GPU figures as Markdown: whole models with and without a constraint, and the cost of a mask
+//! relative to a copy of the logits.
 //!
-//! `BURN_DEVICE=cuda cargo bench --features cuda,cuda-cpp,fusion --bench gpu -- [models] [rows]`, or `vulkan`, `wgpu`. `scripts/gpu`
-//! carries the program to a machine without cargo.
+//! The command is
+//! `BURN_DEVICE=cuda cargo bench --features cuda,cuda-cpp,fusion --bench gpu -- [models] [rows]`;
+//! `vulkan` and `wgpu` work as well. `scripts/gpu` carries the program to a machine without cargo.
 //!
-//! - `--seconds N`: begins nothing after so many seconds
+//! - `--seconds N`: begins no measurement after N seconds
 //! - `--quick`: the smallest case of each kind
-//! - `--list`: what there is to measure
+//! - `--list`: prints the names of the parts
 //!
-//! Lines are written as they are measured, so that a run that is cut loses no more than the one that it was at. The device is
-//! synchronised within every timed region.
+//! Each line is printed as soon as it is measured, so an aborted run loses only the current
+//! measurement. The device is synchronized in each timed region.
 
 mod clock;
 mod constraint;
@@ -28,10 +30,10 @@ use burn::tensor::Device;
 
 use clock::Clock;
 
-/// Measures one thing on a device.
+/// Measures one part on a device.
 type Measure = fn(&Device, &Clock);
 
-/// What is measured, by its name on the command line.
+/// The parts, by their names on the command line.
 const PARTS: [(&str, Measure); 2] = [("models", models::measure), ("rows", rows::measure)];
 
 fn main() -> ExitCode {
@@ -41,7 +43,7 @@ fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
-            // Cargo's.
+            // Passed by cargo.
             "--bench" => {}
             "--test" => is_test = true,
             "--quick" => clock.is_quick = true,

@@ -1,4 +1,4 @@
-//! Models of random weights, made on the device.
+//! Models with random weights, created on the device.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -8,7 +8,7 @@ use burn_dfa_decoder::{Decoder, DecoderConfig};
 
 use crate::published::{self, Cast};
 
-/// A published model's shape, as its `config.json` has it.
+/// The shape of a published model, from its `config.json`.
 pub struct Shape {
     pub name: &'static str,
     config: &'static str,
@@ -26,7 +26,7 @@ pub const SHAPES: [Shape; 3] = [
     },
 ];
 
-/// One layer in the shape of the smallest, to see that everything runs.
+/// One layer in the shape of the smallest model, for a quick check.
 pub const SMALL: Shape = Shape {
     name: "one small layer",
     config: r#"{"architectures": ["LlamaForCausalLM"], "model_type": "llama", "vocab_size": 4096, "hidden_size": 64,

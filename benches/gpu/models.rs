@@ -1,16 +1,17 @@
 //! Greedy steps of whole models, without a constraint and with one, in turns.
 //!
-//! An eager step, the recorded step, a step of recorded slots, and whole generations of a recorded graph, prompts included. All
-//! rows have the same constraint. Without one a step is the model and `Greedy` alone; slots and graphs, whose rows may change,
-//! have the operation of the constraint in their step whether or not a row has one.
+//! Measures an eager step, the recorded step, a recorded step of a continuous batch, and whole
+//! generations of a recorded graph, prompts included. All rows have the same constraint. Without a
+//! constraint, a step is the model and `Greedy` alone. Continuous batches and graphs can change
+//! rows, so their steps include the operation of the constraint even if no row has one.
 
 use std::ops::ControlFlow;
 
 use burn::tensor::{DType, Device, Int, Tensor, TensorData};
-use burn_dfa::generation::{CausalLm, DecodeGraph, GenerationConfig, Request, Slots};
-use burn_dfa::processor::{DfaProcessor, InitContext, LogitsProcessor, Persistent, StepContext};
+use burn_dfa::generation::{CausalLm, ContinuousBatch, DecodeGraph, GenerationConfig, Request};
+use burn_dfa::processor::{ConstraintProcessor, InPlaceState, InitContext, LogitsProcessor, StepContext};
 use burn_dfa::sampling::Greedy;
-use burn_dfa::{Capacity, Limits, TensorOptions, TensorTable, TokenId, TokenTable, Vocabulary};
+use burn_dfa::{Capacity, CompiledConstraint, DeviceConstraint, Limits, TensorOptions, TokenId, Vocabulary};
 use burn_dfa_decoder::Decoder;
 
 use crate::clock::{Clock, Recorded, Times, Way, in_turns, seconds, way};
@@ -20,12 +21,12 @@ use crate::table::{self, Table};
 use crate::{constraint, vocabulary};
 
 const BATCHES: [usize; 4] = [1, 8, 64, 256];
-/// Tokens of a prompt, and new ones of a generation.
+/// Prompt tokens, and new tokens of a generation.
 const PROMPT: usize = 8;
 const NEW: usize = 64;
-/// Positions of a cache. Steps beyond them write the last position again, which takes as long.
+/// Positions of a cache. Later steps overwrite the last position, which takes as long.
 const CAPACITY: usize = 128;
-/// Seconds of a way in a round.
+/// Seconds per variant in a round.
 const ROUND: f64 = 0.15;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,13 +35,13 @@ enum Loop {
     Eager,
     /// Recorded steps.
     Recorded,
-    /// Steps of `Slots`, recorded, read every 8 steps.
-    Slots,
+    /// Steps of `ContinuousBatch`, recorded, read every 8 steps.
+    ContinuousBatch,
     /// Whole generations of `DecodeGraph`.
     Graph,
 }
 
-const LOOPS: [Loop; 4] = [Loop::Recorded, Loop::Eager, Loop::Slots, Loop::Graph];
+const LOOPS: [Loop; 4] = [Loop::Recorded, Loop::Eager, Loop::ContinuousBatch, Loop::Graph];
 
 pub fn measure(device: &Device, clock: &Clock) {
     let dtype = model::dtype(device);
@@ -82,22 +83,22 @@ struct Subject {
     name: &'static str,
     model: Decoder,
     vocabulary: Vocabulary,
-    table: TokenTable,
+    table: CompiledConstraint,
 }
 
 impl Subject {
     fn new(shape: &Shape, dtype: DType, device: &Device) -> Self {
         let model = shape.init(dtype, device);
         let vocabulary = vocabulary::of_width(model.vocab_size());
-        let table =
-            TokenTable::compile(&constraint::text(), &vocabulary, &Limits::default()).expect("a table");
+        let table = CompiledConstraint::compile(&constraint::text(), &vocabulary, &Limits::default())
+            .expect("a table");
         Self { name: shape.name, model, vocabulary, table }
     }
 
     fn measure(&self, kind: Loop, batch: usize, clock: &Clock, table: &Table) {
         let (times, kernels, is_recorded) = match kind {
             Loop::Eager | Loop::Recorded => self.steps(kind == Loop::Recorded, batch, clock),
-            Loop::Slots => self.slots(batch, clock),
+            Loop::ContinuousBatch => self.slots(batch, clock),
             Loop::Graph => self.graph(batch, clock),
         };
         let [free, constrained] = [times.median(0), times.median(1)];
@@ -124,28 +125,28 @@ impl Subject {
         ]);
     }
 
-    /// Steps by themselves, which the host does not read.
+    /// Single steps, which the host does not read.
     fn steps(&self, is_recorded: bool, batch: usize, clock: &Clock) -> Measured {
         let device = self.model.device();
         let width = self.model.vocab_size();
-        let table =
-            TensorTable::new(&[&self.table], width, &TensorOptions::default(), &device).expect("a table");
-        let constraint = DfaProcessor::new(table, &vec![0; batch]).expect("rows");
-        let mut free = Sequence::start(&self.model, None::<DfaProcessor>, batch);
+        let table = DeviceConstraint::new(&[&self.table], width, &TensorOptions::default(), &device)
+            .expect("a table");
+        let constraint = ConstraintProcessor::new(table, &vec![0; batch]).expect("rows");
+        let mut free = Sequence::start(&self.model, None::<ConstraintProcessor>, batch);
         let mut constrained = Sequence::start(&self.model, constraint, batch);
         device.sync().expect("the device");
         let launches = Launches::default();
         if !is_recorded {
             let mut ways = [way(&device, || free.step()), way(&device, || constrained.step())];
             let counts = ways.each_mut().map(|way| {
-                // Autotuning and fusion settle within a few steps.
+                // Autotuning and fusion settle after a few steps.
                 way(4);
                 launches.during(|| way(1));
                 launches.count()
             });
             return (in_turns(clock, ROUND, ways), Some(counts), false);
         }
-        // The step is run a few times to warm up, each time to its end; the last run is recorded.
+        // The warm-up runs of the step complete first; the last run is recorded.
         let mut free = launches.during(|| {
             Recorded::new(&device, || {
                 launches.restart();
@@ -176,7 +177,7 @@ impl Subject {
         .collect()
     }
 
-    /// Whole generations, the prompts included; the time is that of a token of each row.
+    /// Whole generations, prompts included. The time is per token of each row.
     fn graph(&self, batch: usize, clock: &Clock) -> Measured {
         let device = self.model.device();
         let config = GenerationConfig::new();
@@ -205,7 +206,7 @@ impl Subject {
         (in_turns(clock, ROUND, ways), None, is_hardware)
     }
 
-    /// Steps of rows that come and go, after their admission.
+    /// Steps of a continuous batch, after admission of its rows.
     fn slots(&self, batch: usize, clock: &Clock) -> Measured {
         let device = self.model.device();
         let (states, classes) = (self.table.state_count(), self.table.class_count());
@@ -214,9 +215,10 @@ impl Subject {
         let config = GenerationConfig::new().with_tensors(tensors);
         let requests = [false, true].map(|is_constrained| self.requests(batch, is_constrained));
         let mut slots = [(); 2].map(|()| {
-            Slots::record(&self.model, &self.vocabulary, batch, PROMPT + NEW, &config).expect("slots")
+            ContinuousBatch::record(&self.model, &self.vocabulary, batch, PROMPT + NEW, &config)
+                .expect("slots")
         });
-        let is_hardware = slots.iter().all(Slots::is_hardware);
+        let is_hardware = slots.iter().all(ContinuousBatch::is_hardware);
         let mut index = 0;
         let ways = slots.each_mut().map(|slots| {
             let requests = &requests[index];
@@ -243,10 +245,11 @@ impl Subject {
     }
 }
 
-/// The times without a constraint and with it, the kernels of a step where they are counted, and whether it was recorded.
+/// Times without and with the constraint, the kernels per step if the build counts them, and
+/// whether the step was recorded.
 type Measured = (Times<2>, Option<[usize; 2]>, bool);
 
-/// A batch that is decoded: all that a step reads and writes.
+/// A batch with all values that a decoding step reads and writes.
 struct Sequence<'a, P: LogitsProcessor> {
     model: &'a Decoder,
     chain: P,
@@ -262,7 +265,8 @@ impl<'a, P: LogitsProcessor> Sequence<'a, P> {
         let prompt: Tensor<2, Int> =
             Tensor::from_data(TensorData::new(prompt, [batch, PROMPT]), (&device, DType::I32));
         let padding = Tensor::zeros([batch], (&device, DType::I32));
-        let state = chain.init(&InitContext { prompt: prompt.clone(), padding: padding.clone(), width });
+        let state =
+            chain.init(&InitContext { prompt: prompt.clone(), padding: padding.clone(), vocab_size: width });
         let (logits, cache) = model.prefill(prompt, padding, CAPACITY);
         let context = StepContext {
             tokens: Tensor::full([batch], width as i32, (&device, DType::I32)),
@@ -279,7 +283,7 @@ impl<'a, P: LogitsProcessor> Sequence<'a, P> {
     }
 
     fn choose(&mut self, logits: Tensor<2>) {
-        self.chain.choose(&mut self.state, &mut self.context, logits, &Greedy);
+        self.chain.sample_step(&mut self.state, &mut self.context, logits, &Greedy);
         self.context.step.assign(self.context.step.clone() + 1);
     }
 }

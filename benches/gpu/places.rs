@@ -1,19 +1,19 @@
-//! Rows of a batch, each at the same place of a text.
+//! Rows of a batch, all at the same position of a text.
 
 use burn::tensor::{DType, Device, Tensor};
-use burn_dfa::processor::{DfaProcessor, Position};
-use burn_dfa::{Constraint, Layout, Limits, TensorOptions, TensorTable, TokenTable, Vocabulary};
+use burn_dfa::processor::{ConstraintProcessor, Position};
+use burn_dfa::{CompiledConstraint, Constraint, DeviceConstraint, Layout, Limits, TensorOptions, Vocabulary};
 
 use crate::{constraint, vocabulary};
 
-/// Where the rows are.
+/// The position of the rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// In a string, where most tokens are legal.
     String,
-    /// In a key, where few are; a choice moves on.
+    /// In a key, where few tokens are legal; a choice advances the row.
     Key,
-    /// In a string, so many objects and their lists deep.
+    /// In a string inside this number of nested objects, each in a list.
     Nested(usize),
 }
 
@@ -44,25 +44,28 @@ impl Place {
         }
     }
 
-    /// A processor of `batch` rows, and where they are.
+    /// A processor of `batch` rows, and their position.
     pub fn rows(
         self,
         layout: Layout,
         batch: usize,
         vocabulary: &Vocabulary,
         device: &Device,
-    ) -> (DfaProcessor, Position) {
+    ) -> (ConstraintProcessor, Position) {
         let limits = Limits::default();
         let is_nested = matches!(self, Self::Nested(_));
-        let compile =
-            if layout == Layout::Walk || is_nested { TokenTable::walk } else { TokenTable::tabulate };
+        let compile = if layout == Layout::Walk || is_nested {
+            CompiledConstraint::compile_byte_level
+        } else {
+            CompiledConstraint::compile_token_level
+        };
         let mut table = compile(&self.constraint(), vocabulary, &limits).expect("a table");
         if layout == Layout::Classes && is_nested {
             table = table.with_token_classes(&limits).expect("classes of tokens");
         }
         let options = TensorOptions::new().with_layout(layout).with_max_bytes(1 << 30);
-        let table = TensorTable::new(&[&table], vocabulary.len(), &options, device).expect("a table");
-        let processor = DfaProcessor::new(table, &vec![0; batch]).expect("rows");
+        let table = DeviceConstraint::new(&[&table], vocabulary.len(), &options, device).expect("a table");
+        let processor = ConstraintProcessor::new(table, &vec![0; batch]).expect("rows");
         let mut position = processor.start();
         for byte in self.text() {
             let token = vocabulary::byte(byte).0 as i32;

@@ -1,10 +1,11 @@
-//! What a mask and a choice cost beside a copy of the logits and a choice without a constraint.
+//! The cost of a mask and of a choice, compared with a copy of the logits and a choice without a
+//! constraint.
 //!
-//! Each is recorded over several sets of logits, so that what lies in a cache is not all that is measured, and the time is
-//! that of one set. A copy is an element-wise kernel of Burn that reads and writes every logit.
+//! Each variant is recorded over several sets of logits, so that caches do not hold all of them;
+//! the time is per set. A copy is an element-wise kernel of Burn that reads and writes each logit.
 
 use burn::tensor::{DType, Device, Distribution, Tensor, s};
-use burn_dfa::processor::{LogitsProcessor, Persistent, StepContext};
+use burn_dfa::processor::{InPlaceState, LogitsProcessor, StepContext};
 use burn_dfa::sampling::{Greedy, Sampler};
 use burn_dfa::{Layout, Vocabulary};
 
@@ -13,15 +14,16 @@ use crate::places::Place;
 use crate::table::{self, Table};
 use crate::{model, vocabulary};
 
-/// SmolLM2's, Llama 3's and Gemma 3's.
+/// The vocabulary sizes of SmolLM2, Llama 3 and Gemma 3.
 const WIDTHS: [usize; 3] = [49_152, 128_256, 262_144];
 const BATCHES: [usize; 5] = [1, 8, 32, 128, 512];
-/// Objects around the string, each in a list: one and its list take about two of the 64 frames of a stack.
+/// Objects around the string, each in a list: an object and its list take about two of the 64
+/// frames of a stack.
 const DEPTHS: [usize; 5] = [1, 4, 8, 16, 31];
-/// Bytes of all sets of logits together, where so many sets are not more than [`MOST_SETS`].
+/// Total bytes of all sets of logits, up to [`MAX_SETS`] sets.
 const BYTES: usize = 128 << 20;
-const MOST_SETS: usize = 8;
-/// Seconds of a way in a round.
+const MAX_SETS: usize = 8;
+/// Seconds per variant in a round.
 const ROUND: f64 = 0.04;
 
 #[derive(Clone, Copy, Debug)]
@@ -60,7 +62,7 @@ pub fn measure(device: &Device, clock: &Clock) {
     });
 }
 
-/// The most telling first.
+/// The cases, most informative first.
 fn cases(clock: &Clock, widths: &[usize], dtype: DType) -> Vec<Case> {
     let mut cases = Vec::new();
     let mut push =
@@ -93,7 +95,7 @@ impl Case {
         let (width, batch) = (vocabulary.len(), self.batch);
         let bytes = batch * width * self.dtype.size();
         let sets: Vec<Tensor<2>> =
-            (0..(BYTES / bytes).clamp(1, MOST_SETS)).map(|_| self.logits(width, device)).collect();
+            (0..(BYTES / bytes).clamp(1, MAX_SETS)).map(|_| self.logits(width, device)).collect();
         let (processor, position) = self.place.rows(self.layout, batch, vocabulary, device);
         let legal = legal(processor.mask(&position, sets[0].clone()));
         let context = || StepContext {
@@ -103,7 +105,7 @@ impl Case {
         let [none, mut free, mut chosen] = [context(), context(), context()];
         let mut moving = processor.start();
         moving.assign(position.clone());
-        // What a replay reads and writes has to be there before anything is recorded.
+        // All buffers that a replay reads or writes must exist before recording begins.
         device.sync().expect("the device");
 
         let mut copy = Recorded::new(device, || of_each(&sets, device, |logits| -logits));
@@ -118,7 +120,7 @@ impl Case {
         });
         let mut choose = Recorded::new(device, || {
             for logits in &sets {
-                processor.choose(&mut moving, &mut chosen, logits.clone(), &Greedy);
+                processor.sample_step(&mut moving, &mut chosen, logits.clone(), &Greedy);
             }
         });
         let is_hardware =
@@ -150,7 +152,8 @@ impl Case {
         ]);
     }
 
-    /// Random logits, of which the letter `a` is the greatest: whatever is chosen, a row stays in its string.
+    /// Random logits with the letter `a` as the maximum, so that each choice keeps a row in its
+    /// string.
     fn logits(&self, width: usize, device: &Device) -> Tensor<2> {
         let logits = Tensor::<2>::random([self.batch, width], Distribution::Normal(0.0, 3.0), device);
         let letter = vocabulary::byte(b'a').0 as usize;
@@ -159,7 +162,8 @@ impl Case {
     }
 }
 
-/// The results for all sets. Each is launched by itself: fused, several copies would be one kernel.
+/// The results for all sets. Each kernel is launched separately; otherwise fusion would join
+/// several copies into one kernel.
 fn of_each<T>(sets: &[Tensor<2>], device: &Device, work: impl Fn(Tensor<2>) -> T) -> Vec<T> {
     let each = sets.iter().map(|logits| {
         let result = work(logits.clone());
@@ -169,7 +173,7 @@ fn of_each<T>(sets: &[Tensor<2>], device: &Device, work: impl Fn(Tensor<2>) -> T
     each.collect()
 }
 
-/// How many tokens may follow, in the first row.
+/// The number of legal tokens in the first row.
 fn legal(masked: Tensor<2>) -> usize {
     let row = masked.slice(s![0..1, ..]).cast(DType::F32).into_data().try_to_vec::<f32>().expect("a row");
     row.iter().filter(|logit| logit.is_finite()).count()

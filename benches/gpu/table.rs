@@ -1,16 +1,16 @@
-//! Markdown.
+//! Markdown tables.
 
 use std::io::Write;
 
 use burn::tensor::{DType, Device};
 
-/// A table that is written row by row.
+/// A Markdown table, printed row by row.
 pub struct Table {
     columns: usize,
 }
 
 impl Table {
-    /// Writes the head.
+    /// Prints the title and the header.
     pub fn begin(title: &str, columns: &[&str]) -> Self {
         println!("\n### {title}\n");
         println!("| {} |", columns.join(" | "));
@@ -34,7 +34,7 @@ pub fn microseconds(seconds: f64) -> String {
     format!("{:.1}", 1e6 * seconds)
 }
 
-/// A median, with the least and the greatest.
+/// A median with minimum and maximum.
 pub fn ratio([median, least, greatest]: [f64; 3]) -> String {
     format!("**{median:.3}** ({least:.3}–{greatest:.3})")
 }
@@ -43,7 +43,7 @@ pub fn dtype(dtype: DType) -> String {
     format!("{dtype:?}").to_lowercase()
 }
 
-/// What the device calls itself, where the backends of this build say it.
+/// The device's name, if a backend of this build reports it.
 pub fn name_of(device: &Device) -> String {
     #[cfg(feature = "cube")]
     if let Some(identity) = device.identity() {

@@ -6,8 +6,9 @@ use burn_dfa::{TokenId, Vocabulary};
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
-/// A vocabulary of `width` ids: every byte, then pieces of words as byte-pair encoding makes them, half of them behind a blank,
-/// some with punctuation that ends a string; the last id is the end of sequence.
+/// A vocabulary of `width` ids: all bytes, then parts of words as byte-pair encoding makes them,
+/// half of them after a space, and some with punctuation that ends a string. The last id is the end
+/// of sequence.
 pub fn of_width(width: usize) -> Vocabulary {
     let rng = &mut StdRng::seed_from_u64(1);
     let mut tokens: Vec<Option<Vec<u8>>> = (0..=u8::MAX).map(|byte| Some(vec![byte])).collect();
@@ -23,7 +24,7 @@ pub fn of_width(width: usize) -> Vocabulary {
     Vocabulary::from_bytes(tokens).and_then(|vocabulary| vocabulary.with_eos([end])).expect("distinct tokens")
 }
 
-/// Of two to twelve letters.
+/// A random word of two to twelve letters.
 fn word(rng: &mut StdRng) -> String {
     let mut word = String::new();
     if rng.random_bool(0.5) {

@@ -4,9 +4,9 @@ Reads one task per line and answers each with one number:
 
 - `steps N`: seconds of a greedy step with a key-value cache, the median of N, in a bare loop over the model, which is faster
   than transformers' own `generate`;
-- `prompt N`: seconds of the forward pass over a prompt of N tokens, with the logits of the last.
+- `prompt N`: seconds of the forward pass over a prompt of N tokens, with the logits of the last token.
 
-`--check` only says whether it could run.
+`--check` only reports whether the script can run.
 """
 
 import sys

@@ -1,10 +1,10 @@
-"""XGrammar as its authors build it, or glrmask, on cases that a file describes: `upstream.py xgrammar cases.json`, prints JSON.
+"""Runs the original XGrammar or glrmask on the cases of a file and prints JSON: `upstream.py xgrammar cases.json`.
 
-The same work as in the Rust program: compile and first mask, with a compiler that is new for each grammar; accept a token and fill
-the mask, for one row and for batches; XGrammar applies it too. Calls go through Python, which costs a microsecond or two each.
+The work is the same as in the Rust program: compile a grammar with a new compiler and compute the first mask; accept a token and
+fill the mask, for one row and for batches. XGrammar applies the mask too. Each call from Python costs one or two microseconds.
 
-A process of its own does the work (`--worker`), and prints a line for each thing that is done. Where a line takes too long, or the
-process dies, the case is over, and another process goes on with the next. `--check` only says whether it could run.
+A separate process does the work (`--worker`) and prints a line after each step. If a line takes too long or the process dies, the
+case ends, and a new process continues with the next case. `--check` only reports whether the script can run.
 """
 
 import json
@@ -32,7 +32,7 @@ def main():
 
 
 class Worker:
-    """The process that does the work, started anew where it was ended."""
+    """The worker process, restarted after it was stopped."""
 
     def __init__(self):
         self.process = None
@@ -52,7 +52,7 @@ class Worker:
             )
             self.lines = queue.Queue()
             threading.Thread(target=self.read, args=(self.process, self.lines), daemon=True).start()
-            # It has read the vocabulary.
+            # The worker has read the vocabulary.
             self.next(600)
         self.process.stdin.write(f"{case}\n")
         self.process.stdin.flush()
@@ -60,13 +60,13 @@ class Worker:
     @staticmethod
     def read(process, lines):
         for line in process.stdout:
-            # XGrammar prints warnings of its own.
+            # XGrammar may print warnings.
             if line.startswith("{"):
                 lines.put(json.loads(line))
         lines.put(None)
 
     def next(self, seconds):
-        """What is done next; a process that takes longer or dies is ended, and there is nothing."""
+        """The next result; None after a process that exceeds the limit or dies, which is stopped."""
         try:
             line = self.lines.get(timeout=seconds)
         except queue.Empty:
@@ -85,7 +85,7 @@ class Worker:
 
 
 def measure(process, work, number):
-    """A result for each way to count a step."""
+    """A result for each variant of a step."""
     case = work["cases"][number]
     is_grammar = not {"regex", "schema"} & case.keys()
     patience = work["grammar_patience" if is_grammar else "patience"]
@@ -164,7 +164,7 @@ class XGrammar:
         import torch
         import xgrammar
 
-        # For the copies between the steps; XGrammar has threads of its own.
+        # For the copies between the steps; XGrammar uses separate threads.
         torch.set_num_threads(1)
         self.torch, self.xgrammar, self.eos, self.window = torch, xgrammar, work["eos"], work["window"]
         self.width = len(words)
@@ -197,7 +197,7 @@ class XGrammar:
         return grammar, microseconds(began), grammar.memory_size_bytes
 
     def text(self, grammar, text):
-        """The times of each step; None where a token is rejected."""
+        """The times of each step; None if a token is rejected."""
         matcher = self.xgrammar.GrammarMatcher(grammar)
         mask = self.xgrammar.allocate_token_bitmask(1, self.width)
         logits = self.template.clone()
@@ -216,7 +216,7 @@ class XGrammar:
         return None if logits[0, self.eos] == -float("inf") else times
 
     def batch(self, grammar, texts, rows, threads):
-        """The times of each step of rows that stand at different places of the texts."""
+        """The times of each step of rows at different positions of the texts."""
         window, texts, starts = places(texts, rows, self.window)
         matchers = [self.xgrammar.GrammarMatcher(grammar) for _ in range(rows)]
         for matcher, text, start in zip(matchers, texts, starts):
@@ -240,7 +240,7 @@ class XGrammar:
 
 
 class GlrMask:
-    """A step without applying the mask; rows of a batch one after the other."""
+    """A step without applying the mask; rows of a batch run in sequence."""
 
     threads = (1,)
 
@@ -258,11 +258,11 @@ class GlrMask:
         self.glrmask, self.numpy, self.eos, self.window = glrmask, numpy, work["eos"], work["window"]
         self.vocabulary = glrmask.Vocab.from_id_to_bytes({id: word for id, word in enumerate(words) if word})
         self.mask = numpy.zeros((len(words) + 31) // 32, dtype=numpy.int32)
-        # What belongs to the vocabulary alone is made by this.
+        # This prepares the data that depends on the vocabulary alone.
         self.compile({"regex": "a"}).start().fill_mask(self.mask)
 
     def compile(self, case):
-        """A text ends with the token that ends one."""
+        """Appends the end token to the grammar."""
         read = self.glrmask.Grammar
         lark = case.get("lark") or case.get("as_lark")
         if "schema" in case:
@@ -284,7 +284,7 @@ class GlrMask:
         return grammar, microseconds(began), None
 
     def text(self, grammar, text):
-        """The times of each step; None where a token is rejected."""
+        """The times of each step; None if a token is rejected."""
         state = grammar.start()
         times = []
         for token in [None, *text]:
@@ -298,7 +298,7 @@ class GlrMask:
         return times if ends else None
 
     def batch(self, grammar, texts, rows, _threads):
-        """The times of each step of rows that stand at different places of the texts."""
+        """The times of each step of rows at different positions of the texts."""
         window, texts, starts = places(texts, rows, self.window)
         states = [grammar.start() for _ in range(rows)]
         for state, text, start in zip(states, texts, starts):
@@ -315,14 +315,14 @@ class GlrMask:
         return times
 
 
-# Of Lark: literals, regexes and comments, and the repetitions outside of them.
+# Literals, regexes and comments of Lark, and the repetitions outside of them.
 PIECES = re.compile(
     r'"(?:\\.|[^"\\])*"|//[^\n]*|/(?:\\.|\[(?:\\.|[^\]\\])*\]|[^/\\\n])+/|\{(?P<least>\d+)(?:,(?P<most>\d+))?\}'
 )
 
 
 def repeated(lark):
-    """Lark with repetitions as Lark's own parser writes them, `~ 2..3`, where llguidance writes `{2,3}`."""
+    """Lark with repetitions as Lark's own parser writes them, `~ 2..3`, instead of llguidance's `{2,3}`."""
 
     def written(piece):
         least, most = piece["least"], piece["most"]
@@ -332,7 +332,7 @@ def repeated(lark):
 
 
 def slashed(regex):
-    """A regex between slashes: those in it are escaped."""
+    """A regex between slashes, with inner slashes escaped."""
     escaped, behind_a_backslash = "", False
     for character in regex:
         escaped += "\\/" if character == "/" and not behind_a_backslash else character
@@ -341,7 +341,7 @@ def slashed(regex):
 
 
 def places(texts, rows, window):
-    """The steps of a batch, the text of each row, and where it begins."""
+    """The steps of a batch, and the text and start of each row."""
     window = min(window, (min(map(len, texts)) + 1) // 2)
     texts = [texts[row % len(texts)] for row in range(rows)]
     return window, texts, [row * (len(text) - window) // rows for row, text in enumerate(texts)]
@@ -352,7 +352,7 @@ def microseconds(began):
 
 
 def medians(runs):
-    """Of each step and each of its times, the median over the runs; None where one of them has none."""
+    """The median over the runs of each time of each step; None if a run has no time."""
     if any(times is None for times in runs):
         return None
     return [[statistics.median(times) for times in zip(*step)] for step in zip(*runs)]

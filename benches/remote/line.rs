@@ -1,4 +1,4 @@
-//! A line between a client and a server that takes its time, and counts what goes over it.
+//! A proxy between client and server that delays messages and counts them.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -7,7 +7,7 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Bytes and messages, to the server and back.
+/// Bytes and messages in each direction: to the server and back.
 #[derive(Default)]
 pub struct Counts {
     bytes: [AtomicU64; 2],
@@ -15,7 +15,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Bytes and messages so far, each to the server and back.
+    /// The bytes and messages so far, each to the server and back.
     pub fn now(&self) -> [[u64; 2]; 2] {
         [&self.bytes, &self.messages].map(|counts| [0, 1].map(|way| counts[way].load(Ordering::Relaxed)))
     }
@@ -23,14 +23,14 @@ impl Counts {
 
 /// A proxy of one server.
 pub struct Line {
-    /// Where clients reach it.
+    /// The address for clients.
     pub address: String,
-    /// What went over it.
+    /// The traffic so far.
     pub counts: Arc<Counts>,
 }
 
 impl Line {
-    /// A line to a server that delays each way.
+    /// Starts a proxy that delays each direction by `delay`.
     pub fn to(server: SocketAddr, delay: Duration) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = format!("ws://{}", listener.local_addr().expect("an address"));
@@ -49,7 +49,7 @@ impl Line {
     }
 }
 
-/// Passes on what comes from one side, `delay` later.
+/// Forwards the bytes of one direction, `delay` later.
 fn pass(way: usize, mut from: TcpStream, mut to: TcpStream, delay: Duration, counts: Arc<Counts>) {
     let _ = to.set_nodelay(true);
     let (sender, receiver) = mpsc::channel::<(Instant, Vec<u8>)>();
@@ -76,18 +76,18 @@ fn pass(way: usize, mut from: TcpStream, mut to: TcpStream, delay: Duration, cou
     });
 }
 
-/// Finds the frames of a websocket (RFC 6455) in what goes one way.
+/// Finds the frames of a websocket (RFC 6455) in the bytes of one direction.
 #[derive(Default)]
 struct Frames {
-    /// The line breaks that end the request of HTTP, as far as they have come.
+    /// The line breaks at the end of the HTTP request that have arrived so far.
     opened: usize,
     header: Vec<u8>,
-    /// Bytes of the present frame that have not come yet.
+    /// Bytes of the current frame that have not arrived yet.
     rest: u64,
 }
 
 impl Frames {
-    /// The frames that begin in some more bytes.
+    /// Counts the frames that begin in `bytes`.
     fn count(&mut self, bytes: &[u8]) -> u64 {
         let (mut frames, mut at) = (0, 0);
         while at < bytes.len() {
@@ -113,7 +113,7 @@ impl Frames {
     }
 }
 
-/// What follows the header of a frame, once the header is whole.
+/// The length of the payload of a frame, if the header is complete.
 fn length(header: &[u8]) -> Option<u64> {
     let [_, second, more @ ..] = header else { return None };
     let mask = if second & 0x80 == 0 { 0 } else { 4 };

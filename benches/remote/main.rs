@@ -1,10 +1,12 @@
-//! Decoding on a device of a server, over a line that delays: tokens per second, and what goes over the line for each token.
+//! Decoding on the device of a server, over a line with a delay: tokens per second, and traffic per
+//! token.
 //!
-//! Server and client are in this process, with a proxy between them that counts and delays. The model is the embedded one. What
-//! is compared in the same run:
+//! Server and client run in this process, with a proxy between them that counts and delays
+//! messages. The model is the embedded one. One run compares:
 //! - **free**: without a constraint;
-//! - **device**: masks on the device, by the operations that the server hosts, or by Burn's built-in ones;
-//! - **client**: masks on the side of the client, which reads the logits of every token and sends the token back.
+//! - **device**: masks on the device, by the operations of the server, or by Burn's built-in ones;
+//! - **client**: masks on the client, which reads the logits of each token and sends the token
+//!   back.
 
 mod line;
 
@@ -14,16 +16,18 @@ use std::time::{Duration, Instant};
 use burn::server::{RemoteServer, WebSocketTransport};
 use burn::tensor::{DType, Device, Int, Tensor, TensorData};
 use burn_dfa::generation::{CausalLm, GenerationConfig, Request, stream};
-use burn_dfa::processor::{DfaProcessor, LogitsProcessor, StepContext};
+use burn_dfa::processor::{ConstraintProcessor, LogitsProcessor, StepContext};
 use burn_dfa::sampling::Greedy;
-use burn_dfa::{Constraint, Limits, TensorOptions, TensorTable, TokenId, TokenTable, Vocabulary};
+use burn_dfa::{
+    CompiledConstraint, Constraint, DeviceConstraint, Limits, TensorOptions, TokenId, Vocabulary,
+};
 use burn_dfa_decoder::Decoder;
 use burn_dfa_tiny::generator::{Generator, Split};
 use line::{Counts, Line};
 
-/// Tokens of a text.
+/// Tokens of each text.
 const TOKENS: usize = 120;
-/// Measurements of each case, of which the fastest counts.
+/// Measurements of each case; the fastest counts.
 const ROUNDS: usize = 7;
 
 /// A model that never ends a text.
@@ -67,7 +71,7 @@ struct Bench {
     model: Endless,
     vocabulary: Vocabulary,
     prompt: Vec<TokenId>,
-    table: TokenTable,
+    table: CompiledConstraint,
 }
 
 impl Bench {
@@ -79,33 +83,36 @@ impl Bench {
         vocabulary.eos().iter().for_each(|token| bias[token.index()] = -1e9);
         let bias = Tensor::from_data(TensorData::new(bias, [1, width]), (device, DType::F32));
         let constraint = Constraint::regex(r#"[A-Za-z ,.:"{}0-9]*"#).expect("a regex");
-        let table = TokenTable::walk(&constraint, &vocabulary, &Limits::default()).expect("a table");
+        let table = CompiledConstraint::compile_byte_level(&constraint, &vocabulary, &Limits::default())
+            .expect("a table");
         let prompt =
             pretrained.prompt(&Generator::new(5).example(Split::HeldOut, 0).prompt).expect("a prompt");
         Self { model: Endless { model: pretrained.model().clone(), bias }, vocabulary, prompt, table }
     }
 
-    /// The tokens of a text and the time between the first read and the last.
-    fn on_the_device(&self, constrained: bool, read_every: usize, counts: &Counts) -> Measured {
+    /// Generates a text on the device. The time begins after the first read.
+    fn on_the_device(&self, constrained: bool, sync_interval: usize, counts: &Counts) -> Measured {
         let table = constrained.then_some(&self.table);
         let request = Request { table, ..Request::new(self.prompt.clone(), TOKENS) };
-        let config = GenerationConfig::new().with_read_every(read_every);
+        let config = GenerationConfig::new().with_sync_interval(sync_interval);
         let mut pieces = stream(&self.model, &self.vocabulary, &[request], &config).expect("a text");
         let first = pieces.next().expect("a piece").expect("tokens");
-        assert_eq!(first.tokens.len(), read_every);
+        assert_eq!(first.tokens.len(), sync_interval);
         let meter = Meter::start(counts);
         let tokens: usize = pieces.map(|piece| piece.expect("tokens").tokens.len()).sum();
         meter.stop(tokens)
     }
 
-    /// The same by a client that masks on its own side.
+    /// Generates a text with masks on the client.
     fn on_the_client(&self, counts: &Counts) -> Measured {
         let (own, device) = (Device::flex(), self.model.device());
         let width = self.model.vocab_size();
         let table =
-            TensorTable::new(&[&self.table], width, &TensorOptions::default(), &own).expect("a table");
-        let processor =
-            DfaProcessor::new(table, &[0]).expect("a processor").with_budgets(&[TOKENS]).expect("a budget");
+            DeviceConstraint::new(&[&self.table], width, &TensorOptions::default(), &own).expect("a table");
+        let processor = ConstraintProcessor::new(table, &[0])
+            .expect("a processor")
+            .with_budgets(&[TOKENS])
+            .expect("a budget");
         let mut state = processor.start();
         let mut context = StepContext {
             tokens: Tensor::full([1], width as i32, (&own, DType::I32)),
@@ -118,7 +125,7 @@ impl Bench {
         let mut meter = Meter::start(counts);
         for token in 0..TOKENS {
             let read = Tensor::<2>::from_data(logits.into_data(), &own);
-            processor.choose(&mut state, &mut context, read, &Greedy);
+            processor.sample_step(&mut state, &mut context, read, &Greedy);
             let chosen = context.tokens.clone().into_data().try_to_vec::<i32>().expect("a token");
             if token == 0 {
                 meter = Meter::start(counts);
@@ -130,11 +137,11 @@ impl Bench {
     }
 }
 
-/// What a text took.
+/// The measurements of one text.
 #[derive(Clone, Copy)]
 struct Measured {
     per_second: f64,
-    /// Bytes and messages of each token, to the server and back.
+    /// Bytes and messages per token, to the server and back.
     bytes: [f64; 2],
     messages: [f64; 2],
 }
@@ -159,7 +166,7 @@ impl<'a> Meter<'a> {
     }
 }
 
-/// The fastest of some rounds, in each of which every case has its turn.
+/// The fastest of several rounds. Each round runs every case once.
 fn fastest(cases: &[&dyn Fn() -> Measured]) -> Vec<Measured> {
     let mut best: Vec<Option<Measured>> = vec![None; cases.len()];
     for _ in 0..ROUNDS {

@@ -1,4 +1,4 @@
-//! What a model on a device costs.
+//! The costs of a model on a device.
 
 use std::path::Path;
 
@@ -6,24 +6,26 @@ use serde::{Deserialize, Serialize};
 
 use super::Result;
 
-/// Seconds and bytes of one replica: a model on its device, with one server before it.
+/// Seconds and bytes of one replica: a model on its device, with its server.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Costs {
-    /// What the figures are of.
+    /// The measured model and device.
     pub of: String,
-    /// Seconds of a decode step by the rows of the batch, ascending in rows. Each step computes all rows.
+    /// Seconds of a decode step by the rows of the batch, ascending in rows. Each step computes all
+    /// rows.
     pub step: Vec<(u32, f64)>,
-    /// Seconds that reading a token of a prompt takes.
+    /// Seconds to read a token of a prompt.
     pub prompt_token: f64,
-    /// Seconds to begin a request, beside reading its prompt: its constraint goes to the device, its row is set.
+    /// Seconds to begin a request without reading its prompt: to load its constraint and to set its
+    /// row.
     pub admit: f64,
     /// Seconds to compile a constraint, and for each of its states.
     pub compile: f64,
     pub compile_state: f64,
-    /// Seconds of a host's processor for each token that is handed to a client.
+    /// Processor seconds of the host for each token sent to a client.
     pub host_token: f64,
-    /// Bytes of a row's keys and values for each token it may hold.
+    /// Bytes of a row's keys and values per token of its capacity.
     pub cache_token: f64,
     /// Bytes of a state on the device.
     pub state: f64,
@@ -67,7 +69,7 @@ impl Costs {
         Ok(())
     }
 
-    /// The embedded model on the CPU of a machine of two cores, by `capacity measure`.
+    /// The embedded model on a machine with two CPU cores, by `capacity measure`.
     pub fn embedded() -> Self {
         let costs: Self =
             serde_json::from_str(include_str!("costs.json")).expect("the costs are well formed");

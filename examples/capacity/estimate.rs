@@ -1,9 +1,10 @@
-//! What a model would cost on a device that is not at hand, from the figures of its data sheet.
+//! Estimates the costs of a model on an unavailable device from its data sheet.
 //!
-//! A decode step reads all weights once, and of each row the keys and values so far and the logits, which are masked and
-//! read again to choose from; or it takes as long as its multiplications, whichever is longer. A prompt takes its multiplications.
-//! This is the roofline model (Williams, Waterman and Patterson, *Roofline: an insightful visual performance model*, 2009). What
-//! the host does is taken from where it was measured.
+//! The time of a decode step is the greater of two times. The memory time reads all weights once,
+//! and for each row the keys and values so far and the logits, which are read twice, to mask and to
+//! choose. The compute time is the time of its multiplications. A prompt takes its compute time.
+//! This is the roofline model (Williams, Waterman and Patterson, *Roofline: an insightful visual
+//! performance model*, 2009). The costs of the host are measured.
 
 use clap::Args;
 
@@ -13,10 +14,10 @@ use super::{Result, positive};
 /// A model and a device.
 #[derive(Args, Clone, Debug)]
 pub struct Estimate {
-    /// Weights of the model.
+    /// Number of weights of the model.
     #[arg(long, value_parser = positive)]
     weights: f64,
-    /// Bytes of a weight, and of a number among keys and values.
+    /// Bytes of a weight, and of a number of keys and values.
     #[arg(long, default_value_t = 2.0, value_parser = positive)]
     bytes: f64,
     /// Layers.
@@ -31,7 +32,7 @@ pub struct Estimate {
     /// Tokens of the vocabulary.
     #[arg(long, value_parser = positive)]
     vocabulary: f64,
-    /// Tokens of a row, on average: its prompt and half of its answer.
+    /// Average tokens of a row: its prompt and half of its answer.
     #[arg(long, value_parser = positive)]
     context: f64,
     /// Bytes per second of the device's memory.
@@ -40,10 +41,10 @@ pub struct Estimate {
     /// Additions and multiplications per second, in the model's type.
     #[arg(long, value_parser = positive)]
     flops: f64,
-    /// The part of bandwidth and operations that programs reach.
+    /// The fraction of bandwidth and operations that programs reach.
     #[arg(long, default_value_t = 0.6, value_parser = positive)]
     efficiency: f64,
-    /// The most rows; 1, 2, 4 and so on are estimated.
+    /// Maximum number of rows; estimates 1, 2, 4 and so on.
     #[arg(long, default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=65_536))]
     max_rows: u32,
     /// Token classes of the arena.
@@ -52,13 +53,13 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// Costs on such a device, with the host's part of `host`.
+    /// Costs on such a device, with the host costs of `host`.
     pub fn costs(&self, host: &Costs) -> Result<Costs> {
         if self.efficiency > 1.0 {
             return Err(format!("--efficiency {}: a part of all is at most 1", self.efficiency).into());
         }
         let cache_token = 2.0 * self.layers * self.kv_heads * self.head_dim * self.bytes;
-        // Two operations a weight.
+        // Two operations per weight.
         let token = 2.0 * self.weights / (self.flops * self.efficiency);
         let step = |rows: u32| {
             let row = self.context * cache_token + 2.0 * 4.0 * self.vocabulary;

@@ -9,24 +9,25 @@ use super::costs::Costs;
 use super::replica::{Replica, Served, Shape, Totals};
 use super::trace::Trace;
 
-/// How many replicas the gateway looks at for a request, of which it takes the one with the fewest. With all of a thousand
-/// it would do hardly better (Mitzenmacher, *The power of two choices in randomized load balancing*, 2001).
+/// The number of replicas that the gateway compares for a request, to choose the replica with the
+/// fewest requests. Comparing all of a thousand would hardly be better (Mitzenmacher, *The power of
+/// two choices in randomized load balancing*, 2001).
 const CHOICES: usize = 8;
 
-/// What a fleet did with a trace.
+/// The results of a fleet on a trace.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Outcome {
     pub first_token: Quantiles,
     pub latency: Quantiles,
-    /// The part of the time in which a replica worked, of the time until the last answer, on average.
+    /// The average fraction of the time until the last answer in which a replica worked.
     pub busy: f64,
-    /// The part of the rows that had a request while their replica worked.
+    /// The fraction of occupied rows while their replica worked.
     pub occupancy: f64,
-    /// The part of the time in which a thread of the pools compiled.
+    /// The fraction of the time in which a thread of the pools compiled.
     pub compiling: f64,
-    /// The most states that lay in the arena of a replica.
+    /// The maximum number of states in the arena of a replica.
     pub arena_peak: u32,
-    /// Begins that waited for room in an arena while a row was idle.
+    /// Requests that waited for space in an arena while a row was idle.
     pub arena_waits: usize,
 }
 
@@ -38,7 +39,7 @@ pub struct Quantiles {
 }
 
 impl Quantiles {
-    /// Of at least one value.
+    /// The quantiles of at least one value.
     pub fn of(values: impl Iterator<Item = f64>) -> Self {
         let mut sorted: Vec<f64> = values.collect();
         sorted.sort_unstable_by(f64::total_cmp);
@@ -47,7 +48,7 @@ impl Quantiles {
     }
 }
 
-/// Runs a trace over so many replicas.
+/// Runs a trace on `replicas` replicas.
 pub fn simulate(trace: &Trace, costs: &Costs, shape: Shape, replicas: usize) -> Outcome {
     let served = serve(trace, costs, shape, replicas);
     let end = |served: &Served| trace.arrivals[served.request].at + served.latency;
@@ -67,7 +68,7 @@ pub fn simulate(trace: &Trace, costs: &Costs, shape: Shape, replicas: usize) -> 
     }
 }
 
-/// Hands each request of a trace to one of the replicas; gives what each of them did.
+/// Sends each request of a trace to one of the replicas; returns the totals of each.
 pub fn serve(trace: &Trace, costs: &Costs, shape: Shape, replicas: usize) -> Vec<Totals> {
     let mut random = StdRng::seed_from_u64(1);
     let mut fleet: Vec<_> = (0..replicas).map(|_| Replica::new(trace, costs, shape)).collect();

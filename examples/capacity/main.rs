@@ -1,13 +1,13 @@
-//! How many rows, how much room for constraints and how many replicas a stream of requests needs.
+//! Computes the rows, the space for constraints and the replicas that a stream of requests needs.
 //!
-//! A trace says when requests arrive and what they ask for, the costs what a model takes for it. The arrivals are then played
-//! against simulated servers, and the fewest that answer in time are found:
+//! A trace lists the arrivals and sizes of requests, and the costs give the time of a model. The
+//! example plays the arrivals against simulated servers, and finds the fewest that answer in time:
 //!
-//!     cargo run --release --example capacity -- trace --rate 20 > trace.csv
-//!     cargo run --release --example capacity -- measure > costs.json
-//!     cargo run --release --example capacity -- plan trace.csv --costs costs.json --first-token 0.5 --latency 5
+//!     cargo run --release --example capacity -- trace --rate 20 > trace.csv cargo run --release
+//!     --example capacity -- measure > costs.json cargo run --release --example capacity -- plan
+//!     trace.csv --costs costs.json --first-token 0.5 --latency 5
 //!
-//! Without `--costs` the embedded model is taken, as it was measured on two cores of a CPU.
+//! Without `--costs` it uses the embedded model, as measured on two cores of a CPU.
 
 mod costs;
 mod estimate;
@@ -40,7 +40,7 @@ use trace::{Synthetic, Trace};
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
-/// Rows, room for constraints and replicas that a stream of requests needs.
+/// Rows, space for constraints and replicas that a stream of requests needs.
 #[derive(Parser)]
 #[command(name = "capacity")]
 struct Cli {
@@ -50,24 +50,26 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Make up a trace: CSV on standard output.
+    /// Generate a synthetic trace: CSV on standard output.
     Trace(Synthetic),
-    /// Measure what a model costs on the device at hand: JSON on standard output.
+    /// Measure the costs of a model on a local device: JSON on standard output.
     Measure {
         #[command(flatten)]
         model: ModelArgs,
         #[command(flatten)]
         measured: Measured,
     },
-    /// Estimate what a model would cost on a device that is not at hand: JSON on standard output.
+    /// Estimate the costs of a model on an unavailable device: JSON on standard output.
     Estimate {
-        /// What the host costs: JSON as `measure` writes it. Default: as it was measured with the embedded model.
+        /// The costs of the host: JSON as written by `measure`. Default: as measured with the
+        /// embedded model.
         #[arg(long, value_name = "FILE")]
         host: Option<PathBuf>,
         #[command(flatten)]
         estimate: Estimate,
     },
-    /// Play a trace against a model in its own time, and tell its latencies beside those of the simulation. Every answer is free text.
+    /// Play a trace against a model in real time, and compare its latencies with the simulation.
+    /// Every answer is free text.
     Replay {
         #[command(flatten)]
         trace: TraceArgs,
@@ -75,14 +77,15 @@ enum Command {
         model: ModelArgs,
         #[command(flatten)]
         server: ServerArgs,
-        /// Rows of the batch; the costs have to know them.
+        /// Rows of the batch; the costs must include this number.
         #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=4096))]
         rows: u32,
         /// Tokens of a row, prompt and answer.
         #[arg(long, default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..))]
         slots: u32,
     },
-    /// Find the fewest replicas that answer a trace in time, for each number of rows. The exit code is 1 where there are none.
+    /// Find the fewest replicas that answer a trace in time, for each number of rows. The exit code
+    /// is 1 if there are none.
     Plan(PlanArgs),
 }
 
@@ -92,38 +95,38 @@ struct ModelArgs {
     /// A Hugging Face folder; without it, the embedded model.
     #[arg(long, value_name = "DIR")]
     model: Option<PathBuf>,
-    /// Where the model runs, as the generation program has it.
+    /// The device of the model, as in the generation program.
     #[arg(long, value_name = "DEVICE", default_value = "flex")]
     device: Backend,
 }
 
-/// What arrives, and what it costs.
+/// The trace and the costs.
 #[derive(Args)]
 struct TraceArgs {
-    /// CSV with the header `arrival,prompt,output,constraint,states`: seconds, tokens, tokens, a name or nothing, states of
-    /// its table. The last two columns may be missing.
+    /// CSV with the header `arrival,prompt,output,constraint,states`: seconds, tokens, tokens, a
+    /// name or nothing, states of the compiled constraint. The last two columns are optional.
     trace: PathBuf,
-    /// States of a constraint whose trace does not tell them.
+    /// States of constraints without a number of states in the trace.
     #[arg(long, default_value_t = 400)]
     states: u32,
-    /// What a replica costs: JSON as `measure` writes it.
+    /// The costs of a replica: JSON as written by `measure`.
     #[arg(long, value_name = "FILE")]
     costs: Option<PathBuf>,
 }
 
-/// What each server is started with.
+/// The configuration of each server.
 #[derive(Args)]
 struct ServerArgs {
-    /// States that the arena of a replica holds. Without it, as many as are asked for at once, which the plan tells.
+    /// Capacity of a replica's arena in states. Default: unlimited; the plan reports the peak.
     #[arg(long)]
     arena_states: Option<u32>,
     /// Steps between two reads of the host.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=4096))]
-    read_every: u32,
+    sync_interval: u32,
     /// Tokens of prompts between two steps.
     #[arg(long, default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..))]
     prompt_chunk: u32,
-    /// Threads that compile constraints, of each replica.
+    /// Compiler threads of each replica.
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=1024))]
     compile_threads: u32,
 }
@@ -134,22 +137,22 @@ struct PlanArgs {
     trace: TraceArgs,
     #[command(flatten)]
     server: ServerArgs,
-    /// Seconds to the first token that 99 of 100 requests may take.
+    /// Maximum seconds to the first token for 99 of 100 requests.
     #[arg(long, value_parser = positive)]
     first_token: Option<f64>,
-    /// Seconds to the last token that 99 of 100 requests may take.
+    /// Maximum seconds to the last token for 99 of 100 requests.
     #[arg(long, value_parser = positive, required_unless_present = "first_token")]
     latency: Option<f64>,
-    /// The fewest replicas: where the search begins.
+    /// Minimum number of replicas, the start of the search.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=65_536))]
     min_replicas: u64,
-    /// The most replicas.
+    /// Maximum number of replicas.
     #[arg(long, default_value_t = 1024, value_parser = clap::value_parser!(u64).range(1..=65_536))]
     max_replicas: u64,
-    /// Only batches of so many rows; without it, all that the costs know.
+    /// Plan only for batches of this number of rows. Default: all numbers in the costs.
     #[arg(long)]
     rows: Option<u32>,
-    /// One JSON object per number of rows, on a line each, instead of a table.
+    /// Print one line of JSON per number of rows instead of a table.
     #[arg(long)]
     json: bool,
 }
@@ -230,7 +233,7 @@ impl TraceArgs {
 }
 
 impl ServerArgs {
-    /// A server of so many rows, which the costs have to know.
+    /// A server of `rows` rows; the costs must include this number.
     fn shape(&self, costs: &Costs, rows: u32) -> Result<Shape> {
         let step = costs.step.iter().find(|step| step.0 == rows);
         let (_, step) = *step.ok_or_else(|| {
@@ -243,7 +246,7 @@ impl ServerArgs {
         Ok(Shape {
             rows,
             step,
-            read_every: self.read_every,
+            sync_interval: self.sync_interval,
             prompt_chunk: self.prompt_chunk,
             compile_threads: self.compile_threads as usize,
             arena: self.arena_states,
@@ -298,7 +301,7 @@ fn report(trace: &Trace, costs: &Costs, plans: &[Plan]) {
     let tokens: f64 = trace.arrivals.iter().map(|arrival| f64::from(arrival.output)).sum();
     let longest = trace.arrivals.iter().map(|arrival| u64::from(arrival.prompt) + u64::from(arrival.output));
     let longest = longest.max().unwrap_or(0) as f64;
-    // A trace of one moment has no rate.
+    // A trace without duration has no rate.
     let seconds = trace.seconds().max(1.0);
     println!(
         "{requests} requests in {seconds:.0} s, at most {} within a second, {tokens} tokens",

@@ -1,49 +1,49 @@
-//! What a model costs on the device at hand.
+//! Measures the costs of a model on the local device.
 
 use std::hint::black_box;
 use std::time::Instant;
 
-use burn_dfa::generation::{CausalLm, GenerationConfig, Request, SamplingKinds, Slots};
-use burn_dfa::{Capacity, Constraint, Limits, TensorOptions, TokenTable};
+use burn_dfa::generation::{CausalLm, ContinuousBatch, GenerationConfig, Request, SamplingFeatures};
+use burn_dfa::{Capacity, CompiledConstraint, Constraint, Limits, TensorOptions};
 use burn_dfa_decoder::{Decoder, Pretrained};
 use clap::Args;
 use indicatif::ProgressBar;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::Result;
 use super::costs::Costs;
 
-/// What is measured.
+/// The parameters of the measurement.
 #[derive(Args, Clone, Debug)]
 pub struct Measured {
-    /// The most rows; 1, 2, 4 and so on are measured.
+    /// Maximum number of rows; measures 1, 2, 4 and so on.
     #[arg(long, default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=4096))]
     max_rows: u32,
     /// Tokens of a row, prompt and answer.
     #[arg(long, default_value_t = 256, value_parser = clap::value_parser!(u32).range(32..))]
     slots: u32,
-    /// Seconds of a host's processor for each token that is handed to a client, as `cargo bench --bench load` of the server
-    /// measures them; the default is that of docs/server.md.
+    /// Processor seconds of the host for each token sent to a client, as measured by
+    /// `cargo bench --bench load` of the server; the default is from docs/server.md.
     #[arg(long, default_value_t = 21e-6)]
     host_token: f64,
 }
 
-/// How often each is measured; the median counts.
+/// Rounds of each measurement; the median counts.
 const ROUNDS: usize = 5;
 /// Steps of a round, and between two reads.
 const STEPS: usize = 16;
 const READ_EVERY: usize = 8;
-/// Room for constraints.
+/// Space for constraints.
 pub const ROOM: Capacity = Capacity { tables: 8, states: 4_096, classes: 512, outcomes: 2, frames: 64 };
 
 impl Measured {
-    /// Costs of a model; `is_flex`: on the CPU, where the table of a constraint stays on the host.
+    /// Costs of a model; `is_flex`: on the CPU, which keeps constraints on the host.
     pub fn costs(&self, pretrained: &Pretrained, is_flex: bool, of: String) -> Result<Costs> {
         let model = pretrained.model();
         let positions = model.max_positions().unwrap_or(usize::MAX);
         let slots = (self.slots as usize).min(positions);
         let schema = json!({"type": "string", "minLength": slots / 2});
-        let endless = TokenTable::compile(
+        let endless = CompiledConstraint::compile(
             &Constraint::json_schema(schema)?,
             pretrained.vocabulary(),
             &Limits::default(),
@@ -60,7 +60,7 @@ impl Measured {
         }
         spinner.set_message("prompts");
         spinner.tick();
-        // Two lengths tell what a token takes and what a request takes.
+        // Two lengths determine the time per token and per request.
         let (short, long) = (slots / 16, slots / 4);
         let (brief, whole) = (bench.admit(short)?, bench.admit(long)?);
         let prompt_token = ((whole - brief) / (long - short) as f64).max(0.0);
@@ -83,30 +83,30 @@ impl Measured {
 
 struct Bench<'a> {
     pretrained: &'a Pretrained,
-    /// A constraint of answers that take more than half of a row.
-    table: &'a TokenTable,
+    /// A constraint whose answers take more than half of a row.
+    table: &'a CompiledConstraint,
     slots: usize,
 }
 
 impl Bench<'_> {
-    fn batch(&self, rows: usize) -> Result<Slots<'_, Decoder>> {
+    fn batch(&self, rows: usize) -> Result<ContinuousBatch<'_, Decoder>> {
         let tensors = TensorOptions { capacity: ROOM, ..TensorOptions::default() };
         let config = GenerationConfig::new()
             .with_tensors(tensors)
-            .with_row_options(SamplingKinds::ALL)
-            .with_read_every(READ_EVERY);
+            .with_row_features(SamplingFeatures::ALL)
+            .with_sync_interval(READ_EVERY);
         let (model, vocabulary) = (self.pretrained.model(), self.pretrained.vocabulary());
-        Ok(Slots::record(model, vocabulary, rows, self.slots, &config)?)
+        Ok(ContinuousBatch::record(model, vocabulary, rows, self.slots, &config)?)
     }
 
-    /// A request of a prompt of so many tokens.
+    /// A request with a prompt of `prompt` tokens.
     fn request(&self, prompt: usize) -> Result<Request<'_>> {
         let text = self.pretrained.prompt("Please send 12 brass lamps to Oscar Lund.")?;
         let tokens = text.into_iter().cycle().take(prompt).collect();
         Ok(Request { table: Some(self.table), ..Request::new(tokens, self.slots - prompt) })
     }
 
-    /// Seconds of a step with all rows taken.
+    /// Seconds of a step with all rows occupied.
     fn step(&self, rows: usize) -> Result<f64> {
         let mut slots = self.batch(rows)?;
         let request = self.request(self.slots / 4)?;
@@ -139,20 +139,20 @@ impl Bench<'_> {
     }
 }
 
-/// Seconds that a state takes to compile, over the schemas of the embedded model.
+/// Compilation seconds per state, over the schemas of the embedded model.
 fn compile_state(pretrained: &Pretrained) -> Result<f64> {
     let (mut seconds, mut states) = (0.0, 0);
     for schema in burn_dfa_tiny::schemas() {
-        let schema: Value = serde_json::from_str(schema.json)?;
         seconds += median(|| {
             let began = Instant::now();
-            let constraint = Constraint::json_schema(schema.clone())?;
-            let table = TokenTable::compile(&constraint, pretrained.vocabulary(), &Limits::default())?;
+            let constraint = schema.constraint()?;
+            let table =
+                CompiledConstraint::compile(&constraint, pretrained.vocabulary(), &Limits::default())?;
             let seconds = began.elapsed().as_secs_f64();
             Ok((seconds, states += black_box(table).state_count()).0)
         })?;
     }
-    // Every round counted them.
+    // Every round counted the states.
     Ok(seconds * ROUNDS as f64 / states as f64)
 }
 

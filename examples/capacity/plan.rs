@@ -1,4 +1,4 @@
-//! How many rows and replicas a trace needs.
+//! Finds the rows and replicas that a trace needs.
 
 use std::ops::RangeInclusive;
 
@@ -10,7 +10,7 @@ use super::fleet::{Outcome, simulate};
 use super::replica::Shape;
 use super::trace::Trace;
 
-/// What has to hold, in seconds at the 99th percentile.
+/// The target, in seconds at the 99th percentile.
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
     pub first_token: Option<f64>,
@@ -24,17 +24,17 @@ impl Target {
     }
 }
 
-/// The fewest replicas of so many rows that meet a target.
+/// The fewest replicas of `rows` rows that meet a target.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Plan {
     pub rows: u32,
-    /// `None`: the most that are allowed do not meet it.
+    /// `None`: even the allowed maximum does not meet the target.
     pub replicas: Option<usize>,
-    /// What they do, or the most that are allowed.
+    /// Their results, or the results of the allowed maximum.
     pub outcome: Outcome,
 }
 
-/// Plans for servers of each shape, with a number of replicas between two.
+/// Plans for servers of each shape, with a number of replicas within a range.
 pub fn plan(
     trace: &Trace,
     costs: &Costs,
@@ -58,7 +58,7 @@ pub fn plan(
     plans
 }
 
-/// Doubles the replicas until they suffice, then halves the distance to those that did not.
+/// Doubles the number of replicas until it suffices, then bisects down to the fewest.
 fn fewest(
     run: impl Fn(usize) -> Outcome,
     target: Target,

@@ -1,10 +1,10 @@
-//! A trace, played against a model in its own time.
+//! Plays a trace against a model in real time.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use burn_dfa::TensorOptions;
-use burn_dfa::generation::{GenerationConfig, Request, SamplingKinds, SamplingOptions, Slots};
+use burn_dfa::generation::{ContinuousBatch, GenerationConfig, Request, SamplingFeatures, SamplingOptions};
 use burn_dfa_decoder::Pretrained;
 use indicatif::ProgressBar;
 
@@ -14,16 +14,16 @@ use super::measure::ROOM;
 use super::replica::Shape;
 use super::trace::Trace;
 
-/// Serves a trace with one batch, as the simulation assumes that it is done; gives the times to the first token, and to the last.
-/// Answers are free text of the length that the trace says.
+/// Serves a trace with one batch, as in the simulation; returns the times to the first and to the
+/// last token. Answers are free text of the lengths in the trace.
 pub fn replay(pretrained: &Pretrained, trace: &Trace, shape: Shape, slots: usize) -> Result<[Quantiles; 2]> {
     let (model, vocabulary) = (pretrained.model(), pretrained.vocabulary());
     let config = GenerationConfig::new()
         .with_tensors(TensorOptions { capacity: ROOM, ..TensorOptions::default() })
-        .with_read_every(shape.read_every as usize)
+        .with_sync_interval(shape.sync_interval as usize)
         .with_prompt_chunk(shape.prompt_chunk as usize)
-        .with_row_options(SamplingKinds::ALL);
-    let mut batch = Slots::record(model, vocabulary, shape.rows as usize, slots, &config)?;
+        .with_row_features(SamplingFeatures::ALL);
+    let mut batch = ContinuousBatch::record(model, vocabulary, shape.rows as usize, slots, &config)?;
     let text = pretrained.prompt("Please send 12 brass lamps to Oscar Lund.")?;
     let bar = ProgressBar::new(trace.arrivals.len() as u64);
     let mut arrivals = trace.arrivals.iter().enumerate().peekable();
@@ -52,7 +52,7 @@ pub fn replay(pretrained: &Pretrained, trace: &Trace, shape: Shape, slots: usize
             continue;
         }
         let mut seen = Vec::new();
-        batch.step(shape.read_every as usize, |piece| seen.push(piece.row))?;
+        batch.step(shape.sync_interval as usize, |piece| seen.push(piece.row))?;
         let now = began.elapsed();
         for row in seen {
             first[in_row[row]].get_or_insert(now);

@@ -1,7 +1,9 @@
-//! A server with one model: requests wait for their constraint to be compiled, then for a row and room in the arena.
+//! A server with one model: requests wait for the compilation of their constraint, then for a row
+//! and for space in the arena.
 //!
-//! The model of time is that of `burn-dfa-serve`. Constraints are compiled on a pool of threads, each once. One queue, first
-//! come, first served. Prompts are read in pieces between the steps, a step computes all rows, and the host reads every few steps.
+//! The simulation follows `burn-dfa-serve`. A thread pool compiles each constraint once. One queue
+//! serves requests in order of arrival. Prompts are read in chunks between the steps, a step
+//! computes all rows, and the host reads every few steps.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
@@ -12,79 +14,79 @@ use super::trace::{Arrival, Trace};
 /// States of a page of the arena.
 const PAGE: u32 = 32;
 
-/// What a server is started with.
+/// The configuration of a server.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
     pub rows: u32,
-    /// Seconds of a step with so many rows.
+    /// Seconds of a step with `rows` rows.
     pub step: f64,
     /// Steps between two reads of the host.
-    pub read_every: u32,
+    pub sync_interval: u32,
     /// Tokens of prompts between two steps.
     pub prompt_chunk: u32,
     pub compile_threads: usize,
-    /// States that the arena holds; `None`: as many as are asked for.
+    /// Capacity of the arena in states; `None`: unlimited.
     pub arena: Option<u32>,
 }
 
-/// What became of a request, in seconds from its arrival.
+/// The result of a request, in seconds from its arrival.
 #[derive(Clone, Copy, Debug)]
 pub struct Served {
-    /// Its place in the trace.
+    /// Its index in the trace.
     pub request: usize,
     pub first_token: f64,
     pub latency: f64,
 }
 
-/// What a replica did in all.
+/// The totals of a replica.
 #[derive(Clone, Debug, Default)]
 pub struct Totals {
     pub served: Vec<Served>,
-    /// Seconds in which it worked.
+    /// Seconds of work.
     pub busy: f64,
-    /// Seconds of rows that had a request.
+    /// Seconds of occupied rows.
     pub row_seconds: f64,
-    /// Seconds of threads that compiled.
+    /// Seconds of compiling threads.
     pub compiling: f64,
-    /// The most states that lay in the arena.
+    /// The maximum number of states in the arena.
     pub arena_peak: u32,
-    /// Begins that waited for room in the arena while a row was idle.
+    /// Requests that waited for space in the arena while a row was idle.
     pub arena_waits: usize,
 }
 
-/// A replica at a moment of its own.
+/// A replica, simulated up to its own time.
 pub struct Replica<'a> {
     trace: &'a Trace,
     costs: &'a Costs,
     shape: Shape,
-    /// Until when it is known what it does.
+    /// The time up to which the replica is simulated.
     now: f64,
-    /// Requests whose constraints are being compiled: when they are ready, in which order they came.
+    /// Requests whose constraints are being compiled, by time of completion and order of arrival.
     preparing: BinaryHeap<Reverse<(Seconds, usize)>>,
-    /// Requests that wait for a row.
+    /// Requests waiting for a row.
     waiting: VecDeque<usize>,
     rows: Vec<Row>,
-    /// When each constraint is compiled.
+    /// The time of completion of each compilation.
     compiled: HashMap<usize, f64>,
-    /// When each thread of the pool is free.
+    /// The time at which each thread of the pool becomes free.
     threads: BinaryHeap<Reverse<Seconds>>,
-    /// The constraints in the arena, with the rows that share them.
+    /// The constraints in the arena, with their numbers of rows.
     loaded: HashMap<usize, u32>,
-    /// States that they take.
+    /// The number of states in the arena.
     states: u32,
     /// Requests that end at `now`.
     ending: usize,
     totals: Totals,
 }
 
-/// A request that has a row.
+/// A request with a row.
 struct Row {
     request: usize,
-    /// Tokens of its prompt that are not read.
+    /// Unread tokens of its prompt.
     unread: u32,
     /// Tokens of its answer; 0: its prompt is being read.
     written: u32,
-    /// When the host read its first token.
+    /// The time at which the host read its first token.
     first_seen: Option<f64>,
 }
 
@@ -125,13 +127,13 @@ impl<'a> Replica<'a> {
         }
     }
 
-    /// Requests that it has at the moment `at`, to which it was [advanced](Self::advance).
+    /// The number of its requests at the time `at`, to which it was [advanced](Self::advance).
     pub fn outstanding(&self, at: f64) -> usize {
         let ending = if self.now > at { self.ending } else { 0 };
         self.preparing.len() + self.waiting.len() + self.rows.len() + ending
     }
 
-    /// Takes a request in at its arrival.
+    /// Accepts a request at its arrival.
     pub fn send(&mut self, request: usize) {
         let Arrival { at, constraint, .. } = self.trace.arrivals[request];
         let ready = match constraint {
@@ -153,7 +155,7 @@ impl<'a> Replica<'a> {
         self.preparing.push(Reverse((Seconds(ready), request)));
     }
 
-    /// Does what it begins before the moment `until`.
+    /// Simulates all turns that begin before `until`.
     pub fn advance(&mut self, until: f64) {
         while self.now < until {
             self.ending = 0;
@@ -168,17 +170,17 @@ impl<'a> Replica<'a> {
         }
     }
 
-    /// What is left of it at the end of the trace.
+    /// Simulates the rest after the end of the trace, and returns the totals.
     pub fn finish(mut self) -> Totals {
         self.advance(f64::INFINITY);
         self.totals
     }
 
-    /// Begins requests, takes the steps up to the host's next read, and ends those that are complete.
+    /// Begins requests, takes the steps up to the host's next read, and ends complete requests.
     fn turn(&mut self) {
         let began = self.now;
         self.begin();
-        for _ in 0..self.shape.read_every {
+        for _ in 0..self.shape.sync_interval {
             self.read_prompts();
             self.now += self.shape.step;
             for row in self.rows.iter_mut().filter(|row| row.written > 0) {
@@ -213,12 +215,13 @@ impl<'a> Replica<'a> {
         }
     }
 
-    /// Takes room for a constraint, or a share of the room that it has; false where there is none.
+    /// Loads a constraint into the arena, or shares it; false if there is no space.
     fn load(&mut self, constraint: usize) -> bool {
         let users = self.loaded.get(&constraint).copied().unwrap_or(0);
         if users == 0 {
             let states = self.states + pages(self.trace, constraint);
-            // One that would not fit alone is let in, since its server would refuse it and the others go on.
+            // A constraint that never fits is accepted, because its server would refuse it and the
+            // others continue.
             if self.states > 0 && self.shape.arena.is_some_and(|room| states > room) {
                 return false;
             }
@@ -229,8 +232,8 @@ impl<'a> Replica<'a> {
         true
     }
 
-    /// Reads of prompts what may be read before the next step; where no row would be held up, up to the end of one. Whose
-    /// prompt is read has its first token.
+    /// Reads one chunk of prompts before the next step; if no row is running, reads until a prompt
+    /// is complete. A row with a complete prompt has its first token.
     fn read_prompts(&mut self) {
         loop {
             let mut left = self.shape.prompt_chunk;
@@ -252,7 +255,7 @@ impl<'a> Replica<'a> {
         }
     }
 
-    /// The host's read: first tokens are seen, and complete answers leave their rows.
+    /// The host's read: notes first tokens, and releases the rows of complete answers.
     fn hand_out(&mut self) {
         let (trace, now) = (self.trace, self.now);
         for row in self.rows.iter_mut().filter(|row| row.written > 0) {
@@ -272,7 +275,7 @@ impl<'a> Replica<'a> {
         }
     }
 
-    /// Gives the share of a constraint's room back.
+    /// Releases the share of a constraint.
     fn unload(&mut self, constraint: usize) {
         let users = self.loaded.get_mut(&constraint).expect("its constraint is loaded");
         *users -= 1;
@@ -283,7 +286,7 @@ impl<'a> Replica<'a> {
     }
 }
 
-/// States that a constraint takes in the arena, in whole pages.
+/// The states of a constraint in the arena, in whole pages.
 fn pages(trace: &Trace, constraint: usize) -> u32 {
     trace.constraints[constraint].states.div_ceil(PAGE).saturating_mul(PAGE)
 }

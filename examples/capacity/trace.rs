@@ -1,4 +1,4 @@
-//! When requests arrive, and what they ask for.
+//! Traces: the arrivals of requests, and their sizes.
 
 use std::collections::HashMap;
 use std::io::{BufRead, Write};
@@ -12,7 +12,7 @@ use super::Result;
 #[derive(Clone, Debug, Default)]
 pub struct Trace {
     pub arrivals: Vec<Arrival>,
-    /// The constraints that they name.
+    /// The constraints of the requests.
     pub constraints: Vec<Constraint>,
 }
 
@@ -23,9 +23,9 @@ pub struct Arrival {
     pub at: f64,
     /// Tokens of its prompt.
     pub prompt: u32,
-    /// Tokens of its answer, the end of sequence among them.
+    /// Tokens of its answer, end of sequence included.
     pub output: u32,
-    /// Its place in [`Trace::constraints`]; `None`: free text.
+    /// Index in [`Trace::constraints`]; `None`: free text.
     pub constraint: Option<usize>,
 }
 
@@ -33,15 +33,16 @@ pub struct Arrival {
 #[derive(Clone, Debug)]
 pub struct Constraint {
     pub name: String,
-    /// States of its table.
+    /// States of the compiled constraint.
     pub states: u32,
 }
 
 const HEADER: &str = "arrival,prompt,output,constraint,states";
 
 impl Trace {
-    /// Reads lines of `arrival,prompt,output[,constraint[,states]]` under a header: seconds, tokens, tokens, a name or
-    /// nothing, and the states of the constraint's table, which are `states` where they are left out.
+    /// Reads lines of `arrival,prompt,output[,constraint[,states]]` under a header: seconds,
+    /// tokens, tokens, a name or nothing, and the states of the compiled constraint, `states` by
+    /// default.
     pub fn read(lines: impl BufRead, states: u32) -> Result<Self> {
         let mut trace = Self::default();
         let mut names = HashMap::new();
@@ -114,7 +115,7 @@ impl Trace {
         }
     }
 
-    /// Writes what [`read`](Self::read) reads.
+    /// Writes the format of [`read`](Self::read).
     pub fn write(&self, mut out: impl Write) -> Result<()> {
         writeln!(out, "{HEADER}")?;
         for arrival in &self.arrivals {
@@ -141,7 +142,7 @@ impl Trace {
         }
     }
 
-    /// The most requests that arrive within one second.
+    /// The maximum number of arrivals within one second.
     pub fn peak(&self) -> usize {
         let mut first = 0;
         let within = self.arrivals.iter().enumerate().map(|(last, arrival)| {
@@ -154,8 +155,8 @@ impl Trace {
     }
 }
 
-/// What a trace looks like that is made up: arrivals as a Poisson process, lengths spread log-normally, and constraints
-/// by Zipf's law, of which a few are asked for by most.
+/// The parameters of a synthetic trace: arrivals as a Poisson process, log-normal lengths, and
+/// constraints by Zipf's law, with few very frequent constraints.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Synthetic {
     /// Requests per second.
@@ -164,42 +165,42 @@ pub struct Synthetic {
     /// Seconds.
     #[arg(long, default_value_t = 600.0, value_parser = super::positive)]
     seconds: f64,
-    /// Tokens of a prompt, the median.
+    /// Median of the tokens of a prompt.
     #[arg(long, default_value_t = 200.0, value_parser = super::positive)]
     prompt: f64,
-    /// Tokens of an answer, the median.
+    /// Median of the tokens of an answer.
     #[arg(long, default_value_t = 100.0, value_parser = super::positive)]
     output: f64,
-    /// The most tokens of a prompt, and of an answer.
+    /// Maximum number of tokens of a prompt, and of an answer.
     #[arg(long, default_value_t = 2048, value_parser = clap::value_parser!(u32).range(1..))]
     most: u32,
-    /// The part of the requests that are constrained.
+    /// The fraction of constrained requests.
     #[arg(long, default_value_t = 0.5)]
     constrained: f64,
     /// Distinct constraints.
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     constraints: u32,
-    /// States of a constraint's table, the median.
+    /// Median of the states of a compiled constraint.
     #[arg(long, default_value_t = 400.0, value_parser = super::positive)]
     states: f64,
-    /// Where the random choices begin.
+    /// The seed of the random choices.
     #[arg(long, default_value_t = 1)]
     seed: u64,
 }
 
 /// The standard deviation of the logarithm of a length.
 const SPREAD: f64 = 0.8;
-/// The most requests of a trace that is made up.
-const MOST_REQUESTS: f64 = 1e7;
+/// Maximum number of requests of a synthetic trace.
+const MAX_REQUESTS: f64 = 1e7;
 
 impl Synthetic {
     pub fn trace(&self) -> Result<Trace> {
         if !(0.0..=1.0).contains(&self.constrained) {
             return Err(format!("--constrained {}: a part of all is from 0 to 1", self.constrained).into());
         }
-        if self.rate * self.seconds > MOST_REQUESTS {
+        if self.rate * self.seconds > MAX_REQUESTS {
             return Err(
-                format!("more than {MOST_REQUESTS} requests: a lower --rate or fewer --seconds").into()
+                format!("more than {MAX_REQUESTS} requests: a lower --rate or fewer --seconds").into()
             );
         }
         let mut random = StdRng::seed_from_u64(self.seed);
@@ -209,7 +210,7 @@ impl Synthetic {
                 states: log_normal(&mut random, self.states, 1e6),
             })
             .collect();
-        // The k-th is asked for 1/k times as often as the first.
+        // The k-th constraint is 1/k times as frequent as the first.
         let mut shares: Vec<f64> = (1..=self.constraints).map(|rank| 1.0 / f64::from(rank)).collect();
         for index in 1..shares.len() {
             shares[index] += shares[index - 1];

@@ -1,4 +1,4 @@
-"""Constrains a Hugging Face model by an artefact of burn-dfa, on any torch device: by indexing alone.
+"""Constrains a Hugging Face model with an artifact of burn-dfa, on any torch device, only by indexing.
 
     python constrain.py MODEL ARTEFACT [--prompt TEXT] [--max-new-tokens N] [--device DEVICE] [--sample SEED]
 """
@@ -13,10 +13,10 @@ DEAD, DONE, NEVER = 0, 1, 0
 NO_WAY = torch.iinfo(torch.int32).max
 
 
-class TokenTable(LogitsProcessor):
-    """Masks what the constraint forbids, for one batch of greedy decoding or sampling (beams would swap states).
+class CompiledConstraint(LogitsProcessor):
+    """Masks illegal tokens for one batch of greedy decoding or sampling (beams would swap states).
 
-    The stacks of all rows are one tree of frames: a row's stack is the path from its top to frame 0, which stands for none.
+    The stacks of all rows form one tree of frames: a row's stack is the path from its top to frame 0, which means "no frame".
     """
 
     def __init__(self, path, width, max_new_tokens, device):
@@ -34,10 +34,7 @@ class TokenTable(LogitsProcessor):
             columns[places < lengths[:, None]] = tensors["column"][symbols]
         if form == "called":
             self.jumps, self.max_frames = tensors["jumps"], int(self.metadata["frames"])
-            # Bytes that are tokens.
-            only = symbols[tensors["offsets"][:-1][lengths == 1]]
-            spelled = tensors["column"][only[only < 256]].unique()
-            self.ways, self.height = shortest_ways(self.next, self.jumps, spelled)
+            self.ways, self.height = tensors["ways"], tensors["way_frames"]
         else:
             self.jumps, self.max_frames = self.next.new_zeros(len(self.next), 2), 0
             self.ways = tensors["tokens_to_end"][:, None]
@@ -46,7 +43,10 @@ class TokenTable(LogitsProcessor):
         self.columns = torch.full((width, columns.shape[1]), -1, device=device)
         self.columns[:, 0] = NEVER
         self.columns[: len(columns)] = columns
-        # Of each frame: the call state, the frame below, the depth, and the cost of each outcome.
+        # In forced text only the longest token is legal: some states forbid tokens of fewer symbols.
+        self.lengths = (self.columns >= 0).sum(1)
+        self.shortest = tensors.get("shortest", self.next.new_zeros(len(self.next)))
+        # For each frame: the call state, the frame below, the depth, and the cost of each exit.
         costs = self.ways.new_full((1, self.ways.shape[1]), NO_WAY)
         costs[0, 0] = 0
         none = costs.new_zeros(1)
@@ -54,7 +54,7 @@ class TokenTable(LogitsProcessor):
         self.states, self.tops, self.left = None, None, max_new_tokens
 
     def to_end(self, states, tops):
-        """The least number of tokens to the end, of states, or rows of states, on the stacks with these tops."""
+        """The least number of tokens to the end from states, or rows of states, on the stacks with these tops."""
         _, _, depth, costs = self.tree
         shape = [len(tops)] + [1] * (states.dim() - 1)
         ways, cost = self.ways[states], costs[tops].view(*shape, self.ways.shape[1])
@@ -62,7 +62,7 @@ class TokenTable(LogitsProcessor):
         return torch.where(fits, ways + cost, NO_WAY).amin(-1)
 
     def settle(self, states, tops):
-        """Pushes the call states of rows, and pops for their return states, until they rest."""
+        """Computes the epsilon closures of rows: pushes call states, and pops for return states."""
         while (jumps := self.jumps[states, 0]).any():
             call, below, depth, costs = self.tree
             push, back = (jumps > 0) & (depth[tops] < self.max_frames), (jumps < 0) & (tops > 0)
@@ -77,7 +77,7 @@ class TokenTable(LogitsProcessor):
         return states, tops
 
     def after(self, states, tops, columns):
-        """Where rows are after tokens, each a row of columns; DEAD where a token is illegal."""
+        """The states of rows after tokens, each a row of columns; DEAD if a token is illegal."""
         for column in columns.unbind(-1):
             states = torch.where(column < 0, states, self.next[states, column])
             states, tops = self.settle(states, tops)
@@ -90,7 +90,7 @@ class TokenTable(LogitsProcessor):
             self.states = torch.full((batch,), start, device=scores.device)
             self.tops = torch.zeros_like(self.states)
         else:
-            # Rows that are done are padded.
+            # Done rows are padded.
             after, tops = self.after(self.states, self.tops, self.columns[input_ids[:, -1]])
             self.states, self.tops = torch.where(self.states == DONE, DONE, after), tops
         self.left -= 1
@@ -98,31 +98,10 @@ class TokenTable(LogitsProcessor):
         rows = [row.repeat_interleave(width) for row in (self.states, self.tops)]
         after, tops = self.after(*rows, self.columns.repeat(batch, 1))
         legal = (after != DEAD) & (self.to_end(after, tops) <= self.left)
-        # No row is on the frames that were only tried.
+        legal &= self.lengths.repeat(batch) >= self.shortest[rows[0]]
+        # No row uses the frames of the trial.
         self.tree = known
         return scores.masked_fill(~legal.view(batch, width), float("-inf"))
-
-
-def shortest_ways(next, jumps, bytes):
-    """The bytes of the shortest way from each state to each outcome, and the frames that it adds: [states, outcomes]."""
-    # Both in one number, so that of ways that are equally long the one of the fewest frames is the least.
-    none = NO_WAY << 20
-    ways = next.new_full((len(next), jumps.shape[1] - 1), none)
-    accepting, calls, returns = next[:, 1] == DONE, jumps[:, 0] > 0, jumps[:, 0] < 0
-    ways[accepting, 0] = 1 << 20
-    ways[returns, -1 - jumps[returns, 0]] = 0
-    ways[[1, 2], 0] = 0
-    while True:
-        before = ways.clone()
-        for column in bytes:
-            ways = torch.minimum(ways, ways[next[:, column]] + (1 << 20))
-        piece, rest = ways[jumps[calls, 0]][:, :, None], ways[jumps[calls, 1:]]
-        height = torch.maximum((piece & 0xFFFFF) + 1, rest & 0xFFFFF)
-        through = ((piece >> 20) + (rest >> 20) << 20) + height
-        ways[calls] = torch.minimum(ways[calls], through.amin(1))
-        ways = ways.clamp_max(none)
-        if torch.equal(ways, before):
-            return ways >> 20, ways & 0xFFFFF
 
 
 def main():
@@ -143,7 +122,7 @@ def main():
     options = {"max_new_tokens": args.max_new_tokens, "do_sample": args.sample is not None}
     for constrained in [False, True]:
         torch.manual_seed(args.sample or 0)
-        table = TokenTable(args.artefact, model.config.vocab_size, args.max_new_tokens, args.device)
+        table = CompiledConstraint(args.artefact, model.config.vocab_size, args.max_new_tokens, args.device)
         output = model.generate(**prompt, **options, logits_processor=[table] if constrained else [])
         text = tokenizer.decode(output[0, prompt["input_ids"].shape[1] :], skip_special_tokens=True)
         print(f"{'constrained' if constrained else 'free':<12}{text!r}")

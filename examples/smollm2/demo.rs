@@ -1,4 +1,4 @@
-//! The demonstration: the embedded model, unconstrained and constrained, side by side.
+//! The demonstration: compares the embedded model unconstrained and constrained.
 
 use std::time::Instant;
 
@@ -6,7 +6,7 @@ use anstream::println;
 use anstyle::{AnsiColor, Style};
 use burn_dfa::cli::Failure;
 use burn_dfa::generation::{GenerationConfig, Output, Request, stream};
-use burn_dfa::{Constraint, Limits, TokenId, TokenTable};
+use burn_dfa::{CompiledConstraint, Constraint, Limits, TokenId};
 use burn_dfa_decoder::Pretrained;
 use burn_dfa_decoder::cli::GenerateArgs;
 use serde_json::Value;
@@ -20,7 +20,8 @@ const CYAN: Style = AnsiColor::Cyan.on_default();
 /// The verdict on an output that satisfies its schema.
 const FITS: &str = "fits the schema";
 
-/// Sentences and the schema of the record that is wanted. The last two are not what the model was trained on.
+/// Sentences and the schemas of their records. The last two differ from the training data of the
+/// model.
 const PROMPTS: [(&str, &str); 4] = [
     ("person", "Meet Nora Keller, a 34 year old baker from Lisbon."),
     ("event", "The concert in Vienna starts at 19:30 on 2027-05-17."),
@@ -36,9 +37,8 @@ pub fn run(args: &GenerateArgs, pretrained: &Pretrained) -> Result<(), Failure> 
     let mut totals = [Total::default(), Total::default()];
     for (name, prompt) in PROMPTS {
         let schema = burn_dfa_tiny::schema(name).ok_or_else(|| format!("no schema {name}"))?;
-        let schema: Value = serde_json::from_str(schema.json)?;
-        let constraint = Constraint::json_schema(schema)?;
-        let table = TokenTable::compile(&constraint, vocabulary, &Limits::default())?;
+        let constraint = schema.constraint()?;
+        let table = CompiledConstraint::compile(&constraint, vocabulary, &Limits::default())?;
         println!("{CYAN}{prompt}{CYAN:#} {DIM}→ {name}{DIM:#}");
         let prompt = pretrained.prompt(prompt)?;
         for (label, table, total) in [("unconstrained", None, 0usize), ("constrained", Some(&table), 1)] {
@@ -67,7 +67,7 @@ pub fn run(args: &GenerateArgs, pretrained: &Pretrained) -> Result<(), Failure> 
     Ok(())
 }
 
-/// Whether a value satisfies the schema, however it was written.
+/// Whether a value satisfies the schema, in any spelling.
 fn fits(constraint: &Constraint, value: &Value) -> Result<bool, Failure> {
     let text = constraint.json_text(value, &Limits::default())?;
     Ok(text.is_some_and(|(_, is_member)| is_member))
@@ -92,7 +92,7 @@ fn one(
     args: &GenerateArgs,
     pretrained: &Pretrained,
     prompt: &[TokenId],
-    table: Option<&TokenTable>,
+    table: Option<&CompiledConstraint>,
 ) -> Result<(Output, f64), Failure> {
     let request = Request { table, ..Request::new(prompt.to_vec(), args.sampling.max_tokens) };
     let started = Instant::now();

@@ -1,10 +1,10 @@
-//! A model writes text that matches a constraint.
+//! Generates text that matches a constraint.
 //!
-//! Without arguments, the embedded model answers a few prompts unconstrained and constrained, side by side:
+//! Without arguments, the embedded model answers a few prompts unconstrained and constrained:
 //!
 //!     cargo run --release --example smollm2
 //!
-//! With arguments it does what `burn-dfa generate` does, with the embedded model where no other is named.
+//! With arguments it works as `burn-dfa generate`, with the embedded model as the default.
 
 mod demo;
 
@@ -14,8 +14,9 @@ use burn_dfa::cli::{Failure, parse, report};
 use burn_dfa_decoder::cli::GenerateArgs;
 use clap::Parser;
 
-/// Text from a model of a Hugging Face folder that matches a constraint. Without `--model`, the embedded one; without anything to
-/// generate, a demonstration.
+/// Generates text that matches a constraint, with a model of a Hugging Face folder. Without
+/// `--model`, uses the embedded model, which was trained on compact JSON, the default of
+/// `--whitespace` in this case. Without anything to generate, runs a demonstration.
 #[derive(Parser)]
 #[command(name = "smollm2")]
 struct Cli {
@@ -24,7 +25,10 @@ struct Cli {
 }
 
 fn main() -> ExitCode {
-    let Cli { generate } = parse();
+    let Cli { mut generate } = parse();
+    if generate.model.is_none() {
+        generate.constraint.or_whitespace(burn_dfa_tiny::WHITESPACE);
+    }
     run(&generate).unwrap_or_else(|error| report(&error, generate.json))
 }
 
@@ -40,7 +44,7 @@ fn run(args: &GenerateArgs) -> Result<ExitCode, Failure> {
     args.run(&pretrained)
 }
 
-/// Whether there is nothing to generate but the demonstration.
+/// Whether to run only the demonstration.
 fn is_demo(args: &GenerateArgs) -> bool {
     let sampled = !args.sampling.config().sampling.is_greedy();
     let other = args.json || args.unconstrained || args.graph || args.batch != 1;

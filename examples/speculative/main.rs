@@ -1,12 +1,12 @@
-//! Speculative decoding under a constraint: the embedded model, with draft tokens of a draft model, of the prompt, and of
-//! the constraint itself.
+//! Speculative decoding under a constraint: the embedded model, with draft tokens of a draft model,
+//! of the prompt, and of the constraint.
 //!
 //!     cargo run --release --example speculative
 //!     cargo run --release --example speculative -- --table
 //!
-//! The first shows what each call of the model added to an output; the second measures all drafters on held-out
-//! prompts, and asserts that every output is valid and complete and, where it is greedy, that of plain constrained
-//! decoding.
+//! The first command shows the tokens that each call of the model added to an output. The second
+//! measures all drafters on held-out prompts, and asserts that every output is valid and complete
+//! and, if greedy, equal to plain constrained decoding.
 
 mod table;
 
@@ -18,7 +18,7 @@ use burn_dfa::generation::speculative::{
     DraftModel, Drafter, ForcedBytes, ForcedTokens, MergedDrafters, PromptLookup, speculate,
 };
 use burn_dfa::generation::{GenerationConfig, Request};
-use burn_dfa::{Constraint, Limits, TokenTable, Vocabulary};
+use burn_dfa::{CompiledConstraint, Limits, Vocabulary};
 use burn_dfa_decoder::{Decoder, Pretrained};
 use burn_dfa_tiny::draft;
 use burn_dfa_tiny::generator::{Example, Generator, Kind, Split};
@@ -33,10 +33,10 @@ struct Args {
     /// Prompts of the table.
     #[arg(long, default_value_t = 300)]
     prompts: u64,
-    /// Draft tokens a call.
+    /// Draft tokens per call.
     #[arg(long, default_value_t = 4)]
     drafts: usize,
-    /// Forced tokens a call, which cost a lookup each.
+    /// Forced tokens per call, which cost a lookup each.
     #[arg(long, default_value_t = 8)]
     run: usize,
 }
@@ -52,12 +52,12 @@ fn main() -> Result<()> {
     if args.table { table::measure(&pair, &args) } else { pair.show(&args) }
 }
 
-/// The model, its draft model, and what both know.
+/// The model, its draft model, and their shared data.
 struct Pair {
     pretrained: Pretrained,
     draft: Decoder,
     vocabulary: Vocabulary,
-    tables: HashMap<Kind, TokenTable>,
+    tables: HashMap<Kind, CompiledConstraint>,
 }
 
 impl Pair {
@@ -70,15 +70,18 @@ impl Pair {
         let mut tables = HashMap::new();
         for kind in Kind::ALL {
             let schema = burn_dfa_tiny::schema(kind.name()).ok_or("every kind has a schema")?;
-            let constraint = Constraint::json_schema(serde_json::from_str(schema.json)?)?;
-            tables.insert(kind, TokenTable::compile(&constraint, &vocabulary, &Limits::default())?);
+            tables.insert(
+                kind,
+                CompiledConstraint::compile(&schema.constraint()?, &vocabulary, &Limits::default())?,
+            );
         }
         Ok(Self { draft, pretrained, vocabulary, tables })
     }
 
     /// The prompt of an example under the schema of a kind.
     fn request(&self, example: &Example, kind: Kind) -> Result<Request<'_>> {
-        Ok(Request::new(self.pretrained.prompt(&example.prompt)?, MAX_TOKENS).with_table(&self.tables[&kind]))
+        Ok(Request::new(self.pretrained.prompt(&example.prompt)?, MAX_TOKENS)
+            .with_constraint(&self.tables[&kind]))
     }
 
     /// The draft model as a drafter.
@@ -104,9 +107,9 @@ impl Pair {
         ])
     }
 
-    /// Prints what each call added, for a prompt of every kind.
+    /// Prints the tokens added by each call, for a prompt of every kind.
     fn show(&self, args: &Args) -> Result<()> {
-        let config = GenerationConfig::new().with_read_every(1);
+        let config = GenerationConfig::new().with_sync_interval(1);
         for kind in Kind::ALL {
             let example = Generator::new(3).example_of(kind, Split::HeldOut, 1);
             println!("{}", example.prompt);

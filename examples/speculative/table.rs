@@ -1,4 +1,4 @@
-//! Markdown tables of what drafters save.
+//! Markdown tables of the savings of drafters.
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::{Args, Pair, Result};
 
-/// Rows at a time where nothing is timed.
+/// Rows at a time in untimed runs.
 const ROWS: usize = 20;
 
 pub(crate) fn measure(pair: &Pair, args: &Args) -> Result<()> {
@@ -24,7 +24,7 @@ pub(crate) fn measure(pair: &Pair, args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// All drafters, greedily, one prompt at a time; the number of outputs.
+/// Measures all drafters, greedily, one prompt at a time; returns the number of outputs.
 fn drafters(pair: &Pair, args: &Args, examples: &[Example]) -> Result<usize> {
     let requests =
         examples.iter().map(|example| pair.request(example, example.kind)).collect::<Result<Vec<_>>>()?;
@@ -63,7 +63,8 @@ fn drafters(pair: &Pair, args: &Args, examples: &[Example]) -> Result<usize> {
     Ok(count)
 }
 
-/// The tokens a call of the draft model under the constraint and free; the number of outputs.
+/// Measures the tokens per call of the draft model, constrained and unconstrained; returns the
+/// number of outputs.
 fn masks(pair: &Pair, args: &Args, examples: &[Example]) -> Result<usize> {
     println!(
         "\nThe same prompts under the schema of their kind, and under that of another, {} draft tokens a call\n",
@@ -119,7 +120,7 @@ fn plain(pair: &Pair, requests: &[Request], config: &GenerationConfig, rows: usi
     Ok(outputs)
 }
 
-/// Outputs are valid, complete within their budgets and, where there are others to compare with, equal.
+/// Checks that outputs are valid, complete within their budgets and, if `plain` is given, equal.
 fn check(name: &str, requests: &[Request], rows: &[SpeculativeOutput], plain: Option<&[Output]>) {
     assert_eq!(requests.len(), rows.len());
     for (index, (request, row)) in requests.iter().zip(rows).enumerate() {
@@ -135,7 +136,7 @@ fn check(name: &str, requests: &[Request], rows: &[SpeculativeOutput], plain: Op
     }
 }
 
-/// The part of the fields of all records that outputs have right.
+/// The fraction of correct fields of all records.
 fn fields<'a>(examples: &[Example], outputs: impl Iterator<Item = &'a Output>) -> f64 {
     let (mut right, mut all) = (0u32, 0u32);
     for (example, output) in examples.iter().zip(outputs) {

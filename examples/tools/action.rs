@@ -1,4 +1,4 @@
-//! What the model may do.
+//! The tools of the model.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -55,7 +55,8 @@ pub enum Operation {
 }
 
 impl Action {
-    /// Does it, and says what came of it. Nothing here leaves the machine: the weather is made up.
+    /// Runs the action, and returns its result. No data leaves the machine: the weather is
+    /// invented.
     pub fn run(self) -> Value {
         match self {
             Self::GetWeather { city, day } => {
@@ -80,7 +81,7 @@ impl Action {
     }
 }
 
-/// What a function returns that failed.
+/// The result of a failed function.
 fn failed(reason: &str) -> Value {
     json!({ "error": reason })
 }

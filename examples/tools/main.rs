@@ -3,8 +3,8 @@
 //!     cargo run --release --example tools
 //!     cargo run --release --example tools -- "What is 12 times 12?"
 //!
-//! Each variant of [`Action`] is a tool. Under the constraint the model writes a text, or calls of these tools whose
-//! arguments fit their fields, so that every call is read as an [`Action`].
+//! Each variant of [`Action`] is a tool. Under the constraint the model writes a text, or calls of
+//! these tools with arguments that fit their fields, so every call parses as an [`Action`].
 
 mod action;
 
@@ -15,17 +15,17 @@ use action::Action;
 use burn::tensor::Device;
 use burn_dfa::constraint::{Reply, ReplyEvent, ToolFormat, Tools};
 use burn_dfa::generation::{GenerationConfig, Request, generate};
-use burn_dfa::{Limits, TokenTable};
+use burn_dfa::{CompiledConstraint, Limits};
 use burn_dfa_decoder::{Message, Pretrained};
 use clap::Parser;
 use serde_json::Value;
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
-/// Tokens of an answer. A constrained one is complete within them.
+/// Token budget of an answer. A constrained answer is complete within it.
 const MAX_TOKENS: usize = 96;
 
-/// Calls in a row after which the model has to answer.
+/// Maximum number of consecutive calls before an answer.
 const MAX_CALLS: usize = 4;
 
 const PROMPTS: [&str; 5] = [
@@ -39,7 +39,7 @@ const PROMPTS: [&str; 5] = [
 /// The embedded model calls Rust functions, and answers with what they return.
 #[derive(Parser)]
 struct Args {
-    /// What to ask in place of a few prompts.
+    /// The prompts. Default: a few examples.
     prompts: Vec<String>,
 }
 
@@ -59,21 +59,23 @@ struct Agent {
     /// The tools as the chat template reads them.
     definitions: Vec<Value>,
     /// A text, or calls.
-    table: TokenTable,
+    table: CompiledConstraint,
 }
 
 impl Agent {
     fn new() -> Result<Self> {
         let pretrained = burn_dfa_tiny::load(&Device::flex())?;
-        let tools = Tools::of::<Action>()?.with_format(ToolFormat::Hermes).with_parallel(false);
+        let tools = Tools::from_type::<Action>()?.with_format(ToolFormat::Hermes).with_parallel(false);
         let definitions =
             tools.tools().iter().map(serde_json::to_value).collect::<serde_json::Result<Vec<_>>>()?;
-        let table =
-            TokenTable::compile(&tools.to_constraint()?, pretrained.vocabulary(), &Limits::default())?;
+        // The model was trained on compact arguments.
+        let options = tools.json_options().with_whitespace(burn_dfa_tiny::WHITESPACE);
+        let constraint = tools.to_constraint_with(&options)?;
+        let table = CompiledConstraint::compile(&constraint, pretrained.vocabulary(), &Limits::default())?;
         Ok(Self { pretrained, tools, definitions, table })
     }
 
-    /// Lets the model answer a prompt, with as many calls as it needs.
+    /// Lets the model answer a prompt, with calls as needed.
     fn answer(&self, prompt: &str) -> Result<()> {
         println!("user   {prompt}");
         let mut messages = vec![Message::user(prompt)];
@@ -93,12 +95,12 @@ impl Agent {
         Ok(())
     }
 
-    /// What the model writes next, as text and read; shown as it comes.
+    /// The next output of the model, as text and parsed; streamed to the terminal.
     fn turn(&self, messages: &[Message]) -> Result<(String, Reply)> {
         let prompt = self.pretrained.encode_chat_with_tools(messages, &self.definitions)?;
         let positions = self.pretrained.model().config().max_position_embeddings;
         let left = positions.saturating_sub(prompt.len()).min(MAX_TOKENS);
-        let request = Request::new(prompt, left).with_table(&self.table);
+        let request = Request::new(prompt, left).with_constraint(&self.table);
         let mut reader = self.tools.reader()?;
         let mut failure = None;
         print!("model  ");

@@ -1,24 +1,26 @@
-//! Saved tables: any bytes, and files that differ from a sound one in a few bytes and have a right checksum.
+//! Saved constraints: arbitrary bytes, and valid files with a few changed bytes and a correct
+//! checksum.
 
 use std::sync::LazyLock;
 
-use burn_dfa::table::Origin;
-use burn_dfa::{Constraint, TokenTable};
+use burn_dfa_tokens::Origin;
+use burn_dfa_tokens::{CompiledConstraint, Constraint};
 use safetensors::SafeTensors;
 use sha2::{Digest, Sha256};
 
 use super::examine::{VOCABULARY, limits, shortest};
 
-/// A sound file of each form.
+/// A valid file of each form.
 static SOUND: LazyLock<[Vec<u8>; 2]> = LazyLock::new(|| {
     let constraint = Constraint::regex("(ab|c){1,3}|é*").expect("a regex");
-    [TokenTable::tabulate, TokenTable::walk].map(|compile| {
+    [CompiledConstraint::compile_token_level, CompiledConstraint::compile_byte_level].map(|compile| {
         let table = compile(&constraint, &VOCABULARY, &limits()).expect("a table");
         table.to_bytes(&Origin::new(&constraint, &limits())).expect("a file")
     })
 });
 
-/// The bytes as a file; then a sound file where three bytes each, a place and a value, were put in.
+/// Reads the bytes as a file, then a valid file with edits: each edit is three bytes, a position
+/// and a value.
 pub fn artifact(bytes: &[u8]) {
     read(bytes);
     let Some((form, edits)) = bytes.split_first() else { return };
@@ -33,14 +35,14 @@ pub fn artifact(bytes: &[u8]) {
     read(&file);
 }
 
-/// What comes of a file is an error, or a table as sound as any.
+/// The result is an error or a valid compiled constraint.
 fn read(file: &[u8]) {
-    let Ok(table) = TokenTable::from_bytes(file, &VOCABULARY, &limits()) else { return };
+    let Ok(table) = CompiledConstraint::from_bytes(file, &VOCABULARY, &limits()) else { return };
     table.validate().unwrap_or_else(|error| panic!("{error}"));
     shortest(&table, &VOCABULARY);
 }
 
-/// Where the checksum of a file stands, and the right one; as `docs/artifact.md` has it.
+/// The position of a file's checksum and the correct checksum, as `docs/artifact.md` specifies.
 fn checksum(file: &[u8]) -> Option<(usize, String)> {
     const KEY: &[u8] = b"\"checksum\":\"";
     let at = file.windows(KEY.len()).position(|window| window == KEY)? + KEY.len();

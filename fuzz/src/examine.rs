@@ -1,27 +1,29 @@
-//! What must hold of whatever was accepted.
+//! Checks of every accepted constraint.
 
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use burn_dfa::automaton::{ByteDfa, ByteStateId};
-use burn_dfa::table::RowPosition;
-use burn_dfa::{Constraint, Limits, StateId, TokenId, TokenTable, Vocabulary};
+use burn_dfa_tokens::RowPosition;
+use burn_dfa_tokens::automaton::{ByteDfa, ByteStateId};
+use burn_dfa_tokens::{CompiledConstraint, Constraint, ForcedText, Limits, StateId, TokenId, Vocabulary};
 
-/// Limits that keep one input short.
+/// Limits that keep the time per input short.
 pub fn limits() -> Limits {
     Limits {
         states: 20_000,
         bytes: 32 << 20,
-        tabulated_bytes: 4 << 20,
-        tabulated_entries: 100_000,
+        token_level_bytes: 4 << 20,
+        token_level_entries: 100_000,
         frames: 0,
         stacks: Limits::MAX_STACKS,
+        forced_text: ForcedText::Longest,
         time: Duration::from_secs(1),
         threads: 1,
+        cancel: None,
     }
 }
 
-/// All bytes, a few words, a special token, a hole, and the end.
+/// All bytes, a few words, a special token, an unused id, and the end token.
 pub static VOCABULARY: LazyLock<Vocabulary> = LazyLock::new(|| {
     let words = [
         "ab", "the", " a", "é", "\u{FFFD}", "true", "null", "\":", "{\"", "\"}", "\",\"", "]]", "00", "\\u00",
@@ -33,7 +35,7 @@ pub static VOCABULARY: LazyLock<Vocabulary> = LazyLock::new(|| {
     vocabulary.with_eos([end]).expect("an end")
 });
 
-/// Lowers and compiles `constraint`, and walks along it as `bytes` say.
+/// Lowers and compiles `constraint`, and follows tokens that `bytes` choose.
 pub fn examine(constraint: &Constraint, bytes: &[u8]) {
     stacked(constraint, bytes);
     let Ok(Some(dfa)) = constraint.to_byte_dfa(&limits()) else { return };
@@ -48,10 +50,12 @@ pub fn examine(constraint: &Constraint, bytes: &[u8]) {
     }
 }
 
-/// Compiles `constraint` with a stack, and follows legal tokens as `bytes` say: there is one until the end, within the budget.
+/// Compiles `constraint` with a stack, and follows legal tokens that `bytes` choose: some token is
+/// legal until the end, within the budget.
 fn stacked(constraint: &Constraint, bytes: &[u8]) {
     let frames = 1 + bytes.len() % 7;
-    let Ok(table) = TokenTable::compile(constraint, &VOCABULARY, &limits().with_frames(frames)) else {
+    let Ok(table) = CompiledConstraint::compile(constraint, &VOCABULARY, &limits().with_frames(frames))
+    else {
         return;
     };
     let needed = table.tokens_to_end(table.start());
@@ -80,17 +84,17 @@ fn consistent(dfa: &ByteDfa) {
     }
 }
 
-/// Compiles `constraint` in every form, and has the forms agree along the tokens that `bytes` choose.
-pub fn compile(constraint: &Constraint, vocabulary: &Vocabulary, bytes: &[u8]) -> Option<TokenTable> {
+/// Compiles `constraint` in every form, and compares the forms along tokens that `bytes` choose.
+pub fn compile(constraint: &Constraint, vocabulary: &Vocabulary, bytes: &[u8]) -> Option<CompiledConstraint> {
     let limits = limits();
-    let made = TokenTable::compile(constraint, vocabulary, &limits).ok();
+    let made = CompiledConstraint::compile(constraint, vocabulary, &limits).ok();
     let tables = [
         made.clone(),
-        TokenTable::tabulate(constraint, vocabulary, &limits).ok(),
-        TokenTable::walk(constraint, vocabulary, &limits).ok(),
+        CompiledConstraint::compile_token_level(constraint, vocabulary, &limits).ok(),
+        CompiledConstraint::compile_byte_level(constraint, vocabulary, &limits).ok(),
     ];
-    let tables: Vec<TokenTable> = tables.into_iter().flatten().collect();
-    let mut states: Vec<StateId> = tables.iter().map(TokenTable::start).collect();
+    let tables: Vec<CompiledConstraint> = tables.into_iter().flatten().collect();
+    let mut states: Vec<StateId> = tables.iter().map(CompiledConstraint::start).collect();
     for table in &tables {
         table.validate().unwrap_or_else(|error| panic!("{error}"));
         let _ = shortest(table, vocabulary);
@@ -110,8 +114,8 @@ pub fn compile(constraint: &Constraint, vocabulary: &Vocabulary, bytes: &[u8]) -
     made
 }
 
-/// Goes the shortest way to the end; its text, or nothing where it is long.
-pub fn shortest(table: &TokenTable, vocabulary: &Vocabulary) -> Option<Vec<u8>> {
+/// Follows a shortest path to the end; returns its text, or nothing if the path is long.
+pub fn shortest(table: &CompiledConstraint, vocabulary: &Vocabulary) -> Option<Vec<u8>> {
     const LONGEST: u32 = 200;
     let mut state = table.start();
     let mut tokens = Vec::new();

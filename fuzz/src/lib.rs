@@ -1,8 +1,8 @@
-//! What is done with hostile bytes, one function for each door that they come in by.
+//! Entry points for hostile bytes, one function per kind of input.
 //!
-//! The functions panic where the library breaks a promise; whatever error it returns is fine. `cargo fuzz` calls
-//! them with what it finds, and the tests of the project call them too, with the seeds, the inputs that once broke
-//! something, and mutations of both.
+//! A function panics if the library breaks a promise; returned errors are fine. `cargo fuzz` calls
+//! the functions with its inputs. The project's tests call them with the seeds, with inputs of
+//! earlier failures, and with mutations of both.
 
 mod artifact;
 mod examine;
@@ -11,16 +11,17 @@ mod tags;
 mod words;
 
 use arbitrary::Unstructured;
-use burn_dfa::constraint::{CharPattern, ResponseFormat, StructuredOutputs, Syntax, Transitions};
-use burn_dfa::vocabulary::{TokenKind, eos_from_config};
-use burn_dfa::{Constraint, Limits, TokenId, TokenTable, Vocabulary};
+use burn_dfa_tokens::ErrorKind;
+use burn_dfa_tokens::constraint::{CharPattern, ResponseFormat, StructuredOutputs, Syntax, Transitions};
+use burn_dfa_tokens::vocabulary::{TokenKind, eos_from_config};
+use burn_dfa_tokens::{CompiledConstraint, Constraint, Limits, TokenId, Vocabulary};
 use serde_json::Value;
 
 pub use self::artifact::artifact;
 use self::examine::{examine, limits};
 pub use self::tags::tags;
 
-/// A pattern, in three dialects: of `Constraint::regex`, of `pattern` in a schema, of `CharPattern`.
+/// A pattern in three dialects: `Constraint::regex`, `pattern` of a schema, and `CharPattern`.
 pub fn regex(bytes: &[u8]) {
     let Ok(pattern) = std::str::from_utf8(bytes) else { return };
     match Constraint::regex(pattern) {
@@ -30,14 +31,14 @@ pub fn regex(bytes: &[u8]) {
     let schema = serde_json::json!({"type": "string", "pattern": pattern});
     match Constraint::json_schema(schema) {
         Ok(constraint) => examine(&constraint, bytes),
-        Err(error) => assert!(error.is_schema(), "{error}"),
+        Err(error) => assert!(error.kind() == ErrorKind::Schema, "{error}"),
     }
     if let Ok(pattern) = CharPattern::parse(pattern) {
         examine(&Constraint::pattern(pattern), bytes);
     }
 }
 
-/// A JSON schema: as text where it begins with `{`, otherwise one that the bytes choose.
+/// A JSON schema: the text if it begins with `{`, otherwise a schema that the bytes choose.
 pub fn schema(bytes: &[u8]) {
     let (schema, options) = match bytes {
         [b'{', ..] => (serde_json::from_slice(bytes).ok(), Default::default()),
@@ -49,7 +50,9 @@ pub fn schema(bytes: &[u8]) {
     let Some(schema) = schema else { return };
     match Constraint::json_schema_with(schema, &options) {
         Ok(constraint) => examine(&constraint, bytes),
-        Err(error) => assert!(error.is_schema() || error.is_limit(), "{error}"),
+        Err(error) => {
+            assert!(error.kind() == ErrorKind::Schema || error.kind() == ErrorKind::Limit, "{error}")
+        }
     }
 }
 
@@ -60,11 +63,13 @@ pub fn grammar(bytes: &[u8]) {
     let syntax = Syntax::ALL[usize::from(*syntax) % Syntax::ALL.len()];
     match Constraint::grammar(syntax, text) {
         Ok(constraint) => examine(&constraint, bytes),
-        Err(error) => assert!(error.is_grammar() || error.is_limit(), "{error}"),
+        Err(error) => {
+            assert!(error.kind() == ErrorKind::Grammar || error.kind() == ErrorKind::Limit, "{error}")
+        }
     }
 }
 
-/// A request of OpenAI's or vLLM's form.
+/// A request in OpenAI's or vLLM's form.
 pub fn request(bytes: &[u8]) {
     if let Ok(format) = serde_json::from_slice::<ResponseFormat>(bytes) {
         let _ = format.to_constraint();
@@ -83,7 +88,7 @@ pub fn tokenizer(bytes: &[u8]) {
     let named = std::str::from_utf8(bytes).ok().and_then(|json| eos_from_config(json).ok());
     let vocabulary = match Vocabulary::from_tokenizer_json(bytes) {
         Ok(vocabulary) => vocabulary,
-        Err(error) => return assert!(error.is_vocabulary(), "{error}"),
+        Err(error) => return assert!(error.kind() == ErrorKind::Vocabulary, "{error}"),
     };
     assert!(vocabulary.len() <= Vocabulary::MAX_LEN);
     let ids = (0..vocabulary.len() as u32 + 1).map(TokenId);
@@ -163,7 +168,7 @@ fn chosen(choices: &mut Unstructured, bytes: &[u8]) -> arbitrary::Result<()> {
         _ => Constraint::json_schema(schemas::schema(choices)?),
     };
     let Ok(mut constraint) = constraint else { return Ok(()) };
-    // Free text in front, at times.
+    // Sometimes, free text precedes the constraint.
     match choices.int_in_range(0..=7)? {
         6 => constraint = Constraint::after(words::text(choices)?, constraint),
         7 => constraint = Constraint::after(TokenId(id(choices)?), constraint),
@@ -182,11 +187,11 @@ fn chosen(choices: &mut Unstructured, bytes: &[u8]) -> arbitrary::Result<()> {
         bytes: choices.arbitrary::<u16>()?.into(),
         ..limits()
     };
-    let _ = TokenTable::compile(&constraint, &vocabulary, &tight);
+    let _ = CompiledConstraint::compile(&constraint, &vocabulary, &tight);
     Ok(())
 }
 
-/// A small id mostly, any id sometimes.
+/// Usually a small id, sometimes any id.
 fn id(choices: &mut Unstructured) -> arbitrary::Result<u32> {
     if choices.ratio(1, 16)? { choices.arbitrary() } else { choices.int_in_range(0..=41) }
 }

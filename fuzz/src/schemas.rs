@@ -1,8 +1,8 @@
-//! JSON schemas out of bytes: mostly well-formed, of keywords that meddle with each other.
+//! Generates JSON schemas from bytes: mostly well-formed, with interacting keywords.
 
 use arbitrary::{Result, Unstructured};
-use burn_dfa::constraint::{
-    Additional, Escapes, Formats, JsonOptions, Numbers, Order, Separators, Unknown, Whitespace,
+use burn_dfa_tokens::constraint::{
+    Additional, Escapes, Formats, JsonOptions, Numbers, Order, Separators, Unenforceable, Unknown, Whitespace,
 };
 use serde_json::{Map, Value, json};
 
@@ -209,21 +209,22 @@ fn value(choices: &mut Unstructured, depth: u32) -> Result<Value> {
     })
 }
 
-/// Any options, small where they are counts.
+/// Any options, with small counts.
 pub fn options(choices: &mut Unstructured) -> Result<JsonOptions> {
     let few = |choices: &mut Unstructured| choices.int_in_range(0..=3usize);
     Ok(JsonOptions {
         whitespace: match choices.int_in_range(0..=6)? {
-            0 => Whitespace::Spaced,
+            0 => Whitespace::Compact,
             1 => Whitespace::Pretty(few(choices)?),
             2 => Whitespace::Flexible(few(choices)?),
-            _ => Whitespace::Compact,
+            _ => Whitespace::Spaced,
         },
         separators: Separators::default(),
         additional: if choices.ratio(1, 4)? { Additional::Closed } else { Additional::Standard },
         order: if choices.ratio(1, 4)? { Order::RequiredFirst } else { Order::Declared },
         formats: if choices.ratio(1, 8)? { Formats::Annotate } else { Formats::Assert },
         unknown: if choices.ratio(1, 8)? { Unknown::Refuse } else { Unknown::Ignore },
+        unenforceable: if choices.ratio(1, 8)? { Unenforceable::Ignore } else { Unenforceable::Refuse },
         numbers: if choices.ratio(1, 4)? { Numbers::Any } else { Numbers::Plain },
         ascii: choices.ratio(1, 4)?,
         escapes: if choices.ratio(1, 8)? { Escapes::Any } else { Escapes::Canonical },

@@ -1,11 +1,12 @@
 //! Structural tags and tools: as JSON, and structural tags that the bytes choose.
 
+use burn_dfa_tokens::ErrorKind;
 use std::time::Duration;
 
 use arbitrary::{Result, Unstructured};
-use burn_dfa::automaton::ByteAutomaton;
-use burn_dfa::constraint::{Reasoning, Reply, StructuralTag, ToolFormat, Tools};
-use burn_dfa::{Constraint, Limits};
+use burn_dfa_tokens::automaton::ByteAutomaton;
+use burn_dfa_tokens::constraint::{Reasoning, Reply, StructuralTag, ToolFormat, Tools};
+use burn_dfa_tokens::{Constraint, Limits};
 use serde_json::{Value, json};
 
 use super::examine::{examine, limits};
@@ -24,7 +25,8 @@ const STYLES: &[&str] = &[
     "other",
 ];
 
-/// A structural tag and a request with tools, of text that begins with `{`; otherwise a structural tag that the bytes choose.
+/// If the text begins with `{`, a structural tag and a request with tools, otherwise a structural
+/// tag that the bytes choose.
 pub fn tags(bytes: &[u8]) {
     let chosen = match bytes {
         [b'{', ..] => serde_json::from_slice(bytes).ok(),
@@ -40,17 +42,20 @@ pub fn tags(bytes: &[u8]) {
     match Constraint::structural_tag(&chosen) {
         Ok(constraint) => examine(&constraint, bytes),
         Err(error) => assert!(
-            (error.is_structural_tag() || error.is_schema()) && error.pointer().is_some() || error.is_limit(),
+            (error.kind() == ErrorKind::StructuralTag || error.kind() == ErrorKind::Schema)
+                && error.pointer().is_some()
+                || error.kind() == ErrorKind::Limit,
             "{error}"
         ),
     }
     match Tools::from_request(&chosen) {
         Ok(tools) => called(tools, bytes),
-        Err(error) => assert!(error.is_request(), "{error}"),
+        Err(error) => assert!(error.kind() == ErrorKind::Request, "{error}"),
     }
 }
 
-/// Tools in a format that the length of the input chooses: a reader takes whatever the automaton does.
+/// Tools in a format that the length of the input chooses: a reader accepts every text that the
+/// automaton accepts.
 fn called(tools: Tools, bytes: &[u8]) {
     if tools.tools().is_empty() {
         return;
@@ -61,10 +66,16 @@ fn called(tools: Tools, bytes: &[u8]) {
         let reasoning = format.reasoning().unwrap_or_else(Reasoning::think);
         tools = tools.with_reasoning(reasoning);
     }
-    let constraint = match tools.to_constraint() {
+    // With flexible white space, which a reader must accept too.
+    let constraint = match tools.to_constraint_with(&StructuralTag::json_options()) {
         Ok(constraint) => constraint,
         Err(error) => {
-            return assert!(error.is_constraint() || error.is_input() || error.is_limit(), "{error}");
+            return assert!(
+                error.kind().is_constraint()
+                    || error.kind() == ErrorKind::Input
+                    || error.kind() == ErrorKind::Limit,
+                "{error}"
+            );
         }
     };
     let limits = Limits { time: Duration::from_millis(500), ..limits() }.with_frames(20);
@@ -81,20 +92,20 @@ fn called(tools: Tools, bytes: &[u8]) {
         events.iter().for_each(|event| reply.add(event));
         assert_eq!(&reply, reader.reply(), "{text:?}");
     }
-    // Whatever a model writes.
+    // Arbitrary output of a model.
     if let Ok(mut reader) = tools.reader() {
         let _ = reader.push(bytes);
         let _ = reader.finish();
     }
 }
 
-/// Bytes along which a text goes on, as `bytes` choose.
+/// Legal bytes of a text, chosen by `bytes`.
 fn walked(automaton: &ByteAutomaton, bytes: &[u8]) -> Vec<u8> {
     let mut at = automaton.start();
     let mut text = Vec::new();
     for &choice in bytes.iter().cycle().take(160) {
         let alive = |byte: &u8| !automaton.next(&at, *byte).is_dead();
-        // Where little may come, that comes; else what was chosen, or the first that may.
+        // The first legal byte, starting from the chosen one.
         let mut order = (0..=u8::MAX).map(|more| choice.wrapping_add(more));
         let Some(byte) = order.find(alive) else { break };
         at = automaton.next(&at, byte);
@@ -103,7 +114,7 @@ fn walked(automaton: &ByteAutomaton, bytes: &[u8]) -> Vec<u8> {
     text
 }
 
-/// A structural tag out of bytes, mostly well-formed.
+/// A structural tag from bytes, mostly well-formed.
 fn tag(choices: &mut Unstructured) -> Result<Value> {
     Ok(json!({"type": "structural_tag", "format": format(choices, 3)?}))
 }
@@ -191,7 +202,7 @@ fn token(choices: &mut Unstructured) -> Result<Value> {
     })
 }
 
-/// Small mostly, none at times.
+/// Usually a small count, sometimes none.
 fn count(choices: &mut Unstructured) -> Result<Option<i64>> {
     Ok(match choices.int_in_range(0..=7)? {
         0 => None,

@@ -2,7 +2,7 @@
 
 use arbitrary::{Result, Unstructured};
 
-/// A text of a few characters.
+/// A text of up to six characters.
 pub fn text(choices: &mut Unstructured) -> Result<String> {
     let length = choices.int_in_range(0..=6)?;
     let chars =
@@ -10,7 +10,7 @@ pub fn text(choices: &mut Unstructured) -> Result<String> {
     (0..length).map(|_| choices.choose(&chars).copied()).collect()
 }
 
-/// A pattern out of pieces that mean something, well-formed or not.
+/// A pattern from meaningful parts, well-formed or not.
 pub fn pattern(choices: &mut Unstructured) -> Result<String> {
     const PIECES: &[&str] = &[
         "a",

@@ -1,4 +1,5 @@
-//! `burn-dfa-remote`: lends the devices of this machine to clients elsewhere, with the operations of burn-dfa.
+//! `burn-dfa-remote`: serves the devices of this machine to remote clients, with the operations of
+//! burn-dfa.
 
 use std::net::{IpAddr, TcpListener};
 use std::process::ExitCode;
@@ -7,19 +8,22 @@ use burn::server::{RemoteServer, WebSocketTransport};
 use burn_dfa::cli::{Backend, Failure, parse, report};
 use clap::Parser;
 
-/// Lends devices of this machine to programs elsewhere, which take them with `--device remote:ws://HOST:PORT`.
+/// Serves devices of this machine to remote programs, which use them with
+/// `--device remote:ws://HOST:PORT`.
 ///
-/// Whoever reaches the port may use the devices, and the connection is not encrypted: listen on a trusted network only.
+/// All clients that reach the port may use the devices, and the connection is not encrypted: listen
+/// only on a trusted network.
 #[derive(Debug, Parser)]
 #[command(name = "burn-dfa-remote", version)]
 struct Args {
     /// The address to listen on.
     #[arg(long, default_value = "127.0.0.1")]
     host: IpAddr,
-    /// The port to listen on; 0: any that is free.
+    /// The port to listen on; 0: any free port.
     #[arg(long, default_value_t = 3000)]
     port: u16,
-    /// What to lend: flex, vulkan, wgpu or cuda. On flex, clients have the fused operations of burn-dfa, elsewhere Burn's own.
+    /// The device to serve: flex, vulkan, wgpu or cuda. On flex, clients use the fused operations
+    /// of burn-dfa, on other devices Burn's built-in operations.
     #[arg(long, value_name = "DEVICE", default_value = "flex")]
     device: Backend,
 }
@@ -31,7 +35,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Serves until the process is asked to end.
+/// Serves until the process ends.
 fn serve(args: &Args) -> Result<(), Failure> {
     if let Backend::Remote(_) = args.device {
         return Err("a device of another server cannot be lent: name the server itself to the clients".into());

@@ -1,4 +1,4 @@
-//! The device that a model runs on.
+//! The device of a model.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,8 +7,9 @@ use burn::tensor::Device;
 
 use super::error::Failure;
 
-/// A device, as it is written on a command line: `flex`, `vulkan`, `wgpu`, `cuda`, or `remote:ws://host:port` for one of a
-/// server. One that is not compiled in is refused when it is opened, with the feature that it needs.
+/// A device, as written on a command line: `flex`, `vulkan`, `wgpu`, `cuda`, or
+/// `remote:ws://host:port` for a device of a server. Opening a device that is not compiled in
+/// returns an error with the required feature.
 ///
 /// ```
 /// use burn_dfa::cli::Backend;
@@ -34,10 +35,10 @@ pub enum Backend {
 }
 
 impl Backend {
-    /// Its first device.
+    /// Opens the first device of the backend.
     ///
     /// # Errors
-    /// A backend that is not compiled in; an address that is malformed, or where no server answers.
+    /// A backend that is not compiled in; a malformed address; a server that does not answer.
     pub fn open(&self) -> Result<Device, Failure> {
         match self {
             Self::Flex => Ok(Device::flex()),

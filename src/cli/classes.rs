@@ -1,14 +1,15 @@
-//! Sets of bytes and of characters as a person writes them: `[a-z]`, `[^"\\]`, `'-'`, `\n`, `any character`.
+//! Sets of bytes and of characters in readable form: `[a-z]`, `[^"\\]`, `'-'`, `\n`,
+//! `any character`.
 
 use std::fmt::Write;
 
-/// Most runs of a class of characters.
-const MOST: usize = 12;
+/// Maximum number of runs of a class of characters.
+const MAX: usize = 12;
 
 /// Inclusive runs of numbers.
 type Runs = Vec<(u32, u32)>;
 
-/// The bytes for which `holds`; `None` where there are none.
+/// The bytes for which `holds`; `None` if there are none.
 pub fn of_bytes(holds: impl Fn(u8) -> bool) -> Option<String> {
     let (inside, outside) = runs(0..=255, |byte| holds(byte as u8));
     match count(&inside) {
@@ -19,7 +20,7 @@ pub fn of_bytes(holds: impl Fn(u8) -> bool) -> Option<String> {
     }
 }
 
-/// The characters for which `holds`; `None` where there are none.
+/// The characters for which `holds`; `None` if there are none.
 pub fn of_chars(mut holds: impl FnMut(char) -> bool) -> Option<String> {
     let chars = ('\0'..=char::MAX).map(u32::from);
     let (inside, outside) = runs(chars, |code| char::from_u32(code).is_some_and(&mut holds));
@@ -51,10 +52,10 @@ fn count(runs: &Runs) -> u32 {
     runs.iter().map(|(first, last)| last - first + 1).sum()
 }
 
-/// A class of characters, its first runs alone where there are many.
+/// A class of characters, limited to its first runs.
 fn shortened(negation: &str, mut runs: Runs) -> String {
     let all = count(&runs);
-    let more = runs.split_off(runs.len().min(MOST));
+    let more = runs.split_off(runs.len().min(MAX));
     let class = class(negation, &runs, char);
     match count(&more) {
         0 => class,
@@ -70,7 +71,7 @@ fn class(negation: &str, runs: &Runs, write: fn(&mut String, u32)) -> String {
     {
         match u8::try_from(*first) {
             Ok(plain) if plain.is_ascii_alphanumeric() => text.push(plain.into()),
-            // In quotes, so that a dash or a dot is seen.
+            // Quotes make a dash or a dot visible.
             Ok(graphic @ b' '..=b'~') => text.extend(['\'', graphic.into(), '\'']),
             _ => write(&mut text, *first),
         }

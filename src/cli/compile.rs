@@ -1,37 +1,37 @@
-//! What a compilation may cost, and the form of its table.
+//! The limits of a compilation, and the form of the compiled constraint.
 
 use std::time::Duration;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 
 use crate::constraint::Constraint;
-use crate::error::Result;
-use crate::limits::Limits;
-use crate::table::TokenTable;
 use crate::tensor::TensorOptions;
 use crate::vocabulary::Vocabulary;
+use burn_dfa_tokens::{CompiledConstraint, ForcedText, Limits, Result};
 
-/// What a compilation may cost: [`Limits`]. A constraint that needs more is refused, and the error names the option
-/// that allows it.
+/// The [`Limits`] of a compilation. A constraint that exceeds a limit is refused, and the error
+/// names the option that raises the limit.
 #[derive(Args, Clone, Debug)]
 pub struct LimitArgs {
-    /// Most states of an automaton during compilation.
+    /// Maximum number of states of an automaton during compilation.
     #[arg(long, value_name = "N", default_value_t = Limits::default().states)]
     max_states: usize,
-    /// Most bytes of memory of one automaton or table during compilation.
+    /// Maximum number of bytes of one automaton or compiled constraint during compilation.
     #[arg(long, value_name = "BYTES", default_value_t = Limits::default().bytes)]
     max_bytes: usize,
-    /// Longest time of one compilation, in seconds; fractions are allowed.
+    /// Maximum time of one compilation, in seconds; fractions are allowed.
     #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
     max_seconds: Duration,
-    /// Most frames on the stack of a row that follows a recursive schema; 0 copies the schema to a depth instead.
+    /// Maximum number of frames on the stack of a row with a recursive schema; 0 copies the schema
+    /// to a fixed depth instead.
     #[arg(long, value_name = "N", default_value_t = Limits::default().frames)]
     max_frames: usize,
-    /// Most different stacks by which ways to read one text of a grammar may be apart.
+    /// Maximum number of different stacks of the parses of one text of a grammar.
     #[arg(long, value_name = "N", default_value_t = Limits::default().stacks)]
     #[arg(value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=Limits::MAX_STACKS as u64))]
     max_stacks: usize,
-    /// Most threads of one compilation; as many as the machine runs at once where it is left out.
+    /// Maximum number of threads of one compilation. Default: as many as the machine runs at once.
     #[arg(long, value_name = "N")]
     #[arg(value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
     max_threads: Option<usize>,
@@ -53,61 +53,70 @@ impl LimitArgs {
     }
 }
 
-/// How a constraint is compiled to a table.
+/// How a constraint is compiled.
 #[derive(Args, Clone, Debug)]
 pub struct CompileArgs {
-    /// What it may cost.
+    /// The limits of the compilation.
     #[command(flatten)]
     limits: LimitArgs,
-    /// How the table is held.
+    /// The form of the compiled constraint.
     #[arg(long, value_enum, default_value_t = Form::Auto)]
     form: Form,
+    /// The tokens that may spell forced text: only the longest token at each position, or any
+    /// token.
+    #[arg(long, value_name = "RULE", default_value = "any")]
+    #[arg(value_parser = PossibleValuesParser::new(["longest", "any"]).map(forced_text))]
+    forced_text: ForcedText,
 }
 
 impl CompileArgs {
     /// The limits.
     pub fn limits(&self) -> Limits {
-        self.limits.limits()
+        self.limits.limits().with_forced_text(self.forced_text)
     }
 
-    /// The table of `constraint` over the tokens of `vocabulary`.
+    /// Compiles `constraint` over the tokens of `vocabulary`.
     ///
     /// # Errors
-    /// As [`TokenTable::compile`].
-    pub fn table(&self, constraint: &Constraint, vocabulary: &Vocabulary) -> Result<TokenTable> {
+    /// As [`CompiledConstraint::compile`].
+    pub fn table(&self, constraint: &Constraint, vocabulary: &Vocabulary) -> Result<CompiledConstraint> {
         let compile = match self.form {
-            Form::Auto => TokenTable::compile,
-            Form::Tabulated => TokenTable::tabulate,
-            Form::Walked => TokenTable::walk,
+            Form::Auto => CompiledConstraint::compile,
+            Form::TokenLevel => CompiledConstraint::compile_token_level,
+            Form::ByteLevel => CompiledConstraint::compile_byte_level,
         };
         compile(constraint, vocabulary, &self.limits())
     }
 }
 
-/// The two forms of a [`TokenTable`], or the choice between them.
+/// The two forms of a [`CompiledConstraint`], or the choice between them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Form {
-    /// Tabulated where that is small, walked otherwise.
+    /// Token-level if the result is small, byte-level otherwise.
     Auto,
-    /// A row of token classes for each state; never with a stack.
-    Tabulated,
-    /// The automaton over bytes, along which every token is walked.
-    Walked,
+    /// The token-level form: a row of token classes for each state; never with a stack.
+    TokenLevel,
+    /// The byte-level form: an automaton over bytes, which follows the bytes of every token.
+    ByteLevel,
 }
 
-/// What a table may take on the model's device.
+/// The size limit of a constraint on the model's device.
 #[derive(Args, Clone, Debug)]
 pub struct DeviceArgs {
-    /// Most bytes that the table takes on the model's device, below 2^31.
+    /// Maximum number of bytes of the constraint on the model's device, below 2^31.
     #[arg(long, value_name = "BYTES", default_value_t = TensorOptions::default().max_bytes)]
     max_device_bytes: usize,
 }
 
 impl DeviceArgs {
-    /// The options of the table's tensors.
+    /// The options of the device constraint.
     pub fn options(&self) -> TensorOptions {
         TensorOptions { max_bytes: self.max_device_bytes, ..TensorOptions::default() }
     }
+}
+
+fn forced_text(name: String) -> ForcedText {
+    if name == "any" { ForcedText::AnyToken } else { ForcedText::Longest }
 }
 
 /// A positive number of seconds.

@@ -1,24 +1,36 @@
-//! The constraint, in one of the forms in which a command line gives it.
+//! The constraint, as given on a command line.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Arg, Args};
 
-use super::error::{Failure, message};
-use super::file::text;
-use crate::constraint::{Constraint, StructuralTag, Syntax};
-use crate::error::Error;
+use super::error::{Failure, Refused, message};
+use super::file::{is_file, json_text, text_or_file};
+use super::json::JsonArgs;
+use crate::constraint::{Constraint, JsonOptions, RequestOptions, StructuralTag, Syntax, Whitespace};
+use burn_dfa_tokens::Error;
 
-/// The constraint, at most one, and how a grammar is read. The group `constraint` can be made required.
+/// The constraint, at most one, and how to read grammars and write the JSON of schemas. The group
+/// `constraint` can be made required.
 #[derive(Args, Clone, Debug, Default)]
 #[group(skip)]
+#[allow(clippy::duplicated_attributes, reason = "each attribute is of another argument")]
+#[command(mut_arg("whitespace", of_schemas))]
+#[command(mut_arg("ignore_unenforceable", of_schemas))]
 pub struct ConstraintArgs {
     #[command(flatten)]
     one: OneOf,
     #[command(flatten)]
     reading: ReadingArgs,
+    #[command(flatten)]
+    json: JsonArgs,
+}
+
+/// Restricts an option to constraints that may hold schemas.
+fn of_schemas(arg: Arg) -> Arg {
+    arg.requires("constraint").conflicts_with_all(["regex", "choice", "grammar"])
 }
 
 /// The constraint: at most one of these.
@@ -28,36 +40,37 @@ struct OneOf {
     /// The output matches this regular expression as a whole.
     #[arg(long)]
     regex: Option<String>,
-    /// The output is JSON valid under the JSON schema in this file.
-    #[arg(long, value_name = "FILE")]
+    /// The output is JSON valid under this JSON schema, or under the schema in this file.
+    #[arg(long, value_name = "JSON|FILE")]
     schema: Option<PathBuf>,
-    /// The output is one of these strings; give it once for each.
+    /// The output is one of these strings; repeat the option for each string.
     #[arg(long)]
     choice: Option<Vec<String>>,
     /// The constraint is a `response_format` or `structured_outputs` object in this file.
     #[arg(long, value_name = "FILE", visible_alias = "response-format")]
     spec: Option<PathBuf>,
-    /// The output is a text of the context-free grammar in this file.
-    #[arg(long, value_name = "FILE")]
+    /// The output is a text of this context-free grammar, or of the grammar in this file.
+    #[arg(long, value_name = "TEXT|FILE")]
     grammar: Option<PathBuf>,
-    /// The output is a text of the structural tag in this file: free text, tags and schemas, as XGrammar takes them in JSON.
-    #[arg(long, value_name = "FILE")]
+    /// The output is a text of this structural tag, or of the tag in this file: free text, tags and
+    /// schemas, in XGrammar's JSON format.
+    #[arg(long, value_name = "JSON|FILE")]
     structural_tag: Option<PathBuf>,
 }
 
 /// How a grammar is read.
 #[derive(Args, Clone, Debug, Default)]
 struct ReadingArgs {
-    /// How the grammar is written: `gbnf` as llama.cpp reads it, `ebnf` as XGrammar does, `lark` as llguidance does; where it is
-    /// left out, the extension of the file says so.
+    /// The syntax of the grammar: `gbnf` as in llama.cpp, `ebnf` as in XGrammar, `lark` as in
+    /// llguidance. Default: the extension of the file.
     #[arg(long, value_parser = syntaxes(), requires = "grammar", conflicts_with_all = OTHERS)]
     syntax: Option<Syntax>,
-    /// The rule of the grammar where texts begin, instead of `root`, or `start` of a Lark grammar.
+    /// The start rule of the grammar, instead of `root`, or `start` of a Lark grammar.
     #[arg(long, value_name = "RULE", requires = "grammar", conflicts_with_all = OTHERS)]
     start: Option<String>,
 }
 
-/// The constraints that are no grammar: where one of them is given, clap takes a grammar for not required.
+/// The constraints that are no grammar: if one of them is given, clap does not require a grammar.
 const OTHERS: [&str; 5] = ["regex", "schema", "choice", "spec", "structural_tag"];
 
 /// The syntaxes by their names, which help and completions list.
@@ -66,33 +79,62 @@ fn syntaxes() -> impl TypedValueParser<Value = Syntax> {
 }
 
 impl ConstraintArgs {
-    /// The constraint; `None` where none is given, or the file of `--spec` asks for plain text.
+    /// The constraint; `None` if none is given, or if the file of `--spec` requests plain text.
     ///
     /// # Errors
-    /// A file that cannot be read or is not JSON, and what [`Constraint`] refuses, with the file's name.
+    /// An unreadable file or invalid JSON, and a refusal of [`Constraint`] with the file's name;
+    /// the latter [is a refusal](super::is_refusal).
     pub fn read(&self) -> Result<Option<Constraint>, Failure> {
-        let in_file =
-            |path: &Path, error: Error| Failure::from(format!("{}: {}", path.display(), message(&error)));
+        let in_file = |path: &Path, error: Error| match is_file(path) {
+            true => Refused(format!("{}: {}", path.display(), message(&error))),
+            false => Refused(message(&error)),
+        };
         if let Some(pattern) = &self.one.regex {
             Ok(Some(Constraint::regex(pattern)?))
         } else if let Some(path) = &self.one.schema {
-            Constraint::json_schema_from_str(&text(path)?).map(Some).map_err(|error| in_file(path, error))
+            let schema = Constraint::json_schema_from_str_with(&json_text(path)?, &self.json_options());
+            Ok(Some(schema.map_err(|error| in_file(path, error))?))
         } else if let Some(choices) = &self.one.choice {
             Ok(Some(Constraint::choice(choices.iter().cloned())?))
         } else if let Some(path) = &self.one.spec {
-            Constraint::from_request_str(&text(path)?).map_err(|error| in_file(path, error))
+            let options = RequestOptions::new().with_json(self.json_options()).with_tags(self.tag_options());
+            let constraint = Constraint::from_request_str_with(&json_text(path)?, &options);
+            Ok(constraint.map_err(|error| in_file(path, error))?)
         } else if let Some(path) = &self.one.grammar {
-            self.read_grammar()?.transpose().map_err(|error| in_file(path, error))
+            Ok(self.read_grammar()?.transpose().map_err(|error| in_file(path, error))?)
         } else if let Some(path) = &self.one.structural_tag {
-            self.read_structural_tag()?.transpose().map_err(|error| in_file(path, error))
+            Ok(self.read_structural_tag()?.transpose().map_err(|error| in_file(path, error))?)
         } else {
             Ok(None)
         }
     }
 
-    /// The file of `--schema`.
-    pub fn schema(&self) -> Option<&Path> {
-        self.one.schema.as_deref()
+    /// How the JSON of `--schema` is written.
+    pub fn json_options(&self) -> JsonOptions {
+        self.json.over(JsonOptions::default())
+    }
+
+    /// How the JSON in structural tags is written.
+    fn tag_options(&self) -> JsonOptions {
+        self.json.over(StructuralTag::json_options())
+    }
+
+    /// Whether to ignore keywords that no automaton can enforce.
+    pub fn ignores_unenforceable(&self) -> bool {
+        self.json.ignores_unenforceable()
+    }
+
+    /// Sets the default `whitespace`, for a model trained on one style.
+    pub fn or_whitespace(&mut self, whitespace: Whitespace) {
+        self.json.or_whitespace(whitespace);
+    }
+
+    /// The text of the schema of `--schema`, if given.
+    ///
+    /// # Errors
+    /// An unreadable file.
+    pub fn read_schema(&self) -> Result<Option<String>, Failure> {
+        self.one.schema.as_deref().map(json_text).transpose()
     }
 
     /// The file of `--grammar`.
@@ -100,21 +142,22 @@ impl ConstraintArgs {
         self.one.grammar.as_deref()
     }
 
-    /// The constraint of the grammar in the file of `--grammar`; `None` where none is given.
+    /// The constraint of the grammar in the file of `--grammar`, if given.
     ///
     /// # Errors
-    /// A file that cannot be read; within, what [`Constraint::grammar`] refuses, without the file's name.
+    /// An unreadable file; the inner error is a refusal of [`Constraint::grammar`], without the
+    /// file's name.
     pub fn read_grammar(&self) -> Result<Option<crate::Result<Constraint>>, Failure> {
         let Some(path) = &self.one.grammar else { return Ok(None) };
         let ReadingArgs { syntax, start } = &self.reading;
+        let text = text_or_file(path, is_grammar)?;
         let named = || path.extension()?.to_str()?.parse().ok();
         let syntax = syntax.or_else(named).ok_or_else(|| {
+            let name = if is_file(path) { format!("{}: ", path.display()) } else { String::new() };
             format!(
-                "{}: name the syntax of the grammar with --syntax, or by the extension .gbnf, .ebnf or .lark",
-                path.display()
+                "{name}name the syntax of the grammar with --syntax, or by the extension .gbnf, .ebnf or .lark of a file"
             )
         })?;
-        let text = text(path)?;
         Ok(Some(match start {
             Some(start) => Constraint::grammar_from(syntax, &text, start),
             None => Constraint::grammar(syntax, &text),
@@ -126,17 +169,18 @@ impl ConstraintArgs {
         self.one.structural_tag.as_deref()
     }
 
-    /// The constraint of the structural tag in the file of `--structural-tag`; `None` where none is given.
+    /// The constraint of the structural tag in the file of `--structural-tag`, if given.
     ///
     /// # Errors
-    /// A file that cannot be read; within, what [`Constraint::structural_tag`] refuses, without the file's name.
+    /// An unreadable file or invalid JSON; the inner error is a refusal of
+    /// [`Constraint::structural_tag`], without the file's name.
     pub fn read_structural_tag(&self) -> Result<Option<crate::Result<Constraint>>, Failure> {
         let Some(path) = &self.one.structural_tag else { return Ok(None) };
-        let tag = StructuralTag::read(&text(path)?);
-        Ok(Some(tag.and_then(|tag| Constraint::structural_tag(&tag))))
+        let tag = StructuralTag::read(&json_text(path)?);
+        Ok(Some(tag.and_then(|tag| Constraint::structural_tag_with(&tag, &self.tag_options()))))
     }
 
-    /// Whether one is given.
+    /// Whether a constraint is given.
     pub fn is_some(&self) -> bool {
         let OneOf { regex, schema, choice, spec, grammar, structural_tag } = &self.one;
         let files = [schema, spec, grammar, structural_tag];
@@ -144,7 +188,12 @@ impl ConstraintArgs {
     }
 }
 
-/// As it was given: `regex [0-9]+`, `schema person.json`.
+/// Whether an argument is the text of a grammar: it has several lines, or defines a rule.
+fn is_grammar(text: &str) -> bool {
+    text.contains('\n') || text.contains("::=") || text.contains(": ")
+}
+
+/// The constraint as given: `regex [0-9]+`, `schema person.json`.
 impl fmt::Display for ConstraintArgs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(pattern) = &self.one.regex {

@@ -1,6 +1,8 @@
-//! How errors are told to whoever typed the command: the option that helps by its name, and as JSON on request.
+//! Reports errors to the user of the command line: with the name of the option that helps, and as
+//! JSON on request.
 
 use std::ffi::OsString;
+use std::fmt;
 use std::process::ExitCode;
 
 use anstream::eprintln;
@@ -9,17 +11,43 @@ use clap::Parser;
 use clap::error::ErrorKind;
 use serde_json::json;
 
-use crate::error::{Error, Limit};
-use crate::limits::Limits;
+use burn_dfa_tokens::{Error, Limit, Limits};
 
-/// An error to be shown to whoever typed the command.
+/// An error to be shown to the user of the command line.
 pub type Failure = Box<dyn std::error::Error>;
+
+/// A constraint that is refused, with the name of its file.
+#[derive(Debug)]
+pub(super) struct Refused(pub(super) String);
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Refused {}
+
+/// Whether an error is the refusal of a constraint, by the library or by
+/// [`ConstraintArgs::read`](super::ConstraintArgs::read). Other errors concern files, options,
+/// tokenizers and devices.
+///
+/// ```
+/// use burn_dfa::{Constraint, cli};
+///
+/// assert!(cli::is_refusal(&Constraint::regex("a(").unwrap_err().into()));
+/// assert!(!cli::is_refusal(&"cannot read person.json".into()));
+/// ```
+pub fn is_refusal(error: &Failure) -> bool {
+    error.is::<Refused>() || error.downcast_ref::<Error>().is_some_and(|error| error.kind().is_constraint())
+}
 
 /// The exit code of an error.
 const FAILED: u8 = 2;
 
-/// What the error says, with the option of the command line that helps in place of the library's setting: those of
-/// [`LimitArgs`](super::LimitArgs), [`CompileArgs`](super::CompileArgs), [`DeviceArgs`](super::DeviceArgs) and
+/// The message of the error, which names command line options instead of library settings: the
+/// options of [`LimitArgs`](super::LimitArgs), [`CompileArgs`](super::CompileArgs),
+/// [`DeviceArgs`](super::DeviceArgs), [`JsonArgs`](super::JsonArgs) and
 /// [`SamplingArgs`](super::SamplingArgs).
 ///
 /// ```
@@ -39,6 +67,9 @@ pub fn message(error: &Error) -> String {
         };
         return format!("the constraint needs more than {limit}{place}: simplify it{}", advice(limit));
     }
+    if let Some(message) = error.unenforced_with("--ignore-unenforceable") {
+        return message;
+    }
     match error.tokens_needed() {
         Some(needed) => format!(
             "the shortest output of the constraint takes {needed} tokens (end of sequence included): raise \
@@ -48,26 +79,26 @@ pub fn message(error: &Error) -> String {
     }
 }
 
-/// The way out other than a simpler constraint.
+/// The option that helps, besides a simpler constraint.
 fn advice(limit: Limit) -> &'static str {
-    // No tensor of a table is larger, whatever the option says.
-    const MOST_ON_DEVICE: usize = i32::MAX as usize;
+    // No tensor of a constraint can be larger.
+    const MAX_ON_DEVICE: usize = i32::MAX as usize;
     match limit {
         Limit::States(_) => ", or raise --max-states",
         Limit::Bytes(_) => ", or raise --max-bytes",
         Limit::Time(_) => ", or raise --max-seconds",
-        Limit::DeviceBytes(most) if most >= MOST_ON_DEVICE => "",
+        Limit::DeviceBytes(most) if most >= MAX_ON_DEVICE => "",
         Limit::DeviceBytes(_) => ", or raise --max-device-bytes",
-        Limit::Binding(_) => ", or give --form walked",
+        Limit::Binding(_) => ", or give --form byte-level",
         Limit::Nesting(_) => ", or lower --recursion or --any-depth",
         Limit::Frames(most) if most >= Limits::MAX_FRAMES => "",
         Limit::Frames(_) => ", or raise --max-frames",
-        Limit::Outcomes(_) => "",
+        _ => "",
     }
 }
 
-/// The arguments of the process. On a usage error the process ends with code 2; the error is printed as a JSON object
-/// where `--json` is among the arguments.
+/// The arguments of the process. A usage error ends the process with code 2, and is printed as a
+/// JSON object if `--json` is among the arguments.
 pub fn parse<T: Parser>() -> T {
     T::try_parse().unwrap_or_else(|error| {
         if !error.use_stderr() || !is_json(std::env::args_os()) {
@@ -87,14 +118,14 @@ fn is_json(mut args: impl Iterator<Item = OsString>) -> bool {
     args.by_ref().take_while(|arg| arg != "--").any(|arg| arg == "--json")
 }
 
-/// What clap says of an error, without the heading and the usage below it.
+/// The error message of clap, without the heading and the usage.
 fn usage_error(rendered: &str) -> String {
     let said = rendered.strip_prefix("error: ").unwrap_or(rendered);
     let end = ["\n\nUsage: ", "\n\nFor more information"].iter().filter_map(|end| said.find(end)).min();
     said[..end.unwrap_or(said.len())].trim_end().to_owned()
 }
 
-/// Prints an error, as a JSON object on request. The exit code that it returns is 2.
+/// Prints an error, as a JSON object on request. Returns the exit code 2.
 pub fn report(error: &Failure, json: bool) -> ExitCode {
     let said = error.downcast_ref::<Error>().map_or_else(|| error.to_string(), message);
     if json {

@@ -1,5 +1,6 @@
-//! What command line tools around this library share, for clap: the arguments that name a constraint, limit its
-//! compilation, and choose tokens and a backend; how files are read, and how errors are told.
+//! Shared code of command line tools around this library, for clap: the arguments that name a
+//! constraint, limit its compilation, and choose tokens and a backend; reading files; reporting
+//! errors.
 //!
 //! ```
 //! use burn_dfa::Vocabulary;
@@ -27,11 +28,12 @@
 //! # Ok::<(), Failure>(())
 //! ```
 //!
-//! A tool that compiles no table itself takes [`LimitArgs`] alone, and one that loads a table to a device
-//! [`DeviceArgs`]:
+//! A tool that does not compile constraints uses only [`LimitArgs`], a tool that loads a constraint
+//! to a device [`DeviceArgs`], and a tool with its own source of schemas [`JsonArgs`]:
 //!
 //! ```
-//! use burn_dfa::cli::{DeviceArgs, Form, LimitArgs};
+//! use burn_dfa::cli::{DeviceArgs, Form, JsonArgs, LimitArgs};
+//! use burn_dfa::constraint::{JsonOptions, Whitespace};
 //! use clap::Parser;
 //!
 //! #[derive(Parser)]
@@ -40,14 +42,18 @@
 //!     limits: LimitArgs,
 //!     #[command(flatten)]
 //!     device: DeviceArgs,
+//!     #[command(flatten)]
+//!     json: JsonArgs,
 //!     #[arg(long, value_enum, default_value_t = Form::Auto)]
 //!     form: Form,
 //! }
 //!
-//! let args = Args::parse_from(["tool", "--max-seconds", "0.5", "--max-device-bytes", "4096", "--form", "walked"]);
+//! let args = ["tool", "--max-seconds", "0.5", "--max-device-bytes", "4096", "--form", "byte-level", "--whitespace", "pretty"];
+//! let args = Args::parse_from(args);
 //! assert_eq!(args.limits.limits().time.as_millis(), 500);
 //! assert_eq!(args.device.options().max_bytes, 4096);
-//! assert_eq!(args.form, Form::Walked);
+//! assert_eq!(args.json.over(JsonOptions::new()).whitespace, Whitespace::Pretty(2));
+//! assert_eq!(args.form, Form::ByteLevel);
 //! ```
 
 mod backend;
@@ -56,13 +62,15 @@ mod compile;
 mod constraint;
 mod error;
 mod file;
+mod json;
 pub mod picture;
 mod sampling;
 
 pub use backend::Backend;
 pub use compile::{CompileArgs, DeviceArgs, Form, LimitArgs};
 pub use constraint::ConstraintArgs;
-pub use error::{Failure, message, parse, report};
-pub use file::{json, text};
+pub use error::{Failure, is_refusal, message, parse, report};
+pub use file::{json, json_text, text};
+pub use json::JsonArgs;
 pub use picture::Graph;
 pub use sampling::SamplingArgs;

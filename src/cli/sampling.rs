@@ -1,34 +1,35 @@
-//! How many tokens are generated, and how each is chosen.
+//! The number of tokens, and how they are chosen.
 
 use clap::Args;
 
 use crate::generation::GenerationConfig;
 
-/// How many tokens are generated, and how they are chosen.
+/// The number of generated tokens, and how they are chosen.
 #[derive(Args, Clone, Debug)]
 pub struct SamplingArgs {
-    /// Most tokens to generate, end of sequence included.
+    /// Maximum number of tokens to generate, end of sequence included.
     #[arg(long, value_name = "N", default_value_t = 128, visible_alias = "max-new-tokens")]
     pub max_tokens: usize,
-    /// Sample at this temperature, above 0. Default: greedy, or 1 where a seed, top-k, top-p or min-p is given.
+    /// Sample at this temperature, above 0. Default: greedy, or 1 if a seed, top-k, top-p or min-p
+    /// is given.
     #[arg(long, value_name = "T")]
     temperature: Option<f32>,
     /// Sample among the likeliest K tokens.
     #[arg(long, value_name = "K")]
     top_k: Option<usize>,
-    /// Sample among the fewest of the likeliest tokens whose probability reaches P.
+    /// Sample among the smallest set of likeliest tokens whose probability reaches P.
     #[arg(long, value_name = "P")]
     top_p: Option<f32>,
-    /// Sample among the tokens of at least this fraction of the likeliest one's probability.
+    /// Sample among the tokens of at least this fraction of the likeliest token's probability.
     #[arg(long, value_name = "P")]
     min_p: Option<f32>,
-    /// The seed of the first row; the rows after it count up. Default: 0.
+    /// The seed of the first row; later rows count up. Default: 0.
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
 }
 
 impl SamplingArgs {
-    /// Greedy, unless anything that only sampling needs is given.
+    /// Greedy, unless an option that requires sampling is given.
     pub fn config(&self) -> GenerationConfig {
         let filtered = self.top_k.is_some() || self.top_p.is_some() || self.min_p.is_some();
         let sampled = self.seed.is_some() || filtered;

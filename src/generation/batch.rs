@@ -1,27 +1,26 @@
-//! Requests that were checked, and what the device needs of them.
+//! Checked requests, and their data for the device.
 
 use burn::tensor::{Device, Int, Tensor, TensorData};
 
 use super::config::GenerationConfig;
 use super::model::CausalLm;
-use super::options::{SamplingKinds, SamplingOptions};
+use super::options::{SamplingFeatures, SamplingOptions};
 use super::request::Request;
 use super::row::Row;
-use crate::error::{Error, Result};
-use crate::processor::DfaProcessor;
-use crate::table::TokenTable;
-use crate::tensor::TensorTable;
+use crate::processor::ConstraintProcessor;
+use crate::tensor::DeviceConstraint;
 use crate::vocabulary::Vocabulary;
+use burn_dfa_tokens::{CompiledConstraint, Error, Result};
 
 /// Requests that fit a model and its vocabulary.
 pub(super) struct Batch<'a> {
     requests: &'a [Request<'a>],
-    unconstrained: &'a TokenTable,
+    unconstrained: &'a CompiledConstraint,
     /// How the tokens of each row are chosen.
     pub(super) options: Vec<SamplingOptions>,
-    /// Every distinct table once.
-    pub(super) tables: Vec<&'a TokenTable>,
-    /// The table of each row.
+    /// Every distinct compiled constraint once.
+    pub(super) tables: Vec<&'a CompiledConstraint>,
+    /// The index into `tables` of each row.
     pub(super) rows: Vec<usize>,
     /// Tokens of the longest prompt.
     pub(super) length: usize,
@@ -31,21 +30,21 @@ pub(super) struct Batch<'a> {
 
 /// Refuses a model whose rows of logits are too narrow.
 pub(super) fn check_model<M: CausalLm>(model: &M, vocabulary: &Vocabulary) -> Result<()> {
-    let width = model.vocab_size();
-    if width < vocabulary.len() {
+    let vocab_size = model.vocab_size();
+    if vocab_size < vocabulary.len() {
         return Err(Error::incompatible_vocabulary(format!(
-            "the model's rows of {width} logits are narrower than the vocabulary of {} tokens: read the vocabulary from the folder of this model",
+            "the model's rows of {vocab_size} logits are narrower than the vocabulary of {} tokens: read the vocabulary from the folder of this model",
             vocabulary.len()
         )));
     }
     Ok(())
 }
 
-/// Refuses a request that no batch of a model of `width` logits can take.
+/// Refuses a request that no batch of a model of `vocab_size` logits can take.
 pub(super) fn check_request(
     row: usize,
     request: &Request,
-    width: usize,
+    vocab_size: usize,
     vocabulary: &Vocabulary,
 ) -> Result<()> {
     if request.prompt.is_empty() {
@@ -56,13 +55,18 @@ pub(super) fn check_request(
     if request.max_new_tokens == 0 {
         return Err(Error::input(format!("row {row}: max_new_tokens of 0 leaves nothing to generate")));
     }
-    if let Some(token) = request.prompt.iter().find(|token| token.index() >= width) {
-        return Err(Error::input(format!("row {row}: prompt token {token} of a model of {width} tokens")));
+    if let Some(token) = request.prompt.iter().find(|token| token.index() >= vocab_size) {
+        return Err(Error::input(format!(
+            "row {row}: prompt token {token} of a model of {vocab_size} tokens"
+        )));
     }
     if request.stop.iter().any(String::is_empty) {
         return Err(Error::input(format!(
             "row {row}: a stop string without a letter would end every output"
         )));
+    }
+    if let Some(token) = request.stop_tokens.iter().find(|token| token.index() >= vocab_size) {
+        return Err(Error::input(format!("row {row}: stop token {token} of a model of {vocab_size} tokens")));
     }
     if request.table.is_some() && request.pending.is_some() {
         return Err(Error::input(format!(
@@ -73,31 +77,31 @@ pub(super) fn check_request(
 }
 
 impl<'a> Batch<'a> {
-    /// Checks what can be checked without the device. Rows without options have those of `sampling`, rows without a
+    /// Makes all checks that need no device. Rows without options use `sampling`, rows without a
     /// constraint follow `unconstrained`.
     pub(super) fn new<M: CausalLm>(
         model: &M,
         vocabulary: &Vocabulary,
         requests: &'a [Request<'a>],
         sampling: &SamplingOptions,
-        unconstrained: &'a TokenTable,
+        unconstrained: &'a CompiledConstraint,
     ) -> Result<Self> {
         check_model(model, vocabulary)?;
         if requests.is_empty() {
             return Err(Error::input("a batch needs at least one request"));
         }
-        let mut tables: Vec<&TokenTable> = Vec::new();
+        let mut tables: Vec<&CompiledConstraint> = Vec::new();
         let mut rows = Vec::with_capacity(requests.len());
         let mut options = Vec::with_capacity(requests.len());
         for (row, request) in requests.iter().enumerate() {
             check_request(row, request, model.vocab_size(), vocabulary)?;
             if request.pending.is_some() {
                 return Err(Error::input(format!(
-                    "row {row}: its table is pending, which only `Slots` go on without: wait for it first, by `PendingTable::wait`"
+                    "row {row}: its table is pending, which only `ContinuousBatch` accepts: wait for it first, by `PendingConstraint::wait`"
                 )));
             }
             let sampling = request.sampling.as_ref().unwrap_or(sampling);
-            SamplingKinds::ALL.admit(row, sampling)?;
+            SamplingFeatures::ALL.admit(row, sampling)?;
             options.push(sampling.clone());
             let table = request.table.unwrap_or(unconstrained);
             let known = tables.iter().position(|other| std::ptr::eq(*other, table));
@@ -123,24 +127,24 @@ impl<'a> Batch<'a> {
         self.requests.len()
     }
 
-    /// What the rows use of their options.
-    pub(super) fn kinds(&self) -> SamplingKinds {
-        self.options.iter().map(SamplingKinds::of).fold(SamplingKinds::NONE, SamplingKinds::or)
+    /// The sampling features that the rows use.
+    pub(super) fn kinds(&self) -> SamplingFeatures {
+        self.options.iter().map(SamplingFeatures::of).fold(SamplingFeatures::NONE, SamplingFeatures::or)
     }
 
     /// The constraints as a processor of their own.
     pub(super) fn constraint(
         &self,
         config: &GenerationConfig,
-        width: usize,
+        vocab_size: usize,
         device: &Device,
-    ) -> Result<DfaProcessor> {
-        let table = TensorTable::new(&self.tables, width, &config.tensors, device)?;
-        DfaProcessor::new(table, &self.rows)?.with_budgets(&self.budgets())
+    ) -> Result<ConstraintProcessor> {
+        let table = DeviceConstraint::new(&self.tables, vocab_size, &config.tensors, device)?;
+        ConstraintProcessor::new(table, &self.rows)?.with_budgets(&self.budgets())
     }
 
-    /// The constraints in the place of those that `processor` has.
-    pub(super) fn constrain(&self, processor: &mut DfaProcessor) -> Result<()> {
+    /// Replaces the constraints of `processor`.
+    pub(super) fn constrain(&self, processor: &mut ConstraintProcessor) -> Result<()> {
         processor.replace(&self.tables, &self.rows, &self.budgets())
     }
 

@@ -1,14 +1,14 @@
 //! How a batch is generated: [`GenerationConfig`].
 
-use super::options::{SamplingKinds, SamplingOptions};
-use crate::error::{Error, Result};
+use super::options::{SamplingFeatures, SamplingOptions};
 use crate::tensor::TensorOptions;
 use crate::vocabulary::TokenId;
+use burn_dfa_tokens::{Error, Result};
 
 /// How a batch is generated.
 ///
-/// The options of [`sampling`](Self::sampling) hold for the rows whose [`Request`](super::Request) has none of its own: greedy
-/// by default, else sampled at a temperature.
+/// The options of [`sampling`](Self::sampling) apply to rows whose [`Request`](super::Request) has
+/// no options: greedy by default, else sampled at a temperature.
 ///
 /// ```
 /// use burn_dfa::generation::GenerationConfig;
@@ -20,26 +20,30 @@ use crate::vocabulary::TokenId;
 /// ```
 #[derive(Clone, Debug)]
 pub struct GenerationConfig {
-    /// How tokens are chosen in rows that do not say it themselves. Default: greedily.
+    /// How tokens are chosen in rows without options. Default: greedily.
     pub sampling: SamplingOptions,
-    /// What requests may use beyond [`sampling`](Self::sampling), in [`Slots`](super::Slots) and in a
-    /// [`DecodeGraph`](super::DecodeGraph). Default: nothing.
-    pub row_options: SamplingKinds,
+    /// The features that requests may use beyond [`sampling`](Self::sampling), in
+    /// [`ContinuousBatch`](super::ContinuousBatch) and in a [`DecodeGraph`](super::DecodeGraph).
+    /// Default: nothing.
+    pub row_features: SamplingFeatures,
     /// How many of the likeliest tokens to give with the log-probability of every token, at most
-    /// [`MOST_LOGPROBS`](Self::MOST_LOGPROBS); `None`: no log-probabilities, at no cost. Default: `None`.
+    /// [`MAX_LOGPROBS`](Self::MAX_LOGPROBS); `None`: no log-probabilities, at no cost. Default:
+    /// `None`.
     pub logprobs: Option<usize>,
-    /// Steps between two reads of the host, which streams and stops there. Default: 8.
-    pub read_every: usize,
-    /// In [`Slots`](super::Slots), the most tokens of prompts that are read between two steps; `None`: a prompt is read
-    /// whole, when its request is admitted. Default: `None`.
+    /// Steps between two reads of the host, which streams and stops at each read. Default: 8.
+    pub sync_interval: usize,
+    /// In [`ContinuousBatch`](super::ContinuousBatch), the maximum number of prompt tokens read
+    /// between two steps; `None`: a prompt is read whole when its request is admitted. Default:
+    /// `None`.
     pub prompt_chunk: Option<usize>,
-    /// In [`Slots`](super::Slots), whether a prompt that begins as the text of a row does is read from there on: the keys and
-    /// values of the tokens before, or whatever else the model keeps of them, are copied from that row. A row holds its text,
-    /// prompt and output, until another request begins in it. From 16 tokens on, and never all of a prompt. Prompts that are
-    /// read whole are then read one after the other. The logits are rounded as those of prompts that are read in pieces.
-    /// Default: no.
+    /// In [`ContinuousBatch`](super::ContinuousBatch), whether to reuse the common prefix of a
+    /// prompt and the text of a row: the keys and values (or other cached state) of the prefix are
+    /// copied from the row, and only the rest is read. A row holds its text, prompt and output,
+    /// until another request begins in it. The copy covers at least 16 tokens, and never the whole
+    /// prompt. Prompts that are read whole are then read one after the other. The logits are
+    /// rounded as with prompts read in chunks. Default: no.
     pub prefix_cache: bool,
-    /// The layout and capacity of the constraints' tables on the device.
+    /// The layout and capacity of the constraints on the device.
     pub tensors: TensorOptions,
 }
 
@@ -47,9 +51,9 @@ impl Default for GenerationConfig {
     fn default() -> Self {
         Self {
             sampling: SamplingOptions::default(),
-            row_options: SamplingKinds::NONE,
+            row_features: SamplingFeatures::NONE,
             logprobs: None,
-            read_every: 8,
+            sync_interval: 8,
             prompt_chunk: None,
             prefix_cache: false,
             tensors: TensorOptions::default(),
@@ -59,7 +63,7 @@ impl Default for GenerationConfig {
 
 impl GenerationConfig {
     /// The most tokens that [`logprobs`](Self::logprobs) gives.
-    pub const MOST_LOGPROBS: usize = 20;
+    pub const MAX_LOGPROBS: usize = 20;
 
     /// Greedy, without filters.
     pub fn new() -> Self {
@@ -76,12 +80,14 @@ impl GenerationConfig {
         Self { sampling: self.sampling.with_top_k(top_k), ..self }
     }
 
-    /// Samples among the likeliest tokens of [`top_p`](SamplingOptions::top_p) probability together.
+    /// Samples among the likeliest tokens of [`top_p`](SamplingOptions::top_p) probability
+    /// together.
     pub fn with_top_p(self, top_p: impl Into<Option<f32>>) -> Self {
         Self { sampling: self.sampling.with_top_p(top_p), ..self }
     }
 
-    /// Samples among tokens of at least [`min_p`](SamplingOptions::min_p) times the probability of the likeliest.
+    /// Samples among tokens of at least [`min_p`](SamplingOptions::min_p) times the probability of
+    /// the likeliest.
     pub fn with_min_p(self, min_p: impl Into<Option<f32>>) -> Self {
         Self { sampling: self.sampling.with_min_p(min_p), ..self }
     }
@@ -91,61 +97,62 @@ impl GenerationConfig {
         Self { sampling: self.sampling.with_repetition_penalty(penalty), ..self }
     }
 
-    /// Avoids [tokens](SamplingOptions::suppress_tokens) wherever another one is legal.
+    /// Avoids [tokens](SamplingOptions::suppress_tokens) if another one is legal.
     pub fn with_suppress_tokens(self, tokens: impl IntoIterator<Item = TokenId>) -> Self {
         Self { sampling: self.sampling.with_suppress_tokens(tokens), ..self }
     }
 
-    /// Puts the end off until [`min_new_tokens`](SamplingOptions::min_new_tokens) were generated, wherever another token is legal.
+    /// Delays the end until [`min_new_tokens`](SamplingOptions::min_new_tokens) were generated, if
+    /// another token is legal.
     pub fn with_min_new_tokens(self, min_new_tokens: usize) -> Self {
         Self { sampling: self.sampling.with_min_new_tokens(min_new_tokens), ..self }
     }
 
-    /// Chooses the tokens of rows without options of their own by [`sampling`](Self::sampling).
+    /// Sets the [sampling options](Self::sampling) of rows whose requests have none.
     pub fn with_sampling(self, sampling: SamplingOptions) -> Self {
         Self { sampling, ..self }
     }
 
-    /// Lets requests use more [options](Self::row_options) than the config does.
-    pub fn with_row_options(self, row_options: SamplingKinds) -> Self {
-        Self { row_options, ..self }
+    /// Lets requests use more [options](Self::row_features) than the config does.
+    pub fn with_row_features(self, row_features: SamplingFeatures) -> Self {
+        Self { row_features, ..self }
     }
 
-    /// Gives [log-probabilities](Self::logprobs) of every token, and of so many of the likeliest.
+    /// Gives [log-probabilities](Self::logprobs) of every token, and of the `top` likeliest.
     pub fn with_logprobs(self, top: impl Into<Option<usize>>) -> Self {
         Self { logprobs: top.into(), ..self }
     }
 
-    /// Reads at most so many tokens of [prompts](Self::prompt_chunk) between two steps.
+    /// Reads at most `tokens` tokens of [prompts](Self::prompt_chunk) between two steps.
     pub fn with_prompt_chunk(self, tokens: impl Into<Option<usize>>) -> Self {
         Self { prompt_chunk: tokens.into(), ..self }
     }
 
-    /// Copies what was [read already](Self::prefix_cache) of a prompt.
+    /// Turns the [prefix cache](Self::prefix_cache) on or off.
     pub fn with_prefix_cache(self, prefix_cache: bool) -> Self {
         Self { prefix_cache, ..self }
     }
 
-    /// Lets the host read every [`read_every`](Self::read_every) steps.
-    pub fn with_read_every(self, read_every: usize) -> Self {
-        Self { read_every, ..self }
+    /// Lets the host read every [`sync_interval`](Self::sync_interval) steps.
+    pub fn with_sync_interval(self, sync_interval: usize) -> Self {
+        Self { sync_interval, ..self }
     }
 
-    /// Sets the [layout and capacity](Self::tensors) of the tables on the device.
+    /// Sets the [layout and capacity](Self::tensors) of the constraints on the device.
     pub fn with_tensors(self, tensors: TensorOptions) -> Self {
         Self { tensors, ..self }
     }
 
     pub(super) fn check(&self) -> Result<()> {
-        if self.read_every == 0 {
+        if self.sync_interval == 0 {
             return Err(Error::input(
-                "read_every of 0: the host must read at least now and then; use 1 or more",
+                "sync_interval of 0: the host must read at least now and then; use 1 or more",
             ));
         }
-        if let Some(top) = self.logprobs.filter(|&top| top > Self::MOST_LOGPROBS) {
+        if let Some(top) = self.logprobs.filter(|&top| top > Self::MAX_LOGPROBS) {
             return Err(Error::input(format!(
                 "logprobs of {top} tokens: {} are the most",
-                Self::MOST_LOGPROBS
+                Self::MAX_LOGPROBS
             )));
         }
         if self.prompt_chunk == Some(0) {

@@ -1,57 +1,57 @@
 //! The decode step, recorded once and replayed.
 //!
-//! A step of [`generate`](super::generate) issues a few hundred operations, and the host prepares the launch of each.
-//! Their shapes never change, and all that a step reads and writes lies in buffers that live as long as the batch: the
-//! cache, the states of the processors, the last tokens, the number of the step, the tokens so far. So the step can be
-//! recorded once, and a replay is one dispatch on the host's side: a CUDA graph on CUDA, a list of prepared dispatches
-//! on WGPU. The CPU, which cannot record, runs the step again.
+//! A step of [`generate`](super::generate) issues a few hundred operations, and the host prepares
+//! the launch of each. Their shapes never change, and a step reads and writes only buffers that
+//! live as long as the batch: the cache, the states of the processors, the last tokens, the number
+//! of the step, the tokens so far. Therefore the step can be recorded once, and a replay is one
+//! dispatch on the host: a CUDA graph on CUDA, a list of prepared dispatches on WGPU. The CPU
+//! cannot record and runs the step again.
 //!
-//! What a new batch brings (its prompts, constraints, budgets and seeds) is written into the same buffers.
+//! A new batch writes its prompts, constraints, budgets and seeds into the same buffers.
 
-use std::cell::RefCell;
 use std::fmt;
 use std::ops::ControlFlow;
-use std::rc::Rc;
-
-use burn::tensor::{Device, Graph, capture};
 
 use super::batch::Batch;
 use super::config::GenerationConfig;
-use super::model::CausalLm;
-use super::options::{SamplingKinds, SamplingOptions};
-use super::pieces::{Pieces, ReadSchedule, StepSource};
-use super::request::{Output, Piece, Request};
+use super::model::{CausalLm, Recordable};
+use super::options::{SamplingFeatures, SamplingOptions};
+use super::pieces::{ReadSchedule, StepSource, TokenStream};
+use super::recorded::Stepped;
+use super::request::{Chunk, Output, Request};
 use super::session::Session;
-use crate::error::{Error, Result};
-use crate::processor::Persistent;
-use crate::table::TokenTable;
-use crate::tensor::records;
+use crate::processor::InPlaceState;
 use crate::vocabulary::Vocabulary;
+use burn_dfa_tokens::{CompiledConstraint, Error, Result};
 
-/// What to do where a step cannot be recorded.
+/// The advice if a step cannot be recorded.
 pub(super) const INSTEAD: &str = "do without a graph";
 
-/// Slots that recording takes: a prompt of one token, three steps to warm up, and the recorded one.
+/// Positions that recording takes: a prompt of one token, three steps to warm up, and the recorded
+/// one.
 pub(super) const RECORDING: usize = 5;
 
 /// A recorded decode step, for batches of one size.
 ///
-/// It writes the same tokens as [`generate`](super::generate) with the same requests and configuration. Between two
-/// batches the prompts, budgets and seeds may change, and so may the constraints, within the capacity that
-/// [`TensorOptions`](crate::TensorOptions) reserves, and the [options](SamplingOptions) of the rows, within the kinds that
-/// the recorded requests, the config or its [`row_options`](GenerationConfig::row_options) use; the number of rows and the
-/// [`GenerationConfig`] may not.
+/// It writes the same tokens as [`generate`](super::generate) with the same requests and
+/// configuration. Between two batches the prompts, budgets and seeds may change. The constraints
+/// may change within the capacity reserved by [`TensorOptions`](crate::TensorOptions). The
+/// [options](SamplingOptions) of the rows may change within the features used by the recorded
+/// requests, by the config or by its [`row_features`](GenerationConfig::row_features). The number
+/// of rows and the [`GenerationConfig`] are fixed.
 ///
-/// The graph borrows the model. The model's [`step`](CausalLm::step) must read nothing but its weights and the cache,
-/// upload nothing, and leave the cache in the buffers it found it in, see [`Persistent`]. The graph stays on the thread
-/// that recorded it, as its device requires.
+/// The graph borrows the model. The model's [`step`](CausalLm::step) must read only its weights and
+/// the cache, upload nothing, and keep the cache in the same buffers, as [`Recordable`] promises.
+/// The graph stays on the thread and the stream that recorded it, as its device requires. On
+/// another stream every call returns [`ErrorKind::Input`](crate::ErrorKind::Input), and after a panic of the model
+/// [`ErrorKind::Model`](crate::ErrorKind::Model).
 ///
 /// ```
 /// use std::ops::ControlFlow;
 ///
 /// use burn::tensor::{DType, Device, Int, Tensor};
-/// use burn_dfa::generation::{CausalLm, DecodeGraph, GenerationConfig, Request};
-/// use burn_dfa::{Constraint, Limits, TokenId, TokenTable, Vocabulary};
+/// use burn_dfa::generation::{CausalLm, DecodeGraph, GenerationConfig, Recordable, Request};
+/// use burn_dfa::{Constraint, Limits, TokenId, CompiledConstraint, Vocabulary};
 ///
 /// /// Always says the token after the last one, up to the end.
 /// struct Counting(Device);
@@ -73,11 +73,14 @@ pub(super) const RECORDING: usize = 5;
 ///     }
 /// }
 ///
+/// // SAFETY: the cache has no tensors, and the model keeps none.
+/// unsafe impl Recordable for Counting {}
+///
 /// let vocabulary = Vocabulary::from_bytes([Some(b"a".to_vec()), Some(b"b".to_vec()), None])?
 ///     .with_eos([TokenId(2)])?;
-/// let table = TokenTable::compile(&Constraint::regex("[ab]{2}")?, &vocabulary, &Limits::default())?;
+/// let table = CompiledConstraint::compile(&Constraint::regex("[ab]{2}")?, &vocabulary, &Limits::default())?;
 /// let model = Counting(Device::flex());
-/// let requests = [Request::new(vec![TokenId(0)], 8).with_table(&table)];
+/// let requests = [Request::new(vec![TokenId(0)], 8).with_constraint(&table)];
 ///
 /// let mut graph = DecodeGraph::record(&model, &vocabulary, &requests, &GenerationConfig::new(), 16)?;
 /// assert!(!graph.is_hardware()); // the CPU records nothing
@@ -86,30 +89,30 @@ pub(super) const RECORDING: usize = 5;
 /// # Ok::<(), burn_dfa::Error>(())
 /// ```
 pub struct DecodeGraph<'m, M: CausalLm> {
-    /// Dropped before the tensors that it replays on.
-    graph: StepGraph<'m>,
-    session: Rc<RefCell<Session<'m, M>>>,
+    session: Stepped<'m, Session<'m, M>>,
     vocabulary: &'m Vocabulary,
-    /// Of the rows that do not bring their own.
+    /// The options of rows whose requests have none.
     sampling: SamplingOptions,
-    unconstrained: TokenTable,
-    read_every: usize,
+    unconstrained: CompiledConstraint,
+    sync_interval: usize,
     batch: usize,
     capacity: usize,
 }
 
-impl<'m, M: CausalLm<Cache: Persistent>> DecodeGraph<'m, M> {
-    /// Records the step for batches of as many rows as `requests`, with `capacity` slots for the tokens of a
-    /// row, prompt and output together.
+impl<'m, M: CausalLm<Cache: InPlaceState> + Recordable> DecodeGraph<'m, M> {
+    /// Records the step for batches of as many rows as `requests`, with `capacity` slots for the
+    /// tokens of a row, prompt and output together.
     ///
-    /// The requests stand for those to come; nothing is generated yet. Their constraints must fit what
-    /// [`GenerationConfig::tensors`] reserves; where it reserves nothing, later constraints must fit in the place of
-    /// these.
+    /// The requests are samples of later ones; nothing is generated yet. Their constraints must fit
+    /// the capacity reserved by [`GenerationConfig::tensors`]. Without a reserved capacity, later
+    /// constraints must fit into the buffers of the sample constraints.
     ///
     /// # Errors
     /// As [`generate`](super::generate), and:
-    /// - [`Error::is_input`]: a `capacity` below 5, which recording takes, or above the positions of the model;
-    /// - [`Error::is_model`]: the device records graphs, but not of this step, which reads back or uploads.
+    /// - [`ErrorKind::Input`](crate::ErrorKind::Input): a `capacity` below 5, which recording takes, or above the positions
+    ///   of the model;
+    /// - [`ErrorKind::Model`](crate::ErrorKind::Model): the device records graphs, but not of this step, which reads back or
+    ///   uploads.
     pub fn record(
         model: &'m M,
         vocabulary: &'m Vocabulary,
@@ -126,61 +129,57 @@ impl<'m, M: CausalLm<Cache: Persistent>> DecodeGraph<'m, M> {
         if let Some(most) = model.max_positions().filter(|&most| capacity > most) {
             return Err(Error::input(format!("a graph of {capacity} slots of a model of {most} positions")));
         }
-        let unconstrained = TokenTable::unconstrained(vocabulary);
+        let unconstrained = CompiledConstraint::unconstrained(vocabulary);
         let mut short = requests.to_vec();
         short.iter_mut().for_each(|request| request.prompt.truncate(1));
         let batch = Batch::new(model, vocabulary, &short, &config.sampling, &unconstrained)?;
-        let kinds = batch.kinds().or(SamplingKinds::of(&config.sampling)).or(config.row_options);
+        let kinds = batch.kinds().or(SamplingFeatures::of(&config.sampling)).or(config.row_features);
         let session = Session::start(model, vocabulary, &batch, config, kinds, capacity)?;
-        let session = Rc::new(RefCell::new(session));
-        let graph = {
-            let session = session.clone();
-            record_step(&model.device(), Box::new(move || session.borrow_mut().step()), INSTEAD)?
-        };
+        let session = Stepped::record(session, Session::step, &model.device(), INSTEAD)?;
         let batch = batch.len();
         Ok(Self {
-            graph,
             session,
             vocabulary,
             sampling: config.sampling.clone(),
             unconstrained,
-            read_every: config.read_every,
+            sync_interval: config.sync_interval,
             batch,
             capacity,
         })
     }
 
-    /// Whether a replay is a dispatch of recorded launches; on the CPU it runs the step again.
+    /// Whether a replay is one dispatch of recorded launches; the CPU runs the step again.
     ///
-    /// A device that can record, but not this step, is an error of [`record`](Self::record) and never runs it again
-    /// instead.
+    /// If a device records graphs, but not of this step, [`record`](Self::record) returns an error;
+    /// it never falls back to running the step again.
     pub fn is_hardware(&self) -> bool {
-        self.graph.is_hardware()
+        self.session.is_hardware()
     }
 
     /// Generates the outputs of a batch of requests as [`generate`](super::generate) does.
     ///
-    /// The prompts are read outside of the graph, all their tokens at once; every token after the first is a replay.
+    /// The prompts are read outside of the graph, all tokens at once; every token after the first
+    /// is a replay.
     ///
     /// # Errors
-    /// As [`generate`](super::generate), and [`Error::is_input`] for another number of rows, or prompts and
-    /// outputs that exceed the capacity. After an error the graph serves the next batch.
+    /// As [`generate`](super::generate), and [`ErrorKind::Input`](crate::ErrorKind::Input) for another number of rows, or if
+    /// prompts and outputs exceed the capacity. After an error the graph serves the next batch,
+    /// except after a panic of the model.
     pub fn generate(
         &mut self,
         requests: &[Request],
-        on_piece: impl FnMut(Piece) -> ControlFlow<()>,
+        on_piece: impl FnMut(Chunk) -> ControlFlow<()>,
     ) -> Result<Vec<Output>> {
         Ok(self.stream(requests)?.for_each_piece(on_piece)?.stop())
     }
 
-    /// Begins to generate as [`generate`](Self::generate) does; the iterator replays whenever it is asked for a
-    /// piece.
+    /// Begins to generate as [`generate`](Self::generate) does; the iterator replays only when the
+    /// caller asks for a chunk.
     ///
     /// # Errors
     /// As [`generate`](Self::generate).
-    pub fn stream(&mut self, requests: &[Request]) -> Result<Pieces<'_>> {
-        let session = self.session.clone();
-        let model = session.borrow().model();
+    pub fn stream(&mut self, requests: &[Request]) -> Result<TokenStream<'_>> {
+        let model = self.session.host().model();
         let batch = Batch::new(model, self.vocabulary, requests, &self.sampling, &self.unconstrained)?;
         if batch.len() != self.batch {
             return Err(Error::input(format!("{} requests for a graph of {} rows", batch.len(), self.batch)));
@@ -191,61 +190,24 @@ impl<'m, M: CausalLm<Cache: Persistent>> DecodeGraph<'m, M> {
                 batch.length, batch.steps, self.capacity
             )));
         }
-        session.borrow_mut().restart(self.vocabulary, &batch)?;
-        let graph = &mut self.graph;
-        let schedule = ReadSchedule::new(self.read_every, batch.steps);
+        self.session.lock()?.restart(self.vocabulary, &batch)?;
+        let session = &mut self.session;
+        let schedule = ReadSchedule::new(self.sync_interval, batch.steps);
         let source = StepSource::new(schedule, batch.len(), move |steps| {
-            steps.clone().skip_while(|&step| step == 0).for_each(|_| replay(graph));
-            session.borrow().read(steps)
+            steps.clone().skip_while(|&step| step == 0).try_for_each(|_| session.step())?;
+            session.lock()?.read(steps)
         });
-        Ok(Pieces::new(source, batch.rows(self.vocabulary)))
+        Ok(TokenStream::new(source, batch.rows(self.vocabulary)))
     }
-}
-
-/// The recorded step of a session.
-pub(super) type StepGraph<'m> = Graph<(), Box<dyn FnMut() + 'm>>;
-
-/// Records the step of a session, which the closure shares with its owner; it runs a few times. `instead` is the
-/// advice where it cannot be recorded.
-pub(super) fn record_step<'m>(
-    device: &Device,
-    step: Box<dyn FnMut() + 'm>,
-    instead: &str,
-) -> Result<StepGraph<'m>> {
-    let graph = capture(device, step);
-    if !graph.is_hardware() && records(device) {
-        return Err(Error::model(format!(
-            "its step cannot be recorded on this device: it reads back, or makes tensors from host data; {instead}"
-        )));
-    }
-    Ok(graph)
-}
-
-/// Replays the step of a session.
-///
-/// Called by [`DecodeGraph::stream`], [`Slots::step`](super::Slots::step) and `speculate_recorded` alone, with their
-/// own graphs; the drafter of a speculative session keeps its tensors as a model does.
-#[allow(unsafe_code)]
-pub(super) fn replay(graph: &mut StepGraph<'_>) {
-    // SAFETY:
-    // - Liveness: the step reads and writes the tensors of the session, which the graph's closure owns, and
-    //   those of the model, which it borrows. A session never drops a tensor that a step uses, it assigns to it;
-    //   nor does a model whose step is as `CausalLm::step` or `SlotLm::step_rows` asks.
-    // - No concurrent use: the session is reached through the graph's owner alone, which is neither `Send` nor
-    //   `Sync` (it holds an `Rc`) and lent mutably here; the model's weights are only read, by the replay and by
-    //   whoever else borrows the model.
-    // - Same stream: a stream belongs to a thread; recording, writes before a replay and reads after it are
-    //   calls of this type, hence of one thread.
-    unsafe { graph.replay() };
 }
 
 impl<M: CausalLm> fmt::Debug for DecodeGraph<'_, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("DecodeGraph")
-            .field("is_hardware", &self.graph.is_hardware())
+            .field("is_hardware", &self.session.is_hardware())
             .field("batch", &self.batch)
             .field("capacity", &self.capacity)
-            .field("read_every", &self.read_every)
+            .field("sync_interval", &self.sync_interval)
             .finish_non_exhaustive()
     }
 }

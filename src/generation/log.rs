@@ -1,4 +1,4 @@
-//! What the host reads of a batch now and then.
+//! Logs on the device, which the host reads every few steps.
 
 use std::ops::Range;
 
@@ -7,10 +7,10 @@ use burn::tensor::{DType, Device, IndexingUpdateOp, Int, Tensor, TensorData, Tra
 
 use super::logprobs::{Logprobs, TokenLogprobs};
 use super::row::NewTokens;
-use crate::error::{Error, Result};
 use crate::processor::{Chain, LogitsProcessor, StepContext};
 use crate::sampling::Sampler;
 use crate::vocabulary::TokenId;
+use burn_dfa_tokens::{Error, Result};
 
 /// One integer per row and step, written on the device and read by the host every few steps.
 pub(super) struct StepLog {
@@ -19,7 +19,7 @@ pub(super) struct StepLog {
 }
 
 impl StepLog {
-    /// Room for `lines` steps of `batch` rows.
+    /// A log of `lines` steps of `batch` rows.
     pub(super) fn new(lines: usize, batch: usize, device: &Device) -> Self {
         Self { lines: Tensor::zeros([lines, batch], (device, DType::I32)) }
     }
@@ -42,7 +42,8 @@ impl StepLog {
         read(self.lines.clone().slice([lines, 0..batch]))
     }
 
-    /// Reads some lines, with the log-probabilities of the same tokens where they are logged; all at once.
+    /// Reads some lines, with the log-probabilities of the same tokens if they are logged; all at
+    /// once.
     pub(super) fn read_with(&self, logprobs: Option<&LogprobLog>, lines: Range<usize>) -> Result<NewLines> {
         let Some(logprobs) = logprobs else {
             return Ok(NewLines { tokens: self.read(lines)?, logprobs: None });
@@ -66,7 +67,7 @@ impl StepLog {
     }
 }
 
-/// Waits for what a device gives; for that of a server no longer than its deadline.
+/// Waits for a value of a device; for a server, at most until its deadline.
 #[cfg_attr(not(feature = "remote"), allow(unused_variables, reason = "other devices have no deadline"))]
 fn wait<T: Send + 'static>(
     device: &Device,
@@ -102,7 +103,7 @@ struct LogprobLines {
 }
 
 impl NewLines {
-    /// The tokens of one of `batch` rows, and their log-probabilities where they were logged.
+    /// The tokens of one of `batch` rows, and their log-probabilities if they were logged.
     pub(super) fn of_row(&self, row: usize, batch: usize) -> NewTokens {
         let tokens = self.tokens.iter().skip(row).step_by(batch);
         let tokens = tokens.map(|&token| TokenId(token as u32)).collect();
@@ -118,7 +119,8 @@ impl NewLines {
     }
 }
 
-/// The log-probability of the chosen token, those of the likeliest, their ids.
+/// Splits the log-probability of the chosen token, the log-probabilities of the likeliest tokens,
+/// and their ids.
 fn logprobs(values: &[f32]) -> Logprobs {
     let (chosen, rest) = values.split_first().expect("the chosen token comes first");
     let (top, ids) = rest.split_at(rest.len() / 2);
@@ -131,7 +133,8 @@ const fn columns(top: usize) -> usize {
     2 * (1 + 2 * top)
 }
 
-/// The log-probabilities of the chosen and the likeliest tokens per row and step, beside a [`StepLog`].
+/// The log-probabilities of the chosen and the likeliest tokens per row and step, parallel to a
+/// [`StepLog`].
 pub(super) struct LogprobLog {
     /// `[lines, batch, columns]`, `f32`, which holds token ids up to 2²⁴ exactly.
     lines: Tensor<3>,
@@ -139,7 +142,7 @@ pub(super) struct LogprobLog {
 }
 
 impl LogprobLog {
-    /// Room for `lines` steps of `batch` rows, with the `top` likeliest tokens of each.
+    /// A log of `lines` steps of `batch` rows, with the `top` likeliest tokens of each.
     pub(super) fn new(lines: usize, batch: usize, top: usize, device: &Device) -> Self {
         Self { lines: Tensor::zeros([lines, batch, columns(top)], (device, DType::F32)), top }
     }
@@ -148,13 +151,14 @@ impl LogprobLog {
         columns(self.top)
     }
 
-    /// What is logged of one step, `[batch, columns]`.
+    /// The log entry of one step, `[batch, columns]`.
     ///
     /// # Shapes
-    /// - `logits`, `masked`: `[batch, width]`, of the model and within the constraint
+    /// - `logits`, `masked`: `[batch, vocab_size]`, of the model and within the constraint
     /// - `chosen`: `[batch]`
     fn of_step(&self, logits: Tensor<2>, masked: Tensor<2>, chosen: &Tensor<1, Int>) -> Tensor<2> {
-        // Both in one pass: of two gathers by the same ids, Burn's fusion on WGPU gets the second wrong.
+        // Both in one pass: of two gathers by the same ids, Burn's fusion on WGPU gets the second
+        // wrong.
         let [batch, _] = logits.dims();
         let logits = Tensor::cat(vec![logits, masked], 0);
         let chosen = Tensor::cat(vec![chosen.clone(), chosen.clone()], 0);
@@ -163,13 +167,13 @@ impl LogprobLog {
         Tensor::cat(vec![model, constrained], 1)
     }
 
-    /// Writes what is logged of a step, `[batch, columns]`, at a line, `[1]`; in place.
+    /// Writes the log entry of a step, `[batch, columns]`, at a line, `[1]`; in place.
     pub(super) fn write(&mut self, line: &Tensor<1, Int>, values: Tensor<2>) {
         let (line, values) = (line.clone(), values.unsqueeze::<3>());
         self.lines.inplace(|lines| lines.select_assign(0, line, values, IndexingUpdateOp::Assign));
     }
 
-    /// Writes what is logged of one row, `[1, columns]`, at a line; in place.
+    /// Writes the log entry of one row, `[1, columns]`, at a line; in place.
     pub(super) fn write_row(&mut self, line: usize, row: usize, values: Tensor<2>) {
         let (values, columns) = (values.unsqueeze::<3>(), self.columns());
         let place = [line..line + 1, row..row + 1, 0..columns];
@@ -180,7 +184,7 @@ impl LogprobLog {
 /// Stands for −∞.
 const MASKED: f32 = -1e30;
 
-/// Chooses a token per row; gives what is to be logged of its log-probabilities, where they are.
+/// Chooses a token per row; returns the log entry of its log-probabilities if they are logged.
 pub(super) fn choose<A: LogitsProcessor, B: LogitsProcessor>(
     chain: &Chain<A, B>,
     state: &mut (A::State, B::State),
@@ -190,31 +194,32 @@ pub(super) fn choose<A: LogitsProcessor, B: LogitsProcessor>(
     log: &Option<LogprobLog>,
 ) -> Option<Tensor<2>> {
     let Some(log) = log else {
-        chain.choose(state, context, logits, sampler);
+        chain.sample_step(state, context, logits, sampler);
         return None;
     };
     let masked = chain.choose_observed(state, context, logits.clone(), sampler);
     Some(log.of_step(logits, masked, &context.tokens))
 }
 
-/// The log-probability of the chosen token, `[batch, 1]`, and those of the likeliest with their ids, `[batch, top]`.
+/// The log-probability of the chosen token, `[batch, 1]`, the log-probabilities of the likeliest
+/// tokens and their ids, `[batch, top]` each.
 fn distribution(logits: Tensor<2>, chosen: &Tensor<1, Int>, top: usize) -> Vec<Tensor<2>> {
     // Finite throughout: a top-k on WGPU gives the least finite number for −∞.
-    let ([batch, width], logits) = (logits.dims(), logits.cast(DType::F32).clamp_min(MASKED));
+    let ([batch, vocab_size], logits) = (logits.dims(), logits.cast(DType::F32).clamp_min(MASKED));
     let greatest = logits.clone().max_dim(1);
     let total = (logits.clone() - greatest.clone()).exp().sum_dim(1).log() + greatest;
     let of_chosen = logits.clone().gather(1, chosen.clone().reshape([batch, 1])) - total.clone();
     let mut parts = vec![of_chosen];
     if top > 0 {
-        let (values, ids) = logits.topk_with_indices(top.min(width), 1);
-        let missing = top.saturating_sub(width);
+        let (values, ids) = logits.topk_with_indices(top.min(vocab_size), 1);
+        let missing = top.saturating_sub(vocab_size);
         parts.push(pad(values - total, missing, MASKED));
         parts.push(pad(ids.float().cast(DType::F32), missing, 0.0));
     }
     parts
 }
 
-/// More columns, where there are fewer tokens than were asked for.
+/// Appends columns if the vocabulary has fewer tokens than requested.
 fn pad(values: Tensor<2>, columns: usize, value: f32) -> Tensor<2> {
     if columns == 0 {
         return values;

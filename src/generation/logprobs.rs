@@ -2,7 +2,8 @@
 
 use crate::vocabulary::TokenId;
 
-/// The log-probabilities of one token of the output: under the model, and under the model within the constraint.
+/// The log-probabilities of one token of the output: under the model, and under the model within
+/// the constraint.
 ///
 /// Penalties, bias and temperature come after both. See
 /// [`GenerationConfig::logprobs`](super::GenerationConfig::logprobs), which asks for them.
@@ -28,6 +29,7 @@ pub struct TokenLogprobs {
 pub struct Logprobs {
     /// Of the token that was chosen.
     pub chosen: f32,
-    /// The likeliest tokens, the likeliest first, as many as were asked for; fewer where no more have a probability.
+    /// The requested number of likeliest tokens, the likeliest first; fewer if no more tokens have
+    /// a probability.
     pub top: Vec<(TokenId, f32)>,
 }

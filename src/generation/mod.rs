@@ -1,26 +1,29 @@
 //! Models, the decode loop, streaming, and speculative decoding.
 //!
-//! Generation runs a batch of [`Request`]s on a model. The model reads the prompts, and then a loop stays on the device:
-//! process the logits, choose a token per row, feed it to the model. The host reads the tokens every few steps, to stream
-//! them and to stop.
+//! Generation runs a batch of [`Request`]s on a model. The model reads the prompts, and then a loop
+//! runs on the device: process the logits, choose a token per row, feed it to the model. Every few
+//! steps the host reads the tokens, streams them and decides whether to stop.
 //!
 //! | to | use |
 //! |---|---|
-//! | generate a batch, with a callback or as an iterator | [`generate`], [`stream`] and its [`Pieces`] |
-#![cfg_attr(feature = "typed", doc = "| generate a value of a Rust type | [`generate_as`], [`choose`] |")]
+//! | generate a batch, with a callback or as an iterator | [`generate`], [`stream`] and its [`TokenStream`] |
+#![cfg_attr(
+    feature = "typed",
+    doc = "| generate a value of a Rust type | [`generate_as`], [`generate_choice`] |"
+)]
 //! | record the decode step once and replay it | [`DecodeGraph`] |
-//! | let requests begin in a running batch as rows become idle | [`Slots`] |
+//! | let requests begin in a running batch as rows become idle | [`ContinuousBatch`] |
 //! | call the model less often | [`speculative`] |
 //!
-//! What goes in and comes out: a [`Request`] is a row (prompt, constraint, budget, seed, [`Cancel`]), a
-//! [`GenerationConfig`] says how tokens are chosen in all rows, a [`Piece`] is a part of a row's output as it comes, and
-//! an [`Output`] all of it, with its [`Finish`]. [`Utf8Stream`] turns bytes into text as they come.
+//! Inputs and outputs: a [`Request`] is a row (prompt, constraint, budget, seed, [`Cancel`]); a
+//! [`GenerationConfig`] sets how tokens are chosen in all rows; a [`Chunk`] is a streamed part of a
+//! row's output; an [`Output`] is the whole output with its [`FinishReason`]. [`Utf8Stream`]
+//! decodes bytes into text incrementally.
 //!
-//! What a model implements: [`CausalLm`], and for the last two lines of the table [`SlotLm`] and
-//! [`TreeLm`](speculative::TreeLm).
+//! A model implements [`CausalLm`], for the last two lines of the table also [`ContinuousLm`] and
+//! [`TreeLm`](speculative::TreeLm), and [`Recordable`] if its steps can be recorded.
 
 mod batch;
-mod cancel;
 mod config;
 mod decode;
 mod graph;
@@ -29,6 +32,7 @@ mod logprobs;
 mod model;
 mod options;
 mod pieces;
+mod recorded;
 mod request;
 mod row;
 mod selection;
@@ -40,16 +44,16 @@ mod stream;
 #[cfg(feature = "typed")]
 mod typed;
 
-pub use cancel::Cancel;
+pub use burn_dfa_tokens::limits::Cancel;
 pub use config::GenerationConfig;
 pub use decode::{generate, stream};
 pub use graph::DecodeGraph;
 pub use logprobs::{Logprobs, TokenLogprobs};
-pub use model::CausalLm;
-pub use options::{SamplingKinds, SamplingOptions};
-pub use pieces::Pieces;
-pub use request::{Finish, Output, Piece, Request};
-pub use slots::{SlotLm, Slots};
+pub use model::{CausalLm, Recordable};
+pub use options::{SamplingFeatures, SamplingOptions};
+pub use pieces::TokenStream;
+pub use request::{Chunk, FinishReason, Output, Request};
+pub use slots::{ContinuousBatch, ContinuousLm};
 pub use stream::Utf8Stream;
 #[cfg(feature = "typed")]
-pub use typed::{choose, generate_as};
+pub use typed::{generate_as, generate_as_with, generate_choice};

@@ -1,16 +1,20 @@
-//! How the tokens of one row are chosen: [`SamplingOptions`], and which [kinds](SamplingKinds) of them a batch may use.
+//! How the tokens of one row are chosen: [`SamplingOptions`], and the [features](SamplingFeatures)
+//! that a batch may use.
 
-use crate::error::{Error, Result};
-use crate::processor::{LogitBias, MinP, OutputPenalties, RepetitionPenalty, Temperature, TopK, TopP};
+use crate::processor::{
+    FrequencyPresencePenalty, LogitBias, MinP, RepetitionPenalty, Temperature, TopK, TopP,
+};
 use crate::vocabulary::TokenId;
+use burn_dfa_tokens::{Error, Result};
 
 /// How the tokens of one row are chosen: greedily by default, else sampled at a temperature.
 ///
-/// They are applied in this order: the constraint; the repetition penalty; the presence and frequency penalties; the bias;
-/// suppressed tokens; the least length; the temperature; top-k; top-p; min-p. What the constraint masks stays masked
-/// whatever the options are. A greedy row takes the likeliest token, which top-k, top-p and min-p do not change.
+/// The order of application is: the constraint; the repetition penalty; the presence and frequency
+/// penalties; the bias; suppressed tokens; the minimum length; the temperature; top-k; top-p;
+/// min-p. Tokens masked by the constraint stay masked under all options. A greedy row takes the
+/// likeliest token, which top-k, top-p and min-p do not change.
 ///
-/// A row of a batch is chosen as it would be alone, whatever the options of the other rows are.
+/// The options of one row do not affect the other rows of a batch.
 ///
 /// ```
 /// use burn_dfa::TokenId;
@@ -33,15 +37,16 @@ pub struct SamplingOptions {
     pub min_p: Option<f32>,
     /// For tokens of the prompt and the output, see [`RepetitionPenalty`]. Default: `None`.
     pub repetition_penalty: Option<f32>,
-    /// For tokens of the output, however often, see [`OutputPenalties`]. Default: `None`.
+    /// For tokens of the output, however often, see [`FrequencyPresencePenalty`]. Default: `None`.
     pub presence_penalty: Option<f32>,
-    /// For tokens of the output, each time, see [`OutputPenalties`]. Default: `None`.
+    /// For tokens of the output, each time, see [`FrequencyPresencePenalty`]. Default: `None`.
     pub frequency_penalty: Option<f32>,
-    /// What is added to the logits of some tokens, see [`LogitBias`]. Default: none.
+    /// A bias added to the logits of some tokens, see [`LogitBias`]. Default: none.
     pub logit_bias: Vec<(TokenId, f32)>,
-    /// Tokens to avoid, see [`Suppress`](crate::processor::Suppress). Default: none.
+    /// Tokens to avoid, see [`SuppressTokens`](crate::processor::SuppressTokens). Default: none.
     pub suppress_tokens: Vec<TokenId>,
-    /// Least tokens before the end, see [`MinNewTokens`](crate::processor::MinNewTokens). Default: 0.
+    /// Minimum number of tokens before the end, see
+    /// [`MinNewTokens`](crate::processor::MinNewTokens). Default: 0.
     pub min_new_tokens: usize,
 }
 
@@ -66,7 +71,8 @@ impl SamplingOptions {
         Self { top_p: top_p.into(), ..self }
     }
 
-    /// Samples among tokens of at least [`min_p`](Self::min_p) times the probability of the likeliest.
+    /// Samples among tokens of at least [`min_p`](Self::min_p) times the probability of the
+    /// likeliest.
     pub fn with_min_p(self, min_p: impl Into<Option<f32>>) -> Self {
         Self { min_p: min_p.into(), ..self }
     }
@@ -91,12 +97,13 @@ impl SamplingOptions {
         Self { logit_bias: bias.into_iter().collect(), ..self }
     }
 
-    /// Avoids [tokens](Self::suppress_tokens) wherever another one is legal.
+    /// Avoids [tokens](Self::suppress_tokens) if another one is legal.
     pub fn with_suppress_tokens(self, tokens: impl IntoIterator<Item = TokenId>) -> Self {
         Self { suppress_tokens: tokens.into_iter().collect(), ..self }
     }
 
-    /// Puts the end off until [`min_new_tokens`](Self::min_new_tokens) were generated, wherever another token is legal.
+    /// Delays the end until [`min_new_tokens`](Self::min_new_tokens) were generated, if another
+    /// token is legal.
     pub fn with_min_new_tokens(self, min_new_tokens: usize) -> Self {
         Self { min_new_tokens, ..self }
     }
@@ -106,16 +113,17 @@ impl SamplingOptions {
         self.temperature.is_none_or(|temperature| temperature == 0.0)
     }
 
-    /// Checks that every option is in its range, those that a greedy row does not use as well.
+    /// Checks whether every option is in range, including options that a greedy row does not use.
     ///
     /// # Errors
-    /// [`Error::is_input`] names the first one that is not.
+    /// [`ErrorKind::Input`](crate::ErrorKind::Input) names the first option out of range.
     ///
     /// ```
+    /// use burn_dfa::ErrorKind;
     /// use burn_dfa::generation::SamplingOptions;
     ///
     /// let error = SamplingOptions::new().with_top_p(1.5).check().unwrap_err();
-    /// assert!(error.is_input());
+    /// assert_eq!(error.kind(), ErrorKind::Input);
     /// ```
     pub fn check(&self) -> Result<()> {
         if !self.is_greedy() {
@@ -126,7 +134,7 @@ impl SamplingOptions {
         self.min_p.map_or(Ok(()), |p| MinP::new(p).map(drop))?;
         self.repetition_penalty.map_or(Ok(()), |penalty| RepetitionPenalty::new(penalty).map(drop))?;
         let [presence, frequency] = self.output_penalties();
-        OutputPenalties::new(presence, frequency)?;
+        FrequencyPresencePenalty::new(presence, frequency)?;
         LogitBias::new(self.logit_bias.iter().copied()).map(drop)
     }
 
@@ -142,27 +150,27 @@ impl SamplingOptions {
 
     /// Whether top-k, top-p or min-p come between the temperature and the sampler.
     pub(super) fn truncates(&self) -> bool {
-        SamplingKinds::of(self).truncate()
+        SamplingFeatures::of(self).truncate()
     }
 }
 
 /// Which options the rows of a batch may use.
 ///
-/// What no row may use is left out of the decode step and costs nothing. [`generate`](super::generate) finds the kinds
-/// in the requests. A batch that lives longer has to be told, see
-/// [`GenerationConfig::row_options`](super::GenerationConfig::row_options): its state on the device, and a recorded step,
-/// are made once.
+/// The decode step omits all other options, which then cost nothing. [`generate`](super::generate)
+/// finds the features in the requests. A longer-lived batch must declare them in
+/// [`GenerationConfig::row_features`](super::GenerationConfig::row_features), because its state on
+/// the device and its recorded step are made once.
 ///
 /// ```
-/// use burn_dfa::generation::{SamplingKinds, SamplingOptions};
+/// use burn_dfa::generation::{SamplingFeatures, SamplingOptions};
 ///
 /// let options = SamplingOptions::new().with_temperature(0.8).with_top_k(20);
-/// let kinds = SamplingKinds::of(&options);
-/// assert_eq!(kinds, SamplingKinds { temperature: true, top_k: true, ..SamplingKinds::NONE });
-/// assert!(SamplingKinds::ALL.covers(kinds) && !SamplingKinds::NONE.covers(kinds));
+/// let kinds = SamplingFeatures::of(&options);
+/// assert_eq!(kinds, SamplingFeatures { temperature: true, top_k: true, ..SamplingFeatures::NONE });
+/// assert!(SamplingFeatures::ALL.covers(kinds) && !SamplingFeatures::NONE.covers(kinds));
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SamplingKinds {
+pub struct SamplingFeatures {
     /// [`SamplingOptions::temperature`].
     pub temperature: bool,
     /// [`SamplingOptions::top_k`].
@@ -183,7 +191,7 @@ pub struct SamplingKinds {
     pub min_new_tokens: bool,
 }
 
-impl SamplingKinds {
+impl SamplingFeatures {
     /// Greedy rows without filters.
     pub const NONE: Self = Self::every(false);
     /// Every option.
@@ -203,7 +211,8 @@ impl SamplingKinds {
         }
     }
 
-    /// What a row with these options uses. A value that changes nothing is not used: top-p of 1, a penalty of 0.
+    /// The features used by a row with `options`. A neutral value, such as top-p of 1 or a penalty
+    /// of 0, is not used.
     pub fn of(options: &SamplingOptions) -> Self {
         let sampled = !options.is_greedy();
         Self {
@@ -219,7 +228,7 @@ impl SamplingKinds {
         }
     }
 
-    /// What this or `other` uses.
+    /// The union of both.
     pub fn or(self, other: Self) -> Self {
         Self {
             temperature: self.temperature || other.temperature,
@@ -234,12 +243,12 @@ impl SamplingKinds {
         }
     }
 
-    /// Whether it has all that `other` uses.
+    /// Whether `self` includes every feature of `other`.
     pub fn covers(self, other: Self) -> bool {
         self.or(other) == self
     }
 
-    /// Every kind by its name.
+    /// Every feature with its name.
     fn named(self) -> [(&'static str, bool); 9] {
         [
             ("temperature", self.temperature),
@@ -259,14 +268,14 @@ impl SamplingKinds {
         self.top_k || self.top_p || self.min_p
     }
 
-    /// Refuses the options of a row that uses more than this.
+    /// Refuses options that use a feature outside of `self`.
     pub(super) fn admit(self, row: usize, options: &SamplingOptions) -> Result<()> {
         options.check()?;
         let kinds = Self::of(options).named().into_iter().zip(self.named());
         match kinds.map(|((name, used), (_, allowed))| (name, used && !allowed)).find(|kind| kind.1) {
             None => Ok(()),
             Some((name, _)) => Err(Error::input(format!(
-                "row {row} uses {name}, which this batch was not made for: allow it in GenerationConfig::row_options"
+                "row {row} uses {name}, which this batch was not made for: allow it in GenerationConfig::row_features"
             ))),
         }
     }

@@ -1,36 +1,36 @@
-//! The loop around a batch, as an iterator: take some steps, read, hand out what is new.
+//! The loop around a batch, as an iterator: take some steps, read, return the new tokens.
 
 use std::fmt;
 use std::iter::FusedIterator;
 use std::ops::{ControlFlow, Range};
 
 use super::log::NewLines;
-use super::request::{Output, Piece};
+use super::request::{Chunk, Output};
 use super::row::{NewTokens, Row};
-use crate::error::Result;
+use burn_dfa_tokens::Result;
 
-/// Where tokens come from: a model and all that a batch keeps on the device.
+/// The source of tokens: a model and the state of a batch on the device.
 pub(super) trait TokenSource {
     /// Takes steps up to the next read of the host, and reads; false after the last one.
     fn advance(&mut self) -> Result<bool>;
 
-    /// The tokens of a row that the last read has found.
+    /// The tokens of a row in the last read.
     fn row(&mut self, row: usize) -> Result<Found>;
 }
 
 /// New tokens of a row.
 pub(super) struct Found {
     pub(super) new: NewTokens,
-    /// For each call of the model, how many of the tokens there were after it.
+    /// The number of new tokens after each call of the model.
     pub(super) calls: Vec<usize>,
 }
 
-/// The pieces of a batch, as they come: an iterator over what the callback of [`generate`](super::generate) is
-/// given.
+/// The chunks of a batch: an iterator over the arguments of the callback of
+/// [`generate`](super::generate).
 ///
-/// Nothing is computed before a piece is asked for. The pieces of one read follow each other row by row; rows that
-/// have ended have no more of them. After the last piece, or an error, there are none. Dropping the iterator ends the
-/// generation.
+/// The iterator computes only when the caller asks for a chunk. The chunks of one read come row by
+/// row; finished rows yield none. After the last chunk, or an error, the iterator ends. Dropping
+/// the iterator ends the generation.
 ///
 /// ```
 /// use burn_dfa::generation::{CausalLm, GenerationConfig, Output, Request, stream};
@@ -45,15 +45,15 @@ pub(super) struct Found {
 ///     Ok(pieces.stop())
 /// }
 /// ```
-pub struct Pieces<'a> {
+pub struct TokenStream<'a> {
     source: Box<dyn TokenSource + 'a>,
     rows: Vec<Row<'a>>,
-    /// The next row to be handed what was read; past the rows where it is time to read.
+    /// The next row whose tokens are returned; past the rows if a read is due.
     next: usize,
     failed: bool,
 }
 
-impl<'a> Pieces<'a> {
+impl<'a> TokenStream<'a> {
     pub(super) fn new(source: impl TokenSource + 'a, rows: Vec<Row<'a>>) -> Self {
         Self { source: Box::new(source), next: rows.len(), rows, failed: false }
     }
@@ -67,8 +67,8 @@ impl<'a> Pieces<'a> {
         Ok(self.stop())
     }
 
-    /// The outputs as far as they were handed out. A row that has not ended counts as
-    /// [cancelled](super::Finish::Cancelled).
+    /// The outputs so far. A row that has not ended counts as
+    /// [canceled](super::FinishReason::Cancelled).
     pub fn stop(self) -> Vec<Output> {
         self.into_rows().map(Row::into_output).collect()
     }
@@ -77,10 +77,10 @@ impl<'a> Pieces<'a> {
         self.rows.into_iter()
     }
 
-    /// Hands every piece to a callback, until it breaks.
+    /// Passes every chunk to a callback, until it breaks.
     pub(super) fn for_each_piece(
         mut self,
-        mut on_piece: impl FnMut(Piece) -> ControlFlow<()>,
+        mut on_piece: impl FnMut(Chunk) -> ControlFlow<()>,
     ) -> Result<Self> {
         for piece in self.by_ref() {
             if on_piece(piece?).is_break() {
@@ -90,7 +90,7 @@ impl<'a> Pieces<'a> {
         Ok(self)
     }
 
-    fn try_next(&mut self) -> Result<Option<Piece>> {
+    fn try_next(&mut self) -> Result<Option<Chunk>> {
         loop {
             while let Some(row) = self.rows.get_mut(self.next) {
                 let index = self.next;
@@ -112,8 +112,8 @@ impl<'a> Pieces<'a> {
     }
 }
 
-impl Iterator for Pieces<'_> {
-    type Item = Result<Piece>;
+impl Iterator for TokenStream<'_> {
+    type Item = Result<Chunk>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.failed {
@@ -125,23 +125,23 @@ impl Iterator for Pieces<'_> {
     }
 }
 
-impl FusedIterator for Pieces<'_> {}
+impl FusedIterator for TokenStream<'_> {}
 
-impl fmt::Debug for Pieces<'_> {
+impl fmt::Debug for TokenStream<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let finished = self.rows.iter().filter(|row| row.is_finished()).count();
-        f.debug_struct("Pieces")
+        f.debug_struct("TokenStream")
             .field("rows", &self.rows.len())
             .field("finished", &finished)
             .finish_non_exhaustive()
     }
 }
 
-/// When the host reads: after every so many steps, and after the last.
+/// When the host reads: after every `every` steps, and after the last.
 pub(super) struct ReadSchedule {
     every: usize,
     steps: usize,
-    /// Steps whose results were read.
+    /// The number of steps already read.
     read: usize,
 }
 
@@ -162,7 +162,7 @@ impl ReadSchedule {
 /// A source of one token per row and step.
 pub(super) struct StepSource<F> {
     schedule: ReadSchedule,
-    /// Takes some steps and reads what they chose. Step 0 was taken when the prompts were read.
+    /// Takes some steps and reads their tokens. Step 0 was taken when the prompts were read.
     steps: F,
     batch: usize,
     lines: NewLines,

@@ -1,14 +1,12 @@
-//! What is asked of a generation and what comes back.
+//! Requests, outputs and streamed chunks.
 
 use serde::de::value::StrDeserializer;
 use serde::de::{DeserializeOwned, IntoDeserializer};
 
-use super::cancel::Cancel;
 use super::logprobs::TokenLogprobs;
 use super::options::SamplingOptions;
-use crate::error::{Error, Result};
-use crate::table::{PendingTable, TokenTable};
 use crate::vocabulary::TokenId;
+use burn_dfa_tokens::{Cancel, CompiledConstraint, Error, PendingConstraint, Result};
 
 /// One row of a batch: a prompt, its constraint and its budget.
 ///
@@ -23,22 +21,37 @@ use crate::vocabulary::TokenId;
 pub struct Request<'a> {
     /// The prompt, at least one token.
     pub prompt: Vec<TokenId>,
-    /// Most tokens to generate, end of sequence included. A constrained output is complete within them.
+    /// Maximum number of tokens to generate, end of sequence included. A constrained output is
+    /// complete within this budget.
     pub max_new_tokens: usize,
     /// The constraint; `None`: free text.
-    pub table: Option<&'a TokenTable>,
-    /// The constraint where it is still being compiled, instead of [`table`](Self::table), in [`Slots`](super::Slots) alone.
-    pub pending: Option<PendingTable>,
-    /// The seed of the row where tokens are sampled.
+    pub table: Option<&'a CompiledConstraint>,
+    /// A constraint that is still being compiled, instead of [`table`](Self::table), in
+    /// [`ContinuousBatch`](super::ContinuousBatch) alone.
+    pub pending: Option<PendingConstraint>,
+    /// The seed of the row if tokens are sampled.
     pub seed: u64,
-    /// How tokens are chosen; `None`: as [`GenerationConfig::sampling`](super::GenerationConfig::sampling) says.
+    /// How tokens are chosen; `None`: as
+    /// [`GenerationConfig::sampling`](super::GenerationConfig::sampling) says.
     pub sampling: Option<SamplingOptions>,
-    /// Texts before which the output ends, see [`Finish::Stop`], however short it is. Default: none.
+    /// The output ends before any of these texts, however short it is, see [`FinishReason::Stop`].
+    /// Default: none.
     pub stop: Vec<String>,
+    /// The output ends at any of these tokens, see [`FinishReason::Stop`]; its text does not
+    /// include the token. Default: none.
+    pub stop_tokens: Vec<TokenId>,
+    /// Whether the text includes the stop string or stop token that ended it. Default: no.
+    pub include_stop: bool,
+    /// Stop strings and stop tokens count only after this number of tokens. Default: 0.
+    pub stop_after: usize,
+    /// Whether the text includes special tokens by their [content](crate::Vocabulary::content).
+    /// Default: no. The token that ends the sequence is part of the text only with
+    /// [`include_stop`](Self::include_stop).
+    pub special_tokens: bool,
     /// Ends the row early.
     pub cancel: Cancel,
-    /// With a [prefix cache](super::GenerationConfig::prefix_cache), the row shares what was read with requests of the same
-    /// salt alone. Default: none.
+    /// With a [prefix cache](super::GenerationConfig::prefix_cache), the row shares prefixes only
+    /// with requests of the same salt. Default: none.
     pub cache_salt: Option<String>,
 }
 
@@ -53,18 +66,23 @@ impl<'a> Request<'a> {
             seed: 0,
             sampling: None,
             stop: Vec::new(),
+            stop_tokens: Vec::new(),
+            include_stop: false,
+            stop_after: 0,
+            special_tokens: false,
             cancel: Cancel::default(),
             cache_salt: None,
         }
     }
 
     /// With a constraint.
-    pub fn with_table(self, table: &'a TokenTable) -> Self {
+    pub fn with_constraint(self, table: &'a CompiledConstraint) -> Self {
         Self { table: Some(table), ..self }
     }
 
-    /// With a constraint that is still being compiled: in [`Slots`](super::Slots) the prompt is read meanwhile.
-    pub fn with_pending(self, pending: &PendingTable) -> Self {
+    /// With a constraint that is still being compiled: [`ContinuousBatch`](super::ContinuousBatch)
+    /// reads the prompt during the compilation.
+    pub fn with_pending(self, pending: &PendingConstraint) -> Self {
         Self { pending: Some(pending.clone()), ..self }
     }
 
@@ -73,14 +91,19 @@ impl<'a> Request<'a> {
         Self { seed, ..self }
     }
 
-    /// With options of its own.
+    /// With sampling options.
     pub fn with_sampling(self, sampling: SamplingOptions) -> Self {
         Self { sampling: Some(sampling), ..self }
     }
 
-    /// With texts before which the output ends.
+    /// With stop strings.
     pub fn with_stop<S: Into<String>>(self, stop: impl IntoIterator<Item = S>) -> Self {
         Self { stop: stop.into_iter().map(Into::into).collect(), ..self }
+    }
+
+    /// With stop tokens.
+    pub fn with_stop_tokens(self, tokens: impl IntoIterator<Item = TokenId>) -> Self {
+        Self { stop_tokens: tokens.into_iter().collect(), ..self }
     }
 
     /// With a flag that ends the row early.
@@ -88,7 +111,7 @@ impl<'a> Request<'a> {
         Self { cancel: cancel.clone(), ..self }
     }
 
-    /// Shares what was read with requests of the same [salt](Self::cache_salt) alone.
+    /// Shares prefixes only with requests of the same [salt](Self::cache_salt).
     pub fn with_cache_salt(self, salt: impl Into<String>) -> Self {
         Self { cache_salt: Some(salt.into()), ..self }
     }
@@ -97,29 +120,30 @@ impl<'a> Request<'a> {
 /// Why a row ended.
 ///
 /// ```
-/// use burn_dfa::generation::{Finish, Output};
+/// use burn_dfa::generation::{FinishReason, Output};
 ///
 /// fn advice(output: &Output) -> &'static str {
 ///     match output.finish {
-///         Finish::EndOfSequence => "complete",
-///         Finish::MaxNewTokens => "cut off: raise max_new_tokens, or give the request a constraint",
+///         FinishReason::EndOfSequence => "complete",
+///         FinishReason::MaxNewTokens => "cut off: raise max_new_tokens, or give the request a constraint",
 ///         _ => "cancelled",
 ///     }
 /// }
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Finish {
+pub enum FinishReason {
     /// An end-of-sequence token: the output is complete.
     #[default]
     EndOfSequence,
-    /// One of the request's [`stop`](Request::stop) strings came: the output ends before it.
+    /// The row generated one of the request's [`stop`](Request::stop) strings or
+    /// [`stop_tokens`](Request::stop_tokens), and the output ends before it.
     ///
-    /// A stop string ends a row wherever it comes, in a row with a constraint as well: its text is then a beginning of a
-    /// text of the constraint, and need not be one itself. To end a constrained row only where the constraint does, give
-    /// it no stop strings.
+    /// A stop string ends any row, also a constrained one: its text is then a prefix of a text of
+    /// the constraint, and may be incomplete. For complete constrained outputs, use no stop
+    /// strings.
     Stop,
-    /// `max_new_tokens` were generated; only rows without a constraint end so.
+    /// `max_new_tokens` were generated; only unconstrained rows end this way.
     MaxNewTokens,
     /// The callback asked to stop, or the request's [`Cancel`].
     Cancelled,
@@ -128,7 +152,7 @@ pub enum Finish {
 /// What a row generated.
 ///
 /// ```
-/// use burn_dfa::generation::{Finish, Output};
+/// use burn_dfa::generation::{FinishReason, Output};
 ///
 /// let output = Output { bytes: b"caf\xc3\xa9".to_vec(), ..Output::default() };
 /// assert!(output.is_complete());
@@ -136,45 +160,51 @@ pub enum Finish {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Output {
-    /// The tokens, the end-of-sequence token included where there is one; those of a stop string as well.
+    /// The tokens, including the end-of-sequence token and the tokens of a stop string, if any.
     pub tokens: Vec<TokenId>,
     /// The bytes of the text tokens, up to a stop string.
     pub bytes: Vec<u8>,
-    /// Of every token, where the [config](super::GenerationConfig::logprobs) asks for them; else empty.
+    /// The log-probabilities of every token if the [config](super::GenerationConfig::logprobs)
+    /// requests them; else empty.
     pub logprobs: Vec<TokenLogprobs>,
     /// Why the row ended.
-    pub finish: Finish,
+    pub finish: FinishReason,
+    /// Whether the output is complete, but ended only because `max_new_tokens` left a single token
+    /// for the end of the sequence, and the constraint would have allowed more text. Free text
+    /// before a tool call can end this way.
+    pub ended_by_budget: bool,
 }
 
 impl Output {
-    /// The text; U+FFFD where the bytes are not UTF-8, which unconstrained rows may produce.
+    /// The text, with U+FFFD for invalid UTF-8, which unconstrained rows may produce.
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.bytes).into_owned()
     }
 
-    /// Whether the row ended by itself, at the end of the sequence.
+    /// Whether the row ended at an end-of-sequence token.
     pub fn is_complete(&self) -> bool {
-        self.finish == Finish::EndOfSequence
+        self.finish == FinishReason::EndOfSequence
     }
 
     /// Reads the output, which is JSON, as a value.
     ///
-    /// It never fails on a complete output under the constraint of `T` itself, see `Constraint::of`, unless the
-    /// `Deserialize` of `T` is narrower than its `JsonSchema`.
+    /// It never fails on a complete output under the constraint of `T`, see
+    /// `Constraint::from_type`, unless the `Deserialize` of `T` is narrower than its `JsonSchema`.
     ///
     /// ```
-    /// use burn_dfa::generation::{Finish, Output};
+    /// use burn_dfa::ErrorKind;
+    /// use burn_dfa::generation::{FinishReason, Output};
     ///
     /// let mut output = Output { bytes: b"[1, 2]".to_vec(), ..Output::default() };
     /// assert_eq!(output.parse::<Vec<u8>>()?, [1, 2]);
-    /// output.finish = Finish::Cancelled;
-    /// assert!(output.parse::<Vec<u8>>().unwrap_err().is_cancelled());
+    /// output.finish = FinishReason::Cancelled;
+    /// assert_eq!(output.parse::<Vec<u8>>().unwrap_err().kind(), ErrorKind::Cancelled);
     /// # Ok::<(), burn_dfa::Error>(())
     /// ```
     ///
     /// # Errors
-    /// - [`Error::is_cancelled`]: the row was cancelled;
-    /// - [`Error::is_output`]: it was cut off by `max_new_tokens`, or is no `T`.
+    /// - [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled): the row was canceled;
+    /// - [`ErrorKind::Output`](crate::ErrorKind::Output): it was cut off by `max_new_tokens`, or is no `T`.
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T> {
         self.complete()?;
         serde_json::from_slice(&self.bytes).map_err(|error| self.refused::<T>(&error))
@@ -193,9 +223,9 @@ impl Output {
 
     fn complete(&self) -> Result<()> {
         match self.finish {
-            Finish::EndOfSequence | Finish::Stop => Ok(()),
-            Finish::Cancelled => Err(Error::cancelled(self.tokens.len(), self.text())),
-            Finish::MaxNewTokens => Err(Error::output(format!(
+            FinishReason::EndOfSequence | FinishReason::Stop => Ok(()),
+            FinishReason::Cancelled => Err(Error::cancelled(self.tokens.len(), self.text())),
+            FinishReason::MaxNewTokens => Err(Error::output(format!(
                 "cut off after {} tokens, at {:?}: raise max_new_tokens, or give the request a constraint, within which \
                  it is complete",
                 self.tokens.len(),
@@ -213,24 +243,25 @@ impl Output {
     }
 }
 
-/// A piece of a row's output, as it comes.
+/// A streamed chunk of a row's output.
 ///
 /// ```
-/// use burn_dfa::generation::Piece;
+/// use burn_dfa::generation::Chunk;
 ///
 /// /// Prints the rows of a batch side by side.
-/// fn show(piece: &Piece) {
+/// fn show(piece: &Chunk) {
 ///     println!("row {}: {:?} ({} tokens)", piece.row, piece.text, piece.tokens.len());
 /// }
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Piece {
+pub struct Chunk {
     /// The row of the batch.
     pub row: usize,
-    /// The text that is complete, in whole characters, and can be no part of a stop string; may be empty.
+    /// New text in whole characters, which cannot be part of a stop string; may be empty.
     pub text: String,
     /// The new tokens.
     pub tokens: Vec<TokenId>,
-    /// Of every new token, where the [config](super::GenerationConfig::logprobs) asks for them; else empty.
+    /// The log-probabilities of every new token if the [config](super::GenerationConfig::logprobs)
+    /// requests them; else empty.
     pub logprobs: Vec<TokenLogprobs>,
 }

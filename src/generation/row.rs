@@ -2,25 +2,23 @@
 
 use std::ops::Range;
 
-use super::cancel::Cancel;
 use super::logprobs::TokenLogprobs;
-use super::request::{Finish, Output, Piece, Request};
+use super::request::{Chunk, FinishReason, Output, Request};
 use super::stop::StopStrings;
 use super::stream::Utf8Stream;
-use crate::error::{Error, Result};
-use crate::table::{RowPosition, TokenTable};
 use crate::vocabulary::{TokenId, Vocabulary};
+use burn_dfa_tokens::{Cancel, CompiledConstraint, Error, Result, RowPosition};
 
-/// What the device chose for a row since the last read.
+/// The tokens that the device chose for a row since the last read.
 #[derive(Default)]
 pub(super) struct NewTokens {
     pub(super) tokens: Vec<TokenId>,
-    /// Of every token, or none.
+    /// One entry per token, or empty.
     pub(super) logprobs: Vec<TokenLogprobs>,
 }
 
 impl NewTokens {
-    /// Without some of the tokens.
+    /// Removes the tokens at `others`.
     pub(super) fn without(mut self, others: Range<usize>) -> Self {
         self.tokens.drain(others.clone());
         if !self.logprobs.is_empty() {
@@ -30,7 +28,7 @@ impl NewTokens {
     }
 }
 
-/// What is new of a row's output.
+/// The new part of a row's output.
 pub(super) struct NewText {
     pub(super) text: String,
     pub(super) tokens: Vec<TokenId>,
@@ -38,37 +36,49 @@ pub(super) struct NewText {
 }
 
 impl NewText {
-    /// As a piece of the output of row `row`.
-    pub(super) fn of_row(self, row: usize) -> Piece {
-        Piece { row, text: self.text, tokens: self.tokens, logprobs: self.logprobs }
+    /// As a chunk of the output of row `row`.
+    pub(super) fn of_row(self, row: usize) -> Chunk {
+        Chunk { row, text: self.text, tokens: self.tokens, logprobs: self.logprobs }
     }
 }
 
-/// Where a row of so many tokens begins.
-fn start_of(table: &TokenTable, max_new_tokens: usize) -> RowPosition {
+/// The initial position of a row with a budget of `max_new_tokens`.
+fn start_of(table: &CompiledConstraint, max_new_tokens: usize) -> RowPosition {
     RowPosition::new(table.start(), max_new_tokens.try_into().unwrap_or(RowPosition::UNLIMITED))
 }
 
-/// Collects the tokens of a row, and walks its table on the host to check what the device chose.
+/// Collects the tokens of a row, and follows its constraint on the host to check the tokens from
+/// the device.
 pub(super) struct Row<'a> {
     vocabulary: &'a Vocabulary,
-    table: TokenTable,
+    table: CompiledConstraint,
     position: RowPosition,
     max_new_tokens: usize,
     cancel: Cancel,
     calls: usize,
     tokens: Vec<TokenId>,
     logprobs: Vec<TokenLogprobs>,
-    /// What was handed out: what may begin a stop string is held back.
+    /// The text passed to the caller, without a suffix that may begin a stop string.
     bytes: Vec<u8>,
     stop: StopStrings,
+    stop_tokens: Vec<TokenId>,
+    include_stop: bool,
+    /// Stop strings and stop tokens count only after this number of tokens.
+    stop_after: usize,
+    /// Whether special tokens are text.
+    special_tokens: bool,
     stream: Utf8Stream,
-    finish: Option<Finish>,
+    finish: Option<FinishReason>,
+    ended_by_budget: bool,
 }
 
 impl<'a> Row<'a> {
-    /// A row that follows `unconstrained` where the request has no constraint.
-    pub(super) fn new(request: &Request, vocabulary: &'a Vocabulary, unconstrained: &TokenTable) -> Self {
+    /// A row that follows `unconstrained` if the request has no constraint.
+    pub(super) fn new(
+        request: &Request,
+        vocabulary: &'a Vocabulary,
+        unconstrained: &CompiledConstraint,
+    ) -> Self {
         let table = request.table.unwrap_or(unconstrained).clone();
         Self {
             vocabulary,
@@ -80,14 +90,19 @@ impl<'a> Row<'a> {
             tokens: Vec::new(),
             logprobs: Vec::new(),
             bytes: Vec::new(),
-            stop: StopStrings::new(&request.stop),
+            stop: StopStrings::new(&request.stop, request.include_stop),
+            stop_tokens: request.stop_tokens.clone(),
+            include_stop: request.include_stop,
+            stop_after: request.stop_after,
+            special_tokens: request.special_tokens,
             stream: Utf8Stream::default(),
             finish: None,
+            ended_by_budget: false,
         }
     }
 
-    /// Follows a table from here on; nothing was chosen yet.
-    pub(super) fn constrain(&mut self, table: TokenTable) {
+    /// Sets the constraint of a row that has no tokens yet.
+    pub(super) fn constrain(&mut self, table: CompiledConstraint) {
         self.position = start_of(&table, self.max_new_tokens);
         self.table = table;
     }
@@ -96,14 +111,15 @@ impl<'a> Row<'a> {
         self.finish.is_some()
     }
 
-    /// Ends the row if it was asked to.
+    /// Ends the row if its request was canceled.
     pub(super) fn end_if_cancelled(&mut self) {
         if self.cancel.is_cancelled() {
-            self.finish = self.finish.or(Some(Finish::Cancelled));
+            self.finish = self.finish.or(Some(FinishReason::Cancelled));
         }
     }
 
-    /// Calls of the model until the row ended, or so far; the reading of the prompt included.
+    /// The number of calls of the model, until the row ended or so far; reading the prompt counts
+    /// as one.
     pub(super) fn calls(&self) -> usize {
         self.calls
     }
@@ -113,13 +129,15 @@ impl<'a> Row<'a> {
         self.calls += calls;
     }
 
-    /// Takes what the device chose, up to the end of the row; gives what is new of it.
+    /// Takes new tokens from the device, up to the end of the row; returns the new output.
     pub(super) fn append(&mut self, mut new: NewTokens) -> Result<NewText> {
         let (mut bytes, mut taken) = (Vec::new(), 0);
         for &token in &new.tokens {
             if self.is_finished() {
                 break;
             }
+            let is_end = self.vocabulary.eos().contains(&token);
+            self.ended_by_budget = is_end && self.position.remaining == 1 && self.may_go_on();
             self.position = self.table.after(&self.position, token);
             if !self.table.can_end(&self.position) {
                 return Err(Error::model(format!(
@@ -129,16 +147,22 @@ impl<'a> Row<'a> {
             }
             taken += 1;
             self.tokens.push(token);
-            if self.vocabulary.eos().contains(&token) {
-                self.finish = Some(Finish::EndOfSequence);
-            } else {
-                let (free, is_stopped) = self.stop.push(self.vocabulary.bytes(token).unwrap_or_default());
-                bytes.extend(free);
-                if is_stopped {
-                    self.finish = Some(Finish::Stop);
-                } else if self.tokens.len() == self.max_new_tokens {
-                    self.finish = Some(Finish::MaxNewTokens);
+            let stops_count = self.tokens.len() > self.stop_after;
+            let text = self.text_of(token);
+            if is_end || stops_count && self.stop_tokens.contains(&token) {
+                self.finish = Some(if is_end { FinishReason::EndOfSequence } else { FinishReason::Stop });
+                if self.include_stop {
+                    bytes.extend(self.stop.finish());
+                    bytes.extend(text);
                 }
+                continue;
+            }
+            let (free, is_stopped) = if stops_count { self.stop.push(text) } else { (text.to_vec(), false) };
+            bytes.extend(free);
+            if is_stopped {
+                self.finish = Some(FinishReason::Stop);
+            } else if self.tokens.len() == self.max_new_tokens {
+                self.finish = Some(FinishReason::MaxNewTokens);
             }
         }
         if self.is_finished() {
@@ -155,10 +179,30 @@ impl<'a> Row<'a> {
         Ok(NewText { text, tokens: new.tokens, logprobs: new.logprobs })
     }
 
+    /// The bytes that a token adds to the text.
+    fn text_of(&self, token: TokenId) -> &'a [u8] {
+        let text = match self.special_tokens {
+            true => self.vocabulary.content(token),
+            false => self.vocabulary.bytes(token),
+        };
+        text.unwrap_or_default()
+    }
+
+    /// Whether the constraint would allow another token with a larger budget.
+    fn may_go_on(&self) -> bool {
+        let unlimited = RowPosition { remaining: RowPosition::UNLIMITED, ..self.position.clone() };
+        let mut tokens = (0..self.vocabulary.len() as u32).map(TokenId);
+        tokens.any(|token| {
+            !self.vocabulary.eos().contains(&token)
+                && self.table.can_end(&self.table.after(&unlimited, token))
+        })
+    }
+
     /// The output so far; a row that is not finished counts as cancelled.
     pub(super) fn into_output(mut self) -> Output {
-        let finish = self.finish.unwrap_or(Finish::Cancelled);
+        let finish = self.finish.unwrap_or(FinishReason::Cancelled);
         self.bytes.extend(self.stop.finish());
-        Output { tokens: self.tokens, bytes: self.bytes, logprobs: self.logprobs, finish }
+        let Self { tokens, bytes, logprobs, ended_by_budget, .. } = self;
+        Output { tokens, bytes, logprobs, finish, ended_by_budget }
     }
 }

@@ -1,26 +1,27 @@
-//! From logits to tokens: the processors after the constraint, and the sampler, that the options of the rows ask for.
+//! From logits to tokens: the processors after the constraint, and the sampler, according to the
+//! options of the rows.
 
 use burn::tensor::{Device, Tensor};
 
-use super::options::{SamplingKinds, SamplingOptions};
-use crate::error::Result;
+use super::options::{SamplingFeatures, SamplingOptions};
 use crate::processor::{
-    Chain, InitContext, LogitBias, LogitsProcessor, MinNewTokens, MinP, OutputPenalties, RepetitionPenalty,
-    StepContext, Suppress, Temperature, TopK, TopP,
+    Chain, FrequencyPresencePenalty, InitContext, LogitBias, LogitsProcessor, MinNewTokens, MinP,
+    RepetitionPenalty, StepContext, SuppressTokens, Temperature, TopK, TopP,
 };
 use crate::sampling::{Greedy, GumbelMax, Sampler};
 use crate::vocabulary::Vocabulary;
+use burn_dfa_tokens::Result;
 
-/// The processors after the constraint, in the order in which they are applied.
+/// The processors after the constraint, in order of application.
 pub(super) type Filters = Chain<Chain<Penalties, Preferences>, Truncation>;
-type Penalties = Chain<Filter<RepetitionPenalty>, Filter<OutputPenalties>>;
-type Preferences = Chain<Chain<Filter<LogitBias>, Filter<Suppress>>, Filter<MinNewTokens>>;
+type Penalties = Chain<Filter<RepetitionPenalty>, Filter<FrequencyPresencePenalty>>;
+type Preferences = Chain<Chain<Filter<LogitBias>, Filter<SuppressTokens>>, Filter<MinNewTokens>>;
 type Truncation = Chain<Chain<Chain<Filter<Temperature>, Filter<TopK>>, Filter<TopP>>, Filter<MinP>>;
 
-/// A filter of a batch; `None` where no row may ever use it.
+/// A filter of a batch; `None` if no row may ever use it.
 type Filter<P> = Option<Switched<P>>;
 
-/// A processor that is left out while no row uses it. Its state stays, for the rows that will.
+/// A processor that is skipped while no row uses it. Its state stays, for later rows.
 #[derive(Clone)]
 pub(super) struct Switched<P> {
     processor: P,
@@ -51,16 +52,16 @@ impl<P: LogitsProcessor> LogitsProcessor for Switched<P> {
     }
 }
 
-/// The filters of rows with these `options`. The states of all kinds that the batch `may` use are made; those that are `on`
-/// take part in a step, in which the options themselves are read from the states.
+/// The filters of rows with these `options`. Every filter that the batch `may` use gets a state. A
+/// step applies only the filters that are `on`, and reads the options from their states.
 pub(super) fn filters(
     options: &[SamplingOptions],
-    may: SamplingKinds,
-    on: SamplingKinds,
+    may: SamplingFeatures,
+    on: SamplingFeatures,
     vocabulary: &Vocabulary,
 ) -> Result<Filters> {
     let rows = || options.iter();
-    // A greedy row takes the greatest logit, which the last filters leave alone.
+    // A greedy row takes the greatest logit, which the last filters do not change.
     let sampled = || rows().map(|row| (!row.is_greedy()).then_some(row));
     let temperatures = rows().map(|row| row.sampled().filter(|_| row.truncates()));
     let repetition = rows().map(|row| row.repetition_penalty.unwrap_or(1.0));
@@ -70,9 +71,11 @@ pub(super) fn filters(
     let least = rows().map(|row| row.min_new_tokens);
     let penalties =
         filter(may.repetition_penalty, on.repetition_penalty, || RepetitionPenalty::of_rows(repetition))?
-            .then(filter(may.output_penalties, on.output_penalties, || OutputPenalties::of_rows(output))?);
+            .then(filter(may.output_penalties, on.output_penalties, || {
+                FrequencyPresencePenalty::of_rows(output)
+            })?);
     let preferences = filter(may.logit_bias, on.logit_bias, || LogitBias::of_rows(bias))?
-        .then(filter(may.suppress_tokens, on.suppress_tokens, || Ok(Suppress::of_rows(suppressed)))?)
+        .then(filter(may.suppress_tokens, on.suppress_tokens, || Ok(SuppressTokens::of_rows(suppressed)))?)
         .then(filter(may.min_new_tokens, on.min_new_tokens, || {
             Ok(MinNewTokens::of_rows(least, vocabulary))
         })?);
@@ -87,10 +90,10 @@ fn filter<P>(may: bool, on: bool, make: impl FnOnce() -> Result<P>) -> Result<Fi
     may.then(|| make().map(|processor| Switched { processor, on })).transpose()
 }
 
-/// The temperature that the sampler itself applies to a row, in its own pass: 1 where the [`filters`] have applied it
-/// already. `None`: greedy.
+/// The temperature that the sampler applies to a row, in its own pass: 1 if the [`filters`] have
+/// applied it already. `None`: greedy.
 ///
-/// It depends on the options of the row alone, so that a row is rounded alike in every batch.
+/// It depends on the options of the row alone, so a row is rounded in the same way in every batch.
 pub(super) fn sampler_temperature(options: &SamplingOptions) -> Option<f32> {
     options.sampled().map(|temperature| if options.truncates() { 1.0 } else { temperature })
 }
@@ -108,15 +111,15 @@ pub(super) struct BatchSampler {
 }
 
 impl BatchSampler {
-    /// A sampler of one row per seed, over `width` logits.
+    /// A sampler of one row per seed, over `vocab_size` logits.
     pub(super) fn new(
         options: &[SamplingOptions],
-        may: SamplingKinds,
+        may: SamplingFeatures,
         seeds: &[u64],
-        width: usize,
+        vocab_size: usize,
         device: &Device,
     ) -> Result<Self> {
-        let sampled = || GumbelMax::new(seeds, width, device)?.with_temperatures(&temperatures(options));
+        let sampled = || GumbelMax::new(seeds, vocab_size, device)?.with_temperatures(&temperatures(options));
         Ok(Self { noise: may.temperature.then(sampled).transpose()?, on: true })
     }
 
@@ -127,12 +130,12 @@ impl BatchSampler {
         }
     }
 
-    /// Leaves the noise out of the next steps, or not.
+    /// Turns the noise of the next steps on or off.
     pub(super) fn switch(&mut self, on: bool) {
         self.on = on;
     }
 
-    /// Other seeds and temperatures, in the buffers that hold the old ones.
+    /// Overwrites the seeds and temperatures in their buffers.
     pub(super) fn reseed(&mut self, options: &[SamplingOptions], seeds: &[u64]) -> Result<()> {
         match &mut self.noise {
             Some(noise) => noise.reseed(seeds, &temperatures(options)),
@@ -146,7 +149,7 @@ impl BatchSampler {
         Ok(Self { noise: self.noise.as_ref().map(one).transpose()?, on: true })
     }
 
-    /// The sampler of a single row in the place of one of the rows, in the buffers that hold the old one.
+    /// Overwrites the sampler of one row with the sampler of a single row, in the same buffers.
     pub(super) fn assign_row(&mut self, row: usize, one: Self) {
         if let (Some(noise), Some(one)) = (&mut self.noise, one.noise) {
             noise.assign_row(row, one);

@@ -1,7 +1,7 @@
-//! Bytes into text, as they come.
+//! Incremental UTF-8 decoding.
 
-/// Decodes UTF-8 incrementally: a character is given out once its last byte is there, and a byte sequence
-/// that can become no character gives U+FFFD.
+/// Decodes UTF-8 incrementally: the last byte of a character completes it, and an invalid byte
+/// sequence gives U+FFFD.
 ///
 /// ```
 /// use burn_dfa::generation::Utf8Stream;
@@ -13,12 +13,12 @@
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Utf8Stream {
-    /// The beginning of a character.
+    /// The first bytes of an incomplete character.
     held: Vec<u8>,
 }
 
 impl Utf8Stream {
-    /// Takes bytes, gives the text that is complete.
+    /// Takes bytes and returns the complete characters.
     pub fn push(&mut self, bytes: &[u8]) -> String {
         self.held.extend_from_slice(bytes);
         let mut text = String::new();
@@ -48,7 +48,7 @@ impl Utf8Stream {
         text
     }
 
-    /// Ends the stream: U+FFFD for a character that was cut off, else nothing.
+    /// Ends the stream: U+FFFD for an incomplete character, else nothing.
     pub fn finish(self) -> String {
         String::from_utf8_lossy(&self.held).into_owned()
     }

@@ -1,4 +1,4 @@
-//! Rust values out of a model.
+//! Generates Rust values.
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -7,21 +7,20 @@ use super::config::GenerationConfig;
 use super::decode::stream;
 use super::model::CausalLm;
 use super::request::{Output, Request};
-use crate::constraint::Constraint;
-use crate::error::{Error, Result};
-use crate::limits::Limits;
-use crate::table::TokenTable;
+use crate::constraint::{Constraint, JsonOptions};
 use crate::vocabulary::Vocabulary;
+use burn_dfa_tokens::{CompiledConstraint, Error, Limits, Result};
 
-/// Generates a value of a type: its JSON schema is the constraint, and the output is read as the type.
+/// Generates a value of a type: its JSON schema is the constraint, and the output is read as the
+/// type.
 ///
-/// The constraint is compiled anew each time. For many requests, or several in a batch, compile
-/// [`Constraint::of`] once, [`generate`](super::generate) with its table, and read the outputs with
-/// [`Output::parse`].
+/// Each call compiles the constraint again. For many requests, or several in a batch, compile
+/// [`Constraint::from_type`] once, call [`generate`](super::generate) with the compiled constraint,
+/// and read the outputs with [`Output::parse`].
 ///
 /// ```
 /// use burn_dfa::generation::{CausalLm, GenerationConfig, Request, generate_as};
-/// use burn_dfa::{Result, TokenId, Vocabulary};
+/// use burn_dfa::{ErrorKind, Result, TokenId, Vocabulary};
 /// use schemars::JsonSchema;
 /// use serde::Deserialize;
 ///
@@ -34,19 +33,19 @@ use crate::vocabulary::Vocabulary;
 /// fn ask(model: &impl CausalLm, vocabulary: &Vocabulary, prompt: Vec<TokenId>) -> Result<Option<Person>> {
 ///     match generate_as(model, vocabulary, Request::new(prompt, 64), &GenerationConfig::new()) {
 ///         Ok(person) => Ok(Some(person)),
-///         Err(error) if error.is_cancelled() => Ok(None),
-///         // Also: `is_constraint`, where the schema is refused; `is_budget`, where 64 tokens are too few.
+///         Err(error) if error.kind() == ErrorKind::Cancelled => Ok(None),
+///         // `ErrorKind::Schema`: the schema is refused. `ErrorKind::Budget`: 64 tokens are too few.
 ///         Err(error) => Err(error),
 ///     }
 /// }
 /// ```
 ///
 /// # Errors
-/// - [`Error::is_constraint`]: the schema of `T` cannot be honoured;
-/// - [`Error::is_budget`]: no value fits within the request's `max_new_tokens`;
-/// - [`Error::is_cancelled`]: the request's [`Cancel`](super::Cancel) ended it;
-/// - [`Error::is_output`]: the `Deserialize` of `T` is narrower than its `JsonSchema`;
-/// - [`Error::is_input`]: the request has a table already;
+/// - [`ErrorKind::is_constraint`](crate::ErrorKind::is_constraint): the schema of `T` is not supported;
+/// - [`ErrorKind::Budget`](crate::ErrorKind::Budget): no value fits within the request's `max_new_tokens`;
+/// - [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled): the request's [`Cancel`](super::Cancel) ended it;
+/// - [`ErrorKind::Output`](crate::ErrorKind::Output): the `Deserialize` of `T` is narrower than its `JsonSchema`;
+/// - [`ErrorKind::Input`](crate::ErrorKind::Input): the request has a constraint already;
 /// - and as [`generate`](super::generate).
 pub fn generate_as<T: DeserializeOwned + JsonSchema>(
     model: &impl CausalLm,
@@ -54,13 +53,29 @@ pub fn generate_as<T: DeserializeOwned + JsonSchema>(
     request: Request,
     config: &GenerationConfig,
 ) -> Result<T> {
-    one(&Constraint::of::<T>()?, model, vocabulary, request, config)?.parse()
+    generate_as_with(model, vocabulary, request, config, &JsonOptions::default())
 }
 
-/// Generates a value of an enum without fields: the output is the bare name of a variant, as serde spells it.
+/// As [`generate_as`], with other options for the JSON of the value, such as
+/// [compact](crate::constraint::Whitespace::Compact) text for a model that was trained on it.
+///
+/// # Errors
+/// As [`generate_as`].
+pub fn generate_as_with<T: DeserializeOwned + JsonSchema>(
+    model: &impl CausalLm,
+    vocabulary: &Vocabulary,
+    request: Request,
+    config: &GenerationConfig,
+    options: &JsonOptions,
+) -> Result<T> {
+    one(&Constraint::from_type_with::<T>(options)?, model, vocabulary, request, config)?.parse()
+}
+
+/// Generates a value of an enum without fields: the output is the bare name of a variant, as serde
+/// spells it.
 ///
 /// ```
-/// use burn_dfa::generation::{CausalLm, GenerationConfig, Request, choose};
+/// use burn_dfa::generation::{CausalLm, GenerationConfig, Request, generate_choice};
 /// use burn_dfa::{Result, TokenId, Vocabulary};
 /// use schemars::JsonSchema;
 /// use serde::Deserialize;
@@ -72,19 +87,19 @@ pub fn generate_as<T: DeserializeOwned + JsonSchema>(
 /// }
 ///
 /// fn ask(model: &impl CausalLm, vocabulary: &Vocabulary, prompt: Vec<TokenId>) -> Result<Answer> {
-///     choose(model, vocabulary, Request::new(prompt, 8), &GenerationConfig::new())
+///     generate_choice(model, vocabulary, Request::new(prompt, 8), &GenerationConfig::new())
 /// }
 /// ```
 ///
 /// # Errors
-/// As [`generate_as`]; [`Error::is_schema`] where `T` is anything but such an enum.
-pub fn choose<T: DeserializeOwned + JsonSchema>(
+/// As [`generate_as`]; [`ErrorKind::Schema`](crate::ErrorKind::Schema) if `T` is not an enum without fields.
+pub fn generate_choice<T: DeserializeOwned + JsonSchema>(
     model: &impl CausalLm,
     vocabulary: &Vocabulary,
     request: Request,
     config: &GenerationConfig,
 ) -> Result<T> {
-    one(&Constraint::choice_of::<T>()?, model, vocabulary, request, config)?.parse_name()
+    one(&Constraint::choice_from_type::<T>()?, model, vocabulary, request, config)?.parse_name()
 }
 
 /// The output of one request under a constraint.
@@ -100,7 +115,7 @@ fn one(
             "the request has a constraint already, and the type is another: leave its table out",
         ));
     }
-    let table = TokenTable::compile(constraint, vocabulary, &Limits::default())?;
+    let table = CompiledConstraint::compile(constraint, vocabulary, &Limits::default())?;
     let request = Request { table: Some(&table), ..request };
     let mut outputs = stream(model, vocabulary, &[request], config)?.finish()?;
     outputs.pop().ok_or_else(|| Error::model("a request without an output"))

@@ -1,8 +1,9 @@
 //! The fused operations on a server, as custom operations of Burn's remote backend.
 //!
-//! Nothing that a client sends is taken on trust: tensors that are not there, or of another type or shape than an operation
-//! takes, are refused, as is whatever the loops panic at. A refused operation gives rows without a legal token and dead
-//! positions, so that the session goes on and the client's tokens are an error. The reason goes to the log of the server.
+//! The server refuses an operation if a tensor is missing or has the wrong type or shape, and if
+//! the operation panics. A refused operation returns rows without a legal token and dead positions,
+//! so the session continues, and the client reports an error for its tokens. The server logs the
+//! reason.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -21,7 +22,8 @@ use crate::tensor::{HostedTables, Refused};
 
 type Handles = HandleContainer<HandleKind<Flex>>;
 
-/// The same server, which hosts the fused operations of this crate on its devices of Flex; other devices have none.
+/// The same server, hosting the fused operations of this crate on its devices of Flex; other
+/// devices have none.
 pub(crate) fn with_operations(server: RemoteServer) -> RemoteServer {
     let tables = Arc::new(HostedTables::default());
     let version =
@@ -52,10 +54,10 @@ pub(crate) fn with_operations(server: RemoteServer) -> RemoteServer {
     host(server, OPERATIONS.top_p, |call| filter(call, Flex::filter_top_p))
 }
 
-/// What an operation does with its inputs and the tables of the server.
+/// An operation on its inputs and the constraints of the server.
 type Operation = fn(&mut Call, &HostedTables) -> Result<Vec<HandleKind<Flex>>, Refused>;
 
-/// Registers an operation, which is refused instead of panicking.
+/// Registers an operation, and turns its panics into refusals.
 fn host(
     server: RemoteServer,
     name: &'static str,
@@ -91,13 +93,13 @@ fn host(
     server.with_custom_op::<Flex, _>(name, run)
 }
 
-/// The inputs of an operation, out of the tensors of the session.
+/// The inputs of an operation, taken from the tensors of the session.
 fn take(handles: &mut Handles, wanted: &CustomOpIr) -> Result<Vec<HandleKind<Flex>>, Refused> {
     let missing = wanted.inputs.iter().find(|input| !handles.has_handle(&input.id));
     if let Some(input) = missing {
         return Err(format!("there is no tensor {:?}", input.id));
     }
-    // One that is given twice is taken by its first use.
+    // A duplicate input would be consumed by its first use.
     let mut taken = Vec::new();
     for (at, input) in wanted.inputs.iter().enumerate() {
         if wanted.inputs[..at].iter().any(|other| other.id == input.id) {
@@ -108,22 +110,22 @@ fn take(handles: &mut Handles, wanted: &CustomOpIr) -> Result<Vec<HandleKind<Fle
     Ok(taken)
 }
 
-/// Puts the outputs of an operation among the tensors of the session.
+/// Registers the outputs of an operation as tensors of the session.
 fn give(handles: &mut Handles, wanted: &CustomOpIr, outputs: Vec<HandleKind<Flex>>) {
     for (output, ir) in outputs.into_iter().zip(&wanted.outputs) {
         handles.register_handle(ir.id, output);
     }
 }
 
-/// The most elements of a tensor that stands for the output of a refused operation.
-const MOST_INSTEAD: usize = 1 << 24;
+/// The maximum number of elements of a substitute for the output of a refused operation.
+const MAX_INSTEAD: usize = 1 << 24;
 
-/// Stands for the outputs of an operation whose inputs are not as they must be. To read or to use a tensor that is not there
-/// would end the session; one that is declared so large does.
+/// Registers substitutes for the outputs of an operation with invalid inputs, because using a
+/// missing tensor would end the session. A larger declared output does end it.
 fn give_nothing(handles: &mut Handles, wanted: &CustomOpIr, reason: &str) {
     for ir in &wanted.outputs {
         let elements = ir.shape.iter().try_fold(1usize, |all, &size| all.checked_mul(size));
-        let nothing = elements.filter(|&elements| elements <= MOST_INSTEAD).map(|_| match ir.dtype {
+        let nothing = elements.filter(|&elements| elements <= MAX_INSTEAD).map(|_| match ir.dtype {
             dtype if crate::tensor::reads(dtype) => illegal(&FlexTensor::zeros(ir.shape.clone(), dtype)),
             dtype => int(FlexTensor::zeros(ir.shape.clone(), dtype)),
         });
@@ -138,12 +140,12 @@ fn give_nothing(handles: &mut Handles, wanted: &CustomOpIr, reason: &str) {
 struct Call<'a> {
     inputs: Vec<HandleKind<Flex>>,
     wanted: &'a CustomOpIr,
-    /// What it gives where it is refused from here on.
+    /// The outputs if the operation is refused from here on.
     instead: Option<Vec<HandleKind<Flex>>>,
 }
 
 impl Call<'_> {
-    /// An `i32` tensor among the inputs, whole and in order.
+    /// An `i32` input tensor, whole and contiguous.
     fn int(&self, index: usize) -> Result<FlexTensor, Refused> {
         match self.inputs.get(index) {
             Some(HandleKind::Int(tensor)) if tensor.dtype() == DType::I32 => Ok(packed(tensor)),
@@ -152,7 +154,7 @@ impl Call<'_> {
         }
     }
 
-    /// A tensor of logits among the inputs, or of numbers of such a type.
+    /// An input tensor of logits or other floats.
     fn float(&self, index: usize) -> Result<FlexTensor, Refused> {
         match self.inputs.get(index) {
             Some(HandleKind::Float(tensor)) if crate::tensor::reads(tensor.dtype()) => Ok(packed(tensor)),
@@ -161,7 +163,7 @@ impl Call<'_> {
         }
     }
 
-    /// The numbers beside the inputs.
+    /// The scalar arguments.
     fn numbers(&self) -> Result<Vec<usize>, Refused> {
         let numbers = self.wanted.scalars.iter().map(|scalar| match scalar {
             ScalarIr::UInt(number) => usize::try_from(*number).ok(),
@@ -171,7 +173,7 @@ impl Call<'_> {
     }
 }
 
-/// Its elements from the first on, one after the other.
+/// The tensor with contiguous elements from the first on.
 fn packed(tensor: &FlexTensor) -> FlexTensor {
     let whole = tensor.layout().num_elements() * tensor.dtype().size() == tensor.bytes().len();
     if whole && tensor.is_contiguous() { tensor.clone() } else { tensor.to_contiguous() }
@@ -189,19 +191,19 @@ fn float(tensor: FlexTensor) -> HandleKind<Flex> {
     HandleKind::Float(tensor)
 }
 
-/// The dimensions of a tensor that has as many, none of them 0.
+/// The dimensions of a tensor of rank `D`, none of them 0.
 fn dims<const D: usize>(name: &str, tensor: &FlexTensor) -> Result<[usize; D], Refused> {
     let shape = tensor.layout().shape().to_vec();
     let dims = <[usize; D]>::try_from(&shape[..]).ok().filter(|dims| !dims.contains(&0));
     dims.ok_or_else(|| format!("{name} of the shape {shape:?}"))
 }
 
-/// Refuses sizes that have to be the same.
+/// Refuses different sizes.
 fn expect(what: &str, found: usize, expected: usize) -> Result<(), Refused> {
     if found == expected { Ok(()) } else { Err(format!("{what}: {found} instead of {expected}")) }
 }
 
-/// A position, `[batch, numbers]`, and a token for each of its rows.
+/// A position, `[batch, numbers]`, and a token for each row.
 fn position(call: &Call, first: usize) -> Result<(FlexTensor, FlexTensor), Refused> {
     let (position, tokens) = (call.int(first)?, call.int(first + 1)?);
     let [batch, numbers] = dims("positions", &position)?;
@@ -213,7 +215,7 @@ fn position(call: &Call, first: usize) -> Result<(FlexTensor, FlexTensor), Refus
     Ok((position, tokens))
 }
 
-/// As many zeros as a tensor has elements: dead positions, or a token that is there.
+/// Zeros in the shape of a tensor: dead positions, or a valid token.
 fn zeros(like: &FlexTensor) -> HandleKind<Flex> {
     int(FlexTensor::zeros(like.layout().shape().clone(), DType::I32))
 }
@@ -232,19 +234,19 @@ fn after(call: &mut Call, tables: &HostedTables) -> Result<Vec<HandleKind<Flex>>
     let (position, tokens) = position(call, 1)?;
     call.instead = Some(vec![zeros(&position)]);
     let tables = tables.get(&call.int(0)?)?;
-    let &[width] = &call.numbers()?[..] else { return Err("no width".to_owned()) };
+    let &[vocab_size] = &call.numbers()?[..] else { return Err("no vocab_size".to_owned()) };
     call.inputs.clear();
-    Ok(vec![int(Flex::after(position, tokens, tables.host, width))])
+    Ok(vec![int(Flex::after(position, tokens, tables.host, vocab_size))])
 }
 
 fn mask(call: &mut Call, tables: &HostedTables) -> Result<Vec<HandleKind<Flex>>, Refused> {
     let logits = call.float(1)?;
     let (position, tokens) = position(call, 2)?;
-    let [rows, width] = dims("logits", &logits)?;
+    let [rows, vocab_size] = dims("logits", &logits)?;
     expect("logits", rows, dims::<1>("tokens", &tokens)?[0])?;
     call.instead = Some(vec![illegal(&logits), zeros(&position)]);
     let tables = tables.get(&call.int(0)?)?;
-    tables.check_width(width)?;
+    tables.check_width(vocab_size)?;
     call.inputs.clear();
     let (logits, position) = Flex::mask_after(logits, position, tokens, tables.host);
     Ok(vec![float(logits), int(position)])
@@ -252,7 +254,7 @@ fn mask(call: &mut Call, tables: &HostedTables) -> Result<Vec<HandleKind<Flex>>,
 
 fn mask_tree(call: &mut Call, tables: &HostedTables) -> Result<Vec<HandleKind<Flex>>, Refused> {
     let (logits, position, tokens) = (call.float(1)?, call.int(2)?, call.int(3)?);
-    let [batch, nodes, width] = dims("logits", &logits)?;
+    let [batch, nodes, vocab_size] = dims("logits", &logits)?;
     let [rows, numbers] = dims("positions", &position)?;
     let [lines, columns] = dims("tokens", &tokens)?;
     expect("positions", rows, batch)?;
@@ -272,7 +274,7 @@ fn mask_tree(call: &mut Call, tables: &HostedTables) -> Result<Vec<HandleKind<Fl
     debug_assert_eq!(tree.layout().num_elements(), places);
     call.instead = Some(vec![illegal(&logits), int(tree)]);
     let tables = tables.get(&call.int(0)?)?;
-    tables.check_width(width)?;
+    tables.check_width(vocab_size)?;
     call.inputs.clear();
     let (logits, tree) = Flex::mask_tree(logits, position, tokens, tables.host, parents.into());
     Ok(vec![float(logits), int(tree)])
@@ -304,13 +306,13 @@ fn choose(
 ) -> Result<Vec<HandleKind<Flex>>, Refused> {
     let logits = call.float(1)?;
     let (position, tokens) = position(call, 2)?;
-    let [rows, width] = dims("logits", &logits)?;
+    let [rows, vocab_size] = dims("logits", &logits)?;
     expect("logits", rows, dims::<1>("tokens", &tokens)?[0])?;
-    // No token is −1, so that the client's host finds it.
+    // −1 is no token, so the client's host detects it.
     let none = FlexTensor::filled_typed(tokens.layout().shape().clone(), DType::I32, -1i32);
     call.instead = Some(vec![int(none), zeros(&position)]);
     let tables = tables.get(&call.int(0)?)?;
-    tables.check_width(width)?;
+    tables.check_width(vocab_size)?;
     call.inputs.clear();
     let (tokens, position) = Flex::choose_after(logits, position, tokens, step, tables.host, rule);
     Ok(vec![int(tokens), int(position)])

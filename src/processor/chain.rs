@@ -2,7 +2,7 @@
 
 use burn::tensor::Tensor;
 
-use super::{InitContext, LogitsProcessor, Persistent, StepContext};
+use super::{InPlaceState, InitContext, LogitsProcessor, StepContext};
 use crate::sampling::Sampler;
 
 /// Two processors, one after the other; made by [`LogitsProcessor::then`].
@@ -38,7 +38,8 @@ impl<A, B> Chain<A, B> {
 }
 
 impl<A: LogitsProcessor, B: LogitsProcessor> Chain<A, B> {
-    /// As [`choose`](LogitsProcessor::choose), and gives the logits between the two processors.
+    /// As [`sample_step`](LogitsProcessor::sample_step), but also returns the logits between the
+    /// two processors.
     pub(crate) fn choose_observed(
         &self,
         (first, second): &mut (A::State, B::State),
@@ -48,7 +49,7 @@ impl<A: LogitsProcessor, B: LogitsProcessor> Chain<A, B> {
     ) -> Tensor<2> {
         let (logits, new) = self.first.process(first.clone(), logits, context);
         first.assign(new);
-        self.second.choose(second, context, logits.clone(), sampler);
+        self.second.sample_step(second, context, logits.clone(), sampler);
         logits
     }
 }
@@ -71,7 +72,7 @@ impl<A: LogitsProcessor, B: LogitsProcessor> LogitsProcessor for Chain<A, B> {
         (logits, (first, second))
     }
 
-    fn choose(
+    fn sample_step(
         &self,
         (first, second): &mut Self::State,
         context: &mut StepContext,
@@ -79,11 +80,11 @@ impl<A: LogitsProcessor, B: LogitsProcessor> LogitsProcessor for Chain<A, B> {
         sampler: &dyn Sampler,
     ) {
         if self.second.is_identity() {
-            return self.first.choose(first, context, logits, sampler);
+            return self.first.sample_step(first, context, logits, sampler);
         }
         let (logits, new) = self.first.process(first.clone(), logits, context);
         first.assign(new);
-        self.second.choose(second, context, logits, sampler);
+        self.second.sample_step(second, context, logits, sampler);
     }
 
     fn is_identity(&self) -> bool {

@@ -1,34 +1,34 @@
-//! The constraint as a processor: advance the state by the last token, mask the logits.
+//! The constraint as a processor: it advances the state by the last token and masks the logits.
 
 use burn::tensor::{DType, Device, Int, Tensor};
 
 use super::{DraftTree, InitContext, LogitsProcessor, StepContext, process_and_sample};
-use crate::error::{Error, Result};
 use crate::kernel::step;
 use crate::sampling::Sampler;
-use crate::table::{RowPosition, StateId, TokenTable};
-use crate::tensor::{Arena, Position, TensorTable, reads};
+use crate::tensor::{Arena, DeviceConstraint, Position, reads};
+use burn_dfa_tokens::{CompiledConstraint, Error, Result, RowPosition, StateId};
 
-/// Keeps the output of every row within its constraint and, where asked, within its budget of tokens.
+/// Keeps the output of every row within its constraint and, optionally, within its token budget.
 ///
-/// Each row follows one of the tables of a [`TensorTable`] and has a [`Position`] of its own. An illegal token is −∞,
-/// an allowed one keeps its bits. With [budgets](Self::with_budgets), a token is legal only if the output can
-/// still be completed after it, so that every row ends in time.
+/// Each row follows one constraint of a [`DeviceConstraint`] and has its own [`Position`]. The
+/// logit of an illegal token becomes −∞, the logit of a legal token keeps its bits. With
+/// [budgets](Self::with_budgets), a token is legal only if the output can still be completed within
+/// the budget, so every row ends in time.
 ///
-/// Its two halves, [`advance`](Self::advance) and [`mask`](Self::mask), can be called apart. The rows of
-/// [`slots`](Self::slots) come and go, each with its constraint.
+/// Its two steps, [`advance`](Self::advance) and [`mask`](Self::mask), can be called separately.
+/// With [`slots`](Self::slots), rows begin and end independently, each with its constraint.
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
-/// use burn_dfa::processor::DfaProcessor;
-/// use burn_dfa::{Constraint, Limits, TensorOptions, TensorTable, TokenId, TokenTable, Vocabulary};
+/// use burn_dfa::processor::ConstraintProcessor;
+/// use burn_dfa::{Constraint, Limits, TensorOptions, DeviceConstraint, TokenId, CompiledConstraint, Vocabulary};
 ///
 /// let vocabulary = Vocabulary::from_bytes([Some(b"a".to_vec()), Some(b"b".to_vec()), None])?
 ///     .with_eos([TokenId(2)])?;
-/// let table = TokenTable::compile(&Constraint::regex("ab*")?, &vocabulary, &Limits::default())?;
+/// let table = CompiledConstraint::compile(&Constraint::regex("ab*")?, &vocabulary, &Limits::default())?;
 /// let device = Device::flex();
-/// let table = TensorTable::new(&[&table], 3, &TensorOptions::default(), &device)?;
-/// let processor = DfaProcessor::new(table, &[0])?;
+/// let table = DeviceConstraint::new(&[&table], 3, &TensorOptions::default(), &device)?;
+/// let processor = ConstraintProcessor::new(table, &[0])?;
 ///
 /// let position = processor.start();
 /// let logits = Tensor::<2>::from_data([[0.5, 1.0, 2.0]], &device);
@@ -37,39 +37,40 @@ use crate::tensor::{Arena, Position, TensorTable, reads};
 /// # Ok::<(), burn_dfa::Error>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct DfaProcessor {
+pub struct ConstraintProcessor {
     pub(super) tables: Tables,
-    /// The table of each row; `None`: idle.
+    /// The constraint of each row; `None`: idle.
     pub(super) rows: Vec<Option<usize>>,
     pub(super) budgets: Option<Vec<usize>>,
 }
 
-/// What the rows follow.
+/// The constraints of the rows.
 #[derive(Clone, Debug)]
 pub(super) enum Tables {
-    /// The same tables, until all of them are replaced.
-    Fixed(TensorTable),
-    /// Tables that come and go.
+    /// Fixed constraints, which can only be replaced all at once.
+    Fixed(DeviceConstraint),
+    /// Constraints that are loaded and released.
     Arena(Arena),
 }
 
-impl DfaProcessor {
-    /// Row `b` of the batch follows table `rows[b]`. A row without a constraint follows a table of
-    /// [`TokenTable::unconstrained`](crate::TokenTable::unconstrained).
+impl ConstraintProcessor {
+    /// Row `b` of the batch follows constraint `rows[b]`. An unconstrained row follows a
+    /// [`CompiledConstraint::unconstrained`](crate::CompiledConstraint::unconstrained).
     ///
     /// # Errors
-    /// [`Error::is_input`] for an empty batch or a table that is not there.
-    pub fn new(table: TensorTable, rows: &[usize]) -> Result<Self> {
+    /// [`ErrorKind::Input`](crate::ErrorKind::Input) for an empty batch or an index out of range.
+    pub fn new(table: DeviceConstraint, rows: &[usize]) -> Result<Self> {
         check_rows(rows, table.table_count())?;
         let rows = rows.iter().copied().map(Some).collect();
         Ok(Self { tables: Tables::Fixed(table), rows, budgets: None })
     }
 
-    /// Row `b` may emit `budgets[b]` tokens, end of sequence included, and is complete by then.
+    /// Row `b` may emit `budgets[b]` tokens, end of sequence included, and is complete within this
+    /// budget.
     ///
     /// # Errors
-    /// - [`Error::is_budget`]: a budget is below the shortest output of the row's constraint;
-    /// - [`Error::is_input`]: one budget per row is needed, each below 2³¹.
+    /// - [`ErrorKind::Budget`](crate::ErrorKind::Budget): a budget is below the shortest output of the row's constraint;
+    /// - [`ErrorKind::Input`](crate::ErrorKind::Input): not one budget per row, or a budget of 2³¹ or more.
     pub fn with_budgets(mut self, budgets: &[usize]) -> Result<Self> {
         let table = self.table();
         check_budgets(budgets, &self.rows, |index| table.tokens_needed(index))?;
@@ -77,14 +78,19 @@ impl DfaProcessor {
         Ok(self)
     }
 
-    /// Other constraints and budgets for the rows, in the buffers of the present ones: see
-    /// [`TensorTable::replace`]. The rows begin again from [`start`](Self::start).
+    /// Replaces the constraints and budgets of the rows, in the same buffers: see
+    /// [`DeviceConstraint::replace`]. The rows restart from [`start`](Self::start).
     ///
     /// # Errors
-    /// As [`TensorTable::replace`], [`new`](Self::new) and [`with_budgets`](Self::with_budgets), and
-    /// [`Error::is_input`] for another number of rows, or of a processor of [`slots`](Self::slots). Nothing has
-    /// changed then.
-    pub fn replace(&mut self, tables: &[&TokenTable], rows: &[usize], budgets: &[usize]) -> Result<()> {
+    /// As [`DeviceConstraint::replace`], [`new`](Self::new) and
+    /// [`with_budgets`](Self::with_budgets), and [`ErrorKind::Input`](crate::ErrorKind::Input) for another number of rows, or
+    /// for a processor of [`slots`](Self::slots). An error changes nothing.
+    pub fn replace(
+        &mut self,
+        tables: &[&CompiledConstraint],
+        rows: &[usize],
+        budgets: &[usize],
+    ) -> Result<()> {
         if rows.len() != self.rows.len() {
             return Err(Error::input(format!("{} rows in the place of {}", rows.len(), self.rows.len())));
         }
@@ -94,15 +100,15 @@ impl DfaProcessor {
         match &mut self.tables {
             Tables::Fixed(table) => table.replace(tables)?,
             Tables::Arena(_) => {
-                return Err(Error::input("rows that come and go are not replaced: admit and vacate them"));
+                return Err(Error::input("rows that come and go are not replaced: admit and release them"));
             }
         }
         (self.rows, self.budgets) = (rows, Some(budgets.to_vec()));
         Ok(())
     }
 
-    /// The table that the processor looks up.
-    pub fn table(&self) -> &TensorTable {
+    /// The device constraint of the processor.
+    pub fn table(&self) -> &DeviceConstraint {
         match &self.tables {
             Tables::Fixed(table) => table,
             Tables::Arena(arena) => arena.table(),
@@ -120,7 +126,7 @@ impl DfaProcessor {
         Position::upload(self.rows.iter().enumerate().map(start), table.sizes().numbers(), table.device())
     }
 
-    /// Moves every row on by one token; a token of [`TensorTable::no_token`] leaves its row as it is.
+    /// Advances every row by one token; [`DeviceConstraint::no_token`] does not change its row.
     ///
     /// # Shapes
     /// - `tokens`: `[batch]`
@@ -128,13 +134,13 @@ impl DfaProcessor {
         step::after(self.table(), position, tokens.cast(DType::I32))
     }
 
-    /// Puts −∞ where a token is illegal.
+    /// Sets the logits of illegal tokens to −∞.
     ///
     /// # Shapes
-    /// - `logits`: `[batch, width]`, kept, as is the dtype
+    /// - `logits`: `[batch, vocab_size]`; the result has the same shape and dtype
     ///
     /// # Panics
-    /// Where [`check`](Self::check) refuses `logits`.
+    /// If [`check`](Self::check) refuses `logits`.
     pub fn mask(&self, position: &Position, logits: Tensor<2>) -> Tensor<2> {
         self.expect(&logits);
         let none =
@@ -142,31 +148,33 @@ impl DfaProcessor {
         step::mask(self.table(), logits, position.clone(), none).0
     }
 
-    /// Follows a tree of drafts and puts −∞ where a token may not follow a node, all rows and nodes at once.
+    /// Follows a tree of drafts and sets the logits of tokens that are illegal after a node to −∞,
+    /// for all rows and nodes at once.
     ///
-    /// `tokens` holds, for the root, the last token of each row, which `position` is before, or
-    /// [`TensorTable::no_token`]; for every other node, a draft. A draft that breaks the constraint or the budget
-    /// is −∞ in the row of its parent, so that no rule accepts it; its own node stays in the parent's position, so
-    /// that no row is ever all −∞. After acceptance, [`Position::at`] the last accepted node is the new position.
+    /// `tokens` holds the last token of each row for the root, or [`DeviceConstraint::no_token`],
+    /// and a draft for every other node; `position` is the position before the last token. A draft
+    /// that violates the constraint or the budget gets −∞ in the row of its parent, so no rule
+    /// accepts it; its node keeps the parent's position, so no row is ever all −∞. After
+    /// acceptance, [`Position::at`] the last accepted node is the new position.
     ///
     /// # Shapes
     /// - `tokens`: `[batch, nodes]`
-    /// - `logits`: `[batch, nodes, width]`, kept, as is the dtype
+    /// - `logits`: `[batch, nodes, vocab_size]`; the result has the same shape and dtype
     ///
     /// # Panics
-    /// Where the shapes differ from these, or [`check`](Self::check) refuses a slice of the logits.
+    /// If the shapes differ, or [`check`](Self::check) refuses a slice of the logits.
     ///
     /// ```
     /// use burn::tensor::{Device, Int, Tensor};
-    /// use burn_dfa::processor::{DfaProcessor, DraftTree};
-    /// use burn_dfa::{Constraint, Limits, TensorOptions, TensorTable, TokenId, TokenTable, Vocabulary};
+    /// use burn_dfa::processor::{ConstraintProcessor, DraftTree};
+    /// use burn_dfa::{Constraint, Limits, TensorOptions, DeviceConstraint, TokenId, CompiledConstraint, Vocabulary};
     ///
     /// let vocabulary = Vocabulary::from_bytes([Some(b"a".to_vec()), Some(b"b".to_vec()), None])?
     ///     .with_eos([TokenId(2)])?;
-    /// let table = TokenTable::compile(&Constraint::regex("ab")?, &vocabulary, &Limits::default())?;
+    /// let table = CompiledConstraint::compile(&Constraint::regex("ab")?, &vocabulary, &Limits::default())?;
     /// let device = Device::flex();
-    /// let table = TensorTable::new(&[&table], 3, &TensorOptions::default(), &device)?;
-    /// let processor = DfaProcessor::new(table, &[0])?;
+    /// let table = DeviceConstraint::new(&[&table], 3, &TensorOptions::default(), &device)?;
+    /// let processor = ConstraintProcessor::new(table, &[0])?;
     ///
     /// // No token yet, and the drafts `a`, `b`.
     /// let tokens = Tensor::<2, Int>::from_data([[3, 0, 1]], &device);
@@ -190,7 +198,7 @@ impl DfaProcessor {
         tokens: Tensor<2, Int>,
         logits: Tensor<3>,
     ) -> (Tensor<3>, Position<3>) {
-        let expected = [self.rows.len(), tree.len(), self.table().width()];
+        let expected = [self.rows.len(), tree.len(), self.table().vocab_size()];
         assert_eq!(logits.dims(), expected, "logits of every row and node");
         assert_eq!(tokens.dims(), [expected[0], expected[1]], "one token for every row and node");
         if let Err(error) = self.check_kind(logits.dtype(), &logits.device()) {
@@ -200,13 +208,13 @@ impl DfaProcessor {
         step::mask_tree(self.table(), tree.parents(), logits, position.clone(), tokens)
     }
 
-    /// Checks that `logits` are what [`mask`](Self::mask) and the processor take: `[rows, width]`, `f32`, `f16` or
-    /// `bf16`, on the device of the table.
+    /// Checks whether [`mask`](Self::mask) and the processor accept `logits`: `[rows, vocab_size]`,
+    /// `f32`, `f16` or `bf16`, on the device of the constraint.
     ///
     /// # Errors
-    /// [`Error::is_input`] where they are not.
+    /// [`ErrorKind::Input`](crate::ErrorKind::Input) if they do not.
     pub fn check(&self, logits: &Tensor<2>) -> Result<()> {
-        let (shape, expected) = (logits.dims(), [self.rows.len(), self.table().width()]);
+        let (shape, expected) = (logits.dims(), [self.rows.len(), self.table().vocab_size()]);
         if shape != expected {
             return Err(Error::input(format!(
                 "logits of shape {shape:?} for rows and tables of shape {expected:?}"
@@ -243,7 +251,7 @@ fn check_rows(rows: &[usize], tables: usize) -> Result<()> {
     Ok(())
 }
 
-/// `needed` is the least budget of a table.
+/// `needed` is the least budget of a constraint.
 fn check_budgets(budgets: &[usize], rows: &[Option<usize>], needed: impl Fn(usize) -> usize) -> Result<()> {
     if budgets.len() != rows.len() {
         return Err(Error::input(format!("{} budgets for {} rows", budgets.len(), rows.len())));
@@ -264,7 +272,7 @@ pub(super) fn check_budget(row: usize, given: usize, needed: usize) -> Result<()
     Ok(())
 }
 
-impl LogitsProcessor for DfaProcessor {
+impl LogitsProcessor for ConstraintProcessor {
     type State = Position;
 
     fn init(&self, _context: &InitContext) -> Position {
@@ -276,7 +284,7 @@ impl LogitsProcessor for DfaProcessor {
         step::mask(self.table(), logits, position, context.tokens.clone().cast(DType::I32))
     }
 
-    fn choose(
+    fn sample_step(
         &self,
         position: &mut Position,
         context: &mut StepContext,
@@ -288,7 +296,7 @@ impl LogitsProcessor for DfaProcessor {
         };
         self.expect(&logits);
         let step = context.step.clone();
-        // Both are taken out of their places and put back, so that the operation may write in place.
+        // Both tensors are moved out and back, so the operation may write in place.
         context.tokens.inplace(|tokens| {
             let mut chosen = None;
             position.values.inplace(|values| {

@@ -2,37 +2,38 @@
 
 use burn::tensor::{DType, IndexingUpdateOp, Tensor, TensorData};
 
-use super::{InitContext, Kept, LogitsProcessor, StepContext};
-use crate::error::{Error, Result};
+use super::{InitContext, LogitsProcessor, RowParam, StepContext};
 use crate::tensor::ints;
 use crate::vocabulary::TokenId;
+use burn_dfa_tokens::{Error, Result};
 
 /// Adds a bias to the logits of some tokens.
 ///
-/// A bias is finite, so that it bans no token for good: one of −100 leaves a token to be chosen where no other is legal, and
-/// one of 100 makes no masked token legal. Of equal tokens the biases add up.
+/// A bias is finite, so it never bans a token completely: a token with a bias of −100 is still
+/// chosen if no other token is legal, and a bias of 100 makes no masked token legal. Biases of
+/// equal tokens add up.
 ///
 /// ```
-/// use burn_dfa::TokenId;
+/// use burn_dfa::{ErrorKind, TokenId};
 /// use burn_dfa::processor::LogitBias;
 ///
 /// assert!(LogitBias::new([(TokenId(7), -100.0)]).is_ok());
-/// assert!(LogitBias::new([(TokenId(7), f32::NEG_INFINITY)]).unwrap_err().is_input());
+/// assert_eq!(LogitBias::new([(TokenId(7), f32::NEG_INFINITY)]).unwrap_err().kind(), ErrorKind::Input);
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct LogitBias {
-    /// Of each row, or of all of them.
+    /// One entry per row, or one for all rows.
     rows: Vec<Vec<(TokenId, f32)>>,
 }
 
 impl LogitBias {
     /// The greatest bias, of either sign.
-    pub const MOST: f32 = 100.0;
+    pub const MAX: f32 = 100.0;
 
-    /// The same bias in all rows; ids at or past the width of the logits have no effect.
+    /// The same bias in all rows; ids at or past the `vocab_size` of the logits have no effect.
     ///
     /// # Errors
-    /// [`Error::is_input`] for a bias that is not from −100 to 100.
+    /// [`ErrorKind::Input`](crate::ErrorKind::Input) for a bias outside of −100 to 100.
     pub fn new(bias: impl IntoIterator<Item = (TokenId, f32)>) -> Result<Self> {
         Self::of_rows([bias.into_iter().collect()])
     }
@@ -40,7 +41,7 @@ impl LogitBias {
     /// A bias for each row.
     pub(crate) fn of_rows(rows: impl IntoIterator<Item = Vec<(TokenId, f32)>>) -> Result<Self> {
         let rows: Vec<_> = rows.into_iter().collect();
-        let wrong = rows.iter().flatten().find(|(_, bias)| !(-Self::MOST..=Self::MOST).contains(bias));
+        let wrong = rows.iter().flatten().find(|(_, bias)| !(-Self::MAX..=Self::MAX).contains(bias));
         if let Some((token, bias)) = wrong {
             return Err(Error::input(format!(
                 "logit bias {bias} of token {token}: it must be from -100 to 100; what must never come is left out of \
@@ -52,15 +53,15 @@ impl LogitBias {
 }
 
 impl LogitsProcessor for LogitBias {
-    /// `[1, width]` or `[batch, width]`, `f32`
-    type State = Kept<Tensor<2>>;
+    /// `[1, vocab_size]` or `[batch, vocab_size]`, `f32`
+    type State = RowParam<Tensor<2>>;
 
     fn init(&self, context: &InitContext) -> Self::State {
-        let (rows, width, device) = (self.rows.len(), context.width, context.device());
+        let (rows, vocab_size, device) = (self.rows.len(), context.vocab_size, context.device());
         let longest = self.rows.iter().map(Vec::len).max().unwrap_or(0).max(1);
-        // Short rows go on with a bias of 0.
+        // Short rows are padded with a bias of 0.
         let entries = self.rows.iter().flat_map(|row| {
-            let inside = |&&(token, _): &&(TokenId, f32)| token.index() < width;
+            let inside = |&&(token, _): &&(TokenId, f32)| token.index() < vocab_size;
             let row = row.iter().filter(inside).map(|&(token, bias)| (token.0 as i32, bias));
             row.chain(std::iter::repeat((0, 0.0))).take(longest)
         });
@@ -68,8 +69,8 @@ impl LogitsProcessor for LogitBias {
         let ids = ints(ids, &device).reshape([rows, longest]);
         let biases = TensorData::new(biases, [rows, longest]);
         let biases = Tensor::from_data(biases, (&device, DType::F32));
-        let none = Tensor::zeros([rows, width], (&device, DType::F32));
-        Kept::new(none.scatter(1, ids, biases, IndexingUpdateOp::Add))
+        let none = Tensor::zeros([rows, vocab_size], (&device, DType::F32));
+        RowParam::new(none.scatter(1, ids, biases, IndexingUpdateOp::Add))
     }
 
     fn process(

@@ -1,15 +1,16 @@
-//! A least length of the output.
+//! A minimum length of the output.
 
 use burn::tensor::{Bool, DType, Int, Tensor};
 
 use super::suppress::token_mask;
-use super::{Constant, InitContext, Kept, LogitsProcessor, StepContext, mask_unless_last};
+use super::{Constant, InitContext, LogitsProcessor, RowParam, StepContext, mask_unless_last};
 use crate::tensor::ints;
 use crate::vocabulary::{TokenId, Vocabulary};
 
-/// Masks the end of sequence during the first `count` tokens, in every row where another token is left.
+/// Masks the end of sequence during the first `count` tokens, in every row with another legal
+/// token.
 ///
-/// A constraint that is finished, and allows nothing but the end, ends nevertheless.
+/// A finished constraint, which allows only the end, still ends.
 ///
 /// ```
 /// use burn_dfa::processor::MinNewTokens;
@@ -21,7 +22,7 @@ use crate::vocabulary::{TokenId, Vocabulary};
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MinNewTokens {
-    /// Of each row, or of all of them.
+    /// One entry per row, or one for all rows.
     counts: Vec<usize>,
     eos: Vec<TokenId>,
 }
@@ -32,20 +33,20 @@ impl MinNewTokens {
         Self::of_rows([count], vocabulary)
     }
 
-    /// The least number of tokens of each row.
+    /// The minimum number of tokens of each row.
     pub(crate) fn of_rows(counts: impl IntoIterator<Item = usize>, vocabulary: &Vocabulary) -> Self {
         Self { counts: counts.into_iter().collect(), eos: vocabulary.eos().iter().copied().collect() }
     }
 }
 
 impl LogitsProcessor for MinNewTokens {
-    /// The counts, `[1]` or `[batch]`, and the end-of-sequence ids, `[1, width]`.
-    type State = (Kept<Tensor<1, Int>>, Constant<Tensor<2, Bool>>);
+    /// The counts, `[1]` or `[batch]`, and the end-of-sequence ids, `[1, vocab_size]`.
+    type State = (RowParam<Tensor<1, Int>>, Constant<Tensor<2, Bool>>);
 
     fn init(&self, context: &InitContext) -> Self::State {
         let counts = self.counts.iter().map(|&count| i32::try_from(count).unwrap_or(i32::MAX)).collect();
         let eos = token_mask(std::slice::from_ref(&self.eos), context);
-        (Kept::new(ints(counts, &context.device())), Constant(eos))
+        (RowParam::new(ints(counts, &context.device())), Constant(eos))
     }
 
     fn process(

@@ -2,25 +2,27 @@
 
 use burn::tensor::Tensor;
 
-use super::{InitContext, Kept, LogitsProcessor, StepContext, column, of_rows};
-use crate::error::{Error, Result};
+use super::{InitContext, LogitsProcessor, RowParam, StepContext, column, of_rows};
+use burn_dfa_tokens::{Error, Result};
 
 /// Masks the tokens whose probability is below `p` times that of the likeliest token.
 ///
-/// No softmax is needed: `probability ≥ p · greatest` is `logit ≥ greatest logit + ln p`.
-/// Put it after [`Temperature`](super::Temperature) where the temperature is to count.
+/// It needs no softmax: `probability ≥ p · greatest` is `logit ≥ greatest logit + ln p`. Place it
+/// after [`Temperature`](super::Temperature) if the temperature should count.
 ///
-/// Source: Nguyen et al., "Turning Up the Heat: Min-p Sampling for Creative and Coherent LLM Outputs", 2024.
+/// Source: Nguyen et al., "Turning Up the Heat: Min-p Sampling for Creative and Coherent LLM
+/// Outputs", 2024.
 ///
 /// ```
+/// use burn_dfa::ErrorKind;
 /// use burn_dfa::processor::MinP;
 ///
 /// assert!(MinP::new(0.05).is_ok());
-/// assert!(MinP::new(1.5).unwrap_err().is_input());
+/// assert_eq!(MinP::new(1.5).unwrap_err().kind(), ErrorKind::Input);
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct MinP {
-    /// ln p of each row, or of all of them.
+    /// ln p of each row, or one for all rows.
     log_p: Vec<f32>,
 }
 
@@ -28,7 +30,7 @@ impl MinP {
     /// A fraction above 0, at most 1.
     ///
     /// # Errors
-    /// [`Error::is_input`] outside of that.
+    /// [`ErrorKind::Input`](crate::ErrorKind::Input) outside of this range.
     pub fn new(p: f32) -> Result<Self> {
         Self::of_rows([Some(p)])
     }
@@ -46,7 +48,7 @@ impl MinP {
 
 impl LogitsProcessor for MinP {
     /// `[1]` or `[batch]`, `f32`
-    type State = Kept<Tensor<1>>;
+    type State = RowParam<Tensor<1>>;
 
     fn init(&self, context: &InitContext) -> Self::State {
         of_rows(&self.log_p, context)

@@ -1,18 +1,19 @@
-//! Logits processors: what stands between a model's logits and the sampler.
+//! Logits processors: functions between a model's logits and the sampler.
 //!
-//! A processor is two functions, after Bumblebee's behaviour of the same name: [`init`](LogitsProcessor::init)
-//! makes all of its state before the loop, in its final shapes, and [`process`](LogitsProcessor::process)
-//! takes the state and the logits of a step and returns both. Nothing is read from the device in between, so
-//! a chain of processors can run inside a static graph.
+//! A processor is two functions, modeled on Bumblebee's behavior of the same name:
+//! [`init`](LogitsProcessor::init) makes all of its state before the loop, in its final shapes, and
+//! [`process`](LogitsProcessor::process) takes the state and the logits of a step and returns both.
+//! It reads nothing from the device, so a chain of processors can run inside a static graph.
 //!
 //! # Laws
 //! - the shape and the dtype of the logits are kept;
-//! - a batch is its rows, stacked: what happens to one row does not depend on the others;
+//! - the result of a row does not depend on the other rows of the batch;
 //! - a chain of processors is a processor, [`None`] is the processor that does nothing;
-//! - masking is by selection: a masked logit is −∞ whatever it was, an unmasked one keeps its bits.
+//! - masking is by selection: a masked logit becomes −∞ regardless of its value, an unmasked logit
+//!   keeps its bits.
 //!
-//! Put [`DfaProcessor`] first in a chain: the processors that mask ([`MinNewTokens`], [`Suppress`]) leave a
-//! token alone where nothing else would be left, and so never undo its guarantee.
+//! Put [`ConstraintProcessor`] first in a chain: the masking processors ([`MinNewTokens`],
+//! [`SuppressTokens`]) never mask the last remaining tokens, and so keep its guarantee.
 
 mod chain;
 mod dfa;
@@ -32,22 +33,22 @@ use burn::tensor::{Bool, DType, Device, Int, Tensor, TensorData};
 
 use crate::sampling::Sampler;
 
-pub use crate::persistent::{Constant, Kept, Persistent, RowState};
+pub use crate::persistent::{Constant, InPlaceState, RowParam, RowState};
 pub use crate::tensor::Position;
 pub use chain::Chain;
-pub use dfa::DfaProcessor;
+pub use dfa::ConstraintProcessor;
 pub use logit_bias::LogitBias;
 pub use min_new_tokens::MinNewTokens;
 pub use min_p::MinP;
-pub use output_penalties::OutputPenalties;
-pub use repetition::{RepetitionPenalty, Seen};
-pub use suppress::Suppress;
+pub use output_penalties::FrequencyPresencePenalty;
+pub use repetition::{RepetitionPenalty, TokenCounts};
+pub use suppress::SuppressTokens;
 pub use temperature::Temperature;
 pub use top_k::TopK;
 pub use top_p::TopP;
 pub use tree::DraftTree;
 
-/// What is known before the first step.
+/// The input of [`LogitsProcessor::init`].
 ///
 /// ```
 /// use burn::tensor::{Device, Int, Tensor};
@@ -57,7 +58,7 @@ pub use tree::DraftTree;
 /// let context = InitContext {
 ///     prompt: Tensor::<2, Int>::from_ints([[0, 2], [1, 1]], &device), // the first row has one padded position
 ///     padding: Tensor::from_ints([1, 0], &device),
-///     width: 3,
+///     vocab_size: 3,
 /// };
 /// assert_eq!(context.batch(), 2);
 /// ```
@@ -68,7 +69,7 @@ pub struct InitContext {
     /// Padded positions of each row, `[batch]`.
     pub padding: Tensor<1, Int>,
     /// Width of a row of logits.
-    pub width: usize,
+    pub vocab_size: usize,
 }
 
 impl InitContext {
@@ -83,7 +84,7 @@ impl InitContext {
     }
 }
 
-/// What is known at a step, on the device.
+/// The context of a step, on the device.
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
@@ -96,9 +97,10 @@ impl InitContext {
 /// ```
 #[derive(Clone, Debug)]
 pub struct StepContext {
-    /// The tokens of the step before, `[batch]`; the width of the logits where there was none.
+    /// The tokens of the previous step, `[batch]`; the `vocab_size` of the logits if there was
+    /// none.
     pub tokens: Tensor<1, Int>,
-    /// The number of tokens generated so far: `[1]`, or `[batch]` where rows began at different times.
+    /// The number of tokens generated so far: `[1]`, or `[batch]` if rows began at different times.
     pub step: Tensor<1, Int>,
 }
 
@@ -121,7 +123,7 @@ pub struct StepContext {
 /// ```
 pub trait LogitsProcessor {
     /// Tensors of a fixed shape.
-    type State: Persistent;
+    type State: InPlaceState;
 
     /// Makes the state before the first step.
     fn init(&self, context: &InitContext) -> Self::State;
@@ -129,7 +131,7 @@ pub trait LogitsProcessor {
     /// Transforms the logits of one step.
     ///
     /// # Shapes
-    /// - `logits`: `[batch, width]`, kept, as is the dtype
+    /// - `logits`: `[batch, vocab_size]`; the result has the same shape and dtype
     fn process(
         &self,
         state: Self::State,
@@ -137,14 +139,14 @@ pub trait LogitsProcessor {
         context: &StepContext,
     ) -> (Tensor<2>, Self::State);
 
-    /// Processes the logits of one step and samples, in place: the state moves on and `context.tokens`
-    /// becomes the new tokens, both in the buffers that hold them. `context.step` stays.
+    /// Processes the logits of one step and samples: writes the next state and the new
+    /// `context.tokens` in place. `context.step` does not change.
     ///
-    /// A processor that can sample in its own pass over the logits does so; the results are the same.
+    /// A processor may sample in its own pass over the logits, with the same results.
     ///
     /// # Shapes
-    /// - `logits`: `[batch, width]`
-    fn choose(
+    /// - `logits`: `[batch, vocab_size]`
+    fn sample_step(
         &self,
         state: &mut Self::State,
         context: &mut StepContext,
@@ -154,7 +156,7 @@ pub trait LogitsProcessor {
         process_and_sample(self, state, context, logits, sampler);
     }
 
-    /// Whether it leaves all logits as they are, so that a chain may pass it by.
+    /// Whether it never changes logits, so a chain may skip it.
     fn is_identity(&self) -> bool {
         false
     }
@@ -168,7 +170,7 @@ pub trait LogitsProcessor {
     }
 }
 
-/// [`LogitsProcessor::choose`] in two passes over the logits.
+/// [`LogitsProcessor::sample_step`] in two passes over the logits.
 fn process_and_sample<P: LogitsProcessor + ?Sized>(
     processor: &P,
     state: &mut P::State,
@@ -181,24 +183,24 @@ fn process_and_sample<P: LogitsProcessor + ?Sized>(
     context.tokens.assign(sampler.sample(logits, &context.step));
 }
 
-/// A number for each row, or one for all of them, `[1]` or `[batch]`, `f32`.
-fn of_rows(values: &[f32], context: &InitContext) -> Kept<Tensor<1>> {
-    Kept::new(Tensor::from_data(TensorData::from(values), (&context.device(), DType::F32)))
+/// A number for each row, or one for all rows, `[1]` or `[batch]`, `f32`.
+fn of_rows(values: &[f32], context: &InitContext) -> RowParam<Tensor<1>> {
+    RowParam::new(Tensor::from_data(TensorData::from(values), (&context.device(), DType::F32)))
 }
 
-/// The same as a column of the type of `logits`.
-fn column(values: &Kept<Tensor<1>>, logits: &Tensor<2>) -> Tensor<2> {
+/// The values as a column, in the dtype of `logits`.
+fn column(values: &RowParam<Tensor<1>>, logits: &Tensor<2>) -> Tensor<2> {
     values.get().clone().cast(logits.dtype()).reshape([-1, 1])
 }
 
-/// Masks `logits` where `mask` is true, but for rows of which nothing would be left.
+/// Masks `logits` where `mask` is true, except in rows that would become empty.
 ///
 /// # Shapes
-/// - `logits`, `mask`: `[batch, width]`
+/// - `logits`, `mask`: `[batch, vocab_size]`
 fn mask_unless_last(logits: Tensor<2>, mask: Tensor<2, Bool>) -> Tensor<2> {
-    let [batch, width] = logits.dims();
+    let [batch, vocab_size] = logits.dims();
     let masked = logits.clone().mask_fill(mask, f32::NEG_INFINITY);
-    // NaN is a value that may be sampled, so "nothing left" is "all equal to −∞".
-    let empty = masked.clone().equal_elem(f32::NEG_INFINITY).all_dim(1).expand([batch, width]);
+    // NaN may be sampled, so a row is empty only if all logits equal −∞.
+    let empty = masked.clone().equal_elem(f32::NEG_INFINITY).all_dim(1).expand([batch, vocab_size]);
     masked.mask_where(empty, logits)
 }

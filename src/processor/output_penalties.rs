@@ -2,34 +2,36 @@
 
 use burn::tensor::{DType, Tensor, TensorData};
 
-use super::{InitContext, Kept, LogitsProcessor, Seen, StepContext};
-use crate::error::{Error, Result};
+use super::{InitContext, LogitsProcessor, RowParam, StepContext, TokenCounts};
+use burn_dfa_tokens::{Error, Result};
 
-/// Makes tokens of the output less likely (penalties above 0) or likelier (below 0): the presence penalty is subtracted from
-/// the logit of every token that has come, the frequency penalty once for every time. The prompt does not count.
+/// Makes tokens of the output less likely (penalties above 0) or likelier (below 0). The presence
+/// penalty is subtracted once from the logit of every token in the output, the frequency penalty
+/// once per occurrence. The prompt does not count.
 ///
-/// Both are those of OpenAI's API.
+/// Both penalties follow OpenAI's API.
 ///
 /// ```
-/// use burn_dfa::processor::OutputPenalties;
+/// use burn_dfa::ErrorKind;
+/// use burn_dfa::processor::FrequencyPresencePenalty;
 ///
-/// assert!(OutputPenalties::new(0.5, 0.1).is_ok());
-/// assert!(OutputPenalties::new(f32::NAN, 0.0).unwrap_err().is_input());
+/// assert!(FrequencyPresencePenalty::new(0.5, 0.1).is_ok());
+/// assert_eq!(FrequencyPresencePenalty::new(f32::NAN, 0.0).unwrap_err().kind(), ErrorKind::Input);
 /// ```
 #[derive(Clone, Debug, PartialEq)]
-pub struct OutputPenalties {
-    /// Presence and frequency of each row, or of all of them.
+pub struct FrequencyPresencePenalty {
+    /// Presence and frequency penalty of each row, or of all rows.
     rows: Vec<[f32; 2]>,
 }
 
-impl OutputPenalties {
+impl FrequencyPresencePenalty {
     /// The greatest penalty, of either sign.
-    pub const MOST: f32 = 100.0;
+    pub const MAX: f32 = 100.0;
 
     /// The same penalties in all rows; 0 does nothing.
     ///
     /// # Errors
-    /// [`Error::is_input`] for one that is not from −100 to 100.
+    /// [`ErrorKind::Input`](crate::ErrorKind::Input) for a penalty outside of −100 to 100.
     pub fn new(presence: f32, frequency: f32) -> Result<Self> {
         Self::of_rows([[presence, frequency]])
     }
@@ -38,7 +40,7 @@ impl OutputPenalties {
     pub(crate) fn of_rows(rows: impl IntoIterator<Item = [f32; 2]>) -> Result<Self> {
         let rows: Vec<_> = rows.into_iter().collect();
         for (name, at) in [("presence", 0), ("frequency", 1)] {
-            let wrong = rows.iter().map(|row| row[at]).find(|x| !(-Self::MOST..=Self::MOST).contains(x));
+            let wrong = rows.iter().map(|row| row[at]).find(|x| !(-Self::MAX..=Self::MAX).contains(x));
             if let Some(wrong) = wrong {
                 return Err(Error::input(format!("{name} penalty {wrong}: it must be from -100 to 100")));
             }
@@ -47,14 +49,14 @@ impl OutputPenalties {
     }
 }
 
-impl LogitsProcessor for OutputPenalties {
+impl LogitsProcessor for FrequencyPresencePenalty {
     /// The tokens of the output so far, and the penalties, `[1, 2]` or `[batch, 2]`.
-    type State = (Seen, Kept<Tensor<2>>);
+    type State = (TokenCounts, RowParam<Tensor<2>>);
 
     fn init(&self, context: &InitContext) -> Self::State {
         let penalties = TensorData::new(self.rows.concat(), [self.rows.len(), 2]);
         let penalties = Tensor::from_data(penalties, (&context.device(), DType::F32));
-        (Seen::nothing(context), Kept::new(penalties))
+        (TokenCounts::nothing(context), RowParam::new(penalties))
     }
 
     fn process(

@@ -2,36 +2,39 @@
 
 use burn::tensor::{DType, IndexingUpdateOp, Int, Tensor};
 
-use super::{InitContext, Kept, LogitsProcessor, Persistent, RowState, StepContext, column, of_rows};
-use crate::error::{Error, Result};
+use super::{InPlaceState, InitContext, LogitsProcessor, RowParam, RowState, StepContext, column, of_rows};
+use burn_dfa_tokens::{Error, Result};
 
-/// Makes tokens of the prompt and of the output less likely (penalty above 1) or likelier (below 1): positive
-/// logits are divided by the penalty, negative ones multiplied.
+/// Makes tokens of the prompt and of the output less likely (penalty above 1) or likelier (below
+/// 1): divides positive logits by the penalty and multiplies negative logits.
 ///
-/// Source: Keskar et al., "CTRL", 2019, in the form of Hugging Face's `RepetitionPenaltyLogitsProcessor`.
+/// Source: Keskar et al., "CTRL", 2019, in the form of Hugging Face's
+/// `RepetitionPenaltyLogitsProcessor`.
 ///
 /// ```
+/// use burn_dfa::ErrorKind;
 /// use burn_dfa::processor::RepetitionPenalty;
 ///
 /// assert!(RepetitionPenalty::new(1.1).is_ok());
-/// assert!(RepetitionPenalty::new(-1.0).unwrap_err().is_input());
+/// assert_eq!(RepetitionPenalty::new(-1.0).unwrap_err().kind(), ErrorKind::Input);
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct RepetitionPenalty {
-    /// Of each row, or of all of them.
+    /// One entry per row, or one for all rows.
     penalties: Vec<f32>,
 }
 
-/// The tokens that a row has seen, in the states of [`RepetitionPenalty`] and [`OutputPenalties`](super::OutputPenalties).
+/// The number of occurrences of each token in a row, in the states of [`RepetitionPenalty`] and
+/// [`FrequencyPresencePenalty`](super::FrequencyPresencePenalty).
 ///
 /// ```
 /// use burn::tensor::{Device, Int, Tensor};
-/// use burn_dfa::processor::{InitContext, LogitsProcessor, RepetitionPenalty, Seen, StepContext};
+/// use burn_dfa::processor::{InitContext, LogitsProcessor, RepetitionPenalty, TokenCounts, StepContext};
 ///
 /// let device = Device::flex();
 /// let penalty = RepetitionPenalty::new(2.0)?;
 /// let prompt = Tensor::<2, Int>::from_ints([[1]], &device);
-/// let (seen, penalties): (Seen, _) = penalty.init(&InitContext { prompt, padding: Tensor::from_ints([0], &device), width: 2 });
+/// let (seen, penalties): (TokenCounts, _) = penalty.init(&InitContext { prompt, padding: Tensor::from_ints([0], &device), vocab_size: 2 });
 ///
 /// let first = StepContext { tokens: Tensor::from_ints([2], &device), step: Tensor::from_ints([0], &device) };
 /// let logits = Tensor::<2>::from_data([[1.0, 1.0]], &device);
@@ -40,8 +43,8 @@ pub struct RepetitionPenalty {
 /// # Ok::<(), burn_dfa::Error>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Seen {
-    /// `[batch, width]`, `i32`: how often.
+pub struct TokenCounts {
+    /// `[batch, vocab_size]`, `i32`
     counts: Tensor<2, Int>,
 }
 
@@ -49,7 +52,7 @@ impl RepetitionPenalty {
     /// A penalty from 0.01 to 100; 1 does nothing.
     ///
     /// # Errors
-    /// [`Error::is_input`] outside of that.
+    /// [`ErrorKind::Input`](crate::ErrorKind::Input) outside of this range.
     pub fn new(penalty: f32) -> Result<Self> {
         Self::of_rows([penalty])
     }
@@ -64,29 +67,29 @@ impl RepetitionPenalty {
     }
 }
 
-impl Seen {
-    /// No token, in rows of the batch.
+impl TokenCounts {
+    /// Zero counts for the rows of the batch.
     pub(super) fn nothing(context: &InitContext) -> Self {
-        let shape = [context.batch(), context.width];
+        let shape = [context.batch(), context.vocab_size];
         Self { counts: Tensor::zeros(shape, (&context.device(), DType::I32)) }
     }
 
-    /// How often each token was seen, `[batch, width]`.
+    /// The count of each token, `[batch, vocab_size]`.
     pub(super) fn counts(&self) -> Tensor<2, Int> {
         self.counts.clone()
     }
 
-    /// These tokens and one more of every row, `[batch]`.
+    /// Counts one more token of every row, `[batch]`.
     pub(super) fn then(self, tokens: &Tensor<1, Int>) -> Self {
         let tokens = tokens.clone().cast(DType::I32).reshape([-1, 1]);
         let one = tokens.ones_like();
         self.count(tokens, one)
     }
 
-    /// Counts `tokens` where `counted` is 1, both `[batch, n]`; ids out of range are left out.
+    /// Counts `tokens` where `counted` is 1, both `[batch, n]`; ignores ids out of range.
     fn count(self, tokens: Tensor<2, Int>, counted: Tensor<2, Int>) -> Self {
-        let [_, width] = self.counts.dims();
-        let last = width as i32 - 1;
+        let [_, vocab_size] = self.counts.dims();
+        let last = vocab_size as i32 - 1;
         let outside = tokens.clone().lower_elem(0).bool_or(tokens.clone().greater_elem(last));
         let counted = counted.mask_fill(outside, 0);
         let counts = self.counts.scatter(1, tokens.clamp(0, last), counted, IndexingUpdateOp::Add);
@@ -94,22 +97,22 @@ impl Seen {
     }
 }
 
-impl Persistent for Seen {
+impl InPlaceState for TokenCounts {
     fn assign(&mut self, new: Self) {
         self.counts.assign(new.counts);
     }
 }
 
-impl RowState for Seen {
+impl RowState for TokenCounts {
     fn assign_row(&mut self, row: usize, new: Self) {
         self.counts.assign_row(row, new.counts);
     }
 }
 
 impl LogitsProcessor for RepetitionPenalty {
-    /// The tokens of the prompt and the output so far; what positive and what negative logits are multiplied by, each `[1]`
-    /// or `[batch]`.
-    type State = (Seen, (Kept<Tensor<1>>, Kept<Tensor<1>>));
+    /// The tokens of the prompt and the output so far, and the factors of positive and negative
+    /// logits, each `[1]` or `[batch]`.
+    type State = (TokenCounts, (RowParam<Tensor<1>>, RowParam<Tensor<1>>));
 
     fn init(&self, context: &InitContext) -> Self::State {
         let [batch, length] = context.prompt.dims();
@@ -118,7 +121,7 @@ impl LogitsProcessor for RepetitionPenalty {
         let positions = positions.reshape([1, length]).expand([batch, length]);
         let padding = context.padding.clone().cast(DType::I32).reshape([batch, 1]).expand([batch, length]);
         let real = positions.greater_equal(padding).int().cast(DType::I32);
-        let seen = Seen::nothing(context).count(context.prompt.clone().cast(DType::I32), real);
+        let seen = TokenCounts::nothing(context).count(context.prompt.clone().cast(DType::I32), real);
         let reciprocals: Vec<_> = self.penalties.iter().map(|penalty| penalty.recip()).collect();
         (seen, (of_rows(&reciprocals, context), of_rows(&self.penalties, context)))
     }

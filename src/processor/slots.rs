@@ -1,31 +1,30 @@
-//! Rows that come and go.
+//! Rows that begin and end independently.
 
 use super::dfa::{Tables, check_budget};
-use super::{DfaProcessor, Position, RowState};
-use crate::error::{Error, Result};
-use crate::table::{RowPosition, TokenTable};
+use super::{ConstraintProcessor, Position, RowState};
 use crate::tensor::Arena;
+use burn_dfa_tokens::{CompiledConstraint, Error, Result, RowPosition};
 
-impl DfaProcessor {
-    /// A processor of `rows` rows that are idle until a constraint is [admitted](Self::admit): it is loaded into the
-    /// arena, and [vacated](Self::vacate) again, while the other rows go on. An idle row is done and takes only the
-    /// end of sequence.
+impl ConstraintProcessor {
+    /// A processor of `rows` idle rows. [`admit`](Self::admit) loads a constraint for a row into
+    /// the arena, and [`release`](Self::release) releases it, while the other rows continue. An
+    /// idle row is done and accepts only the end of sequence.
     ///
     /// # Errors
-    /// [`Error::is_input`] for no rows.
+    /// [`ErrorKind::Input`](crate::ErrorKind::Input) for no rows.
     ///
     /// ```
     /// use burn::tensor::{Device, Tensor};
-    /// use burn_dfa::processor::DfaProcessor;
-    /// use burn_dfa::{Arena, Capacity, Constraint, Limits, TensorOptions, TokenId, TokenTable, Vocabulary};
+    /// use burn_dfa::processor::ConstraintProcessor;
+    /// use burn_dfa::{Arena, Capacity, Constraint, Limits, TensorOptions, TokenId, CompiledConstraint, Vocabulary};
     ///
     /// let vocabulary = Vocabulary::from_bytes([Some(b"a".to_vec()), Some(b"b".to_vec()), None])?
     ///     .with_eos([TokenId(2)])?;
-    /// let table = TokenTable::compile(&Constraint::regex("ab*")?, &vocabulary, &Limits::default())?;
+    /// let table = CompiledConstraint::compile(&Constraint::regex("ab*")?, &vocabulary, &Limits::default())?;
     /// let device = Device::flex();
     /// let capacity = Capacity::new().with_tables(2).with_states(64).with_classes(8);
     /// let options = TensorOptions::new().with_capacity(capacity);
-    /// let mut processor = DfaProcessor::slots(Arena::new(&vocabulary, 3, &options, &device)?, 3)?;
+    /// let mut processor = ConstraintProcessor::slots(Arena::new(&vocabulary, 3, &options, &device)?, 3)?;
     /// let mut position = processor.start();
     ///
     /// processor.admit(&mut position, 0, Some(&table), 8)?;
@@ -35,7 +34,7 @@ impl DfaProcessor {
     /// let expected = [0.0, never, never, never, never, 0.0, 0.0, 0.0, 0.0];
     /// assert_eq!(masked.into_data().try_to_vec::<f32>().unwrap(), expected);
     ///
-    /// processor.vacate(&mut position, 0)?;
+    /// processor.release(&mut position, 0)?;
     /// assert_eq!(position.is_done().into_data().try_to_vec::<bool>().unwrap(), [true, true, false]);
     /// # Ok::<(), burn_dfa::Error>(())
     /// ```
@@ -46,21 +45,24 @@ impl DfaProcessor {
         Ok(Self { tables: Tables::Arena(arena), rows: vec![None; rows], budgets: None })
     }
 
-    /// Begins a constraint in an idle row, with a budget as of [`with_budgets`](Self::with_budgets); `None` is free
-    /// text. The position of the row is written in place, that of the others stays.
+    /// Begins a constraint in an idle row, with a budget as in
+    /// [`with_budgets`](Self::with_budgets); `None` is free text. Writes the position of the row in
+    /// place, and does not change the other rows.
     ///
-    /// The last token of the row is none yet: feed [`TensorTable::no_token`](crate::TensorTable::no_token) next.
+    /// The row has no last token yet: feed
+    /// [`DeviceConstraint::no_token`](crate::DeviceConstraint::no_token) next.
     ///
     /// # Errors
-    /// Nothing has changed then.
-    /// - as [`Arena::load`], of which [`Error::is_full`] says to try again after a row was vacated;
-    /// - [`Error::is_budget`]: the budget is below the shortest output of the constraint;
-    /// - [`Error::is_input`]: there is no such row, it is taken, or the rows of this processor do not come and go.
+    /// An error changes nothing.
+    /// - as [`Arena::admit`]; after [`ErrorKind::Full`](crate::ErrorKind::Full), try again when a row was released;
+    /// - [`ErrorKind::Budget`](crate::ErrorKind::Budget): the budget is below the shortest output of the constraint;
+    /// - [`ErrorKind::Input`](crate::ErrorKind::Input): the row does not exist or is not idle, or the processor was not made
+    ///   by [`slots`](Self::slots).
     pub fn admit(
         &mut self,
         position: &mut Position,
         row: usize,
-        table: Option<&TokenTable>,
+        table: Option<&CompiledConstraint>,
         budget: usize,
     ) -> Result<()> {
         self.seat(row, table, budget)?;
@@ -68,24 +70,30 @@ impl DfaProcessor {
         Ok(())
     }
 
-    /// As [`admit`](Self::admit), without its position.
-    pub(crate) fn seat(&mut self, row: usize, table: Option<&TokenTable>, budget: usize) -> Result<()> {
+    /// As [`admit`](Self::admit), without writing the position.
+    pub(crate) fn seat(
+        &mut self,
+        row: usize,
+        table: Option<&CompiledConstraint>,
+        budget: usize,
+    ) -> Result<()> {
         check_budget(row, budget, table.map_or(0, |table| table.tokens_to_end(table.start()) as usize))?;
         let (arena, seat) = self.seat_of(row)?;
         if seat.is_some() {
-            return Err(Error::input(format!("row {row} is taken: vacate it first")));
+            return Err(Error::input(format!("row {row} is taken: release it first")));
         }
-        *seat = Some(table.map_or(Ok(Arena::UNCONSTRAINED), |table| arena.load(table))?);
+        *seat = Some(table.map_or(Ok(Arena::UNCONSTRAINED), |table| arena.admit(table))?);
         let rows = self.rows.len();
         self.budgets.get_or_insert_with(|| vec![RowPosition::UNLIMITED as usize; rows])[row] = budget;
         Ok(())
     }
 
-    /// Ends a row, finished or not, and releases its constraint; the row is idle.
+    /// Ends a row, finished or not, and releases its constraint; the row becomes idle.
     ///
     /// # Errors
-    /// [`Error::is_input`]: there is no such row, it is idle, or the rows of this processor do not come and go.
-    pub fn vacate(&mut self, position: &mut Position, row: usize) -> Result<()> {
+    /// [`ErrorKind::Input`](crate::ErrorKind::Input): the row does not exist or is idle, or the processor was not made by
+    /// [`slots`](Self::slots).
+    pub fn release(&mut self, position: &mut Position, row: usize) -> Result<()> {
         let (arena, seat) = self.seat_of(row)?;
         let table = seat.take().ok_or_else(|| Error::input(format!("row {row} is idle")))?;
         arena.release(table)?;
@@ -96,12 +104,12 @@ impl DfaProcessor {
         Ok(())
     }
 
-    /// Whether a row has no constraint, where rows come and go.
+    /// Whether a row of a processor of [`slots`](Self::slots) has no constraint.
     pub(crate) fn is_idle(&self, row: usize) -> bool {
         self.rows[row].is_none()
     }
 
-    /// The arena, where rows come and go.
+    /// The arena of a processor of [`slots`](Self::slots).
     pub fn arena(&self) -> Option<&Arena> {
         match &self.tables {
             Tables::Fixed(_) => None,
@@ -113,7 +121,7 @@ impl DfaProcessor {
         let rows = self.rows.len();
         let Tables::Arena(arena) = &mut self.tables else {
             return Err(Error::input(
-                "the rows of this processor do not come and go: make it with `DfaProcessor::slots`",
+                "the rows of this processor do not come and go: make it with `ConstraintProcessor::slots`",
             ));
         };
         let seat = self.rows.get_mut(row);
@@ -121,7 +129,8 @@ impl DfaProcessor {
         Ok((arena, seat))
     }
 
-    /// A processor of one of the rows. While it lives, nothing must be loaded: it shares the buffers of the table.
+    /// A processor of one of the rows. It shares the buffers of the device constraint, so no
+    /// constraint may be loaded while it exists.
     pub(crate) fn row(&self, row: usize) -> Self {
         let budgets = self.budgets.as_ref().map(|budgets| vec![budgets[row]]);
         Self { tables: Tables::Fixed(self.table().clone()), rows: vec![self.rows[row]], budgets }

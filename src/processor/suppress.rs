@@ -2,28 +2,28 @@
 
 use burn::tensor::{Bool, Tensor, TensorData};
 
-use super::{InitContext, Kept, LogitsProcessor, StepContext, mask_unless_last};
+use super::{InitContext, LogitsProcessor, RowParam, StepContext, mask_unless_last};
 use crate::vocabulary::TokenId;
 
-/// Masks a fixed set of tokens in every row where another token is left.
+/// Masks a fixed set of tokens in every row with another legal token.
 ///
-/// Where a constraint leaves nothing but suppressed tokens, they stay: the constraint comes first. A
-/// constraint that must do without some tokens altogether is compiled for a vocabulary without them.
+/// The constraint takes precedence: if only suppressed tokens are legal, they stay legal. To
+/// exclude tokens completely, compile the constraint for a vocabulary without them.
 ///
 /// ```
 /// use burn_dfa::TokenId;
-/// use burn_dfa::processor::Suppress;
+/// use burn_dfa::processor::SuppressTokens;
 ///
-/// let processor = Suppress::new([TokenId(3), TokenId(5)]);
+/// let processor = SuppressTokens::new([TokenId(3), TokenId(5)]);
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Suppress {
-    /// Of each row, or of all of them.
+pub struct SuppressTokens {
+    /// One entry per row, or one for all rows.
     rows: Vec<Vec<TokenId>>,
 }
 
-impl Suppress {
-    /// Suppresses `tokens`; ids at or past the width of the logits have no effect.
+impl SuppressTokens {
+    /// Suppresses `tokens`; ids at or past the `vocab_size` of the logits have no effect.
     pub fn new(tokens: impl IntoIterator<Item = TokenId>) -> Self {
         Self::of_rows([tokens.into_iter().collect()])
     }
@@ -34,25 +34,25 @@ impl Suppress {
     }
 }
 
-/// `[rows, width]`, true where one of the tokens of the row is.
+/// `[rows, vocab_size]`, true for the tokens of each row.
 pub(super) fn token_mask(rows: &[Vec<TokenId>], context: &InitContext) -> Tensor<2, Bool> {
-    let mut mask = vec![false; rows.len() * context.width];
-    for (mask, tokens) in mask.chunks_exact_mut(context.width).zip(rows) {
+    let mut mask = vec![false; rows.len() * context.vocab_size];
+    for (mask, tokens) in mask.chunks_exact_mut(context.vocab_size).zip(rows) {
         for token in tokens {
             if let Some(entry) = mask.get_mut(token.index()) {
                 *entry = true;
             }
         }
     }
-    Tensor::from_data(TensorData::new(mask, [rows.len(), context.width]), &context.device())
+    Tensor::from_data(TensorData::new(mask, [rows.len(), context.vocab_size]), &context.device())
 }
 
-impl LogitsProcessor for Suppress {
-    /// `[1, width]` or `[batch, width]`
-    type State = Kept<Tensor<2, Bool>>;
+impl LogitsProcessor for SuppressTokens {
+    /// `[1, vocab_size]` or `[batch, vocab_size]`
+    type State = RowParam<Tensor<2, Bool>>;
 
     fn init(&self, context: &InitContext) -> Self::State {
-        Kept::new(token_mask(&self.rows, context))
+        RowParam::new(token_mask(&self.rows, context))
     }
 
     fn process(

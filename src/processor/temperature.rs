@@ -2,21 +2,23 @@
 
 use burn::tensor::Tensor;
 
-use super::{InitContext, Kept, LogitsProcessor, StepContext, column, of_rows};
-use crate::error::Result;
+use super::{InitContext, LogitsProcessor, RowParam, StepContext, column, of_rows};
 use crate::sampling::temperature_factor;
+use burn_dfa_tokens::Result;
 
 /// Divides the logits by a temperature: below 1 sharpens the distribution, above 1 flattens it.
 ///
 /// ```
+/// use burn_dfa::ErrorKind;
 /// use burn_dfa::processor::Temperature;
 ///
 /// assert!(Temperature::new(0.7).is_ok());
-/// assert!(Temperature::new(0.0).unwrap_err().is_input()); // use greedy sampling
+/// assert_eq!(Temperature::new(0.0).unwrap_err().kind(), ErrorKind::Input); // use greedy sampling
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Temperature {
-    /// Of each row, or of all of them. A product rounds the same on every device, a quotient does not.
+    /// One factor per row, or one for all rows. A product rounds the same on every device, a
+    /// quotient does not.
     factors: Vec<f32>,
 }
 
@@ -24,12 +26,13 @@ impl Temperature {
     /// A temperature from 0.01 to 100.
     ///
     /// # Errors
-    /// [`Error::is_input`](crate::Error::is_input) outside of that: near 0, finite logits would become infinite.
+    /// [`ErrorKind::Input`](crate::ErrorKind::Input) outside of this range: near 0, finite logits
+    /// would become infinite.
     pub fn new(temperature: f32) -> Result<Self> {
         Self::of_rows([Some(temperature)])
     }
 
-    /// A temperature for each row; `None` leaves its logits as they are.
+    /// A temperature for each row; `None` does not change its logits.
     pub(crate) fn of_rows(rows: impl IntoIterator<Item = Option<f32>>) -> Result<Self> {
         let factor = |temperature: Option<f32>| temperature.map_or(Ok(1.0), temperature_factor);
         Ok(Self { factors: rows.into_iter().map(factor).collect::<Result<_>>()? })
@@ -38,7 +41,7 @@ impl Temperature {
 
 impl LogitsProcessor for Temperature {
     /// `[1]` or `[batch]`, `f32`
-    type State = Kept<Tensor<1>>;
+    type State = RowParam<Tensor<1>>;
 
     fn init(&self, context: &InitContext) -> Self::State {
         of_rows(&self.factors, context)

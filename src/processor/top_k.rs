@@ -2,38 +2,40 @@
 
 use burn::tensor::Tensor;
 
-use super::{InitContext, Kept, LogitsProcessor, StepContext, of_rows};
-use crate::error::{Error, Result};
+use super::{InitContext, LogitsProcessor, RowParam, StepContext, of_rows};
 use crate::kernel::filter;
+use burn_dfa_tokens::{Error, Result};
 
-/// Keeps the `k` greatest logits of a row (and those equal to the least of them), masks the rest.
+/// Keeps the `k` greatest logits of a row (and all logits equal to the least of them), masks the
+/// rest.
 ///
-/// NaN counts as +∞. A row of fewer than `k` logits above −∞ keeps these. No row is sorted.
+/// NaN counts as +∞. A row of fewer than `k` logits above −∞ keeps all of them. No row is sorted.
 ///
 /// Source: Fan, Lewis, Dauphin, "Hierarchical Neural Story Generation", 2018.
 ///
 /// ```
+/// use burn_dfa::ErrorKind;
 /// use burn_dfa::processor::TopK;
 ///
 /// assert!(TopK::new(40).is_ok());
-/// assert!(TopK::new(0).unwrap_err().is_input());
+/// assert_eq!(TopK::new(0).unwrap_err().kind(), ErrorKind::Input);
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TopK {
-    /// Of each row, or of all of them.
+    /// One entry per row, or one for all rows.
     k: Vec<usize>,
 }
 
 impl TopK {
-    /// Keeps `k` logits, at least 1; as many as there are where `k` is greater than the width.
+    /// Keeps `k` logits, at least 1; all logits if `k` is greater than `vocab_size`.
     ///
     /// # Errors
-    /// [`Error::is_input`] for 0.
+    /// [`ErrorKind::Input`](crate::ErrorKind::Input) for 0.
     pub fn new(k: usize) -> Result<Self> {
         Self::of_rows([Some(k)])
     }
 
-    /// How many logits each row keeps; `None` keeps everything.
+    /// The number of logits that each row keeps; `None` keeps all.
     pub(crate) fn of_rows(rows: impl IntoIterator<Item = Option<usize>>) -> Result<Self> {
         let k: Vec<_> = rows.into_iter().map(|k| k.unwrap_or(usize::MAX)).collect();
         if k.contains(&0) {
@@ -44,11 +46,11 @@ impl TopK {
 }
 
 impl LogitsProcessor for TopK {
-    /// `[1]` or `[batch]`, `f32`: whole numbers, the width at most
-    type State = Kept<Tensor<1>>;
+    /// `[1]` or `[batch]`, `f32`: whole numbers, at most `vocab_size`
+    type State = RowParam<Tensor<1>>;
 
     fn init(&self, context: &InitContext) -> Self::State {
-        let k: Vec<_> = self.k.iter().map(|&k| k.min(context.width) as f32).collect();
+        let k: Vec<_> = self.k.iter().map(|&k| k.min(context.vocab_size) as f32).collect();
         of_rows(&k, context)
     }
 

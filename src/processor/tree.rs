@@ -1,16 +1,17 @@
-//! The shape of a draft: which draft token follows which.
+//! The shape of a draft tree.
 
 use std::sync::Arc;
 
 use burn::tensor::{Device, Int, Tensor};
 
-use crate::error::{Error, Result};
 use crate::tensor::ints;
+use burn_dfa_tokens::{Error, Result};
 
 /// A tree of nodes in topological order, the same for all rows of a batch.
 ///
-/// Node 0, the root, stands for the last token that a row has; every other node is a draft token, a proposal for the token
-/// after its parent. A chain is the tree in which every node has one child at most.
+/// Node 0, the root, stands for the last token of a row; every other node is a draft token, a
+/// proposal for the token after its parent. A chain is a tree in which every node has at most one
+/// child.
 ///
 /// ```
 /// use burn_dfa::processor::DraftTree;
@@ -26,36 +27,36 @@ use crate::tensor::ints;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct DraftTree {
-    /// Of every node; the root is its own.
+    /// The parent of every node; the root is its own parent.
     parents: Arc<[usize]>,
     /// The number of drafts from the root to every node.
     depths: Arc<[usize]>,
 }
 
 impl DraftTree {
-    /// The most nodes of a tree.
-    pub const MOST: usize = 1024;
+    /// The maximum number of nodes of a tree.
+    pub const MAX: usize = 1024;
 
-    /// `drafts` draft tokens, one after the other; none is a tree as well.
+    /// A chain of `drafts` draft tokens, possibly 0.
     ///
     /// # Panics
-    /// For [`MOST`](Self::MOST) drafts or more.
+    /// For [`MAX`](Self::MAX) drafts or more.
     pub fn chain(drafts: usize) -> Self {
-        assert!(drafts < Self::MOST, "a chain of {drafts} drafts");
+        assert!(drafts < Self::MAX, "a chain of {drafts} drafts");
         Self::of((0..=drafts).map(|node| node.saturating_sub(1)).collect())
     }
 
-    /// `parents[i]` is the parent of node `i + 1`; it is a node before that one.
+    /// `parents[i]` is the parent of node `i + 1`, and comes before it.
     ///
     /// # Errors
-    /// [`Error::is_input`] for a parent that does not come before its child, or a tree of more than
-    /// [`MOST`](Self::MOST) nodes.
+    /// [`ErrorKind::Input`](crate::ErrorKind::Input) if a parent does not come before its child, or for more than
+    /// [`MAX`](Self::MAX) nodes.
     pub fn new(parents: &[usize]) -> Result<Self> {
-        if parents.len() >= Self::MOST {
+        if parents.len() >= Self::MAX {
             return Err(Error::input(format!(
                 "a tree of {} drafts: {} are the most",
                 parents.len(),
-                Self::MOST - 1
+                Self::MAX - 1
             )));
         }
         if let Some(at) = parents.iter().enumerate().position(|(at, &parent)| parent > at) {
@@ -76,10 +77,10 @@ impl DraftTree {
         Self { parents, depths: depths.into() }
     }
 
-    /// This tree with `other` beside it, both from one root; the nodes of `other` come last.
+    /// Joins this tree and `other` at the root; the nodes of `other` come last.
     ///
     /// # Errors
-    /// [`Error::is_input`] for more than [`MOST`](Self::MOST) nodes together.
+    /// [`ErrorKind::Input`](crate::ErrorKind::Input) for more than [`MAX`](Self::MAX) nodes in total.
     pub fn beside(&self, other: &Self) -> Result<Self> {
         let shift = self.len() - 1;
         let others = other.parents[1..].iter().map(|&parent| if parent == 0 { 0 } else { parent + shift });
@@ -92,7 +93,7 @@ impl DraftTree {
         self.parents.len()
     }
 
-    /// The most drafts one after the other.
+    /// The length of the longest path of drafts.
     pub fn depth(&self) -> usize {
         self.depths.iter().copied().max().unwrap_or(0)
     }
@@ -102,12 +103,12 @@ impl DraftTree {
         self.depth() + 1 == self.len()
     }
 
-    /// The parent of every node; the root is its own.
+    /// The parent of every node; the root is its own parent.
     pub fn parents(&self) -> &Arc<[usize]> {
         &self.parents
     }
 
-    /// The number of drafts from the root to every node, itself included.
+    /// The number of drafts from the root to every node, the node included.
     pub fn depths(&self) -> &[usize] {
         &self.depths
     }
@@ -115,7 +116,7 @@ impl DraftTree {
     /// The nodes from the root to `node`.
     ///
     /// # Panics
-    /// Where there is no such node.
+    /// If the node does not exist.
     pub fn path(&self, node: usize) -> Vec<usize> {
         let mut path = vec![node];
         while let Some(&last) = path.last().filter(|&&last| last != 0) {
@@ -125,7 +126,7 @@ impl DraftTree {
         path
     }
 
-    /// The path to every node, `[nodes, depth + 1]`; a node that ends early stands for the rest of its row.
+    /// The path to every node, `[nodes, depth + 1]`; shorter paths repeat their last node.
     pub fn paths(&self, device: &Device) -> Tensor<2, Int> {
         let columns = self.depth() + 1;
         let rows = (0..self.len()).flat_map(|node| {
@@ -144,11 +145,12 @@ impl DraftTree {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ErrorKind;
 
     #[test]
     fn trees_are_checked_and_joined() {
-        assert!(DraftTree::new(&[1]).unwrap_err().is_input());
-        assert!(DraftTree::new(&vec![0; DraftTree::MOST]).unwrap_err().is_input());
+        assert_eq!(DraftTree::new(&[1]).unwrap_err().kind(), ErrorKind::Input);
+        assert!(DraftTree::new(&vec![0; DraftTree::MAX]).unwrap_err().kind() == ErrorKind::Input);
         let none = DraftTree::chain(0);
         assert_eq!((none.len(), none.depth(), none.is_chain()), (1, 0, true));
         let both = DraftTree::chain(2).beside(&DraftTree::new(&[0, 0, 1]).unwrap()).unwrap();

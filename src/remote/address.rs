@@ -1,15 +1,15 @@
-//! How a device of a server is written.
+//! The address of a device on a server.
 
 use std::fmt;
 use std::net::{TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
-use crate::error::{Error, Result};
+use burn_dfa_tokens::{Error, Result};
 
 /// How long to wait for a server to accept a connection.
 const ACCEPTS: Duration = Duration::from_secs(5);
 
-/// `ws://host:port`, or `ws://host:port/index` for another device than the first that the server hosts.
+/// `ws://host:port`, or `ws://host:port/index` for another device of the server than the first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Address {
     host: String,
@@ -47,7 +47,8 @@ impl Address {
         Ok(Self { host: host.to_owned(), port, index })
     }
 
-    /// Tries whether something listens there, which takes Burn's client a quarter of a minute.
+    /// Checks quickly whether a server listens; Burn's client takes a quarter of a minute for the
+    /// check.
     pub(super) fn reach(&self) -> Result<()> {
         let host = self.host.trim_start_matches('[').trim_end_matches(']');
         let places = (host, self.port).to_socket_addrs();
@@ -62,14 +63,15 @@ impl Address {
         Err(Error::connection(format!("{self}: nothing listens there ({failed}): is the server running?")))
     }
 
-    /// The same server under a name of its own: Burn's client keeps one session for each name of a server, also after the
-    /// connection is lost. Servers are not sent the part before the `@`.
+    /// The same server under a distinct name: Burn's client keeps one session for each name of a
+    /// server, even after the connection is lost. The part before the `@` is not sent to the
+    /// server.
     pub(super) fn named(&self, session: u64) -> String {
         format!("ws://{session}@{}:{}", self.host, self.port)
     }
 }
 
-/// A number of digits alone.
+/// A number of only digits.
 fn number<N: std::str::FromStr>(text: &str) -> Option<N> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
 }
@@ -87,6 +89,7 @@ impl fmt::Display for Address {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ErrorKind;
 
     #[test]
     fn addresses_are_read() {
@@ -127,7 +130,10 @@ mod tests {
             "ws://gpu:3000/99999",
         ] {
             let error = Address::parse(text).unwrap_err();
-            assert!(error.is_input() && error.to_string().contains("ws://host:port"), "{text}: {error}");
+            assert!(
+                error.kind() == ErrorKind::Input && error.to_string().contains("ws://host:port"),
+                "{text}: {error}"
+            );
         }
     }
 }

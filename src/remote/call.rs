@@ -1,4 +1,4 @@
-//! The operations of this crate on the wire: their names, and how a client asks for one.
+//! The wire format of the operations of this crate: their names, and the call of a client.
 
 use burn::backend::ir::{CustomOpIr, ScalarIr, TensorIr};
 use burn::backend::tensor::FloatTensor;
@@ -6,18 +6,18 @@ use burn::backend::{Remote, TensorMetadata};
 use burn::remote::CustomOpClient;
 use burn::tensor::{DType, Shape};
 
-/// The version of the operations; a server that hosts another is refused.
+/// The version of the operations; a client refuses a server of another version.
 pub(crate) const VERSION: i32 = 1;
 
 /// The names of the operations.
 pub(crate) struct Operations {
     /// `[1]` → `[1]`: the version.
     pub(crate) version: &'static str,
-    /// The bytes of tables → a handle of them.
+    /// The bytes of constraints → their handle.
     pub(crate) tables: &'static str,
-    /// A handle, the bytes of a table → the handle of an arena with that table in it.
+    /// A handle, the bytes of a constraint → the handle of the arena with the constraint.
     pub(crate) put: &'static str,
-    /// A handle → the handle of an arena without a table.
+    /// A handle → the handle of the arena without the constraint.
     pub(crate) take_out: &'static str,
     /// A handle, positions, tokens → positions.
     pub(crate) after: &'static str,
@@ -49,7 +49,8 @@ pub(crate) const OPERATIONS: Operations = Operations {
     top_p: "burn-dfa::top_p",
 };
 
-/// Asks the server of the inputs, at least one, for an operation; `outputs` are the shapes and types of what it gives.
+/// Calls an operation on the server of the inputs, at least one; `outputs` are the shapes and types
+/// of the results.
 pub(crate) fn call<const I: usize, const O: usize>(
     operation: &'static str,
     inputs: [FloatTensor<Remote>; I],

@@ -13,29 +13,30 @@ use burn::tensor::{DType, Device, Int, Tensor};
 use super::address::Address;
 use super::call::{OPERATIONS, VERSION, call, like};
 use super::{DEADLINE, within};
-use crate::error::{Error, Result};
+use burn_dfa_tokens::{Error, Result};
 
-/// Opens a session with the server at `address`, `ws://host:port`, and gives the first device that it hosts;
+/// Opens a session with the server at `address`, `ws://host:port`, and returns its first device;
 /// `ws://host:port/1` is the second.
 ///
-/// Each call opens a session of its own, which ends with the process. The connection is not encrypted.
+/// Each call opens a new session, which ends with the process. The connection is not encrypted.
 ///
 /// ```
+/// use burn_dfa::ErrorKind;
 /// let error = burn_dfa::remote::connect("gpu:3000").unwrap_err();
-/// assert!(error.is_input());
+/// assert_eq!(error.kind(), ErrorKind::Input);
 /// assert!(error.to_string().ends_with("write it as ws://host:port or ws://host:port/index"));
 /// ```
 ///
 /// # Errors
-/// - [`Error::is_input`]: a malformed address;
-/// - [`Error::is_connection`]: there is no such server, it has no such device, it does not let this client in, or it speaks
-///   another version, of Burn or of the operations of this crate.
+/// - [`ErrorKind::Input`](crate::ErrorKind::Input): a malformed address;
+/// - [`ErrorKind::Connection`](crate::ErrorKind::Connection): the server or the device does not exist, the server rejects the
+///   client, or it has another version of Burn or of the operations of this crate.
 pub fn connect(address: &str) -> Result<Device> {
     connect_within(address, DEADLINE)
 }
 
-/// As [`connect`], with another deadline than [`DEADLINE`]. It holds for opening the session and for each read of the tokens of a
-/// batch, in which a long prompt may have to be read first.
+/// As [`connect`], with another deadline than [`DEADLINE`]. The deadline applies to opening the
+/// session and to each read of the tokens of a batch, which may include processing a long prompt.
 ///
 /// # Errors
 /// As [`connect`].
@@ -56,7 +57,7 @@ pub fn connect_within(address: &str, deadline: Duration) -> Result<Device> {
     Ok(device)
 }
 
-/// What is known of a device.
+/// The session of a device.
 #[derive(Clone, Copy)]
 struct Session {
     hosts_operations: bool,
@@ -68,15 +69,15 @@ pub(crate) fn hosts_operations(device: &Device) -> bool {
     sessions().get(&number(device)).is_some_and(|session| session.hosts_operations)
 }
 
-/// The longest time that a read from `device` may take.
+/// The maximum duration of a read from `device`.
 pub(crate) fn deadline(device: &Device) -> Duration {
     sessions().get(&number(device)).map_or(DEADLINE, |session| session.deadline)
 }
 
-/// The sessions that were opened here, by the number that Burn gives a remote device in this process.
+/// The open sessions, by Burn's number of the remote device in this process.
 fn sessions() -> MutexGuard<'static, HashMap<Option<u16>, Session>> {
     static SESSIONS: LazyLock<Mutex<HashMap<Option<u16>, Session>>> = LazyLock::new(Mutex::default);
-    // Entries are put in whole.
+    // An insertion is never half done, so a poisoned lock is consistent.
     SESSIONS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -87,7 +88,7 @@ fn number(device: &Device) -> Option<u16> {
     }
 }
 
-/// Opens a session under a name of its own.
+/// Opens a session under a new name.
 fn open(address: &Address, deadline: Duration) -> Result<Device> {
     static OPENED: AtomicU64 = AtomicU64::new(0);
     let host = RemoteHost::websocket(&address.named(OPENED.fetch_add(1, Ordering::Relaxed)));
@@ -96,8 +97,8 @@ fn open(address: &Address, deadline: Duration) -> Result<Device> {
         .map_err(|error| Error::connection(format!("{address}: {error}")))
 }
 
-/// The version of the operations that a server hosts. A session that asks a server for an operation that it lacks is closed,
-/// so this one is for the question alone.
+/// The version of the operations of a server. A server closes a session that calls an unknown
+/// operation, so this function uses a separate session.
 fn hosted_version(address: &Address, deadline: Duration) -> Result<Option<i32>> {
     let device = open(address, deadline)?;
     within(deadline, move || {
@@ -108,7 +109,7 @@ fn hosted_version(address: &Address, deadline: Duration) -> Result<Option<i32>> 
     })
 }
 
-/// What a server says of its operations.
+/// The query for the version of a server's operations.
 #[backend_extension(Remote)]
 trait Versioned: Backend {
     /// The version of the operations, `[1]`.

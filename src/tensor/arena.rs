@@ -1,4 +1,4 @@
-//! An arena: tables that come and go while others are in use.
+//! An arena: loads and releases constraints while other constraints are in use.
 
 use std::collections::BTreeSet;
 
@@ -9,48 +9,50 @@ use super::HostTable;
 #[cfg(feature = "remote")]
 use super::Hosted;
 use super::placement::{PAGE, pages_of, placed};
-use super::{Image, Layout, Sizes, Store, TensorOptions, TensorTable};
-use crate::error::{Error, Result, Room};
-use crate::table::{StateId, TokenTable};
+use super::{DeviceConstraint, Image, Layout, Sizes, Store, TensorOptions};
 use crate::vocabulary::Vocabulary;
+use burn_dfa_tokens::{CompiledConstraint, Error, Result, Room, StateId};
 
-/// A [`TensorTable`] of fixed size, into which tables are loaded and from which they are released one by one.
+/// A [`DeviceConstraint`] of fixed size that loads and releases constraints one by one.
 ///
-/// Loading writes the rows of the new table into the buffers that are there and touches no others: rows that
-/// follow other tables go on, and a recorded graph reads the new table from its next replay on. On Flex, where the
-/// table stays on the host, it only takes note of it.
+/// Loading writes only the rows of the new constraint, into the existing buffers: rows of the batch
+/// under other constraints continue, and a recorded graph reads the new constraint from its next
+/// replay on. On Flex the constraint stays on the host, and loading only registers it.
 ///
-/// Room for states is given out in pages of 32, wherever they are free: entries of the table are the numbers of
-/// states as they lie, so a table need not lie in one piece. Hence a table is refused only where there
-/// are truly fewer free pages than it needs, and at most 31 states of each table are unused.
+/// States are allocated in pages of 32. The entries of the arrays are absolute state numbers, so
+/// the pages of a constraint need not be contiguous. Hence a constraint is refused only if it needs
+/// more pages than are free, and each constraint wastes at most 31 states.
 ///
-/// A table that is loaded again while it is there (itself, or a clone) is shared, and stays until it was released
-/// as often as it was loaded. The unconstrained table is always there, as number 0, and takes no room.
+/// Loading a loaded constraint again (itself, or a clone) shares it; it stays until it was released
+/// as often as it was loaded. The unconstrained constraint is always loaded, as number 0, and takes
+/// no space.
 ///
-/// A clone is an arena of its own: neither sees what the other loads from then on.
+/// A clone is an independent arena: neither sees later loads of the other. A graph that you record
+/// yourself reads new constraints only while neither the arena nor its [`table`](Self::table) has a
+/// clone.
 ///
 /// ```
 /// use burn::tensor::Device;
-/// use burn_dfa::{Arena, Capacity, Constraint, Limits, TensorOptions, TokenId, TokenTable, Vocabulary};
+/// use burn_dfa::{Arena, Capacity, CompiledConstraint, Constraint, ErrorKind, Limits, TensorOptions, TokenId, Vocabulary};
 ///
 /// let vocabulary = Vocabulary::from_bytes([Some(b"a".to_vec()), Some(b"b".to_vec()), None])?
 ///     .with_eos([TokenId(2)])?;
 /// let compile = |pattern: &str| {
-///     TokenTable::compile(&Constraint::regex(pattern)?, &vocabulary, &Limits::default())
+///     CompiledConstraint::compile(&Constraint::regex(pattern)?, &vocabulary, &Limits::default())
 /// };
 /// let (ab, ba, aa) = (compile("ab")?, compile("ba")?, compile("aa")?);
 ///
 /// let capacity = Capacity::new().with_tables(2).with_states(64).with_classes(8);
 /// let options = TensorOptions { capacity, ..TensorOptions::default() };
 /// let mut arena = Arena::new(&vocabulary, 3, &options, &Device::flex())?;
-/// let first = arena.load(&ab)?;
-/// let second = arena.load(&ba)?;
-/// assert_eq!(arena.load(&ab)?, first); // shared
+/// let first = arena.admit(&ab)?;
+/// let second = arena.admit(&ba)?;
+/// assert_eq!(arena.admit(&ab)?, first); // shared
 ///
-/// let error = arena.load(&aa).unwrap_err();
-/// assert!(error.is_full() && error.room().unwrap()[1].tables == 0);
+/// let error = arena.admit(&aa).unwrap_err();
+/// assert!(error.kind() == ErrorKind::Full && error.room().unwrap()[1].tables == 0);
 /// arena.release(second)?;
-/// let third = arena.load(&aa)?;
+/// let third = arena.admit(&aa)?;
 ///
 /// let states = arena.table().states(&[arena.table().start(first), arena.table().start(third)])?;
 /// let illegal = arena.table().illegal(states, None).into_data().try_to_vec::<bool>().unwrap();
@@ -59,36 +61,37 @@ use crate::vocabulary::Vocabulary;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Arena {
-    table: TensorTable,
-    /// Of every table but number 0, which is always there.
+    table: DeviceConstraint,
+    /// Every constraint but number 0, which is always loaded.
     loaded: Vec<Option<Loaded>>,
     free: BTreeSet<u32>,
 }
 
 #[derive(Clone, Debug)]
 struct Loaded {
-    table: TokenTable,
+    table: CompiledConstraint,
     pages: Vec<u32>,
     holders: usize,
 }
 
 impl Arena {
-    /// The number of the unconstrained table.
+    /// The number of the unconstrained constraint.
     pub const UNCONSTRAINED: usize = 0;
 
-    /// An arena for tables of `vocabulary` and rows of `width` logits. [`TensorOptions::capacity`] is its room: tables
-    /// at a time, states of all of them together, and the most columns of any.
+    /// An arena for constraints of `vocabulary` and rows of `vocab_size` logits.
+    /// [`TensorOptions::capacity`] sets its space: the number of loaded constraints, their total
+    /// states, and the maximum number of columns.
     ///
-    /// Without a layout it takes [`Layout::Walk`], in which tables of both forms lie side by side;
-    /// [`Layout::Classes`] is smaller and holds tabulated ones only.
+    /// The default layout is [`Layout::Walk`], which holds byte-level and token-level constraints;
+    /// [`Layout::Classes`] is smaller and holds only token-level ones.
     ///
     /// # Errors
-    /// - [`Error::is_input`]: a capacity of no table or no state;
-    /// - [`Error::is_incompatible_vocabulary`]: `width` is below the size of the vocabulary;
-    /// - [`Error::is_limit`]: as [`TensorTable::new`].
+    /// - [`ErrorKind::Input`](crate::ErrorKind::Input): a capacity of 0 tables or 0 states;
+    /// - [`ErrorKind::IncompatibleVocabulary`](crate::ErrorKind::IncompatibleVocabulary): `vocab_size` is below the size of the vocabulary;
+    /// - [`ErrorKind::Limit`](crate::ErrorKind::Limit): as [`DeviceConstraint::new`].
     pub fn new(
         vocabulary: &Vocabulary,
-        width: usize,
+        vocab_size: usize,
         options: &TensorOptions,
         device: &Device,
     ) -> Result<Self> {
@@ -98,9 +101,9 @@ impl Arena {
                 "an arena without room: say in `TensorOptions::capacity` how many tables and states it holds",
             ));
         }
-        let free = TokenTable::unconstrained(vocabulary);
-        let fingerprint = super::check(&[&free], width)?;
-        let sizes = Sizes::arena(options.layout, vocabulary, width, capacity);
+        let free = CompiledConstraint::unconstrained(vocabulary);
+        let fingerprint = super::check(&[&free], vocab_size)?;
+        let sizes = Sizes::arena(options.layout, vocabulary, vocab_size, capacity);
         sizes.check(options.max_bytes, super::largest_binding(device))?;
         let store = Store::new(
             &sizes,
@@ -108,32 +111,32 @@ impl Arena {
             device,
             #[cfg(feature = "flex")]
             || {
-                // Requests come later, and none of them should wait for it.
+                // Prepare now, so no request waits for it.
                 vocabulary.prepare();
                 let (tables, pages) = (sizes.tables, sizes.pages());
-                HostTable::paged(&free, tables, pages, sizes.frame(), options.max_kept_bytes)
+                HostTable::paged(&free, tables, pages, sizes.frame(), options.mask_cache_bytes)
             },
             #[cfg(feature = "remote")]
             || Hosted::paged(vocabulary, &free, (sizes.tables, sizes.pages()), sizes.frame(), device),
             || Image::vacant(&sizes, vocabulary, &free, device),
         )?;
-        let mut table = TensorTable::of(sizes, store, fingerprint, device);
+        let mut table = DeviceConstraint::of(sizes, store, fingerprint, device);
         table.starts = vec![StateId::DEAD; sizes.tables];
         table.start_tokens = vec![usize::MAX; sizes.tables];
         (table.starts[Self::UNCONSTRAINED], table.start_tokens[Self::UNCONSTRAINED]) = (free.start(), 0);
         Ok(Self { table, loaded: vec![None; capacity.tables], free: (0..sizes.pages() as u32).collect() })
     }
 
-    /// Loads `table`, or shares it where it is loaded already; gives its number, see
-    /// [`TensorTable::start`].
+    /// Loads `table`, or shares it if it is loaded already; returns its number, see
+    /// [`DeviceConstraint::start`].
     ///
     /// # Errors
-    /// Nothing has changed then.
-    /// - [`Error::is_full`]: there is no room until others are released;
-    /// - [`Error::is_input`]: there is no room for it even in an empty arena, or not in this layout;
-    /// - [`Error::is_incompatible_vocabulary`]: a table of another vocabulary;
-    /// - [`Error::is_table`]: the table breaks an invariant.
-    pub fn load(&mut self, table: &TokenTable) -> Result<usize> {
+    /// An error changes nothing.
+    /// - [`ErrorKind::Full`](crate::ErrorKind::Full): there is no space until others are released;
+    /// - [`ErrorKind::Input`](crate::ErrorKind::Input): it does not fit into an empty arena, or not into the layout;
+    /// - [`ErrorKind::IncompatibleVocabulary`](crate::ErrorKind::IncompatibleVocabulary): a constraint of another vocabulary;
+    /// - [`ErrorKind::Artifact`](crate::ErrorKind::Artifact): the constraint violates an invariant.
+    pub fn admit(&mut self, table: &CompiledConstraint) -> Result<usize> {
         for (place, loaded) in self.loaded.iter_mut().enumerate() {
             if let Some(loaded) = loaded
                 && loaded.table.is(table)
@@ -142,7 +145,7 @@ impl Arena {
                 return Ok(place + 1);
             }
         }
-        let fingerprint = super::check(&[table], self.table.width())?;
+        let fingerprint = super::check(&[table], self.table.vocab_size())?;
         if fingerprint != self.table.fingerprint() {
             return Err(Error::incompatible_vocabulary(format!(
                 "a table of vocabulary {fingerprint} in an arena of {}",
@@ -169,17 +172,17 @@ impl Arena {
         Ok(index)
     }
 
-    /// Refuses a table that would not fit if nothing else were there.
-    fn expect_room(&self, table: &TokenTable, pages: usize) -> Result<()> {
+    /// Refuses a constraint that would not fit into an empty arena.
+    fn expect_room(&self, table: &CompiledConstraint, pages: usize) -> Result<()> {
         let sizes = &self.table.sizes;
-        if sizes.layout == Layout::Classes && table.is_walked() {
+        if sizes.layout == Layout::Classes && table.is_byte_level() {
             return Err(Error::input(
-                "a walked table has no token classes: compile it with `TokenTable::tabulate`, or take `Layout::Walk`",
+                "a byte-level constraint has no token classes: compile it with `CompiledConstraint::compile_token_level`, or take `Layout::Walk`",
             ));
         }
         if sizes.layout == Layout::Walk && table.has_special_tokens() {
             return Err(Error::input(
-                "a walked table reads its marker as a token of its own, for which an arena has no room: compile it with `TokenTable::tabulate`",
+                "a byte-level constraint reads its marker as a token of its own, for which an arena has no room: compile it with `CompiledConstraint::compile_token_level`",
             ));
         }
         if table.outcomes() > sizes.ends || table.outcomes() > 0 && table.frames() != sizes.depth {
@@ -203,11 +206,11 @@ impl Arena {
         Ok(())
     }
 
-    /// Releases a table that was loaded; what it took is free once it was released as often as it was loaded.
-    /// States of it mean nothing then.
+    /// Releases a loaded constraint. Its pages are free after it was released as often as it was
+    /// loaded; its states are then invalid.
     ///
     /// # Errors
-    /// [`Error::is_input`] where there is no such table.
+    /// [`ErrorKind::Input`](crate::ErrorKind::Input) if no constraint has this number.
     pub fn release(&mut self, index: usize) -> Result<()> {
         if index == Self::UNCONSTRAINED {
             return Ok(());
@@ -227,24 +230,24 @@ impl Arena {
         Ok(())
     }
 
-    /// What looks up the tables that are loaded; its [`TensorTable::start`] of others is [`StateId::DEAD`]. A clone
-    /// of it keeps what is loaded now, in buffers of its own.
-    pub fn table(&self) -> &TensorTable {
+    /// The device constraint of all loaded constraints; its [`DeviceConstraint::start`] of any
+    /// other is [`StateId::DEAD`]. A clone keeps the constraints loaded now, in separate buffers.
+    pub fn table(&self) -> &DeviceConstraint {
         &self.table
     }
 
-    /// The room that is free.
+    /// The free space.
     pub fn room(&self) -> Room {
         let tables = self.loaded.iter().filter(|loaded| loaded.is_none()).count();
         Room { states: self.free.len() * PAGE, tables }
     }
 
-    /// The room of the empty arena.
+    /// The space of the empty arena.
     pub fn capacity(&self) -> Room {
         Room { states: self.table.sizes.pages() * PAGE, tables: self.loaded.len() }
     }
 
-    /// How often a table is loaded.
+    /// How often a constraint is loaded.
     pub fn holders(&self, index: usize) -> usize {
         let loaded = index.checked_sub(1).and_then(|place| self.loaded.get(place)?.as_ref());
         loaded.map_or(0, |loaded| loaded.holders)

@@ -1,4 +1,4 @@
-//! What a device offers.
+//! Capabilities of a device.
 
 use burn::backend::DispatchDevice;
 use burn::tensor::{DType, Device};
@@ -22,7 +22,20 @@ pub(crate) fn records(device: &Device) -> bool {
     runs_kernels(device)
 }
 
-/// Whether the fused operations are kernels there.
+/// Whether `device` may record a step and replay it, so the recorded number of operations applies
+/// to all later constraints.
+pub(super) fn keeps_steps(device: &Device) -> bool {
+    match device.as_dispatch() {
+        #[cfg(feature = "flex")]
+        DispatchDevice::Flex(_) => false,
+        #[cfg(feature = "remote")]
+        DispatchDevice::Remote(_) => false,
+        #[allow(unreachable_patterns, reason = "which other backends there are depends on features")]
+        _ => true,
+    }
+}
+
+/// Whether the fused operations of `device` are kernels.
 pub(crate) fn runs_kernels(device: &Device) -> bool {
     match device.as_dispatch() {
         #[cfg(feature = "cube")]
@@ -37,7 +50,7 @@ pub(crate) fn reads(dtype: DType) -> bool {
     matches!(dtype, DType::F32 | DType::F16 | DType::BF16)
 }
 
-/// The most bytes of one tensor that a kernel can read on `device`, where there is such a limit.
+/// The maximum size in bytes of one tensor that a kernel can read on `device`, if limited.
 pub(crate) fn largest_binding(device: &Device) -> Option<usize> {
     match device.as_dispatch() {
         #[cfg(feature = "cube")]

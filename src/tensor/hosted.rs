@@ -1,7 +1,8 @@
-//! Tables on a server that hosts the fused operations: the client's half, a handle.
+//! Constraints on a server that hosts the fused operations: the client's part, a handle.
 //!
-//! Tables are sent once, as artefacts; the server reads them and gives a tensor that stands for them, which every step names.
-//! A handle is never written: what puts a table in an arena gives another one, of tables that share what is the same.
+//! The client sends constraints once, as artifacts. The server reads them and returns a handle, a
+//! tensor that every step names. A handle is immutable: loading a constraint into an arena returns
+//! a new handle, which shares the unchanged constraints.
 
 use burn::backend::ir::ScalarIr;
 use burn::backend::tensor::IntTensor;
@@ -9,12 +10,11 @@ use burn::backend::{Backend, Dispatch, Remote, backend_extension};
 use burn::tensor::{DType, Device, Int, Shape, Tensor};
 
 use super::ints;
-use crate::error::Result;
 use crate::remote::{OPERATIONS, call, like};
-use crate::table::{TokenReading, TokenTable};
 use crate::vocabulary::Vocabulary;
+use burn_dfa_tokens::{CompiledConstraint, Result, TokenReading};
 
-/// Tables that a server holds.
+/// A handle of constraints on a server.
 #[derive(Clone, Debug)]
 pub(crate) struct Hosted {
     handle: Tensor<1, Int>,
@@ -22,8 +22,8 @@ pub(crate) struct Hosted {
 }
 
 impl Hosted {
-    /// Sends joined tables.
-    pub(super) fn joined(tables: &[&TokenTable], frame: usize, device: &Device) -> Result<Self> {
+    /// Sends joined constraints.
+    pub(super) fn joined(tables: &[&CompiledConstraint], frame: usize, device: &Device) -> Result<Self> {
         let vocabulary = tables.iter().find_map(|table| match &table.parts().reading {
             TokenReading::Bytes { vocabulary, .. } => Some(vocabulary),
             TokenReading::Classes(_) => None,
@@ -31,10 +31,10 @@ impl Hosted {
         Self::send(vocabulary, tables, frame, 0, 0, device)
     }
 
-    /// Sends an arena of `tables` tables on pages, of which there is only the first, `free`.
+    /// Sends a paged arena for `tables` constraints, with only the first, `free`, loaded.
     pub(super) fn paged(
         vocabulary: &Vocabulary,
-        free: &TokenTable,
+        free: &CompiledConstraint,
         (tables, pages): (usize, usize),
         frame: usize,
         device: &Device,
@@ -44,7 +44,7 @@ impl Hosted {
 
     fn send(
         vocabulary: Option<&Vocabulary>,
-        tables: &[&TokenTable],
+        tables: &[&CompiledConstraint],
         frame: usize,
         count: usize,
         pages: usize,
@@ -59,14 +59,14 @@ impl Hosted {
         Ok(Self { handle: Tensor::from_dispatch(handle), frame })
     }
 
-    /// Other joined tables.
-    pub(super) fn replace(&mut self, tables: &[&TokenTable]) -> Result<()> {
+    /// Replaces the joined constraints.
+    pub(super) fn replace(&mut self, tables: &[&CompiledConstraint]) -> Result<()> {
         *self = Self::joined(tables, self.frame, &self.handle.device())?;
         Ok(())
     }
 
-    /// Puts a table on pages.
-    pub(super) fn put(&mut self, index: usize, table: &TokenTable, pages: &[u32]) -> Result<()> {
+    /// Loads a constraint into pages.
+    pub(super) fn put(&mut self, index: usize, table: &CompiledConstraint, pages: &[u32]) -> Result<()> {
         let bytes = pack(&[table.to_hosted_bytes()?], &self.handle.device()).into_dispatch();
         let mut numbers = vec![index];
         numbers.extend(pages.iter().map(|&page| page as usize));
@@ -75,19 +75,19 @@ impl Hosted {
         Ok(())
     }
 
-    /// Forgets a table.
+    /// Unloads a constraint.
     pub(super) fn take_out(&mut self, index: usize) {
         let handle = <Dispatch as HostedTables>::hosted_take_out(self.handle(), vec![index]);
         self.handle = Tensor::from_dispatch(handle);
     }
 
-    /// What stands for the tables in an operation.
+    /// The argument that names the constraints in an operation.
     pub(crate) fn handle(&self) -> IntTensor<Dispatch> {
         self.handle.clone().into_dispatch()
     }
 }
 
-/// Byte strings, each behind its length in four bytes, as an `i32` tensor; the last number is filled up with zeros.
+/// Byte strings, each prefixed by its length in four bytes, as an `i32` tensor, padded with zeros.
 fn pack(parts: &[Vec<u8>], device: &Device) -> Tensor<1, Int> {
     let mut bytes = Vec::new();
     for part in parts {
@@ -99,16 +99,17 @@ fn pack(parts: &[Vec<u8>], device: &Device) -> Tensor<1, Int> {
     ints(numbers.collect(), device)
 }
 
-/// The operations that send tables, each of which gives a handle, `[1]`.
+/// The operations that send constraints; each returns a handle, `[1]`.
 #[backend_extension(Remote)]
 trait HostedTables: Backend {
-    /// `numbers`: of a frame; of tables and pages of an arena, 0 where the tables are joined.
+    /// `numbers`: the size of a frame, then the constraints and the pages of an arena, or 0 for
+    /// joined constraints.
     fn hosted_tables(bytes: IntTensor<Self>, numbers: Vec<usize>) -> IntTensor<Self>;
 
-    /// `numbers`: the table's number, and its pages.
+    /// `numbers`: the number of the constraint, and its pages.
     fn hosted_put(handle: IntTensor<Self>, bytes: IntTensor<Self>, numbers: Vec<usize>) -> IntTensor<Self>;
 
-    /// `numbers`: the table's number.
+    /// `numbers`: the number of the constraint.
     fn hosted_take_out(handle: IntTensor<Self>, numbers: Vec<usize>) -> IntTensor<Self>;
 }
 

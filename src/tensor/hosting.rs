@@ -1,10 +1,10 @@
-//! Tables on a server that hosts the fused operations: the server's half.
+//! Constraints on a server that hosts the fused operations: the server's part.
 //!
-//! A client names its tables by a tensor that the server made for them. The tensor counts by the memory that it lies in, not by
-//! what it holds, so a client reaches no tables but those that it was given a handle of; and they are dropped when no client
-//! has the handle any more.
+//! A client names its constraints by a handle, a tensor made by the server. The server identifies a
+//! handle by its memory address, not by its value, so a client can use only the constraints of its
+//! handles. The server drops constraints after their handle has no owner.
 //!
-//! Nothing that a client sends is taken on trust: what is not as it must be is refused with a reason.
+//! The server validates all client data and refuses invalid data with a reason.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,41 +15,41 @@ use burn::tensor::TensorData;
 
 use super::placement::first_of;
 use super::{HostTable, TensorOptions};
-use crate::limits::Limits;
-use crate::table::{Artifact, TokenTable};
 use crate::vocabulary::Vocabulary;
+use burn_dfa_tokens::{Artifact, CompiledConstraint, Limits};
 
 /// Why an operation was refused.
 pub(crate) type Refused = String;
 
-/// The tables of all clients of a server.
+/// The constraints of all clients of a server.
 #[derive(Default)]
 pub(crate) struct HostedTables {
-    /// By the address of the handle's memory, which the handle here keeps from being given out again.
+    /// The key is the address of the handle's memory. The stored handle keeps the address from
+    /// being reused.
     of_handle: Mutex<HashMap<usize, (FlexTensor, Tables)>>,
 }
 
-/// Tables that a handle stands for.
+/// The constraints of a handle.
 #[derive(Clone)]
 pub(crate) struct Tables {
     pub(crate) host: Arc<HostTable>,
     vocabulary: Vocabulary,
     frame: usize,
-    /// Of an arena its tables and pages; 0 where tables are joined.
+    /// The constraints and pages of an arena; 0 for joined constraints.
     room: (usize, usize),
 }
 
-/// The most tables, pages and numbers of a frame.
-const MOST: usize = 1 << 24;
+/// The maximum number of constraints, of pages, and of numbers in a frame.
+const MAX: usize = 1 << 24;
 
 impl HostedTables {
-    /// The tables of a handle.
+    /// The constraints of a handle.
     pub(crate) fn get(&self, handle: &FlexTensor) -> Result<Tables, Refused> {
         let tables = self.lock().get(&address(handle)).map(|(_, tables)| tables.clone());
         tables.ok_or_else(|| "the tensor is no handle of tables".to_owned())
     }
 
-    /// A handle of tables; those whose handles nobody has any more are dropped.
+    /// Makes a handle of constraints, and drops constraints whose handles have no other owner.
     fn keep(&self, tables: Tables) -> FlexTensor {
         let handle = FlexTensor::from_data(TensorData::new(vec![1i32], [1]));
         let mut of_handle = self.lock();
@@ -59,16 +59,16 @@ impl HostedTables {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<usize, (FlexTensor, Tables)>> {
-        // Entries are put in whole.
+        // An insertion is never half done, so a poisoned lock is consistent.
         self.of_handle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads the tables that a client sends; see `Hosted` for the bytes and the numbers.
+    /// Reads constraints sent by a client; see `Hosted` for the bytes and the numbers.
     pub(crate) fn read(&self, bytes: &[i32], numbers: &[usize]) -> Result<FlexTensor, Refused> {
         let &[frame, count, pages] = numbers else {
             return Err(format!("{} numbers with tables instead of 3", numbers.len()));
         };
-        if [frame, count, pages].into_iter().any(|number| number > MOST) {
+        if [frame, count, pages].into_iter().any(|number| number > MAX) {
             return Err(format!("a frame of {frame} numbers, {count} tables, {pages} pages"));
         }
         let parts = unpack(bytes)?;
@@ -77,9 +77,9 @@ impl HostedTables {
             [] => Vocabulary::default(),
             bytes => Vocabulary::from_file(bytes).map_err(|error| error.to_string())?,
         };
-        let tables: Vec<TokenTable> =
+        let tables: Vec<CompiledConstraint> =
             tables.iter().map(|bytes| table(bytes, &vocabulary, frame)).collect::<Result<_, _>>()?;
-        let kept_bytes = TensorOptions::default().max_kept_bytes;
+        let kept_bytes = TensorOptions::default().mask_cache_bytes;
         let host = match (&tables[..], count) {
             ([], _) => return Err("no table".to_owned()),
             (tables, 0) => HostTable::joined(&tables.iter().collect::<Vec<_>>(), frame, kept_bytes),
@@ -89,7 +89,7 @@ impl HostedTables {
         Ok(self.keep(Tables { host: Arc::new(host), vocabulary, frame, room: (count, pages) }))
     }
 
-    /// The arena of a handle with one more table in it.
+    /// The arena of a handle with one more constraint.
     pub(crate) fn put(
         &self,
         handle: &FlexTensor,
@@ -110,7 +110,7 @@ impl HostedTables {
         Ok(self.keep(tables))
     }
 
-    /// The arena of a handle without one of its tables.
+    /// The arena of a handle without one of its constraints.
     pub(crate) fn take_out(&self, handle: &FlexTensor, numbers: &[usize]) -> Result<FlexTensor, Refused> {
         let mut tables = self.get(handle)?;
         let &[index] = numbers else { return Err("no number of a table".to_owned()) };
@@ -121,13 +121,17 @@ impl HostedTables {
 }
 
 impl Tables {
-    /// Refuses rows that are narrower than the vocabulary.
-    pub(crate) fn check_width(&self, width: usize) -> Result<(), Refused> {
+    /// Refuses rows narrower than the vocabulary.
+    pub(crate) fn check_width(&self, vocab_size: usize) -> Result<(), Refused> {
         let needed = self.host.vocabulary_len();
-        if width < needed { Err(format!("rows of {width} logits for {needed} tokens")) } else { Ok(()) }
+        if vocab_size < needed {
+            Err(format!("rows of {vocab_size} logits for {needed} tokens"))
+        } else {
+            Ok(())
+        }
     }
 
-    /// Checks that a table of an arena and its pages are among those that there are.
+    /// Checks the number of a constraint and its pages against the size of the arena.
     fn check(&self, index: usize, pages: &[usize]) -> Result<(), Refused> {
         let (count, room) = self.room;
         if index == 0 || index >= count {
@@ -144,14 +148,14 @@ impl Tables {
     }
 }
 
-/// Where the memory of a handle lies.
+/// The memory address of a handle.
 fn address(handle: &FlexTensor) -> usize {
     handle.bytes().as_ptr() as usize
 }
 
-/// A table whose frames have room in those of a position.
-fn table(bytes: &[u8], vocabulary: &Vocabulary, frame: usize) -> Result<TokenTable, Refused> {
-    // A message of Burn's transport has at most as many bytes.
+/// Reads a constraint whose stack frames fit the frames of a position.
+fn table(bytes: &[u8], vocabulary: &Vocabulary, frame: usize) -> Result<CompiledConstraint, Refused> {
+    // The maximum size of a message of Burn's transport.
     let limits = Limits {
         bytes: 1 << 30,
         states: i32::MAX as usize,
@@ -166,11 +170,11 @@ fn table(bytes: &[u8], vocabulary: &Vocabulary, frame: usize) -> Result<TokenTab
     Ok(table)
 }
 
-/// What `pack` has put together.
+/// Splits the result of `pack`.
 fn unpack(numbers: &[i32]) -> Result<Vec<Vec<u8>>, Refused> {
     let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
     let (mut rest, mut parts) = (&bytes[..], Vec::new());
-    // The last number is filled up.
+    // The last number may be padded.
     while rest.len() > 3 {
         let (length, after) = rest.split_first_chunk::<4>().ok_or("a part without a length")?;
         let length = u32::from_le_bytes(*length) as usize;

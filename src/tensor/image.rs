@@ -1,82 +1,89 @@
-//! The arrays of a table, in one buffer on the device.
+//! The arrays of a device constraint, in one buffer.
 //!
-//! Each array is declared once, in [`Array::declare`]: its shape, what it holds where nothing was written, and what a
-//! table writes into it. Joining tables, loading one into an arena, replacing all of them and the lookups of the
-//! kernels follow from that. A further array is a variant of [`Array`] and what is declared of it.
+//! [`Array::declare`] declares each array once: its shape, its fill value, and the values that a
+//! constraint writes. Joining constraints, loading a constraint into an arena, replacing all
+//! constraints, and the lookups of the kernels use these declarations. A new array needs only a
+//! variant of [`Array`] and its declaration.
 //!
-//! One buffer, because WebGPU grants a kernel eight of them.
+//! One buffer, because WebGPU allows a kernel only eight buffers.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
 use burn::tensor::{Device, Int, Tensor};
 
+use super::device::keeps_steps;
 use super::options::Layout;
 use super::placement::{Joined, PAGE, first_of, placed, runs};
+use super::sizes::chain_of;
 use super::text::{self, FOLLOWED, Text, text_of, texts};
 use super::{Sizes, ints};
-use crate::persistent::Persistent;
-use crate::table::{Landings, StateId, TokenReading, TokenTable};
+use crate::persistent::InPlaceState;
 use crate::vocabulary::{TokenId, Vocabulary};
+use burn_dfa_tokens::{CompiledConstraint, StateId, TokenReading, TokenTransitions};
 
-/// The arrays, in the order in which they lie.
+/// The arrays, in memory order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Array {
     /// `[states, columns]`: the state after each column.
     Next,
-    /// `[states]`: the least number of tokens to the end, `i32::MAX` where there is no way; with calls `[states, ends]`, to
-    /// each end of the state's piece.
+    /// `[states]`: the least number of tokens to the end, `i32::MAX` if it is unreachable; with
+    /// calls `[states, ends]`: to each exit of the state's procedure.
     TokensToEnd,
-    /// `[states, 1 + ends]`, with calls: what a state does to the stack, see `table::Calls`.
+    /// `[states, 1 + ends]`, with calls: the stack operation of a state, see `table::Calls`.
     Jumps,
-    /// `[states, ends]`, with calls: the frames that the way to each end adds to the stack.
+    /// `[states, ends]`, with calls: the frames pushed on the shortest path to each exit.
     Frames,
-    /// `[states, landings]`, with calls and token classes: the state that the last byte of each class leads to, or −1 where
-    /// tokens are followed, see `table::Landings`.
-    Landings,
-    /// `[states]`: the table of a state, where there are several.
+    /// `[states, landings]`, with calls and token classes: the state after the last byte of each
+    /// class, or −1 if tokens are followed byte by byte, see `table::TokenTransitions`.
+    TokenTransitions,
+    /// `[states]`, if tokens are followed symbol by symbol: the minimum number of symbols of a
+    /// legal token, see `table::Shortest`.
+    Shortest,
+    /// `[states]`: the constraint of a state, if there are several.
     Owner,
-    /// `[tables, width]`: the class of every token.
+    /// `[tables, vocab_size]`: the class of every token.
     Class,
-    /// `[tables]`: the number of the text that the table reads, or [`BY_CLASS`](super::BY_CLASS).
+    /// `[tables]`: the text number of each constraint, or [`BY_CLASS`](super::BY_CLASS).
     Text,
     /// `[tables, alphabet]`: the column of every symbol.
     Column,
-    /// `[texts, width + 1]`: where the symbols of every token begin.
+    /// `[texts, vocab_size + 1]`: the start of the symbols of every token.
     Offsets,
     /// `[symbols]`: the symbols of all tokens of all texts.
     Symbols,
 }
 
-/// What is known of an array.
+/// The declaration of an array.
 struct Declared {
     rows: usize,
     columns: usize,
-    /// What stands where nothing was written.
+    /// The fill value.
     idle: i32,
     written: Written,
 }
 
-/// What a table writes into an array; a row that comes out short is filled up with what is idle.
+/// The values that a constraint writes into an array; short rows are padded with the fill value.
 enum Written {
     /// A row for every state.
     PerState(fn(&Source, StateId, &mut Vec<i32>)),
-    /// A row for every table.
+    /// A row for every constraint.
     PerTable(fn(&Source, &mut Vec<i32>)),
-    /// Everything at once, for the texts of all tables.
+    /// All values at once, for the texts of all constraints.
     Texts(fn(&Sizes, &[Text], &mut Vec<i32>)),
 }
 
-/// Arrays begin at multiples of this, so that a device can bind or slice them without a copy.
+/// Arrays begin at multiples of this, so a device can bind or slice them without a copy.
 const ALIGNMENT: usize = 64;
 
 impl Array {
-    pub(crate) const ALL: [Self; 11] = [
+    pub(crate) const ALL: [Self; 12] = [
         Self::Next,
         Self::TokensToEnd,
         Self::Jumps,
         Self::Frames,
-        Self::Landings,
+        Self::TokenTransitions,
+        Self::Shortest,
         Self::Owner,
         Self::Class,
         Self::Text,
@@ -87,7 +94,8 @@ impl Array {
 
     fn declare(self, sizes: &Sizes) -> Declared {
         use Written::{PerState, PerTable, Texts};
-        let &Sizes { layout, states, columns, tables, width, texts, symbols, alphabet, ends, .. } = sizes;
+        let &Sizes { layout, states, columns, tables, vocab_size, texts, symbols, alphabet, ends, .. } =
+            sizes;
         let (classes, walks) = (layout != Layout::Dense, sizes.walks());
         let declare = |rows, columns, idle, written| Declared { rows, columns, idle, written };
         match self {
@@ -99,26 +107,29 @@ impl Array {
             }
             Self::Jumps => declare(states, sizes.frame(), 0, PerState(|s, state, out| s.jumps(state, out))),
             Self::Frames => declare(states, ends, 0, PerState(|s, state, out| s.frames(state, out))),
-            Self::Landings => {
+            Self::TokenTransitions => {
                 declare(states, sizes.landings, FOLLOWED, PerState(|s, state, out| s.landings(state, out)))
+            }
+            Self::Shortest => {
+                declare(states, walks.into(), 0, PerState(|s, state, out| s.shortest(state, out)))
             }
             Self::Owner => {
                 declare(states, sizes.has_owner().into(), 0, PerState(|s, _, out| out.push(s.index)))
             }
             Self::Class => declare(
                 tables,
-                if classes { width } else { 0 },
-                TokenTable::NEVER as i32,
+                if classes { vocab_size } else { 0 },
+                CompiledConstraint::NEVER as i32,
                 PerTable(|s, out| s.classes(out)),
             ),
             Self::Text => declare(tables, walks.into(), 0, PerTable(|s, out| out.push(s.text))),
             Self::Column => declare(tables, alphabet, 0, PerTable(|s, out| s.symbol_columns(out))),
-            Self::Offsets => declare(texts, width.saturating_add(1), 0, Texts(text::offsets)),
+            Self::Offsets => declare(texts, vocab_size.saturating_add(1), 0, Texts(text::offsets)),
             Self::Symbols => declare(1, symbols, 0, Texts(text::symbols)),
         }
     }
 
-    /// Where array `index` begins; past the last, the length of the image.
+    /// The offset of array `index`; past the last array, the length of the image.
     pub(super) fn offset(sizes: &Sizes, index: usize) -> usize {
         Self::ALL[..index].iter().fold(0, |offset: usize, array| {
             let Declared { rows, columns, .. } = array.declare(sizes);
@@ -130,18 +141,18 @@ impl Array {
     }
 }
 
-/// A table among others, as its arrays are written.
+/// A constraint, as a source of array values.
 struct Source<'a> {
     sizes: &'a Sizes,
-    table: &'a TokenTable,
+    table: &'a CompiledConstraint,
     index: i32,
     text: i32,
     numbers: Numbers<'a>,
-    /// The rows of the table, one after the other.
+    /// The rows of the transition table, one after the other.
     next: Cow<'a, [u32]>,
 }
 
-/// The numbers that the states of a table have in the image.
+/// Maps the states of a constraint to their numbers in the image.
 enum Numbers<'a> {
     Joined(&'a Joined, usize),
     Paged(&'a [u32]),
@@ -169,7 +180,7 @@ impl Source<'_> {
             }
             _ => {
                 out.extend(row.iter().map(|&next| self.number(next)));
-                // All tables share the row of this state, also those that have more columns.
+                // All constraints share the row of this state, also constraints with more columns.
                 if state == StateId::UNCONSTRAINED {
                     out.extend(std::iter::repeat_n(
                         StateId::UNCONSTRAINED.0 as i32,
@@ -184,13 +195,16 @@ impl Source<'_> {
         let distance = |tokens: u32| i32::try_from(tokens).unwrap_or(i32::MAX);
         match &self.table.parts().calls {
             None => out.push(distance(self.table.tokens_to_end(state))),
-            Some(calls) => out.extend(calls.ways_of(state).iter().map(|&way| distance(way))),
+            Some(calls) => {
+                let ways = (0..calls.ends).map(|exit| self.table.parts().way(state, exit));
+                out.extend(ways.map(distance));
+            }
         }
     }
 
     fn jumps(&self, state: StateId, out: &mut Vec<i32>) {
         let Some(calls) = &self.table.parts().calls else { return };
-        // States are numbers above 0, outcomes below.
+        // States are positive numbers, exits are negative.
         let jump = calls.jump(state.0).iter();
         out.extend(jump.map(|&to| if to > 0 { self.number(to as u32) } else { to }));
     }
@@ -203,7 +217,11 @@ impl Source<'_> {
     fn landings(&self, state: StateId, out: &mut Vec<i32>) {
         let Some(landings) = &self.table.parts().landings else { return };
         let to = landings.of(state).iter();
-        out.extend(to.map(|&to| if to == Landings::FOLLOWED { FOLLOWED } else { self.number(to) }));
+        out.extend(to.map(|&to| if to == TokenTransitions::FOLLOWED { FOLLOWED } else { self.number(to) }));
+    }
+
+    fn shortest(&self, state: StateId, out: &mut Vec<i32>) {
+        out.push(self.table.parts().shortest(state) as i32);
     }
 
     fn symbol_columns(&self, out: &mut Vec<i32>) {
@@ -222,60 +240,77 @@ impl Source<'_> {
     }
 }
 
-/// The arrays of tables on a device, and what the lookups need to know of them.
+/// The arrays of constraints on a device, and the parameters of the lookups.
 #[derive(Clone, Debug)]
 pub(crate) struct Image {
     pub(crate) sizes: Sizes,
     /// All arrays, `i32`.
     pub(crate) values: Tensor<1, Int>,
-    /// Where each of [`Array::ALL`] begins.
+    /// The offset of each array of [`Array::ALL`].
     pub(crate) offsets: [usize; Array::ALL.len()],
-    /// `[max(columns, width)]`: 0, 1, 2, …
+    /// `[max(columns, vocab_size)]`: 0, 1, 2, …
     numbers: Tensor<1, Int>,
-    /// The most symbols of a token.
+    /// The maximum number of symbols of a token; the same for all constraints of a vocabulary,
+    /// because a recorded step cannot change it.
     pub(crate) longest: usize,
-    /// The most states that do not read a byte, one after the other, of a table with calls.
+    /// With calls, the maximum number of consecutive states that read no byte. A recorded step
+    /// requires that it never changes.
     pub(crate) chain: usize,
 }
 
 impl Image {
-    /// The image of joined tables.
-    pub(super) fn upload(sizes: &Sizes, tables: &[&TokenTable], joined: &Joined, device: &Device) -> Self {
+    /// The image of joined constraints.
+    pub(super) fn upload(
+        sizes: &Sizes,
+        tables: &[&CompiledConstraint],
+        joined: &Joined,
+        device: &Device,
+    ) -> Self {
         Self::of(sizes, tables, joined, &texts_of(sizes, tables), device)
     }
 
-    /// The image of an arena that holds nothing but its first table, `free`.
-    pub(super) fn vacant(sizes: &Sizes, vocabulary: &Vocabulary, free: &TokenTable, device: &Device) -> Self {
+    /// The image of an arena that holds only its first constraint, `free`.
+    pub(super) fn vacant(
+        sizes: &Sizes,
+        vocabulary: &Vocabulary,
+        free: &CompiledConstraint,
+        device: &Device,
+    ) -> Self {
         let texts = if sizes.walks() { vec![Text::of(vocabulary)] } else { Vec::new() };
         Self::of(sizes, &[free], &Joined::new(&[free]), &texts, device)
     }
 
-    fn of(sizes: &Sizes, tables: &[&TokenTable], joined: &Joined, texts: &[Text], device: &Device) -> Self {
-        let numbers = 0..sizes.columns.max(sizes.width) as i32;
+    fn of(
+        sizes: &Sizes,
+        tables: &[&CompiledConstraint],
+        joined: &Joined,
+        texts: &[Text],
+        device: &Device,
+    ) -> Self {
+        let numbers = 0..sizes.columns.max(sizes.vocab_size) as i32;
         Self {
             values: ints(write_all(sizes, tables, joined, texts), device),
             offsets: std::array::from_fn(|index| Array::offset(sizes, index)),
             numbers: ints(numbers.collect(), device),
             longest: text::longest(sizes, texts),
-            chain: chain_of(tables),
+            chain: if keeps_steps(device) { sizes.chain } else { chain_of(tables) },
             sizes: *sizes,
         }
     }
 
-    /// Writes other tables, which fit the sizes, in place.
-    pub(super) fn replace(&mut self, tables: &[&TokenTable], joined: &Joined) {
+    /// Overwrites the constraints with other constraints of fitting sizes, in place.
+    pub(super) fn replace(&mut self, tables: &[&CompiledConstraint], joined: &Joined) {
         let texts = texts_of(&self.sizes, tables);
         let values = write_all(&self.sizes, tables, joined, &texts);
         self.values.assign(ints(values, &self.values.device()));
-        self.longest = text::longest(&self.sizes, &texts);
-        self.chain = chain_of(tables);
+        self.chain = self.chain.max(chain_of(tables));
     }
 
-    /// Writes one table of an arena in place, and nothing else.
-    pub(super) fn put(&mut self, index: usize, table: &TokenTable, pages: &[u32]) {
+    /// Writes only one constraint of an arena, in place.
+    pub(super) fn put(&mut self, index: usize, table: &CompiledConstraint, pages: &[u32]) {
         let sizes = self.sizes;
         self.chain = self.chain.max(chain_of(&[table]));
-        let text = if table.is_walked() { 0 } else { super::BY_CLASS };
+        let text = if table.is_byte_level() { 0 } else { super::BY_CLASS };
         let source = Source {
             sizes: &sizes,
             table,
@@ -318,27 +353,21 @@ impl Image {
         self.values.inplace(|buffer| buffer.slice_assign([at], values));
     }
 
-    /// Where the values of an array lie.
+    /// The range of an array in the buffer.
     pub(crate) fn range(&self, array: Array) -> Range<usize> {
         let Declared { rows, columns, .. } = array.declare(&self.sizes);
         let from = self.offsets[array as usize];
         from..from + rows * columns
     }
 
-    /// 0, 1, 2, …, `[count]`: at most as many as a row of any array has columns.
+    /// 0, 1, 2, …, `[count]`, for a `count` up to the columns of the widest array.
     #[allow(clippy::single_range_in_vec_init, reason = "one range for each dimension")]
     pub(crate) fn numbers(&self, count: usize) -> Tensor<1, Int> {
         self.numbers.clone().slice([0..count])
     }
 }
 
-/// The longest chain of states that read nothing, of any of the tables.
-fn chain_of(tables: &[&TokenTable]) -> usize {
-    let calls = tables.iter().filter_map(|table| table.parts().calls.as_ref());
-    calls.map(|calls| calls.chain as usize).max().unwrap_or(0)
-}
-
-fn texts_of<'a>(sizes: &Sizes, tables: &[&'a TokenTable]) -> Vec<Text<'a>> {
+fn texts_of<'a>(sizes: &Sizes, tables: &[&'a CompiledConstraint]) -> Vec<Text<'a>> {
     if sizes.walks() { texts(tables) } else { Vec::new() }
 }
 
@@ -349,8 +378,8 @@ fn write_row(values: &mut Vec<i32>, columns: usize, idle: i32, write: impl FnOnc
     values.resize(end, idle);
 }
 
-/// The values of all arrays of joined tables.
-fn write_all(sizes: &Sizes, tables: &[&TokenTable], joined: &Joined, texts: &[Text]) -> Vec<i32> {
+/// The values of all arrays of joined constraints.
+fn write_all(sizes: &Sizes, tables: &[&CompiledConstraint], joined: &Joined, texts: &[Text]) -> Vec<i32> {
     let sources: Vec<Source> = tables
         .iter()
         .enumerate()
@@ -387,7 +416,8 @@ fn write_all(sizes: &Sizes, tables: &[&TokenTable], joined: &Joined, texts: &[Te
     values
 }
 
-/// The table and the own number of every joined state, in order; the reserved states are those of the first table.
+/// The constraint and the original number of every joined state, in order; reserved states belong
+/// to the first constraint.
 fn joined_states<'a>(sources: &'a [Source<'a>]) -> impl Iterator<Item = (&'a Source<'a>, StateId)> {
     let reserved = (0..StateId::RESERVED).map(|state| (&sources[0], StateId(state)));
     let own = sources.iter().flat_map(|source| {

@@ -1,20 +1,21 @@
-//! Token tables on a device.
+//! Compiled constraints on a device.
 //!
-//! A [`TensorTable`] holds one or more [`TokenTable`]s of the same vocabulary as tensors and answers, for a
-//! batch of states and without reading anything back, which tokens are illegal and which state follows.
-//! The reserved states are shared; the states of table `i` follow those of table `i − 1`.
+//! A [`DeviceConstraint`] holds one or more [`CompiledConstraint`]s of the same vocabulary as
+//! tensors. For a batch of states it computes the illegal tokens and the next states, without
+//! reading anything back. The constraints share the reserved states; the states of constraint `i`
+//! follow the states of constraint `i − 1`.
 //!
-//! In an [`Arena`] tables come and go one by one, while rows go on with the others.
+//! An [`Arena`] loads and releases constraints one by one, while rows continue with the others.
 //!
-//! Three layouts give the same results, see [`Layout`]. On Flex, WGPU, Vulkan and CUDA the lookups are fused
-//! operations ([`Kernels::Fused`]), elsewhere Burn's built-in ones.
+//! Three layouts give the same results, see [`Layout`]. On Flex, WGPU, Vulkan and CUDA the lookups
+//! are fused operations ([`Kernels::Fused`]), on other backends Burn's built-in operations.
 //!
 //! # Invariants
-//! - tables are validated before anything is uploaded; no index that leaves the host is out of bounds;
-//! - token ids from outside are brought into range on the device: an id that is none leads to
-//!   [`StateId::DEAD`], and the id `width` ([`TensorTable::no_token`]) leaves the state as it is; states that
-//!   were made elsewhere are clamped into range;
-//! - states are `i32` tensors, whatever the integer type of the device.
+//! - constraints are validated before an upload; no uploaded index is out of bounds;
+//! - token ids are checked on the device: an invalid id leads to [`StateId::DEAD`], and the id
+//!   `vocab_size` ([`DeviceConstraint::no_token`]) does not change the state; states from outside
+//!   are clamped into range;
+//! - states are `i32` tensors for every integer type of the device.
 
 mod arena;
 mod device;
@@ -25,10 +26,6 @@ mod hosted;
 #[cfg(all(feature = "remote-server", feature = "flex"))]
 mod hosting;
 mod image;
-#[cfg(feature = "flex")]
-mod kept_rows;
-#[cfg(feature = "flex")]
-mod legal;
 mod options;
 mod placement;
 mod position;
@@ -44,11 +41,10 @@ pub use arena::Arena;
 pub use options::{Capacity, Kernels, Layout, TensorOptions};
 pub use position::Position;
 
-use crate::error::{Error, Result};
-use crate::table::{StateId, TokenTable};
 use crate::vocabulary::Fingerprint;
+use burn_dfa_tokens::{CompiledConstraint, Error, Result, StateId};
 pub(crate) use device::{is_fused, reads, records};
-use device::{largest_binding, runs_kernels};
+use device::{keeps_steps, largest_binding, runs_kernels};
 #[cfg(feature = "flex")]
 pub(crate) use host::{HostRow, HostTable};
 #[cfg(feature = "remote")]
@@ -57,9 +53,6 @@ pub(crate) use hosted::Hosted;
 pub(crate) use hosting::{HostedTables, Refused};
 pub(crate) use image::{Array, Image};
 #[cfg(feature = "flex")]
-pub(crate) use kept_rows::{Place, place};
-#[cfg(feature = "flex")]
-pub(crate) use legal::Legal;
 use placement::Joined;
 pub(crate) use position::UNLIMITED;
 use sizes::Sizes;
@@ -69,12 +62,12 @@ pub(crate) use text::{BY_CLASS, FOLLOWED};
 ///
 /// ```
 /// use burn::tensor::Device;
-/// use burn_dfa::{Constraint, Limits, TensorOptions, TensorTable, TokenId, TokenTable, Vocabulary};
+/// use burn_dfa::{Constraint, Limits, TensorOptions, DeviceConstraint, TokenId, CompiledConstraint, Vocabulary};
 ///
 /// let vocabulary = Vocabulary::from_bytes([Some(b"a".to_vec()), Some(b"b".to_vec()), None])?
 ///     .with_eos([TokenId(2)])?;
-/// let table = TokenTable::compile(&Constraint::regex("ab*")?, &vocabulary, &Limits::default())?;
-/// let table = TensorTable::new(&[&table], 3, &TensorOptions::default(), &Device::flex())?;
+/// let table = CompiledConstraint::compile(&Constraint::regex("ab*")?, &vocabulary, &Limits::default())?;
+/// let table = DeviceConstraint::new(&[&table], 3, &TensorOptions::default(), &Device::flex())?;
 ///
 /// let states = table.states(&[table.start(0)])?;
 /// let illegal = table.illegal(states, None);
@@ -82,7 +75,7 @@ pub(crate) use text::{BY_CLASS, FOLLOWED};
 /// # Ok::<(), burn_dfa::Error>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct TensorTable {
+pub struct DeviceConstraint {
     store: Store,
     starts: Vec<StateId>,
     start_tokens: Vec<usize>,
@@ -92,7 +85,7 @@ pub struct TensorTable {
     device: Device,
 }
 
-/// Where the table is, and what reads it.
+/// The storage of the constraints, which determines the operations.
 #[derive(Clone, Debug)]
 #[allow(
     clippy::large_enum_variant,
@@ -102,10 +95,10 @@ pub(crate) enum Store {
     /// On the host, for the fused operations of Flex.
     #[cfg(feature = "flex")]
     Host(Arc<HostTable>),
-    /// On the device, for the kernels of CubeCL.
+    /// On the device, for CubeCL kernels.
     #[cfg(feature = "cube")]
     Cube(Image),
-    /// On a server, for the fused operations that it hosts.
+    /// On a server, for its fused operations.
     #[cfg(feature = "remote")]
     Hosted(Hosted),
     /// On the device, for the built-in operations.
@@ -132,7 +125,7 @@ impl Store {
                 sizes.check_stack()?;
                 Self::Cube(image())
             }
-            // A pruned table cannot be sent as it is.
+            // A pruned constraint cannot be sent.
             #[cfg(feature = "remote")]
             burn::backend::DispatchDevice::Remote(_) if fused && sizes.layout != Layout::Dense => {
                 hosted().map_or_else(|_| Self::BuiltIn(image()), Self::Hosted)
@@ -141,7 +134,7 @@ impl Store {
         })
     }
 
-    /// The image, where there is one.
+    /// The image on the device, if any.
     pub(crate) fn image(&self) -> Option<&Image> {
         match self {
             #[cfg(feature = "flex")]
@@ -154,8 +147,8 @@ impl Store {
         }
     }
 
-    /// Puts other tables in the place of those that it holds.
-    fn replace(&mut self, tables: &[&TokenTable], joined: &Joined) -> Result<()> {
+    /// Replaces all constraints.
+    fn replace(&mut self, tables: &[&CompiledConstraint], joined: &Joined) -> Result<()> {
         match self {
             #[cfg(feature = "remote")]
             Self::Hosted(hosted) => hosted.replace(tables)?,
@@ -168,8 +161,8 @@ impl Store {
         Ok(())
     }
 
-    /// Puts one table of an arena in its place, and leaves the others as they are.
-    fn put(&mut self, index: usize, table: &TokenTable, pages: &[u32]) -> Result<()> {
+    /// Loads one constraint of an arena, without changing the others.
+    fn put(&mut self, index: usize, table: &CompiledConstraint, pages: &[u32]) -> Result<()> {
         match self {
             #[cfg(feature = "remote")]
             Self::Hosted(hosted) => hosted.put(index, table, pages)?,
@@ -182,7 +175,8 @@ impl Store {
         Ok(())
     }
 
-    /// Forgets one table of an arena. On a device there is nothing to do: no state leads to its rows any more.
+    /// Unloads one constraint of an arena. On a device this is a no-op, because no state leads to
+    /// its rows.
     fn take_out(&mut self, index: usize) {
         #[cfg(feature = "flex")]
         if let Self::Host(host) = self {
@@ -195,34 +189,40 @@ impl Store {
     }
 }
 
-impl TensorTable {
-    /// Uploads `tables` for rows of `width` logits.
+impl DeviceConstraint {
+    /// Uploads `tables` for rows of `vocab_size` logits.
     ///
     /// # Errors
-    /// - [`Error::is_input`]: no table, a layout that a table does not have, stacks of different depths, or stacks that are
-    ///   too deep for the kernels of a GPU;
-    /// - [`Error::is_incompatible_vocabulary`]: tables of different vocabularies, or `width` below the size of
-    ///   the vocabulary;
-    /// - [`Error::is_table`]: a table breaks an invariant;
-    /// - [`Error::is_limit`]: more than `max_bytes`, more than the device can bind in one tensor, or more entries
-    ///   than an `i32` can index.
+    /// - [`ErrorKind::Input`](crate::ErrorKind::Input): no constraint, a layout unsupported by a constraint, stacks of
+    ///   different depths, or stacks too deep for the kernels of a GPU;
+    /// - [`ErrorKind::IncompatibleVocabulary`](crate::ErrorKind::IncompatibleVocabulary): constraints of different vocabularies, or
+    ///   `vocab_size` below the size of the vocabulary;
+    /// - [`ErrorKind::Artifact`](crate::ErrorKind::Artifact): a constraint violates an invariant;
+    /// - [`ErrorKind::Limit`](crate::ErrorKind::Limit): more than `max_bytes`, more than the device can bind in one tensor,
+    ///   or more entries than an `i32` can index.
     pub fn new(
-        tables: &[&TokenTable],
-        width: usize,
+        tables: &[&CompiledConstraint],
+        vocab_size: usize,
         options: &TensorOptions,
         device: &Device,
     ) -> Result<Self> {
-        let fingerprint = check(tables, width)?;
+        let fingerprint = check(tables, vocab_size)?;
         let joined = Joined::new(tables);
-        let sizes =
-            Sizes::new(options.layout, tables, joined.states, width, options.capacity, runs_kernels(device))?;
+        let sizes = Sizes::new(
+            options.layout,
+            tables,
+            joined.states,
+            vocab_size,
+            options.capacity,
+            runs_kernels(device),
+        )?;
         sizes.check(options.max_bytes, largest_binding(device))?;
         let store = Store::new(
             &sizes,
             options.kernels,
             device,
             #[cfg(feature = "flex")]
-            || HostTable::joined(tables, sizes.frame(), options.max_kept_bytes),
+            || HostTable::joined(tables, sizes.frame(), options.mask_cache_bytes),
             #[cfg(feature = "remote")]
             || Hosted::joined(tables, sizes.frame(), device),
             || Image::upload(&sizes, tables, &joined, device),
@@ -232,7 +232,7 @@ impl TensorTable {
         Ok(table)
     }
 
-    /// A table of which no state is known yet.
+    /// A device constraint without start states yet.
     fn of(sizes: Sizes, store: Store, fingerprint: Fingerprint, device: &Device) -> Self {
         Self {
             bytes: sizes.bytes(),
@@ -245,26 +245,33 @@ impl TensorTable {
         }
     }
 
-    /// The layout that [`new`](Self::new) would take, and its bytes on the device, without a device.
+    /// The layout that [`new`](Self::new) would take, and its bytes on the device, without a
+    /// device.
     ///
     /// # Errors
-    /// As [`new`](Self::new), but for the limit of the device.
-    pub fn plan(tables: &[&TokenTable], width: usize, options: &TensorOptions) -> Result<(Layout, usize)> {
-        check(tables, width)?;
+    /// As [`new`](Self::new), except for the limit of the device.
+    pub fn plan(
+        tables: &[&CompiledConstraint],
+        vocab_size: usize,
+        options: &TensorOptions,
+    ) -> Result<(Layout, usize)> {
+        check(tables, vocab_size)?;
         let states = Joined::new(tables).states;
-        let sizes = Sizes::new(options.layout, tables, states, width, options.capacity, false)?;
+        let sizes = Sizes::new(options.layout, tables, states, vocab_size, options.capacity, false)?;
         sizes.check(options.max_bytes, None)?;
         Ok((sizes.layout, sizes.bytes()))
     }
 
-    /// Puts `tables` in the place of those that it holds, in the same buffers, so that a recorded graph reads
-    /// them from its next replay on. States of the old tables mean nothing any more.
+    /// Replaces all constraints by `tables`, in the same buffers, so a recorded graph reads
+    /// `tables` from its next replay on. States of the old constraints become invalid. If the
+    /// device constraint has a clone, the clone keeps the old buffers, and `tables` are written to
+    /// new buffers.
     ///
     /// # Errors
-    /// As [`new`](Self::new); [`Error::is_input`] where the new tables do not fit the sizes of the present ones,
-    /// see [`TensorOptions::capacity`]. Nothing has changed then.
-    pub fn replace(&mut self, tables: &[&TokenTable]) -> Result<()> {
-        let fingerprint = check(tables, self.sizes.width)?;
+    /// As [`new`](Self::new); [`ErrorKind::Input`](crate::ErrorKind::Input) if the new constraints do not fit the current
+    /// sizes, see [`TensorOptions::capacity`]. An error changes nothing.
+    pub fn replace(&mut self, tables: &[&CompiledConstraint]) -> Result<()> {
+        let fingerprint = check(tables, self.sizes.vocab_size)?;
         if fingerprint != self.fingerprint {
             return Err(Error::incompatible_vocabulary(format!(
                 "tables of vocabulary {fingerprint} cannot replace those of {}",
@@ -274,8 +281,14 @@ impl TensorTable {
         let joined = Joined::new(tables);
         let layout = Some(self.sizes.layout);
         let runs_kernels = runs_kernels(&self.device);
-        let needed =
-            Sizes::new(layout, tables, joined.states, self.sizes.width, Capacity::default(), runs_kernels)?;
+        let needed = Sizes::new(
+            layout,
+            tables,
+            joined.states,
+            self.sizes.vocab_size,
+            Capacity::default(),
+            runs_kernels,
+        )?;
         if !self.sizes.hold(&needed) {
             return Err(Error::input(format!(
                 "{} tables of {} states and up to {} columns do not fit a capacity of {}, {} and {}: reserve more in `TensorOptions::capacity`",
@@ -287,50 +300,60 @@ impl TensorTable {
                 self.sizes.columns
             )));
         }
+        if let Store::BuiltIn(image) = &self.store
+            && keeps_steps(&self.device)
+            && needed.chain > image.chain
+        {
+            return Err(Error::input(format!(
+                "tables in which {} calls and returns may follow one another in the place of tables with {}, for which a step may be \
+                 recorded: reserve a stack in `TensorOptions::capacity`, or take `Kernels::Fused`",
+                needed.chain, image.chain
+            )));
+        }
         self.store.replace(tables, &joined)?;
         self.set_starts(tables, &joined);
         Ok(())
     }
 
-    fn set_starts(&mut self, tables: &[&TokenTable], joined: &Joined) {
+    fn set_starts(&mut self, tables: &[&CompiledConstraint], joined: &Joined) {
         self.starts = tables.iter().enumerate().map(|(i, table)| joined.state(i, table.start())).collect();
         self.start_tokens = tables.iter().map(|t| t.tokens_to_end(t.start()) as usize).collect();
     }
 
-    /// The start state of table `index`.
+    /// The start state of constraint `index`.
     ///
     /// # Panics
-    /// Where there is no such table.
+    /// If `index` is out of range.
     pub fn start(&self, index: usize) -> StateId {
         self.starts[index]
     }
 
-    /// The least number of tokens, end of sequence included, of an output of table `index`.
+    /// The least number of tokens, end of sequence included, of an output under constraint `index`.
     ///
     /// # Panics
-    /// Where there is no such table.
+    /// If `index` is out of range.
     pub fn tokens_needed(&self, index: usize) -> usize {
         self.start_tokens[index]
     }
 
-    /// Number of tables.
+    /// Number of constraints.
     pub fn table_count(&self) -> usize {
         self.starts.len()
     }
 
-    /// Number of states of all tables together, or the capacity for them.
+    /// Total number of states of all constraints, or the reserved capacity.
     pub fn state_count(&self) -> usize {
         self.sizes.states
     }
 
     /// Width of a row of logits.
-    pub fn width(&self) -> usize {
-        self.sizes.width
+    pub fn vocab_size(&self) -> usize {
+        self.sizes.vocab_size
     }
 
-    /// The id that stands for "no token yet": it leaves every state as it is.
+    /// The id for "no token yet": it does not change any state.
     pub fn no_token(&self) -> usize {
-        self.sizes.width
+        self.sizes.vocab_size
     }
 
     /// Bytes on the device.
@@ -343,7 +366,7 @@ impl TensorTable {
         self.sizes.layout
     }
 
-    /// Whether the lookups are a fused operation of the backend.
+    /// Whether the lookups are fused operations of the backend.
     pub fn is_fused(&self) -> bool {
         !matches!(self.store, Store::BuiltIn(_))
     }
@@ -361,7 +384,7 @@ impl TensorTable {
         self.fingerprint
     }
 
-    /// The device that holds the table.
+    /// The device that holds the constraints.
     pub fn device(&self) -> &Device {
         &self.device
     }
@@ -369,7 +392,7 @@ impl TensorTable {
     /// Uploads states, shape `[batch]`.
     ///
     /// # Errors
-    /// [`Error::is_input`] for an empty batch or a state that the table does not have.
+    /// [`ErrorKind::Input`](crate::ErrorKind::Input) for an empty batch or a state out of range.
     pub fn states(&self, states: &[StateId]) -> Result<Tensor<1, Int>> {
         if states.is_empty() {
             return Err(Error::input("a batch needs at least one row"));
@@ -384,8 +407,9 @@ impl TensorTable {
     }
 }
 
-/// Checks that `tables` can share a batch of rows of `width` logits; gives their vocabulary.
-fn check(tables: &[&TokenTable], width: usize) -> Result<Fingerprint> {
+/// Checks whether `tables` can share a batch of rows of `vocab_size` logits; returns the
+/// fingerprint of their vocabulary.
+fn check(tables: &[&CompiledConstraint], vocab_size: usize) -> Result<Fingerprint> {
     let Some(first) = tables.first() else {
         return Err(Error::input("a tensor table needs at least one token table"));
     };
@@ -399,9 +423,9 @@ fn check(tables: &[&TokenTable], width: usize) -> Result<Fingerprint> {
             )));
         }
     }
-    if width < first.vocabulary_len() {
+    if vocab_size < first.vocabulary_len() {
         return Err(Error::incompatible_vocabulary(format!(
-            "a row of {width} logits is narrower than the vocabulary of {} tokens",
+            "a row of {vocab_size} logits is narrower than the vocabulary of {} tokens",
             first.vocabulary_len()
         )));
     }

@@ -1,37 +1,39 @@
-//! How a table is laid out on a device, and how large it may be.
+//! The layout and size limits of constraints on a device.
 
-/// How transitions lie in memory. The results are the same.
+/// The memory layout of transitions. All layouts give the same results.
 ///
 /// ```
 /// use burn::tensor::Device;
-/// use burn_dfa::{Constraint, Layout, Limits, TensorOptions, TensorTable, TokenId, TokenTable, Vocabulary};
+/// use burn_dfa::{Constraint, Layout, Limits, TensorOptions, DeviceConstraint, TokenId, CompiledConstraint, Vocabulary};
 ///
 /// let vocabulary = Vocabulary::from_bytes([Some("a"), None])?.with_eos([TokenId(1)])?;
-/// let table = TokenTable::compile(&Constraint::regex("a+")?, &vocabulary, &Limits::default())?;
+/// let table = CompiledConstraint::compile(&Constraint::regex("a+")?, &vocabulary, &Limits::default())?;
 /// for layout in [Layout::Dense, Layout::Classes, Layout::Walk] {
 ///     let options = TensorOptions::new().with_layout(layout);
-///     assert_eq!(TensorTable::new(&[&table], 2, &options, &Device::flex())?.layout(), layout);
+///     assert_eq!(DeviceConstraint::new(&[&table], 2, &options, &Device::flex())?.layout(), layout);
 /// }
 /// # Ok::<(), burn_dfa::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Layout {
-    /// The next state of every state and token, `[states, width]`: the fewest lookups, for small
-    /// vocabularies. It is the tensor of Bumblebee's DFA processor.
+    /// The next state of every state and token, `[states, vocab_size]`: the fewest lookups, for
+    /// small vocabularies. Bumblebee's DFA processor uses this tensor.
     Dense,
-    /// The next state of every state and token class, `[states, classes]`, and the class of every token,
-    /// `[tables, width]`. Of tables with calls: the state that the last byte of every token class leads to, where they
-    /// [have classes](crate::TokenTable::with_token_classes), and what [`Walk`](Self::Walk) has for the tokens that change
-    /// the stack before.
+    /// The next state of every state and token class, `[states, classes]`, and the class of every
+    /// token, `[tables, vocab_size]`. For constraints with calls and [token
+    /// classes](crate::CompiledConstraint::with_token_classes): the state after the last byte of
+    /// every token class, and the arrays of [`Walk`](Self::Walk) for tokens that change the stack
+    /// before their last byte.
     Classes,
-    /// The next state of every state and byte class, `[states, byte classes]`, and the bytes of every token, which
-    /// are followed one by one: for tables that are too large to tabulate, and for a first mask at once.
+    /// The next state of every state and byte class, `[states, byte classes]`, and the bytes of
+    /// every token, which are followed one by one: for constraints too large for the token-level
+    /// form, and for the fastest first mask.
     Walk,
 }
 
-/// Least sizes of the arrays of a table, so that other tables can take their place, or the room of an
-/// [`Arena`](super::Arena).
+/// Minimum sizes of the arrays of a device constraint, so other constraints can replace its
+/// constraints, or the space of an [`Arena`](super::Arena).
 ///
 /// ```
 /// use burn_dfa::Capacity;
@@ -41,21 +43,24 @@ pub enum Layout {
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Capacity {
-    /// States of all tables together, the reserved ones included.
+    /// Total states of all constraints, reserved states included.
     pub states: usize,
-    /// Columns of a table, as counted by [`TokenTable::class_count`](crate::TokenTable::class_count).
+    /// Columns of a constraint, as counted by
+    /// [`CompiledConstraint::class_count`](crate::CompiledConstraint::class_count).
     pub classes: usize,
-    /// Tables.
+    /// Number of constraints.
     pub tables: usize,
-    /// Outcomes of a piece, for tables with calls, as [`TokenTable::outcomes`](crate::TokenTable::outcomes) counts them; 0
-    /// where there are to be none.
+    /// Exits per procedure of constraints with calls, as counted by
+    /// [`CompiledConstraint::outcomes`](crate::CompiledConstraint::outcomes); 0 if no constraint
+    /// has calls.
     pub outcomes: usize,
-    /// Frames of a stack, where `outcomes` is not 0: [`Limits::frames`](crate::Limits::frames) of all tables with calls.
+    /// Frames of a stack, if `outcomes` is not 0: [`Limits::frames`](crate::Limits::frames) of all
+    /// constraints with calls.
     pub frames: usize,
 }
 
 impl Capacity {
-    /// Just as much as is needed.
+    /// No reserve: only the needed sizes.
     pub const fn new() -> Self {
         Self { states: 0, classes: 0, tables: 0, outcomes: 0, frames: 0 }
     }
@@ -81,7 +86,7 @@ impl Capacity {
     }
 }
 
-/// How a [`TensorTable`](super::TensorTable) is laid out and how large it may be.
+/// The layout and size limits of a [`DeviceConstraint`](super::DeviceConstraint).
 ///
 /// ```
 /// use burn_dfa::{Layout, TensorOptions};
@@ -91,20 +96,20 @@ impl Capacity {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TensorOptions {
-    /// The layout. Default: `None`, which takes [`Layout::Walk`] where a table is walked and has no classes of tokens, else the
-    /// smaller of [`Layout::Dense`] and [`Layout::Classes`].
+    /// The layout. Default: `None`, which selects [`Layout::Walk`] if a constraint is byte-level
+    /// and has no token classes, else the smaller of [`Layout::Dense`] and [`Layout::Classes`].
     pub layout: Option<Layout>,
-    /// Which operations look up. Default: [`Kernels::Fused`].
+    /// The operations of the lookups. Default: [`Kernels::Fused`].
     pub kernels: Kernels,
-    /// Least sizes, for tables that are to be [replaced](super::TensorTable::replace), and the room of an
-    /// [`Arena`](super::Arena). Default: just as needed.
+    /// Minimum sizes, for constraints that will be [replaced](super::DeviceConstraint::replace), or
+    /// the space of an [`Arena`](super::Arena). Default: no reserve.
     pub capacity: Capacity,
-    /// Most bytes on the device, below 2³¹ whatever this says. Default: 256 MiB.
+    /// Maximum number of bytes on the device, always below 2³¹. Default: 256 MiB.
     pub max_bytes: usize,
-    /// Most bytes of memory for what is kept of each table, where the fused operations are those of Flex: the tokens that may
-    /// follow at places where finding them took long. Default: 4 MiB; with 0 nothing is kept. A server of remote devices takes
-    /// the default.
-    pub max_kept_bytes: usize,
+    /// Maximum size in bytes of the mask cache of each constraint on Flex. It stores the legal
+    /// tokens of positions whose masks took long to compute. Default: 4 MiB; 0 disables the cache.
+    /// A server of remote devices uses the default.
+    pub mask_cache_bytes: usize,
 }
 
 impl Default for TensorOptions {
@@ -114,7 +119,7 @@ impl Default for TensorOptions {
             kernels: Kernels::Fused,
             capacity: Capacity::new(),
             max_bytes: 256 << 20,
-            max_kept_bytes: 4 << 20,
+            mask_cache_bytes: 4 << 20,
         }
     }
 }
@@ -145,30 +150,34 @@ impl TensorOptions {
         Self { max_bytes, ..self }
     }
 
-    /// Sets [`max_kept_bytes`](Self::max_kept_bytes).
-    pub fn with_max_kept_bytes(self, max_kept_bytes: usize) -> Self {
-        Self { max_kept_bytes, ..self }
+    /// Sets [`mask_cache_bytes`](Self::mask_cache_bytes).
+    pub fn with_mask_cache_bytes(self, mask_cache_bytes: usize) -> Self {
+        Self { mask_cache_bytes, ..self }
     }
 }
 
-/// Which operations look up the table.
+/// The operations of the lookups.
 ///
 /// ```
 /// use burn::tensor::Device;
-/// use burn_dfa::{Kernels, TensorOptions, TensorTable, TokenId, TokenTable, Vocabulary};
+/// use burn_dfa::{Kernels, TensorOptions, DeviceConstraint, TokenId, CompiledConstraint, Vocabulary};
 ///
 /// let vocabulary = Vocabulary::from_bytes([Some("a"), None])?.with_eos([TokenId(1)])?;
-/// let table = TokenTable::unconstrained(&vocabulary);
+/// let table = CompiledConstraint::unconstrained(&vocabulary);
 /// let options = TensorOptions::new().with_kernels(Kernels::BuiltIn);
-/// assert!(!TensorTable::new(&[&table], 2, &options, &Device::flex())?.is_fused());
+/// assert!(!DeviceConstraint::new(&[&table], 2, &options, &Device::flex())?.is_fused());
 /// # Ok::<(), burn_dfa::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Kernels {
-    /// One fused operation a step where the backend has one (Flex, WGPU, Vulkan, CUDA), else as `BuiltIn`.
-    /// On Flex it reads the tables of the host; there the layout [`Layout::Dense`] is built in.
+    /// One fused operation per step if the backend has one (Flex, WGPU, Vulkan, CUDA), else as
+    /// `BuiltIn`. On Flex it reads the constraints on the host, and [`Layout::Dense`] uses the
+    /// built-in operations.
     Fused,
-    /// Burn's built-in operations, which run wherever Burn does.
+    /// Burn's built-in operations, which run on all backends. A recorded step has a fixed number of
+    /// operations. So device constraints with a reserved stack in [`Capacity`] always run the steps
+    /// of the deepest stack, and without a reserve, constraints can be
+    /// [replaced](super::DeviceConstraint::replace) only by constraints that need no more steps.
     BuiltIn,
 }

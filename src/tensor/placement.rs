@@ -1,19 +1,19 @@
-//! Where the states of several tables lie among those of one.
+//! The placement of the states of several constraints in one device constraint.
 
 use std::ops::Range;
 
-use crate::table::{StateId, TokenTable};
+use burn_dfa_tokens::{CompiledConstraint, StateId};
 
-/// Tables one after the other.
+/// Constraints one after the other.
 #[derive(Clone, Debug)]
 pub(super) struct Joined {
-    /// What is added to a state of table `i` that is not reserved.
+    /// The offset of the unreserved states of constraint `i`.
     offsets: Vec<u32>,
     pub(super) states: usize,
 }
 
 impl Joined {
-    pub(super) fn new(tables: &[&TokenTable]) -> Self {
+    pub(super) fn new(tables: &[&CompiledConstraint]) -> Self {
         let mut states = StateId::RESERVED as usize;
         let mut offsets = Vec::with_capacity(tables.len());
         for table in tables {
@@ -27,7 +27,8 @@ impl Joined {
         if state.0 < StateId::RESERVED { state } else { StateId(state.0 + self.offsets[table]) }
     }
 
-    /// The table that a joined state belongs to, and its own number there; reserved states are of the first.
+    /// The constraint of a joined state, and the original state; reserved states belong to the
+    /// first constraint.
     #[cfg(feature = "flex")]
     fn own(&self, state: StateId) -> (usize, StateId) {
         if state.0 < StateId::RESERVED {
@@ -38,10 +39,10 @@ impl Joined {
     }
 }
 
-/// The states of a page: a table takes whole pages, wherever they are free.
+/// The number of states of a page: a constraint takes whole free pages.
 pub(super) const PAGE: usize = 32;
 
-/// The pages that a table of `states` states takes; the reserved ones are shared.
+/// The number of pages of a constraint of `states` states; reserved states are shared.
 pub(super) fn pages_of(states: usize) -> usize {
     states.saturating_sub(StateId::RESERVED as usize).div_ceil(PAGE)
 }
@@ -51,12 +52,12 @@ pub(super) fn first_of(page: u32) -> usize {
     StateId::RESERVED as usize + page as usize * PAGE
 }
 
-/// Pages in runs of neighbours, in their order.
+/// Runs of adjacent pages, in order.
 pub(super) fn runs(pages: &[u32]) -> impl Iterator<Item = Range<u32>> + '_ {
     pages.chunk_by(|&page, &next| page + 1 == next).map(|run| run[0]..run[0] + run.len() as u32)
 }
 
-/// The state that stands for `state` of a table on `pages`.
+/// The placed state of `state` of a constraint on `pages`.
 pub(super) fn placed(pages: &[u32], state: StateId) -> StateId {
     if state.0 < StateId::RESERVED {
         return state;
@@ -65,14 +66,14 @@ pub(super) fn placed(pages: &[u32], state: StateId) -> StateId {
     StateId((first_of(pages[own / PAGE]) + own % PAGE) as u32)
 }
 
-/// Tables on pages, for those that look from a state to its table.
+/// Constraints on pages, with a lookup from a state to its constraint.
 #[cfg(feature = "flex")]
 #[derive(Clone, Debug)]
 pub(super) struct Paged {
-    /// Of every table, its pages in order of its states.
+    /// The pages of every constraint, in order of its states.
     of_table: Vec<Vec<u32>>,
-    /// Of every page, its table, and which of the table's pages it is; the first table has no page of its own, and
-    /// stands for "none".
+    /// For every page, its constraint, and the index of the page among the constraint's pages. The
+    /// first constraint has no pages and means "none".
     of_page: Vec<(u32, u32)>,
 }
 
@@ -82,7 +83,7 @@ impl Paged {
         Self { of_table: vec![Vec::new(); tables], of_page: vec![(0, 0); pages] }
     }
 
-    /// Puts a table on `pages`, or on none.
+    /// Sets the pages of a constraint.
     pub(super) fn set(&mut self, table: usize, pages: &[u32]) {
         for &page in &self.of_table[table] {
             self.of_page[page as usize] = (0, 0);
@@ -97,7 +98,7 @@ impl Paged {
         placed(&self.of_table[table], state)
     }
 
-    /// A state of a free page is dead.
+    /// States of free pages are dead.
     fn own(&self, state: StateId) -> (usize, StateId) {
         if state.0 < StateId::RESERVED {
             return (0, state);
@@ -112,7 +113,7 @@ impl Paged {
     }
 }
 
-/// One of both.
+/// Joined or paged.
 #[cfg(feature = "flex")]
 #[derive(Clone, Debug)]
 pub(super) enum Placement {
@@ -122,7 +123,7 @@ pub(super) enum Placement {
 
 #[cfg(feature = "flex")]
 impl Placement {
-    /// Number of states of all tables, or the room for them.
+    /// Total number of states of all constraints, or the capacity.
     pub(super) fn states(&self) -> usize {
         match self {
             Self::Joined(joined) => joined.states,
@@ -130,7 +131,7 @@ impl Placement {
         }
     }
 
-    /// The state that stands for a state of a table.
+    /// The placed state of a state of a constraint.
     pub(super) fn state(&self, table: usize, state: StateId) -> StateId {
         match self {
             Self::Joined(joined) => joined.state(table, state),
@@ -138,7 +139,8 @@ impl Placement {
         }
     }
 
-    /// The table that a state in range belongs to, and its own number there; reserved states are of the first.
+    /// The constraint of a state in range, and the original state; reserved states belong to the
+    /// first constraint.
     pub(super) fn own(&self, state: StateId) -> (usize, StateId) {
         match self {
             Self::Joined(joined) => joined.own(state),

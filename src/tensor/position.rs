@@ -1,13 +1,14 @@
-//! Where the rows of a batch are, on the device.
+//! The positions of the rows of a batch, on the device.
 
 use burn::tensor::{Bool, DType, Device, Int, Tensor, TensorData};
 
-use crate::persistent::{Persistent, RowState};
-use crate::table::{RowPosition, StateId};
+use crate::persistent::{InPlaceState, RowState};
+use burn_dfa_tokens::{RowPosition, StateId};
 
-/// The position of every row of a batch in its table, or of every node of a tree of draft tokens: the state, and
-/// the number of tokens that may still be emitted and, where a table has calls, the stack. One `i32` tensor holds all: the state,
-/// what remains, the number of frames, and the frames from the bottom, each a call state and its costs.
+/// The position of every row of a batch in its constraint, or of every node of a tree of draft
+/// tokens: the state, the remaining budget, and the stack of constraints with calls. One `i32`
+/// tensor holds all numbers: the state, the remaining tokens, the number of frames, and the frames
+/// from the bottom, each a call state and its costs.
 ///
 /// # Shapes
 /// - `Position<2>`, of rows: `[batch, numbers]`
@@ -15,20 +16,20 @@ use crate::table::{RowPosition, StateId};
 ///
 /// ```
 /// use burn::tensor::Device;
-/// use burn_dfa::processor::DfaProcessor;
-/// use burn_dfa::{Constraint, Limits, Position, TensorOptions, TensorTable, TokenId, TokenTable, Vocabulary};
+/// use burn_dfa::processor::ConstraintProcessor;
+/// use burn_dfa::{Constraint, Limits, Position, TensorOptions, DeviceConstraint, TokenId, CompiledConstraint, Vocabulary};
 ///
 /// let vocabulary = Vocabulary::from_chars("ab.".chars())?.with_eos([TokenId(2)])?;
-/// let table = TokenTable::compile(&Constraint::regex("ab*")?, &vocabulary, &Limits::default())?;
-/// let table = TensorTable::new(&[&table], 3, &TensorOptions::default(), &Device::flex())?;
-/// let processor = DfaProcessor::new(table, &[0, 0])?.with_budgets(&[7, 9])?;
+/// let table = CompiledConstraint::compile(&Constraint::regex("ab*")?, &vocabulary, &Limits::default())?;
+/// let table = DeviceConstraint::new(&[&table], 3, &TensorOptions::default(), &Device::flex())?;
+/// let processor = ConstraintProcessor::new(table, &[0, 0])?.with_budgets(&[7, 9])?;
 /// let position: Position = processor.start();
 /// assert_eq!(position.remaining().into_data().try_to_vec::<i32>().unwrap(), [7, 9]);
 /// # Ok::<(), burn_dfa::Error>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Position<const D: usize = 2> {
-    /// The numbers of a position lie along the last dimension.
+    /// The last dimension holds the numbers of a position.
     pub(crate) values: Tensor<D, Int>,
 }
 
@@ -36,7 +37,7 @@ pub struct Position<const D: usize = 2> {
 pub(crate) const UNLIMITED: i32 = RowPosition::UNLIMITED as i32;
 
 impl Position {
-    /// Uploads positions of `numbers` numbers with nothing on their stacks.
+    /// Uploads positions of `numbers` numbers with empty stacks.
     pub(crate) fn upload(rows: impl Iterator<Item = RowPosition>, numbers: usize, device: &Device) -> Self {
         let mut values = Vec::new();
         for (row, position) in rows.enumerate() {
@@ -47,7 +48,7 @@ impl Position {
         Self { values: Tensor::from_data(TensorData::new(values, shape), (device, DType::I32)) }
     }
 
-    /// Puts states and remaining tokens together, `[batch]` each, with nothing on the stacks.
+    /// Combines states and remaining tokens, `[batch]` each, with empty stacks.
     pub(crate) fn of(states: Tensor<1, Int>, remaining: Tensor<1, Int>, numbers: usize) -> Self {
         let ([batch], dtype, device) = (states.dims(), states.dtype(), states.device());
         let values = Tensor::stack(vec![states, remaining], 1);
@@ -63,7 +64,7 @@ impl Position {
         self.values.dims()[0]
     }
 
-    /// `other` in the rows of `mask`, `[batch]`.
+    /// Replaces the rows of `mask`, `[batch]`, by `other`.
     pub(crate) fn or(self, mask: Tensor<1, Bool>, other: Self) -> Self {
         let shape = self.values.dims();
         Self { values: self.values.mask_where(mask.reshape([-1, 1]).expand(shape), other.values) }
@@ -75,7 +76,8 @@ impl Position {
         self.values.clone().slice([0..batch, column..column + 1]).reshape([batch])
     }
 
-    /// The state of each row, `[batch]`, as numbered by the [`TensorTable`](super::TensorTable).
+    /// The state of each row, `[batch]`, as numbered by the
+    /// [`DeviceConstraint`](super::DeviceConstraint).
     pub fn states(&self) -> Tensor<1, Int> {
         self.column(0)
     }
@@ -92,13 +94,14 @@ impl Position {
 }
 
 impl Position<3> {
-    /// The state after each node, `[batch, nodes]`, as numbered by the [`TensorTable`](super::TensorTable).
+    /// The state after each node, `[batch, nodes]`, as numbered by the
+    /// [`DeviceConstraint`](super::DeviceConstraint).
     pub fn states(&self) -> Tensor<2, Int> {
         let [batch, nodes, _] = self.values.dims();
         self.values.clone().slice([0..batch, 0..nodes, 0..1]).reshape([batch, nodes])
     }
 
-    /// The position of each row after one of its nodes: all that accepting draft tokens takes.
+    /// The position of each row after one of its nodes, the result of accepting draft tokens.
     ///
     /// # Shapes
     /// - `nodes`: `[batch]`, indices of nodes
@@ -120,7 +123,7 @@ impl Position<3> {
     }
 }
 
-impl<const D: usize> Persistent for Position<D> {
+impl<const D: usize> InPlaceState for Position<D> {
     fn assign(&mut self, new: Self) {
         self.values.assign(new.values);
     }

@@ -1,72 +1,77 @@
-//! The sizes of the arrays of a table on a device.
+//! The sizes of the arrays of a device constraint.
 
 use super::image::Array;
 use super::options::{Capacity, Layout};
 use super::placement::{PAGE, first_of, pages_of};
 use super::text::{Text, texts};
-use crate::error::{Error, Limit, Result};
-use crate::table::TokenTable;
-use crate::table::symbols::FIRST_SPECIAL;
 use crate::vocabulary::Vocabulary;
+use burn_dfa_tokens::{CompiledConstraint, Error, Limit, Result, symbols::FIRST_SPECIAL};
 
-/// What the shapes of all [arrays](Array) follow from.
+/// The numbers that determine the shapes of all [arrays](Array).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sizes {
     pub(crate) layout: Layout,
     pub(crate) states: usize,
     pub(crate) columns: usize,
     pub(crate) tables: usize,
-    pub(crate) width: usize,
-    /// Of [`Layout::Walk`]: the number of ways in which text is read, the symbols of all of them, and the number of
-    /// different symbols.
+    pub(crate) vocab_size: usize,
+    /// For [`Layout::Walk`]: the number of texts, the symbols of all texts, and the number of
+    /// distinct symbols.
     pub(super) texts: usize,
     pub(super) symbols: usize,
     pub(crate) alphabet: usize,
-    /// Of tables with calls: the most outcomes of a piece, and the most frames of a stack; else 0.
+    /// For constraints with calls: the maximum number of exits of a procedure, and of frames of a
+    /// stack; else 0.
     pub(crate) ends: usize,
     pub(crate) depth: usize,
-    /// The most frames that one token adds to a stack at any time, or more where no kernel asks.
+    /// The maximum number of frames pushed by one token, or an upper bound if no kernel needs it.
     pub(crate) pushes: usize,
-    /// Of tables with calls in [`Layout::Classes`]: the most token classes; else 0.
+    /// For constraints with calls: the maximum number of consecutive states that read no byte; else
+    /// 0.
+    pub(super) chain: usize,
+    /// For constraints with calls in [`Layout::Classes`]: the maximum number of token classes; else
+    /// 0.
     pub(crate) landings: usize,
 }
 
 impl Sizes {
     pub(super) fn new(
         layout: Option<Layout>,
-        tables: &[&TokenTable],
+        tables: &[&CompiledConstraint],
         states: usize,
-        width: usize,
+        vocab_size: usize,
         capacity: Capacity,
         runs_kernels: bool,
     ) -> Result<Self> {
-        let walked = tables.iter().position(|table| table.is_walked());
+        let walked = tables.iter().position(|table| table.is_byte_level());
         let states = states.max(capacity.states);
-        // Only tables that are walked have calls.
+        // Only byte-level constraints have calls.
         let capacity = if walked.is_some() { capacity } else { Capacity { outcomes: 0, ..capacity } };
         let (ends, depth, pushes) = stack_of(tables, layout, capacity, runs_kernels)?;
-        // The first table that is walked and has no classes of tokens.
-        let unclassed = tables.iter().position(|table| table.is_walked() && !table.has_token_classes());
+        let chain = if capacity.outcomes > 0 { longest_chain(depth) } else { chain_of(tables) };
+        // The first byte-level constraint without token classes.
+        let unclassed = tables.iter().position(|table| table.is_byte_level() && !table.has_token_classes());
         let classes = tables.iter().map(|table| table.class_count()).max().unwrap_or(0).max(capacity.classes);
         let sizes = |layout| {
             let walks = layout == Layout::Walk || ends > 0;
             let texts = if walks { texts(tables) } else { Vec::new() };
             let landings = tables.iter().filter_map(|table| table.parts().landings.as_ref());
-            // At least one token that is read as itself, so that a table that has one can take the place of one
-            // that has none.
+            // At least one token with its own symbol, so a constraint with such a token can replace
+            // a constraint without.
             let tokens = texts.iter().map(|text| text.own_symbols()).max().unwrap_or(0).max(1);
             Self {
                 layout,
                 states,
-                columns: if layout == Layout::Dense { width } else { classes },
+                columns: if layout == Layout::Dense { vocab_size } else { classes },
                 tables: tables.len().max(capacity.tables),
-                width,
+                vocab_size,
                 texts: texts.len(),
-                symbols: texts.iter().map(|text| text.symbols(width)).sum(),
+                symbols: texts.iter().map(|text| text.symbols(vocab_size)).sum(),
                 alphabet: if walks { FIRST_SPECIAL as usize + tokens } else { 0 },
                 ends,
                 depth,
                 pushes,
+                chain,
                 landings: match layout {
                     Layout::Classes => landings.map(|landings| landings.classes).max().unwrap_or(0),
                     _ => 0,
@@ -76,11 +81,11 @@ impl Sizes {
         match (layout, unclassed) {
             (Some(Layout::Classes), Some(index)) => {
                 let way = match tables[index].outcomes() {
-                    0 => "compile it with `TokenTable::tabulate`",
-                    _ => "add them by `TokenTable::with_token_classes`",
+                    0 => "compile it with `CompiledConstraint::compile_token_level`",
+                    _ => "add them by `CompiledConstraint::with_token_classes`",
                 };
                 Err(Error::input(format!(
-                    "table {index} is walked and has no token classes: {way}, or take `Layout::Walk`"
+                    "constraint {index} is byte-level and has no token classes: {way}, or take `Layout::Walk`"
                 )))
             }
             (Some(layout), _) => Ok(sizes(layout)),
@@ -93,38 +98,40 @@ impl Sizes {
         }
     }
 
-    /// Of an arena, whose first table is that of the reserved states alone.
+    /// The sizes of an arena. Its first constraint has only the reserved states.
     pub(super) fn arena(
         layout: Option<Layout>,
         vocabulary: &Vocabulary,
-        width: usize,
+        vocab_size: usize,
         capacity: Capacity,
     ) -> Self {
         let layout = layout.unwrap_or(Layout::Walk);
         let walks = layout == Layout::Walk;
-        let classes = capacity.classes.max(TokenTable::RESERVED_COLUMNS);
+        let depth = if walks && capacity.outcomes > 0 { capacity.frames } else { 0 };
+        let classes = capacity.classes.max(CompiledConstraint::RESERVED_COLUMNS);
         Self {
             layout,
             states: first_of(0).saturating_add(pages_of(capacity.states).max(1).saturating_mul(PAGE)),
-            columns: if layout == Layout::Dense { width } else { classes },
+            columns: if layout == Layout::Dense { vocab_size } else { classes },
             tables: capacity.tables.saturating_add(1),
-            width,
+            vocab_size,
             texts: usize::from(walks),
-            symbols: if walks { Text::of(vocabulary).symbols(width) } else { 0 },
+            symbols: if walks { Text::of(vocabulary).symbols(vocab_size) } else { 0 },
             alphabet: if walks { FIRST_SPECIAL as usize } else { 0 },
             ends: if walks { capacity.outcomes } else { 0 },
-            depth: if walks && capacity.outcomes > 0 { capacity.frames } else { 0 },
-            pushes: if walks && capacity.outcomes > 0 { capacity.frames } else { 0 },
+            depth,
+            pushes: depth,
+            chain: longest_chain(depth),
             landings: 0,
         }
     }
 
-    /// The numbers of a frame of a stack; 0 where there is no stack.
+    /// The size of a stack frame in numbers; 0 without a stack.
     pub(crate) fn frame(&self) -> usize {
         if self.ends > 0 { 1 + self.ends } else { 0 }
     }
 
-    /// The numbers of a position.
+    /// The size of a position in numbers.
     pub(crate) fn numbers(&self) -> usize {
         if self.ends > 0 { 3 + self.depth * self.frame() } else { 2 }
     }
@@ -134,12 +141,12 @@ impl Sizes {
         pages_of(self.states)
     }
 
-    /// Whether tokens are followed symbol by symbol, some of them at least.
+    /// Whether any tokens are followed symbol by symbol.
     pub(crate) fn walks(&self) -> bool {
         self.layout == Layout::Walk || self.ends > 0
     }
 
-    /// Whether lookups need the table of a state.
+    /// Whether lookups need the constraint of a state.
     pub(crate) fn has_owner(&self) -> bool {
         self.layout != Layout::Dense && self.tables > 1
     }
@@ -149,7 +156,7 @@ impl Sizes {
         Array::offset(self, Array::ALL.len()).saturating_mul(size_of::<i32>())
     }
 
-    /// Refuses a table that is too large for its options, for the device or for `i32` indices.
+    /// Refuses a device constraint too large for its options, for the device or for `i32` indices.
     pub(super) fn check(&self, max_bytes: usize, largest_binding: Option<usize>) -> Result<()> {
         let most = max_bytes.min(i32::MAX as usize);
         if self.bytes() > most {
@@ -161,12 +168,12 @@ impl Sizes {
         }
     }
 
-    /// Refuses a stack that is too large for the memory that the kernels have for a row and for a token.
+    /// Refuses a stack too large for the memory of the kernels per row and per token.
     #[cfg(feature = "cube")]
     pub(super) fn check_stack(&self) -> Result<()> {
-        // WebGPU promises 16 KiB that a cube shares, of which the choice of a token takes 2.
+        // WebGPU guarantees 16 KiB of shared memory per cube; choosing a token takes 2 KiB.
         const ROW: usize = (14 << 10) / size_of::<i32>();
-        // What one unit holds by itself lies in slow memory, if it is much.
+        // Large arrays of a single unit are stored in slow memory.
         const TOKEN: usize = 2048;
         if self.numbers() <= ROW && self.pushes * self.frame() <= TOKEN {
             return Ok(());
@@ -177,10 +184,10 @@ impl Sizes {
         )))
     }
 
-    /// Whether arrays of `other` fit in these.
+    /// Whether arrays of `other` sizes fit.
     pub(super) fn hold(&self, other: &Self) -> bool {
         self.layout == other.layout
-            && self.width == other.width
+            && self.vocab_size == other.vocab_size
             && self.states >= other.states
             && self.columns >= other.columns
             && self.tables >= other.tables
@@ -194,9 +201,22 @@ impl Sizes {
     }
 }
 
-/// The most outcomes of the tables, the depth of their stacks, and the most frames that a token adds.
+/// The maximum number of consecutive states that read no byte, in any of the constraints.
+pub(super) fn chain_of(tables: &[&CompiledConstraint]) -> usize {
+    let calls = tables.iter().filter_map(|table| table.parts().calls.as_ref());
+    calls.map(|calls| (calls.chain as usize).min(longest_chain(calls.depth as usize))).max().unwrap_or(0)
+}
+
+/// The maximum number of consecutive states that read no byte, in any constraint with a stack of
+/// `depth` frames: a RETURN per frame, a RETURN on the empty stack, and a call.
+fn longest_chain(depth: usize) -> usize {
+    if depth == 0 { 0 } else { depth.saturating_add(2) }
+}
+
+/// The maximum number of exits, the depth of the stacks, and the maximum number of frames pushed by
+/// a token.
 fn stack_of(
-    tables: &[&TokenTable],
+    tables: &[&CompiledConstraint],
     layout: Option<Layout>,
     capacity: Capacity,
     runs_kernels: bool,
@@ -209,7 +229,9 @@ fn stack_of(
         return Ok((capacity.outcomes, depth, depth));
     };
     if layout == Some(Layout::Dense) {
-        return Err(Error::input(format!("table {index} has calls and is walked: take `Layout::Walk`")));
+        return Err(Error::input(format!(
+            "constraint {index} has calls and is byte-level: take `Layout::Walk`"
+        )));
     }
     let depth = if capacity.outcomes > 0 { capacity.frames } else { first.depth as usize };
     if let Some((index, other)) = calls.iter().find(|(_, calls)| calls.depth as usize != depth) {
@@ -219,7 +241,7 @@ fn stack_of(
         )));
     }
     let ends = calls.iter().map(|(_, calls)| calls.ends).max().unwrap_or(0);
-    // Tables that are to take their place may have longer tokens of brackets.
+    // Later constraints may push more frames per token.
     let pushes = if capacity.outcomes > 0 || !runs_kernels {
         depth
     } else {

@@ -1,27 +1,26 @@
-//! How the tokens of walked tables are read: as strings of [symbols](crate::table::symbols). Tables that read the same
-//! tokens as themselves share one text.
+//! Byte-level constraints read tokens as strings of [symbols](burn_dfa_tokens::symbols).
+//! Constraints with the same special tokens share one text.
 
 use super::Sizes;
-use crate::table::symbols::symbols_of;
-use crate::table::{TokenReading, TokenTable};
 use crate::vocabulary::{TokenId, Vocabulary};
+use burn_dfa_tokens::{CompiledConstraint, TokenReading, symbols::symbols_of};
 
-/// In the place of a text's number: the tokens of this table are read by class.
+/// Instead of a text number: the constraint reads tokens by class.
 pub(crate) const BY_CLASS: i32 = -1;
 
-/// In the place of the state that a class of tokens leads to: the token is followed byte by byte.
+/// Instead of the state after a token class: the token is followed byte by byte.
 pub(crate) const FOLLOWED: i32 = -1;
 
-/// A way of reading the tokens of a vocabulary.
+/// The symbols of all tokens of a vocabulary.
 pub(super) struct Text<'a> {
     vocabulary: &'a Vocabulary,
-    /// A token that is read as itself, and the number of its symbol.
+    /// The tokens with their own symbols, and the numbers of the symbols.
     own: &'a [(TokenId, u32)],
     count: usize,
 }
 
-/// The texts of `tables`, each once.
-pub(super) fn texts<'a>(tables: &[&'a TokenTable]) -> Vec<Text<'a>> {
+/// The distinct texts of `tables`.
+pub(super) fn texts<'a>(tables: &[&'a CompiledConstraint]) -> Vec<Text<'a>> {
     let mut texts: Vec<Text> = Vec::new();
     for table in tables {
         if let TokenReading::Bytes { vocabulary, special, .. } = &table.parts().reading
@@ -34,35 +33,35 @@ pub(super) fn texts<'a>(tables: &[&'a TokenTable]) -> Vec<Text<'a>> {
 }
 
 /// The number of the text of `table` among `texts`.
-pub(super) fn text_of(texts: &[Text], table: &TokenTable) -> i32 {
+pub(super) fn text_of(texts: &[Text], table: &CompiledConstraint) -> i32 {
     texts.iter().position(|text| text.reads(table)).map_or(BY_CLASS, |at| at as i32)
 }
 
 impl<'a> Text<'a> {
-    /// The text of tables that read no token as itself.
+    /// The text of constraints without special tokens.
     pub(super) fn of(vocabulary: &'a Vocabulary) -> Self {
         Self { vocabulary, own: &[], count: 0 }
     }
 
-    fn reads(&self, table: &TokenTable) -> bool {
+    fn reads(&self, table: &CompiledConstraint) -> bool {
         matches!(&table.parts().reading, TokenReading::Bytes { special, .. } if special.tokens() == self.own)
     }
 
-    /// The number of symbols of tokens that are read as themselves.
+    /// The number of symbols of special tokens.
     pub(super) fn own_symbols(&self) -> usize {
         self.count
     }
 
-    /// Room for the symbols of `width` tokens, whichever of them are read as themselves.
-    pub(super) fn symbols(&self, width: usize) -> usize {
-        // Those of text, and one for every other id.
+    /// The maximum number of symbols of `vocab_size` tokens, for any set of special tokens.
+    pub(super) fn symbols(&self, vocab_size: usize) -> usize {
+        // The bytes of text tokens, and one symbol for every other id.
         let (tokens, bytes) = self.vocabulary.text_bytes();
-        bytes + width - tokens
+        bytes + vocab_size - tokens
     }
 
-    /// Calls `found` with the symbols of every token up to `width`, in order.
-    fn each_token(&self, width: usize, mut found: impl FnMut(&mut dyn Iterator<Item = i32>)) {
-        for token in (0..width as u32).map(TokenId) {
+    /// Calls `found` with the symbols of every token up to `vocab_size`, in order.
+    fn each_token(&self, vocab_size: usize, mut found: impl FnMut(&mut dyn Iterator<Item = i32>)) {
+        for token in (0..vocab_size as u32).map(TokenId) {
             found(&mut symbols_of(self.vocabulary, self.own, token).map(|symbol| symbol as i32));
         }
     }
@@ -70,26 +69,27 @@ impl<'a> Text<'a> {
 
 /// The symbols of all tokens of all `texts`, one after the other.
 pub(super) fn symbols(sizes: &Sizes, texts: &[Text], out: &mut Vec<i32>) {
-    texts.iter().for_each(|text| text.each_token(sizes.width, |symbols| out.extend(symbols)));
+    texts.iter().for_each(|text| text.each_token(sizes.vocab_size, |symbols| out.extend(symbols)));
 }
 
-/// Where the symbols of every token begin and end, `width + 1` numbers for each text.
+/// The offsets of the symbols of every token, `vocab_size + 1` numbers for each text.
 pub(super) fn offsets(sizes: &Sizes, texts: &[Text], out: &mut Vec<i32>) {
     let mut at = 0;
     for text in texts {
         out.push(at);
-        text.each_token(sizes.width, |symbols| {
+        text.each_token(sizes.vocab_size, |symbols| {
             at += symbols.count() as i32;
             out.push(at);
         });
     }
 }
 
-/// The most symbols of a token.
+/// The maximum number of symbols of a token, without special tokens.
 pub(super) fn longest(sizes: &Sizes, texts: &[Text]) -> usize {
     let mut longest = 0;
-    texts
-        .iter()
-        .for_each(|text| text.each_token(sizes.width, |symbols| longest = longest.max(symbols.count())));
+    if let Some(text) = texts.first() {
+        Text::of(text.vocabulary)
+            .each_token(sizes.vocab_size, |symbols| longest = longest.max(symbols.count()));
+    }
     longest
 }

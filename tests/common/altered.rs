@@ -1,7 +1,7 @@
-//! A random model whose calls are seen, and whose logits may be replaced.
+//! A random model with observed calls and replaceable logits.
 
 use burn::tensor::{Device, Int, Tensor};
-use burn_dfa::generation::{CausalLm, SlotLm};
+use burn_dfa::generation::{CausalLm, ContinuousLm, Recordable};
 
 use super::model::RandomLm;
 
@@ -12,12 +12,12 @@ pub enum Call {
     Step,
     /// The prompt, `[1, length]`.
     Begin(Tensor<2, Int>),
-    /// A piece of the prompt, `[1, length]`.
+    /// A chunk of the prompt, `[1, length]`.
     Extend(Tensor<2, Int>),
     StepRows,
 }
 
-/// A [`RandomLm`] whose logits pass through a function.
+/// A [`RandomLm`] whose logits pass through a function, which gets no tensor of a cache.
 pub struct Altered<F> {
     model: RandomLm,
     positions: Option<usize>,
@@ -29,11 +29,16 @@ impl<F: Fn(Call, Tensor<2>) -> Tensor<2>> Altered<F> {
         Self { model, positions: None, alter }
     }
 
-    /// A model of so many positions.
+    /// Limits the positions of the model.
     pub fn with_positions(self, positions: usize) -> Self {
         Self { positions: Some(positions), ..self }
     }
 }
+
+// SAFETY: The random model makes the promise. The function gets logits and prompts, and no tensor
+// of a cache.
+#[allow(unsafe_code)]
+unsafe impl<F: Fn(Call, Tensor<2>) -> Tensor<2>> Recordable for Altered<F> {}
 
 impl<F: Fn(Call, Tensor<2>) -> Tensor<2>> CausalLm for Altered<F> {
     type Cache = <RandomLm as CausalLm>::Cache;
@@ -65,8 +70,8 @@ impl<F: Fn(Call, Tensor<2>) -> Tensor<2>> CausalLm for Altered<F> {
     }
 }
 
-impl<F: Fn(Call, Tensor<2>) -> Tensor<2>> SlotLm for Altered<F> {
-    type SlotCache = <RandomLm as SlotLm>::SlotCache;
+impl<F: Fn(Call, Tensor<2>) -> Tensor<2>> ContinuousLm for Altered<F> {
+    type SlotCache = <RandomLm as ContinuousLm>::SlotCache;
 
     fn slots(&self, rows: usize, capacity: usize) -> Self::SlotCache {
         self.model.slots(rows, capacity)

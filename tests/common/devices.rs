@@ -1,18 +1,19 @@
-//! The devices that this build and this machine offer.
+//! The devices of this build on this machine.
 
 use burn::tensor::Device;
 
 #[cfg(any(feature = "vulkan", feature = "wgpu", feature = "cuda"))]
-use super::skip::skipped;
+use burn_dfa_testing::skip::skipped;
 
-/// Set where a missing Vulkan, which WGPU needs, must fail the tests instead of skipping them.
+/// If set, a missing Vulkan, which WGPU needs, fails the tests instead of skipping them.
 #[cfg(any(feature = "vulkan", feature = "wgpu", feature = "cuda"))]
 const REQUIRE: &str = "BURN_DFA_REQUIRE_VULKAN";
 
-/// The device that `BURN_DEVICE` names; without it Flex, and the GPU backends that the features name and the machine has.
+/// The device named by `BURN_DEVICE`; without it Flex, and the available GPU backends of the
+/// enabled features.
 ///
 /// # Panics
-/// Where there is no such device.
+/// If the named device does not exist.
 #[allow(unused_mut)]
 pub fn all() -> Vec<(&'static str, Device)> {
     let named = std::env::var("BURN_DEVICE").ok();
@@ -37,21 +38,21 @@ pub fn all() -> Vec<(&'static str, Device)> {
     devices
 }
 
-/// Whether a device is a GPU made of software, where tests of many steps take fewer.
+/// Whether a device is a software GPU, on which long tests take fewer steps.
 #[allow(dead_code)]
 #[cfg(any(feature = "vulkan", feature = "wgpu", feature = "cuda"))]
 pub fn is_software_gpu(name: &str, device: &Device) -> bool {
     name != "flex" && device.identity().is_some_and(|identity| identity.physical.is_none())
 }
 
-/// Without the feature of a GPU there is none.
+/// Without a GPU feature there is none.
 #[allow(dead_code)]
 #[cfg(not(any(feature = "vulkan", feature = "wgpu", feature = "cuda")))]
 pub fn is_software_gpu(_: &str, _: &Device) -> bool {
     false
 }
 
-/// The device where a small computation succeeds on it.
+/// The device, if a small computation on it succeeds.
 #[cfg(any(feature = "vulkan", feature = "wgpu", feature = "cuda"))]
 fn probe(name: &'static str, open: impl FnOnce() -> Device) -> Option<(&'static str, Device)> {
     use std::panic::{AssertUnwindSafe, catch_unwind};

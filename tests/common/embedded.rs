@@ -1,12 +1,13 @@
 //! The embedded model, and requests to it.
 
 use burn::tensor::Device;
+use burn_dfa::constraint::JsonOptions;
 use burn_dfa::generation::Request;
-use burn_dfa::{Constraint, Limits, TokenId, TokenTable, Vocabulary};
+use burn_dfa::{CompiledConstraint, Constraint, Limits, TokenId, Vocabulary};
 use burn_dfa_decoder::{Decoder, Pretrained};
 use burn_dfa_tiny::generator::{Generator, Split};
 
-/// Its positions.
+/// The positions of the model.
 pub const POSITIONS: usize = 256;
 
 pub struct Embedded {
@@ -30,36 +31,38 @@ impl Embedded {
         self.pretrained.prompt(&example.prompt).unwrap()
     }
 
-    pub fn regex(&self, pattern: &str) -> TokenTable {
+    pub fn regex(&self, pattern: &str) -> CompiledConstraint {
         self.compile(&Constraint::regex(pattern).unwrap())
     }
 
-    pub fn schema(&self, name: &str) -> TokenTable {
+    pub fn schema(&self, name: &str) -> CompiledConstraint {
         let schema = burn_dfa_tiny::schema(name).unwrap();
-        self.compile(&Constraint::json_schema(serde_json::from_str(schema.json).unwrap()).unwrap())
+        self.compile(&schema.constraint().unwrap())
     }
 
-    fn compile(&self, constraint: &Constraint) -> TokenTable {
-        TokenTable::compile(constraint, &self.vocabulary, &Limits::default()).unwrap()
+    fn compile(&self, constraint: &Constraint) -> CompiledConstraint {
+        CompiledConstraint::compile(constraint, &self.vocabulary, &Limits::default()).unwrap()
     }
 
-    /// A table with a stack.
-    pub fn recursive(&self, schema: &serde_json::Value, frames: usize) -> TokenTable {
-        self.called(&Constraint::json_schema(schema.clone()).unwrap(), frames)
+    /// A constraint with a stack.
+    pub fn recursive(&self, schema: &serde_json::Value, frames: usize) -> CompiledConstraint {
+        let options = JsonOptions::new().with_whitespace(burn_dfa_tiny::WHITESPACE);
+        self.called(&Constraint::json_schema_with(schema.clone(), &options).unwrap(), frames)
     }
 
-    /// The same of any constraint.
-    pub fn called(&self, constraint: &Constraint, frames: usize) -> TokenTable {
+    /// Compiles any constraint with a stack.
+    pub fn called(&self, constraint: &Constraint, frames: usize) -> CompiledConstraint {
         let limits = Limits::new().with_frames(frames);
-        let table = TokenTable::compile(constraint, &self.vocabulary, &limits).unwrap();
+        let table = CompiledConstraint::compile(constraint, &self.vocabulary, &limits).unwrap();
         assert!(table.outcomes() > 0, "{constraint:?} has calls");
         table
     }
 
-    /// A row per table, of `max_new_tokens` each; prompts and seeds depend on `first` and the row.
+    /// A row per constraint, of `max_new_tokens` each; prompts and seeds depend on `first` and the
+    /// row.
     pub fn requests<'a>(
         &self,
-        tables: &[Option<&'a TokenTable>],
+        tables: &[Option<&'a CompiledConstraint>],
         max_new_tokens: usize,
         first: u64,
     ) -> Vec<Request<'a>> {

@@ -1,15 +1,11 @@
-//! What several test programs share.
+//! Shared code of the test programs.
 
 #![allow(dead_code)]
 
 pub mod altered;
-pub mod data;
 pub mod devices;
 pub mod embedded;
 pub mod model;
-pub mod python;
-pub mod skip;
-pub mod words;
 
 use burn::tensor::{Bool, DType, Device, Int, Tensor, TensorData};
 

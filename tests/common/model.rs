@@ -1,15 +1,16 @@
-//! A model whose logits depend on every token that a row has, so that a token that is forgotten or misplaced shows.
+//! A model whose logits depend on every token of a row, so a missing or misplaced token changes the
+//! output.
 
 use std::ops::ControlFlow;
 
 use burn::tensor::{DType, Device, IndexingUpdateOp, Int, Tensor, TensorData};
 use burn_dfa::generation::speculative::TreeLm;
-use burn_dfa::generation::{CausalLm, GenerationConfig, Output, Request, SlotLm, generate};
-use burn_dfa::processor::{DraftTree, Persistent, RowState};
+use burn_dfa::generation::{CausalLm, ContinuousLm, GenerationConfig, Output, Recordable, Request, generate};
+use burn_dfa::processor::{DraftTree, InPlaceState, RowState};
 use burn_dfa::{Result, Vocabulary};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
-/// The outputs of requests, to their ends.
+/// The complete outputs of requests.
 pub fn run(
     model: &RandomLm,
     vocabulary: &Vocabulary,
@@ -19,7 +20,7 @@ pub fn run(
     generate(model, vocabulary, requests, config, |_| ControlFlow::Continue(()))
 }
 
-/// Logits out of a bank of random rows, chosen by a hash of the text.
+/// Logits from a bank of random rows, chosen by a hash of the text.
 pub struct RandomLm {
     rows: Vec<Vec<f32>>,
     /// `[BANK, width]`
@@ -30,7 +31,8 @@ pub struct RandomLm {
 const BANK: i32 = 64;
 const HASHES: i32 = 1 << 16;
 
-/// The hash of the text up to every slot, in rows of their own lengths; written in place, so that a step can be recorded.
+/// The hash of the text up to every slot, in rows of individual lengths; written in place, so a
+/// step can be recorded.
 #[derive(Clone)]
 pub struct Hashes {
     /// `[batch, capacity]`
@@ -39,7 +41,7 @@ pub struct Hashes {
     lengths: Tensor<1, Int>,
 }
 
-impl Persistent for Hashes {
+impl InPlaceState for Hashes {
     fn assign(&mut self, value: Self) {
         self.after.assign(value.after);
         self.lengths.assign(value.lengths);
@@ -64,7 +66,7 @@ impl RandomLm {
         Self { rows, bank: Tensor::from_data(bank, (device, dtype)) }
     }
 
-    /// A model that mostly agrees, over the tokens `ids`.
+    /// A model over the tokens `ids` that mostly agrees with this one.
     pub fn like(&self, ids: impl Iterator<Item = usize> + Clone, noise: f32, seed: u64) -> Self {
         let mut rng = StdRng::seed_from_u64(seed);
         let row = |row: &Vec<f32>, rng: &mut StdRng| {
@@ -96,12 +98,12 @@ fn column(tensor: &Tensor<2, Int>, at: usize) -> Tensor<1, Int> {
 }
 
 impl Hashes {
-    /// Slots `first[b]`, `first[b] + 1`, …, `[batch, count]`, in the flat buffer.
+    /// The indices of `slots`, `[batch, count]`, in the flat buffer.
     fn places(&self, slots: Tensor<2, Int>) -> Tensor<1, Int> {
         let ([batch, count], [_, capacity]) = (slots.dims(), self.after.dims());
         let options = (&slots.device(), DType::I32);
         let rows = Tensor::<1, Int>::arange(0..batch as i64, options) * capacity as i32;
-        // To write past the end is a mistake that must show.
+        // A write past the end must fail.
         (slots + rows.reshape([batch, 1]).expand([batch, count])).reshape([-1])
     }
 
@@ -196,16 +198,22 @@ impl TreeLm for RandomLm {
     }
 
     fn truncate(&self, lengths: Tensor<1, Int>, cache: &mut Hashes) {
-        cache.lengths = lengths;
+        cache.lengths.assign(lengths);
     }
 }
 
-/// The hash of the text of each row up to every slot. As in a cache of keys and values, a row may begin with what lies in
-/// another, and one that is idle for long writes its last slot.
+// SAFETY: The tensors of a new cache share no buffers, and every method writes them in place. The
+// model keeps no tensors.
+#[allow(unsafe_code)]
+unsafe impl Recordable for RandomLm {}
+
+/// The hash of the text of each row up to every slot. As in a cache of keys and values, a row may
+/// begin with a prefix of another row, and a long-idle row writes its last slot.
+#[derive(Clone)]
 pub struct SlotHashes(Hashes);
 
 impl SlotHashes {
-    /// The hash of a row's text of so many tokens, `[1]`; 0 of none.
+    /// The hash of the first `length` tokens of a row, `[1]`; 0 for none.
     fn after(&self, row: usize, length: usize) -> Tensor<1, Int> {
         match length {
             0 => Tensor::zeros([1], (&self.0.after.device(), DType::I32)),
@@ -227,7 +235,7 @@ impl SlotHashes {
     }
 }
 
-impl SlotLm for RandomLm {
+impl ContinuousLm for RandomLm {
     type SlotCache = SlotHashes;
 
     fn slots(&self, rows: usize, capacity: usize) -> SlotHashes {

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use crate::common::devices;
 use burn_dfa::generation::{GenerationConfig, Request, generate};
-use burn_dfa::{Constraint, Limits, TokenId, TokenTable};
+use burn_dfa::{CompiledConstraint, Limits, TokenId};
 use burn_dfa_tiny::generator::{Generator, Split};
 
 #[test]
@@ -17,9 +17,8 @@ fn every_device_writes_the_same_tokens() {
         let tables: Vec<_> = examples
             .iter()
             .map(|example| {
-                let schema = burn_dfa_tiny::schema(example.kind.name()).unwrap();
-                let constraint = Constraint::json_schema(serde_json::from_str(schema.json).unwrap()).unwrap();
-                TokenTable::compile(&constraint, vocabulary, &Limits::default()).unwrap()
+                let constraint = burn_dfa_tiny::schema(example.kind.name()).unwrap().constraint().unwrap();
+                CompiledConstraint::compile(&constraint, vocabulary, &Limits::default()).unwrap()
             })
             .collect();
         // The last row has no constraint.

@@ -1,14 +1,15 @@
 //! Top-k and top-p against a sorted reference on the host, on every device of this build.
 
-use crate::common::skip::skipped;
 use crate::common::{devices, ints};
 use burn::tensor::{DType, Device, Tensor, TensorData};
+use burn_dfa::ErrorKind;
 use burn_dfa::processor::{InitContext, LogitsProcessor, MinP, StepContext, Temperature, TopK, TopP};
+use burn_dfa_testing::skip::skipped;
 use half::f16;
 use proptest::prelude::*;
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
-/// What a processor makes of `rows`: their bits, as f32.
+/// The bits of the processed `rows`, as f32.
 fn bits<P: LogitsProcessor>(
     processor: &P,
     rows: &[Vec<f32>],
@@ -26,7 +27,7 @@ fn bits_of<P: LogitsProcessor>(processor: &P, logits: Tensor<2>, device: &Device
     let init = InitContext {
         prompt: ints(vec![0; batch], device).reshape([batch, 1]),
         padding: ints(vec![0; batch], device),
-        width,
+        vocab_size: width,
     };
     let context =
         StepContext { tokens: ints(vec![width as i32; batch], device), step: ints(vec![0], device) };
@@ -70,7 +71,8 @@ fn top_p(row: &[f32], p: f64) -> f32 {
     sorted.iter().find(reaches).copied().unwrap_or(f32::NEG_INFINITY)
 }
 
-/// What top-p may give: the sets of all probabilities within the tolerance of `p`, which are nested.
+/// Checks the result of top-p: between the nested sets of the least and the greatest probability
+/// within the tolerance of `p`.
 fn assert_is_top_p(kept: &[u32], row: &[f32], p: f32, what: &str) {
     let (few, many) =
         (top_p(row, f64::from(p) - TopP::TOLERANCE), top_p(row, f64::from(p) + TopP::TOLERANCE));
@@ -150,7 +152,7 @@ fn rows_of_every_kind_match_the_sorted_reference() {
 }
 
 #[test]
-fn every_device_keeps_the_same_tokens_at_every_place_of_a_batch() {
+fn every_device_keeps_the_same_tokens_at_every_batch_position() {
     let rng = &mut StdRng::seed_from_u64(5);
     for width in [50, 3000, 49_152] {
         let rows: Vec<Vec<f32>> = kinds(width, 11).into_iter().map(|(_, row)| row).collect();
@@ -226,7 +228,7 @@ fn views_are_read_through_their_strides() {
 fn filters_combine_with_temperature_and_min_p() {
     let rng = &mut StdRng::seed_from_u64(21);
     for (name, device) in devices::all() {
-        // Each width is a kernel of its own.
+        // Each width compiles another kernel.
         for _ in 0..if name == "flex" { 10 } else { 4 } {
             let width = rng.random_range(2..3000);
             let rows: Vec<Vec<f32>> =
@@ -252,7 +254,7 @@ fn filters_combine_with_temperature_and_min_p() {
     }
 }
 
-/// Logits with many ties, and some that are not numbers.
+/// Logits with many ties, and some NaN.
 fn logit() -> impl Strategy<Value = f32> {
     prop_oneof![
         4 => (-6i32..6).prop_map(|x| x as f32 * 0.75),
@@ -284,6 +286,6 @@ proptest! {
 #[test]
 fn probabilities_out_of_range_are_refused() {
     for p in [0.0, -0.1, 1.000_001, f32::NAN, f32::INFINITY] {
-        assert!(TopP::new(p).unwrap_err().is_input(), "{p}");
+        assert_eq!(TopP::new(p).unwrap_err().kind(), ErrorKind::Input, "{p}");
     }
 }

@@ -1,19 +1,22 @@
-//! Free text on Flex: masks and choices are the host's, however tokens cross the borders of triggers and characters.
+//! Free text on Flex: masks and choices equal the host's, even for tokens across the borders of
+//! triggers and characters.
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use burn_dfa::constraint::{Marker, StructuralTag};
-use burn_dfa::processor::{DfaProcessor, DraftTree, LogitsProcessor, StepContext};
+use burn_dfa::processor::{ConstraintProcessor, DraftTree, LogitsProcessor, StepContext};
 use burn_dfa::sampling::{Greedy, GumbelMax, Sampler};
-use burn_dfa::table::{Origin, RowPosition};
+use burn_dfa::tokens::{Origin, RowPosition};
 use burn_dfa::vocabulary::TokenKind;
-use burn_dfa::{Constraint, Limits, TensorOptions, TensorTable, TokenId, TokenTable, Vocabulary};
+use burn_dfa::{
+    CompiledConstraint, Constraint, DeviceConstraint, Limits, TensorOptions, TokenId, Vocabulary,
+};
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng, rngs::StdRng};
 use serde_json::{Value, json};
 
 use crate::common::ints;
 
-/// Texts that the constraints below take, or parts of them.
+/// Texts of the constraints below, or parts of such texts.
 const TEXTS: [&str; 12] = [
     "Is 1 < 2?\n\n\"Yes\", \\o/\t<f or <f=",
     "<f=a>{\"q\":1}</f> and\r\n<f=b>[[],[[]]]</f>",
@@ -34,7 +37,7 @@ fn tag(format: Value) -> Constraint {
     Constraint::structural_tag(&tag).unwrap()
 }
 
-/// Constraints with free text; `named` is a token that is text.
+/// Constraints with free text; `named` is a text token.
 fn constraints(named: TokenId) -> Vec<Constraint> {
     let query = json!({"type": "json_schema", "json_schema": {"type": "object", "properties": {"q": {"type": ["integer", "string"]}}}});
     let nested = json!({"type": "json_schema", "json_schema": {"type": "array", "items": {"$ref": "#"}}});
@@ -69,7 +72,7 @@ fn constraints(named: TokenId) -> Vec<Constraint> {
     ]
 }
 
-/// Every byte; words out of the midst of texts, some of which end amid characters; special tokens; the end.
+/// Every byte; substrings of the texts, some with incomplete characters; special tokens; the end.
 fn vocabulary(rng: &mut StdRng) -> (Vocabulary, TokenId) {
     let mut tokens: Vec<(TokenKind, Vec<u8>)> =
         (0..=u8::MAX).map(|byte| (TokenKind::Normal, vec![byte])).collect();
@@ -88,12 +91,13 @@ fn vocabulary(rng: &mut StdRng) -> (Vocabulary, TokenId) {
     (Vocabulary::from_tokens(tokens).unwrap().with_eos([end]).unwrap(), named)
 }
 
-fn legal(table: &TokenTable, position: &RowPosition) -> Vec<u32> {
+fn legal(table: &CompiledConstraint, position: &RowPosition) -> Vec<u32> {
     let may_follow = |&id: &u32| table.can_end(&table.after(position, TokenId(id)));
     (0..table.vocabulary_len() as u32).filter(may_follow).collect()
 }
 
-/// The legal tokens of rows of masked logits; the others are −∞, and these are as they were.
+/// The legal tokens of rows of masked logits. Checks that legal logits are unchanged and others are
+/// −∞.
 fn kept(masked: Tensor<2>, given: &[f32], width: usize) -> Vec<Vec<u32>> {
     let masked: Vec<f32> = masked.into_data().try_to_vec().unwrap();
     let rows = masked.chunks_exact(width).zip(given.chunks_exact(width)).map(|(masked, given)| {
@@ -103,16 +107,17 @@ fn kept(masked: Tensor<2>, given: &[f32], width: usize) -> Vec<Vec<u32>> {
     rows.collect()
 }
 
-/// Walks rows along the tables, with these budgets; the number of rows in which most text was legal, and of those in which
-/// little was.
-fn walk(tables: &[TokenTable], budgets: &[usize], steps: usize, rng: &mut StdRng) -> [usize; 2] {
+/// Walks rows along the constraints, with these budgets; returns the numbers of rows with mostly
+/// and with hardly any legal text.
+fn walk(tables: &[CompiledConstraint], budgets: &[usize], steps: usize, rng: &mut StdRng) -> [usize; 2] {
     let (device, rows) = (Device::flex(), tables.len());
     let len = tables[0].vocabulary_len();
     let width = len + 3;
     let on_device =
-        TensorTable::new(&tables.iter().collect::<Vec<_>>(), width, &TensorOptions::default(), &device);
+        DeviceConstraint::new(&tables.iter().collect::<Vec<_>>(), width, &TensorOptions::default(), &device);
     let rows_of: Vec<usize> = (0..rows).collect();
-    let processor = DfaProcessor::new(on_device.unwrap(), &rows_of).unwrap().with_budgets(budgets).unwrap();
+    let processor =
+        ConstraintProcessor::new(on_device.unwrap(), &rows_of).unwrap().with_budgets(budgets).unwrap();
     let sampler = GumbelMax::new(&[7; 64][..rows], width, &device).unwrap();
     let starts = tables.iter().zip(budgets);
     let mut own: Vec<_> =
@@ -136,10 +141,10 @@ fn walk(tables: &[TokenTable], budgets: &[usize], steps: usize, rng: &mut StdRng
         for sampler in [&Greedy as &dyn Sampler, &sampler] {
             let (mut position, mut context) = (position.clone(), context());
             let wanted = sampler.sample(masked.clone(), &context.step).into_data();
-            processor.choose(&mut position, &mut context, logits(), sampler);
+            processor.sample_step(&mut position, &mut context, logits(), sampler);
             assert_eq!(context.tokens.into_data(), wanted, "step {step}");
         }
-        // Another token after this one, as a draft.
+        // Another token after it, as a draft.
         let (more, draft) = (rng.random_range(0..len as i32), DraftTree::chain(1));
         let pairs: Vec<i32> = tokens.iter().flat_map(|&token| [token, more]).collect();
         let pairs = ints(pairs, &device).reshape([rows, 2]);
@@ -167,15 +172,18 @@ fn walk(tables: &[TokenTable], budgets: &[usize], steps: usize, rng: &mut StdRng
 }
 
 #[test]
-fn masks_and_choices_in_free_text_are_the_hosts() {
+fn masks_and_choices_in_free_text_match_the_host() {
     let mut met = [0; 2];
     for seed in 0..6 {
         let mut rng = StdRng::seed_from_u64(seed);
         let (vocabulary, named) = vocabulary(&mut rng);
         for frames in [64, 2, 0] {
             let limits = Limits::new().with_frames(frames);
-            let compile = |constraint: &Constraint| TokenTable::walk(constraint, &vocabulary, &limits);
-            // Without a stack what contains itself is copied to a depth, which is large; with a small one some are refused.
+            let compile = |constraint: &Constraint| {
+                CompiledConstraint::compile_byte_level(constraint, &vocabulary, &limits)
+            };
+            // Without a stack, recursive constraints are copied to a fixed depth and are large;
+            // with a small stack some are refused.
             let tables = constraints(named)
                 .iter()
                 .filter_map(|constraint| compile(constraint).ok())
@@ -201,15 +209,15 @@ fn a_table_that_was_loaded_or_pruned_has_the_same_masks() {
     let ids: Vec<TokenId> = (0..vocabulary.len() as u32).rev().map(TokenId).collect();
     let mut tables = Vec::new();
     for constraint in constraints(named) {
-        let table = TokenTable::walk(&constraint, &vocabulary, &limits).unwrap();
+        let table = CompiledConstraint::compile_byte_level(&constraint, &vocabulary, &limits).unwrap();
         let bytes = table.to_bytes(&Origin::new(&constraint, &limits)).unwrap();
-        let loaded = TokenTable::from_bytes(&bytes, &vocabulary, &limits).unwrap();
+        let loaded = CompiledConstraint::from_bytes(&bytes, &vocabulary, &limits).unwrap();
         assert_eq!(loaded, table);
         tables.push([loaded, table.prune(&vocabulary, &ids).unwrap()]);
     }
     for which in 0..2 {
         let tables: Vec<_> = tables.iter().map(|both| both[which].clone()).collect();
-        // A pruned table may allow nothing, and here it has all tokens.
+        // A pruned constraint may allow nothing, but this one has all tokens.
         walk(&tables, &vec![1 << 20; tables.len()], 24, &mut rng);
     }
 }

@@ -1,21 +1,22 @@
 //! The decode loop: the budget, seeds, streaming, refusals.
 
+use burn_dfa::ErrorKind;
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::slice;
 
 use crate::common::altered::{Altered, Call};
-use crate::common::words::{EOS, tabulated, vocabulary};
 use crate::common::{
     devices,
     model::{RandomLm, run},
 };
 use burn::tensor::{DType, Device, Int, Tensor};
-use burn_dfa::generation::{Finish, GenerationConfig, Request, generate};
+use burn_dfa::generation::{FinishReason, GenerationConfig, Request, generate};
 use burn_dfa::sampling::{GumbelMax, Sampler};
-use burn_dfa::{Constraint, Layout, StateId, TensorOptions, TokenId, TokenTable, Vocabulary};
+use burn_dfa::{CompiledConstraint, Constraint, Layout, StateId, TensorOptions, TokenId, Vocabulary};
+use burn_dfa_testing::words::{EOS, tabulated, vocabulary};
 
-fn regex(pattern: &str, vocabulary: &Vocabulary) -> TokenTable {
+fn regex(pattern: &str, vocabulary: &Vocabulary) -> CompiledConstraint {
     tabulated(&Constraint::regex(pattern).unwrap(), vocabulary)
 }
 
@@ -31,17 +32,17 @@ fn the_same_seed_gives_the_same_tokens_on_every_device_layout_and_batch_position
     let row = |index: usize| {
         let prompt = (0..=index as u32).map(TokenId).collect();
         let request = Request::new(prompt, 24 + index).with_seed(40 + index as u64);
-        if index < tables.len() { request.with_table(&tables[index]) } else { request }
+        if index < tables.len() { request.with_constraint(&tables[index]) } else { request }
     };
     let mut expected: HashMap<(bool, usize), Vec<TokenId>> = HashMap::new();
     for (name, device) in devices::all() {
         let model = RandomLm::new(vocabulary.len() + 4, 3, DType::F32, &device);
-        for (layout, read_every) in [(Layout::Classes, 8), (Layout::Dense, 1), (Layout::Classes, 5)] {
+        for (layout, sync_interval) in [(Layout::Classes, 8), (Layout::Dense, 1), (Layout::Classes, 5)] {
             let tensors = TensorOptions { layout: Some(layout), ..TensorOptions::default() };
             for temperature in [None, Some(0.9)] {
                 let config = GenerationConfig::new()
                     .with_temperature(temperature)
-                    .with_read_every(read_every)
+                    .with_sync_interval(sync_interval)
                     .with_tensors(tensors.clone());
                 for order in [vec![0, 1, 2, 3], vec![3, 1], vec![2], vec![1, 2, 0, 3]] {
                     let requests: Vec<_> = order.iter().map(|&index| row(index)).collect();
@@ -89,16 +90,16 @@ fn sampling_follows_the_softmax() {
 }
 
 #[test]
-fn pieces_join_to_the_output_and_hold_back_half_characters() {
+fn chunks_join_to_the_output_without_partial_characters() {
     let vocabulary = vocabulary();
     let table = regex("(日|本|é|x){12}", &vocabulary);
     let device = Device::flex();
     let model = RandomLm::new(vocabulary.len(), 1, DType::F32, &device);
-    for read_every in [1, 3, 64] {
-        let config = sampled().with_read_every(read_every);
+    for sync_interval in [1, 3, 64] {
+        let config = sampled().with_sync_interval(sync_interval);
         let requests = [
-            Request::new(vec![TokenId(1)], 64).with_table(&table).with_seed(1),
-            Request::new(vec![TokenId(1), TokenId(2)], 64).with_table(&table).with_seed(2),
+            Request::new(vec![TokenId(1)], 64).with_constraint(&table).with_seed(1),
+            Request::new(vec![TokenId(1), TokenId(2)], 64).with_constraint(&table).with_seed(2),
         ];
         let mut texts = [String::new(), String::new()];
         let mut tokens = [Vec::new(), Vec::new()];
@@ -122,10 +123,10 @@ fn a_callback_that_breaks_cancels_the_batch() {
     let vocabulary = vocabulary();
     let table = regex("a{50}", &vocabulary);
     let model = RandomLm::new(vocabulary.len(), 1, DType::F32, &Device::flex());
-    let request = Request::new(vec![TokenId(1)], 60).with_table(&table);
-    let config = GenerationConfig::new().with_read_every(4);
+    let request = Request::new(vec![TokenId(1)], 60).with_constraint(&table);
+    let config = GenerationConfig::new().with_sync_interval(4);
     let outputs = generate(&model, &vocabulary, &[request], &config, |_| ControlFlow::Break(())).unwrap();
-    assert_eq!(outputs[0].finish, Finish::Cancelled);
+    assert_eq!(outputs[0].finish, FinishReason::Cancelled);
     assert_eq!(outputs[0].tokens.len(), 4);
 }
 
@@ -134,7 +135,8 @@ fn free_rows_end_at_their_own_limit() {
     let vocabulary = vocabulary();
     let table = regex("a{9}", &vocabulary);
     let model = RandomLm::new(vocabulary.len() + 8, 2, DType::F32, &Device::flex());
-    let requests = [Request::new(vec![TokenId(1)], 3), Request::new(vec![TokenId(1)], 40).with_table(&table)];
+    let requests =
+        [Request::new(vec![TokenId(1)], 3), Request::new(vec![TokenId(1)], 40).with_constraint(&table)];
     let outputs = run(&model, &vocabulary, &requests, &sampled()).unwrap();
     assert!(outputs[0].tokens.len() <= 3);
     assert!(outputs[0].tokens.iter().all(|token| token.index() < vocabulary.len()));
@@ -164,27 +166,30 @@ fn bad_requests_are_refused_before_the_first_step() {
     let ask = |model: &RandomLm, requests: &[Request], config: &GenerationConfig| {
         run(model, &vocabulary, requests, config).unwrap_err()
     };
-    let fine = Request::new(vec![TokenId(1)], 8).with_table(&table);
+    let fine = Request::new(vec![TokenId(1)], 8).with_constraint(&table);
     let with = |change: &dyn Fn(&mut Request)| {
         let mut request = fine.clone();
         change(&mut request);
         ask(&model, &[request], &GenerationConfig::new())
     };
-    assert!(ask(&model, &[], &GenerationConfig::new()).is_input(), "batch 0");
-    assert!(with(&|request| request.max_new_tokens = 0).is_input());
-    assert!(with(&|request| request.prompt.clear()).is_input());
-    assert!(with(&|request| request.prompt.push(TokenId(4000))).is_input());
-    assert!(with(&|request| request.max_new_tokens = usize::MAX).is_input());
-    let generous = GenerationConfig::new().with_read_every(usize::MAX).with_top_k(usize::MAX);
+    assert_eq!(ask(&model, &[], &GenerationConfig::new()).kind(), ErrorKind::Input, "batch 0");
+    assert_eq!(with(&|request| request.max_new_tokens = 0).kind(), ErrorKind::Input);
+    assert_eq!(with(&|request| request.prompt.clear()).kind(), ErrorKind::Input);
+    assert_eq!(with(&|request| request.prompt.push(TokenId(4000))).kind(), ErrorKind::Input);
+    assert_eq!(with(&|request| request.max_new_tokens = usize::MAX).kind(), ErrorKind::Input);
+    let generous = GenerationConfig::new().with_sync_interval(usize::MAX).with_top_k(usize::MAX);
     assert_eq!(run(&model, &vocabulary, slice::from_ref(&fine), &generous).unwrap()[0].text(), "abcdef");
     let short = with(&|request| request.max_new_tokens = 3);
-    assert!(short.is_budget());
+    assert_eq!(short.kind(), ErrorKind::Budget);
     assert_eq!(short.tokens_needed(), Some(7));
     assert!(short.to_string().contains("raise it to 7"), "{short}");
     let mut request = fine.clone();
     request.table = Some(&foreign);
-    assert!(ask(&model, &[request], &GenerationConfig::new()).is_incompatible_vocabulary());
-    assert!(ask(&narrow, slice::from_ref(&fine), &GenerationConfig::new()).is_incompatible_vocabulary());
+    assert_eq!(ask(&model, &[request], &GenerationConfig::new()).kind(), ErrorKind::IncompatibleVocabulary);
+    assert_eq!(
+        ask(&narrow, slice::from_ref(&fine), &GenerationConfig::new()).kind(),
+        ErrorKind::IncompatibleVocabulary
+    );
     for config in [
         GenerationConfig::new().with_temperature(-1.0),
         GenerationConfig::new().with_temperature(f32::NAN),
@@ -194,12 +199,15 @@ fn bad_requests_are_refused_before_the_first_step() {
         GenerationConfig::new().with_repetition_penalty(-1.0),
         GenerationConfig::new().with_temperature(1e-30),
         GenerationConfig::new().with_repetition_penalty(1e30),
-        GenerationConfig::new().with_read_every(0),
+        GenerationConfig::new().with_sync_interval(0),
     ] {
-        assert!(ask(&model, slice::from_ref(&fine), &config).is_input(), "{config:?}");
+        assert_eq!(ask(&model, slice::from_ref(&fine), &config).kind(), ErrorKind::Input, "{config:?}");
     }
     let tensors = TensorOptions { max_bytes: 100, ..TensorOptions::default() };
-    assert!(ask(&model, slice::from_ref(&fine), &GenerationConfig::new().with_tensors(tensors)).is_limit());
+    assert_eq!(
+        ask(&model, slice::from_ref(&fine), &GenerationConfig::new().with_tensors(tensors)).kind(),
+        ErrorKind::Limit
+    );
 }
 
 /// A model of 16 positions whose logits are all −∞.
@@ -213,20 +221,21 @@ fn a_model_without_finite_logits_is_an_error_and_not_an_illegal_output() {
     let vocabulary = vocabulary();
     let table = regex("abc", &vocabulary);
     let model = mute(&vocabulary);
-    let request = Request::new(vec![TokenId(1)], 8).with_table(&table);
+    let request = Request::new(vec![TokenId(1)], 8).with_constraint(&table);
     let result = generate(&model, &vocabulary, slice::from_ref(&request), &GenerationConfig::new(), |_| {
         ControlFlow::Continue(())
     });
-    assert!(result.unwrap_err().is_model());
-    // Without a logit for the end, `a*` would go on past its budget with tokens that the table alone allows.
+    assert_eq!(result.unwrap_err().kind(), ErrorKind::Model);
+    // Without a logit for the end, `a*` would continue past its budget with tokens allowed by the
+    // constraint alone.
     let zeros = Vocabulary::from_bytes([Some("a"), None]).unwrap().with_eos([TokenId(1)]).unwrap();
     let endless = regex("a*", &zeros);
-    let unending = Request::new(vec![TokenId(0)], 4).with_table(&endless);
+    let unending = Request::new(vec![TokenId(0)], 4).with_constraint(&endless);
     let result =
         generate(&mute(&zeros), &zeros, &[unending], &GenerationConfig::new(), |_| ControlFlow::Continue(()));
-    assert!(result.unwrap_err().is_model());
+    assert_eq!(result.unwrap_err().kind(), ErrorKind::Model);
     let long = Request { max_new_tokens: 16, ..request };
     let result =
         generate(&model, &vocabulary, &[long], &GenerationConfig::new(), |_| ControlFlow::Continue(()));
-    assert!(result.unwrap_err().is_input(), "more positions than the model has");
+    assert_eq!(result.unwrap_err().kind(), ErrorKind::Input, "more positions than the model has");
 }

@@ -1,15 +1,16 @@
 //! The laws of every processor and chain, on every device of this build.
 
-use crate::common::skip::skipped;
 use crate::common::{bools, devices, ints};
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use burn_dfa::processor::{
-    DfaProcessor, InitContext, LogitBias, LogitsProcessor, MinNewTokens, MinP, OutputPenalties,
-    RepetitionPenalty, StepContext, Suppress, Temperature, TopK, TopP,
+    ConstraintProcessor, FrequencyPresencePenalty, InitContext, LogitBias, LogitsProcessor, MinNewTokens,
+    MinP, RepetitionPenalty, StepContext, SuppressTokens, Temperature, TopK, TopP,
 };
 use burn_dfa::{
-    Constraint, Layout, Limits, Result, StateId, TensorOptions, TensorTable, TokenId, TokenTable, Vocabulary,
+    CompiledConstraint, Constraint, DeviceConstraint, Layout, Limits, Result, StateId, TensorOptions,
+    TokenId, Vocabulary,
 };
+use burn_dfa_testing::skip::skipped;
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
 /// Wider than the vocabulary, as a padded output layer is.
@@ -21,30 +22,30 @@ const EOS: TokenId = TokenId(19);
 fn vocabulary() -> Vocabulary {
     let text = ["a", "b", "c", "ab", "bc", "abc", "aa", "ca", "1", "2", "12", "é", "\u{e9}a", "-", "b"];
     let tokens = text.iter().map(|t| Some(t.as_bytes().to_vec()));
-    // Half a character, two tokens that are never text, a hole, the end.
+    // Two halves of a character, two tokens without text, the end.
     let rest = [Some(vec![0xc3]), Some(vec![0xa9]), None, None, None];
     Vocabulary::from_bytes(tokens.chain(rest)).unwrap().with_eos([EOS]).unwrap()
 }
 
-/// How a constraint becomes a table.
-type Form = fn(&Constraint, &Vocabulary, &Limits) -> Result<TokenTable>;
+/// The compile function of a form.
+type Form = fn(&Constraint, &Vocabulary, &Limits) -> Result<CompiledConstraint>;
 
-fn tables(vocabulary: &Vocabulary, form: Form) -> Vec<TokenTable> {
+fn tables(vocabulary: &Vocabulary, form: Form) -> Vec<CompiledConstraint> {
     let patterns = ["(ab|c)*", "é+-?[12]{2,3}", "a{3,9}b?"];
     let compile = |pattern| form(&Constraint::regex(pattern).unwrap(), vocabulary, &Limits::default());
     let mut tables: Vec<_> = patterns.map(|pattern| compile(pattern).unwrap()).into();
-    tables.push(TokenTable::unconstrained(vocabulary));
+    tables.push(CompiledConstraint::unconstrained(vocabulary));
     tables
 }
 
-/// Tables of both forms in every layout that takes them.
-fn laid_out(vocabulary: &Vocabulary) -> Vec<(Layout, Vec<TokenTable>)> {
+/// Constraints of both forms in every supported layout.
+fn laid_out(vocabulary: &Vocabulary) -> Vec<(Layout, Vec<CompiledConstraint>)> {
     let layouts: [(Layout, Form); 5] = [
-        (Layout::Dense, TokenTable::tabulate),
-        (Layout::Classes, TokenTable::tabulate),
-        (Layout::Walk, TokenTable::tabulate),
-        (Layout::Walk, TokenTable::walk),
-        (Layout::Dense, TokenTable::walk),
+        (Layout::Dense, CompiledConstraint::compile_token_level),
+        (Layout::Classes, CompiledConstraint::compile_token_level),
+        (Layout::Walk, CompiledConstraint::compile_token_level),
+        (Layout::Walk, CompiledConstraint::compile_byte_level),
+        (Layout::Dense, CompiledConstraint::compile_byte_level),
     ];
     layouts.map(|(layout, form)| (layout, tables(vocabulary, form))).into()
 }
@@ -56,8 +57,9 @@ struct Tape {
     tokens: Vec<Vec<i32>>,
 }
 
-/// Random logits with NaN, infinities and ties; tokens that follow the tables, as a sampler's would.
-fn tape(seed: u64, tables: &[TokenTable], rows: &[usize], wild: bool) -> Tape {
+/// Random logits with NaN, infinities and ties; tokens that follow the constraints, as sampled
+/// tokens would.
+fn tape(seed: u64, tables: &[CompiledConstraint], rows: &[usize], wild: bool) -> Tape {
     let mut rng = StdRng::seed_from_u64(seed);
     let logit = |rng: &mut StdRng| match rng.random_range(0..12) {
         0 if wild => f32::NAN,
@@ -96,7 +98,7 @@ fn bits(logits: Tensor<2>) -> Vec<u32> {
     values.into_iter().map(f32::to_bits).collect()
 }
 
-/// What the processor makes of `rows` of the tape: bits, `[STEPS][rows · WIDTH]`; checks shape and dtype.
+/// The bits of the processed `rows` of the tape, `[STEPS][rows · WIDTH]`; checks shape and dtype.
 fn run<P: LogitsProcessor>(
     processor: &P,
     tape: &Tape,
@@ -108,7 +110,7 @@ fn run<P: LogitsProcessor>(
     let context = InitContext {
         prompt: ints(prompt, device).reshape([rows.len() as i32, -1]),
         padding: ints(vec![0; rows.len()], device),
-        width: WIDTH,
+        vocab_size: WIDTH,
     };
     let mut state = Some(processor.init(&context));
     let mut tokens = vec![WIDTH as i32; rows.len()];
@@ -171,9 +173,9 @@ fn every_processor_keeps_the_laws() {
             for (layout, tables) in &laid_out {
                 let (layout, law, references) = (*layout, law(tables), tables.iter().collect::<Vec<_>>());
                 let dfa = |rows: &[usize]| {
-                    let table = TensorTable::new(&references, WIDTH, &options(layout), &device).unwrap();
+                    let table = DeviceConstraint::new(&references, WIDTH, &options(layout), &device).unwrap();
                     let rows: Vec<_> = rows.iter().map(|&row| assignment[row]).collect();
-                    DfaProcessor::new(table, &rows).unwrap()
+                    ConstraintProcessor::new(table, &rows).unwrap()
                 };
                 law.check(&format!("dfa {layout:?}"), dfa);
                 let budget = |rows: &[usize]| {
@@ -184,9 +186,9 @@ fn every_processor_keeps_the_laws() {
                 law.check("everything", |rows| {
                     budget(rows)
                         .then(RepetitionPenalty::new(1.3).unwrap())
-                        .then(OutputPenalties::new(0.5, 0.1).unwrap())
+                        .then(FrequencyPresencePenalty::new(0.5, 0.1).unwrap())
                         .then(LogitBias::new([(TokenId(2), -3.0)]).unwrap())
-                        .then(Suppress::new([TokenId(0), TokenId(4)]))
+                        .then(SuppressTokens::new([TokenId(0), TokenId(4)]))
                         .then(MinNewTokens::new(3, &vocabulary))
                         .then(Some(Temperature::new(0.7).unwrap()))
                         .then(None::<Temperature>)
@@ -201,10 +203,10 @@ fn every_processor_keeps_the_laws() {
             law.check("top-p", |_| TopP::new(0.6).unwrap());
             law.check("min-p", |_| MinP::new(0.1).unwrap());
             law.check("repetition penalty", |_| RepetitionPenalty::new(1.3).unwrap());
-            law.check("output penalties", |_| OutputPenalties::new(0.7, -0.2).unwrap());
+            law.check("output penalties", |_| FrequencyPresencePenalty::new(0.7, -0.2).unwrap());
             let bias = [(TokenId(1), 2.5), (TokenId(7), -100.0), (TokenId(1), 0.25), (TokenId(900), 1.0)];
             law.check("logit bias", |_| LogitBias::new(bias).unwrap());
-            law.check("suppress", |_| Suppress::new([TokenId(1), TokenId(2), TokenId(900)]));
+            law.check("suppress", |_| SuppressTokens::new([TokenId(1), TokenId(2), TokenId(900)]));
             law.check("min new tokens", |_| MinNewTokens::new(2, &vocabulary));
             law.check("nothing", |_| None::<TopK>);
         }
@@ -236,8 +238,8 @@ fn allowed_logits_keep_their_bits_and_the_rest_are_negative_infinity() {
             let references: Vec<_> = tables.iter().collect();
             for seed in 0..20 {
                 let tape = tape(seed, tables, &rows, true);
-                let table = TensorTable::new(&references, WIDTH, &options(*layout), &device).unwrap();
-                let processor = DfaProcessor::new(table, &rows).unwrap();
+                let table = DeviceConstraint::new(&references, WIDTH, &options(*layout), &device).unwrap();
+                let processor = ConstraintProcessor::new(table, &rows).unwrap();
                 let masked = run(&processor, &tape, &all, dtype, &device);
                 let mut states: Vec<_> = rows.iter().map(|&row| tables[row].start()).collect();
                 for (step, masked) in masked.iter().enumerate() {
@@ -269,11 +271,11 @@ fn a_budget_leaves_just_the_tokens_from_which_the_end_is_near_enough() {
     for (_, device) in devices::all() {
         for (layout, tables) in &laid_out {
             let references: Vec<_> = tables.iter().collect();
-            let table = TensorTable::new(&references, WIDTH, &options(*layout), &device).unwrap();
+            let table = DeviceConstraint::new(&references, WIDTH, &options(*layout), &device).unwrap();
             let least: Vec<_> = rows.iter().map(|&row| table.tokens_needed(row).max(1)).collect();
             for extra in 0..4 {
                 let budgets: Vec<_> = least.iter().map(|&tokens| tokens + extra).collect();
-                let processor = DfaProcessor::new(table.clone(), &rows).unwrap();
+                let processor = ConstraintProcessor::new(table.clone(), &rows).unwrap();
                 let processor = processor.with_budgets(&budgets).unwrap();
                 let mut state = processor.start();
                 let mut states: Vec<_> = rows.iter().map(|&row| tables[row].start()).collect();
@@ -297,7 +299,7 @@ fn a_budget_leaves_just_the_tokens_from_which_the_end_is_near_enough() {
                             .collect();
                         assert_eq!(unmasked, legal, "extra {extra}, step {step}, row {row}, {layout:?}");
                         assert!(!legal.is_empty(), "no row is ever all −∞");
-                        // The token that takes the longest way.
+                        // The token with the longest path to the end.
                         let longest =
                             |&&token: &&u32| table.tokens_to_end(table.next(states[row], TokenId(token)));
                         let token = *legal.iter().max_by_key(longest).unwrap();
@@ -325,7 +327,7 @@ fn ids_out_of_range_lead_to_the_dead_state_and_no_token_leaves_it() {
     for (_, device) in devices::all() {
         for (layout, tables) in &laid_out {
             let references: Vec<_> = tables.iter().collect();
-            let table = TensorTable::new(&references, WIDTH, &options(*layout), &device).unwrap();
+            let table = DeviceConstraint::new(&references, WIDTH, &options(*layout), &device).unwrap();
             let start = table.start(2);
             let states = table.states(&[start; 5]).unwrap();
             let tokens = ints(vec![-1, i32::MIN, WIDTH as i32, WIDTH as i32 + 1, i32::MAX], &device);
@@ -349,9 +351,9 @@ fn masking_processors_never_empty_a_row() {
     let init = InitContext {
         prompt: ints(vec![0], &device).reshape([1, 1]),
         padding: ints(vec![0], &device),
-        width: WIDTH,
+        vocab_size: WIDTH,
     };
-    let suppress = Suppress::new([only, TokenId(4)]);
+    let suppress = SuppressTokens::new([only, TokenId(4)]);
     let logits = tensor2(&[&row], DType::F32, &device);
     let (kept, _) = suppress.process(suppress.init(&init), logits, &context(WIDTH));
     assert_eq!(kept.into_data().try_to_vec::<f32>().unwrap(), row, "the last token stays");
@@ -368,7 +370,7 @@ fn masking_processors_never_empty_a_row() {
 fn samplers_and_penalties_match_a_host_reference() {
     let device = Device::flex();
     let vocabulary = vocabulary();
-    let tables = tables(&vocabulary, TokenTable::compile);
+    let tables = tables(&vocabulary, CompiledConstraint::compile);
     let rows = [3; ROWS];
     let tape = tape(9, &tables, &rows, false);
     let all: Vec<usize> = (0..ROWS).collect();

@@ -1,22 +1,23 @@
 //! Log-probabilities against the model's logits on the host, in every loop and on every device.
 
+use burn_dfa::ErrorKind;
 use std::ops::ControlFlow;
 
 use burn::tensor::{DType, Device};
 use burn_dfa::generation::{
-    DecodeGraph, GenerationConfig, Logprobs, Output, Piece, Request, SamplingKinds, SamplingOptions, Slots,
-    TokenLogprobs, generate,
+    Chunk, ContinuousBatch, DecodeGraph, GenerationConfig, Logprobs, Output, Request, SamplingFeatures,
+    SamplingOptions, TokenLogprobs, generate,
 };
-use burn_dfa::{Capacity, Constraint, Kernels, TensorOptions, TokenId, TokenTable, Vocabulary};
+use burn_dfa::{Capacity, CompiledConstraint, Constraint, Kernels, TensorOptions, TokenId, Vocabulary};
 
-use crate::common::words::{tabulated, vocabulary};
 use crate::common::{devices, model::RandomLm};
+use burn_dfa_testing::words::{tabulated, vocabulary};
 
 /// Sums of exponentials in f32 against f64.
 const TOLERANCE: f64 = 1e-5;
 const TOP: usize = 4;
 
-fn go_on(_: Piece) -> ControlFlow<()> {
+fn go_on(_: Chunk) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 
@@ -41,10 +42,10 @@ fn assert_is(found: &Logprobs, logits: &[f32], chosen: TokenId, what: &str) {
     found.top.iter().for_each(|&(token, logprob)| near(logprob, token.index()));
 }
 
-/// Every token of an output against the host.
+/// Checks every token of an output against the host.
 fn check(model: &RandomLm, vocabulary: &Vocabulary, request: &Request, output: &Output, what: &str) {
     assert_eq!(output.logprobs.len(), output.tokens.len(), "{what}");
-    let free = TokenTable::unconstrained(vocabulary);
+    let free = CompiledConstraint::unconstrained(vocabulary);
     let table = request.table.unwrap_or(&free);
     let mut state = table.start();
     let mut text: Vec<i32> = request.prompt.iter().map(|token| token.0 as i32).collect();
@@ -93,8 +94,8 @@ fn every_token_has_the_log_probabilities_of_its_logits() {
             let capacity = Capacity { tables: 3, states: 200, classes: 100, ..Capacity::new() };
             let config = GenerationConfig::new()
                 .with_tensors(TensorOptions { kernels, capacity, ..TensorOptions::default() })
-                .with_row_options(SamplingKinds::ALL)
-                .with_read_every(5)
+                .with_row_features(SamplingFeatures::ALL)
+                .with_sync_interval(5)
                 .with_logprobs(TOP);
             let all = |how: &str, outputs: &[Output]| {
                 for (index, (output, request)) in outputs.iter().zip(&requests).enumerate() {
@@ -113,7 +114,7 @@ fn every_token_has_the_log_probabilities_of_its_logits() {
             assert!(outputs.iter().zip(&pieces).all(|(output, pieces)| output.logprobs == *pieces));
             let mut graph = DecodeGraph::record(&model, &vocabulary, &requests, &config, 32).unwrap();
             all("graph", &graph.generate(&requests, go_on).unwrap());
-            for make in [Slots::new, Slots::record] {
+            for make in [ContinuousBatch::new, ContinuousBatch::record] {
                 let mut slots = make(&model, &vocabulary, 2, 32, &config).unwrap();
                 let mut outputs = Vec::new();
                 for request in &requests {
@@ -128,16 +129,16 @@ fn every_token_has_the_log_probabilities_of_its_logits() {
 }
 
 #[test]
-fn as_many_of_the_likeliest_as_there_are_and_none_where_none_are_asked_for() {
+fn likeliest_tokens_are_limited_by_the_vocabulary_and_the_request() {
     let vocabulary = vocabulary();
     let table = tabulated(&Constraint::regex("[xyz]").unwrap(), &vocabulary);
     let model = RandomLm::new(vocabulary.len(), 8, DType::F32, &Device::flex());
-    let requests = [Request::new(vec![TokenId(1)], 4).with_table(&table)];
+    let requests = [Request::new(vec![TokenId(1)], 4).with_constraint(&table)];
     let ask = |top: Option<usize>| {
         generate(&model, &vocabulary, &requests, &GenerationConfig::new().with_logprobs(top), go_on)
     };
     assert!(ask(None).unwrap()[0].logprobs.is_empty());
-    let few = &ask(Some(GenerationConfig::MOST_LOGPROBS)).unwrap()[0].logprobs;
+    let few = &ask(Some(GenerationConfig::MAX_LOGPROBS)).unwrap()[0].logprobs;
     assert_eq!(few[0].model.top.len(), 20);
     assert_eq!(few[0].constrained.top.len(), 3, "three tokens are legal");
     let sum: f32 = few[0].constrained.top.iter().map(|(_, logprob)| logprob.exp()).sum();
@@ -145,5 +146,5 @@ fn as_many_of_the_likeliest_as_there_are_and_none_where_none_are_asked_for() {
     assert_eq!(few[1].constrained.chosen, 0.0, "the end is certain");
     let chosen = &ask(Some(0)).unwrap()[0].logprobs;
     assert!(chosen[0].model.top.is_empty() && chosen[0].model.chosen == few[0].model.chosen);
-    assert!(ask(Some(21)).unwrap_err().is_input());
+    assert_eq!(ask(Some(21)).unwrap_err().kind(), ErrorKind::Input);
 }

@@ -1,4 +1,4 @@
-//! What is tested on every device at hand: lookups, processors, kernels, generation, speculation, slots.
+//! Tests on every available device: lookups, processors, kernels, generation, speculation, slots.
 
 mod backends;
 #[path = "../common/mod.rs"]

@@ -1,12 +1,14 @@
-//! Rows in which much of the vocabulary is legal text.
+//! Rows in which most of the vocabulary is legal text.
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
-use burn_dfa::processor::{DfaProcessor, LogitsProcessor, StepContext};
-use burn_dfa::table::RowPosition;
-use burn_dfa::{Constraint, Limits, TensorOptions, TensorTable, TokenId, TokenTable, Vocabulary};
+use burn_dfa::processor::{ConstraintProcessor, LogitsProcessor, StepContext};
+use burn_dfa::tokens::RowPosition;
+use burn_dfa::{
+    CompiledConstraint, Constraint, DeviceConstraint, Limits, TensorOptions, TokenId, Vocabulary,
+};
 
-/// Rows that are passed in order keep the logits of legal tokens and lose the others, in every type, behind the vocabulary
-/// as well.
+/// Rows keep the logits of legal tokens and lose all others, in every dtype, also past the
+/// vocabulary.
 #[test]
 fn rows_with_much_legal_text_are_masked() {
     let letters = || ('a'..='h').flat_map(|a| ('a'..='h').map(move |b| format!("{a}{b}")));
@@ -16,10 +18,10 @@ fn rows_with_much_legal_text_are_masked() {
     let end = words.len() as u32 - 1;
     let vocabulary = Vocabulary::from_bytes(words).unwrap().with_eos([TokenId(end)]).unwrap();
     let table = Constraint::regex("[a-g][a-h]*1?").unwrap();
-    let table = TokenTable::walk(&table, &vocabulary, &Limits::default()).unwrap();
+    let table = CompiledConstraint::compile_byte_level(&table, &vocabulary, &Limits::default()).unwrap();
     let (device, width) = (Device::flex(), vocabulary.len() + 5);
-    let on_device = TensorTable::new(&[&table], width, &TensorOptions::default(), &device).unwrap();
-    let processor = DfaProcessor::new(on_device, &[0]).unwrap();
+    let on_device = DeviceConstraint::new(&[&table], width, &TensorOptions::default(), &device).unwrap();
+    let processor = ConstraintProcessor::new(on_device, &[0]).unwrap();
     let values: Vec<f32> = (0..width).map(|id| id as f32 / 4.0 - 8.0).collect();
     for dtype in [DType::F32, DType::F16, DType::BF16] {
         let logits = TensorData::new(values.clone(), [1, width]);

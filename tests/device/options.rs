@@ -1,32 +1,36 @@
-//! Options of each row: against a reference on the host, and that a row does not depend on the others.
+//! Sampling options per row: against a reference on the host, and independent of the other rows.
 
+use burn_dfa::ErrorKind;
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use burn::tensor::{DType, Device, Int, Tensor};
 use burn_dfa::generation::{
-    DecodeGraph, GenerationConfig, Output, Piece, Request, SamplingKinds, SamplingOptions, Slots, generate,
+    Chunk, ContinuousBatch, DecodeGraph, GenerationConfig, Output, Request, SamplingFeatures,
+    SamplingOptions, generate,
 };
 use burn_dfa::sampling::{GumbelMax, Sampler};
-use burn_dfa::{Capacity, Constraint, Kernels, StateId, TensorOptions, TokenId, TokenTable, Vocabulary};
+use burn_dfa::{
+    Capacity, CompiledConstraint, Constraint, Kernels, StateId, TensorOptions, TokenId, Vocabulary,
+};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
-use crate::common::words::{EOS, tabulated, vocabulary};
 use crate::common::{devices, model::RandomLm};
+use burn_dfa_testing::words::{EOS, tabulated, vocabulary};
 
 const NEVER: f32 = f32::NEG_INFINITY;
 
-fn go_on(_: Piece) -> ControlFlow<()> {
+fn go_on(_: Chunk) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 
-fn tables(vocabulary: &Vocabulary) -> Vec<TokenTable> {
+fn tables(vocabulary: &Vocabulary) -> Vec<CompiledConstraint> {
     let patterns = ["[a-f]{3,30}", r"[0-9]+(,[0-9]+)*", "(true|false|null)+"];
     let table = |pattern| tabulated(&Constraint::regex(pattern).unwrap(), vocabulary);
     patterns.map(table).into()
 }
 
-/// Every option by itself, and many at once.
+/// Every option alone, and many at once.
 fn all_options() -> Vec<(&'static str, SamplingOptions)> {
     let greedy = SamplingOptions::new();
     let warm = SamplingOptions::new().with_temperature(0.9);
@@ -69,7 +73,7 @@ fn all_options() -> Vec<(&'static str, SamplingOptions)> {
 }
 
 /// Requests with all options, under every constraint and none, with prompts of several lengths.
-fn requests(tables: &[TokenTable]) -> Vec<(String, Request<'_>)> {
+fn requests(tables: &[CompiledConstraint]) -> Vec<(String, Request<'_>)> {
     let mut all = Vec::new();
     for (index, (name, options)) in all_options().into_iter().enumerate() {
         for which in 0..=tables.len() {
@@ -87,7 +91,7 @@ fn is_left(logits: &[f32]) -> bool {
     logits.iter().any(|&logit| logit != NEVER)
 }
 
-/// Masks tokens where another is left.
+/// Masks tokens if another one is left.
 fn mask_unless_last(logits: &mut Vec<f32>, is_masked: impl Fn(usize) -> bool) {
     let masked: Vec<f32> =
         logits.iter().enumerate().map(|(token, &x)| if is_masked(token) { NEVER } else { x }).collect();
@@ -96,7 +100,7 @@ fn mask_unless_last(logits: &mut Vec<f32>, is_masked: impl Fn(usize) -> bool) {
     }
 }
 
-/// Keeps what is at least `least`.
+/// Keeps logits of at least `least`.
 fn keep(logits: &mut [f32], least: f32) {
     logits.iter_mut().filter(|x| **x < least).for_each(|x| *x = NEVER);
 }
@@ -107,7 +111,7 @@ fn sorted(logits: &[f32]) -> Vec<f32> {
     sorted
 }
 
-/// The least logit from which on the probabilities reach `p`.
+/// The greatest logit such that the probabilities at or above it reach `p`.
 fn least_of_mass(logits: &[f32], p: f32) -> f32 {
     let sorted = sorted(logits);
     let weigh = |x: f32| (f64::from(x) - f64::from(sorted[0])).exp();
@@ -160,10 +164,10 @@ fn filtered(mut logits: Vec<f32>, options: &SamplingOptions, prompt: &[i32], out
     logits
 }
 
-/// What a request writes, step by step on the host; only the noise is the library's.
+/// The output of a request, step by step on the host; only the noise is the library's.
 fn reference(model: &RandomLm, vocabulary: &Vocabulary, width: usize, request: &Request) -> Vec<TokenId> {
     let device = Device::flex();
-    let free = TokenTable::unconstrained(vocabulary);
+    let free = CompiledConstraint::unconstrained(vocabulary);
     let (table, options) = (request.table.unwrap_or(&free), request.sampling.as_ref().unwrap());
     let prompt: Vec<i32> = request.prompt.iter().map(|token| token.0 as i32).collect();
     let noise = GumbelMax::new(&[request.seed], width, &device).unwrap();
@@ -205,7 +209,7 @@ fn alone(model: &RandomLm, vocabulary: &Vocabulary, request: &Request) -> Output
 }
 
 #[test]
-fn every_option_does_what_the_host_does() {
+fn every_option_matches_the_host() {
     let vocabulary = vocabulary();
     let tables = tables(&vocabulary);
     let model = lm(&vocabulary, &Device::flex());
@@ -229,7 +233,7 @@ fn tensors(kernels: Kernels) -> TensorOptions {
 }
 
 #[test]
-fn a_row_is_what_it_is_alone_whatever_the_options_of_the_others() {
+fn the_options_of_other_rows_do_not_affect_a_row() {
     let vocabulary = vocabulary();
     let tables = tables(&vocabulary);
     let flex = lm(&vocabulary, &Device::flex());
@@ -238,15 +242,17 @@ fn a_row_is_what_it_is_alone_whatever_the_options_of_the_others() {
     for (device_name, device) in devices::all() {
         let model = lm(&vocabulary, &device);
         for kernels in [Kernels::Fused, Kernels::BuiltIn] {
-            // A software Vulkan takes its time: every third request has every option and every constraint.
+            // A software Vulkan is slow: every third request still has every option and every
+            // constraint.
             let stride = if device_name == "flex" { 1 } else { 3 };
             let mut order: Vec<usize> = (0..all.len()).step_by(stride).collect();
             let mut rng = StdRng::seed_from_u64(3);
             for at in (1..order.len()).rev() {
                 order.swap(at, rng.random_range(0..=at));
             }
-            let config =
-                GenerationConfig::new().with_tensors(tensors(kernels)).with_row_options(SamplingKinds::ALL);
+            let config = GenerationConfig::new()
+                .with_tensors(tensors(kernels))
+                .with_row_features(SamplingFeatures::ALL);
             let batch =
                 |of: &[usize]| -> Vec<Request> { of.iter().map(|&index| all[index].clone()).collect() };
             let check = |how: &str, of: &[usize], outputs: Vec<Output>| {
@@ -268,7 +274,7 @@ fn a_row_is_what_it_is_alone_whatever_the_options_of_the_others() {
                 check("graph", of, graph.generate(&requests, go_on).unwrap());
             }
             for is_recorded in [false, true] {
-                let make = if is_recorded { Slots::record } else { Slots::new };
+                let make = if is_recorded { ContinuousBatch::record } else { ContinuousBatch::new };
                 let mut slots = make(&model, &vocabulary, 5, 40, &config).unwrap();
                 let (mut waiting, mut in_row) = (order.clone(), [0; 5]);
                 while !waiting.is_empty() || slots.idle().count() < 5 {
@@ -289,7 +295,7 @@ fn a_row_is_what_it_is_alone_whatever_the_options_of_the_others() {
 }
 
 #[test]
-fn nothing_undoes_a_constraint() {
+fn no_option_overrides_a_constraint() {
     let vocabulary = vocabulary();
     let table = tabulated(&Constraint::regex("ab[0-9]{2}(x|y)").unwrap(), &vocabulary);
     let everything = || (0..vocabulary.len() as u32).map(TokenId);
@@ -304,7 +310,8 @@ fn nothing_undoes_a_constraint() {
                     .with_repetition_penalty(100.0)
                     .with_presence_penalty(-100.0)
                     .with_min_new_tokens(50);
-                let request = Request::new(vec![TokenId(1)], 8).with_table(&table).with_sampling(options);
+                let request =
+                    Request::new(vec![TokenId(1)], 8).with_constraint(&table).with_sampling(options);
                 let output = alone(&model, &vocabulary, &request);
                 assert!(table.accepts(&output.tokens), "{}", output.text());
             }
@@ -333,21 +340,21 @@ fn options_out_of_range_or_not_allowed_are_refused() {
         options().with_logit_bias([(TokenId(3), -100.5)]),
     ] {
         let error = generate(&model, &vocabulary, &[request(wrong.clone())], &config, go_on).unwrap_err();
-        assert!(error.is_input(), "{wrong:?}: {error}");
-        let all = config.clone().with_row_options(SamplingKinds::ALL);
-        let mut slots = Slots::new(&model, &vocabulary, 1, 16, &all).unwrap();
-        assert!(slots.admit(0, &request(wrong)).unwrap_err().is_input());
+        assert_eq!(error.kind(), ErrorKind::Input, "{wrong:?}: {error}");
+        let all = config.clone().with_row_features(SamplingFeatures::ALL);
+        let mut slots = ContinuousBatch::new(&model, &vocabulary, 1, 16, &all).unwrap();
+        assert_eq!(slots.admit(0, &request(wrong)).unwrap_err().kind(), ErrorKind::Input);
         slots.admit(0, &request(options())).unwrap();
     }
-    // A batch that was not made for an option refuses it, and takes the rest.
-    let few = SamplingKinds { temperature: true, ..SamplingKinds::NONE };
-    let config = config.with_row_options(few);
-    let mut slots = Slots::new(&model, &vocabulary, 1, 16, &config).unwrap();
+    // A batch without a feature refuses its options, and accepts others.
+    let few = SamplingFeatures { temperature: true, ..SamplingFeatures::NONE };
+    let config = config.with_row_features(few);
+    let mut slots = ContinuousBatch::new(&model, &vocabulary, 1, 16, &config).unwrap();
     let plain = [request(options())];
     let mut graph = DecodeGraph::record(&model, &vocabulary, &plain, &config, 16).unwrap();
     for (name, options) in all_options() {
         let request = request(options);
-        let is_covered = few.covers(SamplingKinds::of(request.sampling.as_ref().unwrap()));
+        let is_covered = few.covers(SamplingFeatures::of(request.sampling.as_ref().unwrap()));
         let admitted = slots.admit(0, &request);
         let replayed = graph.generate(std::slice::from_ref(&request), go_on);
         match is_covered {
@@ -358,8 +365,11 @@ fn options_out_of_range_or_not_allowed_are_refused() {
             }
             false => {
                 let error = admitted.unwrap_err();
-                assert!(error.is_input() && error.to_string().contains("row_options"), "{name}: {error}");
-                assert!(replayed.unwrap_err().is_input(), "{name}");
+                assert!(
+                    error.kind() == ErrorKind::Input && error.to_string().contains("row_features"),
+                    "{name}: {error}"
+                );
+                assert_eq!(replayed.unwrap_err().kind(), ErrorKind::Input, "{name}");
             }
         }
     }

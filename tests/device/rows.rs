@@ -1,18 +1,20 @@
-//! Rows in which few, many or nearly all tokens are legal, at the borders between the ways in which they are masked.
+//! Rows with few, many or nearly all tokens legal, at the borders between the masking methods.
 
 use std::num::Wrapping;
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
-use burn_dfa::processor::{DfaProcessor, LogitsProcessor, StepContext};
+use burn_dfa::processor::{ConstraintProcessor, LogitsProcessor, StepContext};
 use burn_dfa::sampling::{Greedy, GumbelMax, Sampler};
-use burn_dfa::table::RowPosition;
-use burn_dfa::{Constraint, Limits, Result, TensorOptions, TensorTable, TokenId, TokenTable, Vocabulary};
+use burn_dfa::tokens::RowPosition;
+use burn_dfa::{
+    CompiledConstraint, Constraint, DeviceConstraint, Limits, Result, TensorOptions, TokenId, Vocabulary,
+};
 
 use crate::common::ints;
 
 const TYPES: [DType; 3] = [DType::F32, DType::F16, DType::BF16];
 
-/// `count` words of five letters, then the end, which is not counted.
+/// `count` words of five letters, and the end.
 fn vocabulary(count: usize) -> Vocabulary {
     let letter = |id: usize, place: u32| (b'a' + (id / 5usize.pow(place) % 5) as u8) as char;
     let word = |id: usize| (0..5).rev().map(|place| letter(id, place)).collect::<String>();
@@ -20,7 +22,7 @@ fn vocabulary(count: usize) -> Vocabulary {
     Vocabulary::from_bytes(words).unwrap().with_eos([TokenId(count as u32)]).unwrap()
 }
 
-/// A choice of so many words from everywhere in the vocabulary.
+/// A choice of `count` random words of the vocabulary.
 fn choice(vocabulary: &Vocabulary, count: usize) -> Constraint {
     let words = vocabulary.len() - 1;
     let mut order: Vec<usize> = (0..words).collect();
@@ -33,7 +35,7 @@ fn choice(vocabulary: &Vocabulary, count: usize) -> Constraint {
     Constraint::choice(words.map(|word| std::str::from_utf8(word).unwrap())).unwrap()
 }
 
-/// Numbers of legal tokens at both sides of every border, in a vocabulary of so many tokens.
+/// Numbers of legal tokens on both sides of every border, in a vocabulary of `all` tokens.
 fn counts(all: usize) -> Vec<usize> {
     let borders = [1, all / 32, all / 6, all / 2, all - all / 6, all - all / 32, all - 2];
     let mut counts: Vec<usize> = borders.iter().flat_map(|&border| border - 1..=border + 1).collect();
@@ -49,12 +51,13 @@ fn bits(logits: Tensor<2>) -> Vec<u32> {
     values.into_iter().map(f32::to_bits).collect()
 }
 
-/// Masks and chooses in batches of one table a row, each row twice: as it is found, and as it is kept.
-fn check(vocabulary: &Vocabulary, tables: &[TokenTable], width: usize, batches: &[usize]) {
+/// Masks and chooses in batches with one constraint per row, each row twice: without and with the
+/// cache.
+fn check(vocabulary: &Vocabulary, tables: &[CompiledConstraint], width: usize, batches: &[usize]) {
     let device = Device::flex();
-    let all: Vec<&TokenTable> = tables.iter().collect();
-    let on_device = TensorTable::new(&all, width, &TensorOptions::default(), &device).unwrap();
-    let may_follow = |table: &TokenTable, id: usize| {
+    let all: Vec<&CompiledConstraint> = tables.iter().collect();
+    let on_device = DeviceConstraint::new(&all, width, &TensorOptions::default(), &device).unwrap();
+    let may_follow = |table: &CompiledConstraint, id: usize| {
         let start = RowPosition::unlimited(table.start());
         id < vocabulary.len() && table.can_end(&table.after(&start, TokenId(id as u32)))
     };
@@ -62,10 +65,10 @@ fn check(vocabulary: &Vocabulary, tables: &[TokenTable], width: usize, batches: 
         tables.iter().map(|table| (0..width).map(|id| may_follow(table, id)).collect()).collect();
     let mut row = 0;
     for &batch in batches {
-        // Every batch begins with another table.
+        // Every batch begins with another constraint.
         let rows: Vec<usize> = (0..batch).map(|at| (row + at) % tables.len()).collect();
         row += batch;
-        let processor = DfaProcessor::new(on_device.clone(), &rows).unwrap();
+        let processor = ConstraintProcessor::new(on_device.clone(), &rows).unwrap();
         let value = |at: usize| match at % 97 {
             0 => f32::NAN,
             1 => f32::INFINITY,
@@ -94,7 +97,7 @@ fn check(vocabulary: &Vocabulary, tables: &[TokenTable], width: usize, batches: 
                 for sampler in [&Greedy as &dyn Sampler, &gumbel] {
                     let (mut position, mut context) = (processor.start(), context());
                     let wanted = sampler.sample(masked.clone(), &context.step).into_data();
-                    processor.choose(&mut position, &mut context, logits(), sampler);
+                    processor.sample_step(&mut position, &mut context, logits(), sampler);
                     assert_eq!(context.tokens.into_data(), wanted, "{dtype:?}, {batch} rows of {width}");
                 }
             }
@@ -103,14 +106,15 @@ fn check(vocabulary: &Vocabulary, tables: &[TokenTable], width: usize, batches: 
 }
 
 #[test]
-fn masks_at_the_borders_of_their_forms_are_the_hosts() {
-    type Form = fn(&Constraint, &Vocabulary, &Limits) -> Result<TokenTable>;
-    // With the end of the sequence the sizes are those of whole words of 64 bits, and beside them.
+fn masks_at_the_borders_of_their_forms_match_the_host() {
+    type Form = fn(&Constraint, &Vocabulary, &Limits) -> Result<CompiledConstraint>;
+    // With the end of the sequence, the sizes are multiples of 64 bits and adjacent sizes.
     for words in [62, 63, 64, 190, 191, 192, 1500] {
         let vocabulary = vocabulary(words);
-        for form in [TokenTable::tabulate as Form, TokenTable::walk] {
+        for form in [CompiledConstraint::compile_token_level as Form, CompiledConstraint::compile_byte_level]
+        {
             let table = |count| form(&choice(&vocabulary, count), &vocabulary, &Limits::default()).unwrap();
-            let tables: Vec<TokenTable> = counts(vocabulary.len()).into_iter().map(table).collect();
+            let tables: Vec<CompiledConstraint> = counts(vocabulary.len()).into_iter().map(table).collect();
             let batches: Vec<usize> = if words == 191 { (1..=32).collect() } else { vec![tables.len()] };
             check(&vocabulary, &tables, vocabulary.len() + 37, &batches);
         }

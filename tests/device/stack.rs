@@ -1,19 +1,22 @@
-//! Recursive constraints: a stack for each row, on every device and with every kind of operation.
+//! Recursive constraints with a stack for each row, on every device and with every kind of
+//! operation.
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
+use burn_dfa::ErrorKind;
 use burn_dfa::constraint::{Format, StructuralTag, Syntax, Tag, TriggeredTags};
-use burn_dfa::generation::{Finish, GenerationConfig, Request, generate};
-use burn_dfa::processor::{DfaProcessor, DraftTree, LogitsProcessor, StepContext};
+use burn_dfa::generation::{FinishReason, GenerationConfig, Request, generate};
+use burn_dfa::processor::{ConstraintProcessor, DraftTree, LogitsProcessor, StepContext};
 use burn_dfa::sampling::Greedy;
-use burn_dfa::table::RowPosition;
+use burn_dfa::tokens::RowPosition;
 use burn_dfa::{
-    Constraint, Kernels, Layout, Limits, StateId, TensorOptions, TensorTable, TokenId, TokenTable, Vocabulary,
+    CompiledConstraint, Constraint, DeviceConstraint, ForcedText, Kernels, Layout, Limits, StateId,
+    TensorOptions, TokenId, Vocabulary,
 };
 use rand::{Rng, SeedableRng, rngs::StdRng};
 use serde_json::{Value, json};
 
-use crate::common::words::{EOS, tabulated, vocabulary_of};
 use crate::common::{devices, ints, model::RandomLm};
+use burn_dfa_testing::words::{EOS, compact, tabulated, vocabulary_of};
 
 /// Tokens that enter and leave several arrays and objects at once.
 fn vocabulary() -> Vocabulary {
@@ -75,7 +78,7 @@ fn schemas() -> Vec<Value> {
         "a": {"type": "object", "properties": {"b": {"$ref": "#/$defs/b"}, "n": {"type": "integer"}},
             "required": ["n"], "additionalProperties": false},
         "b": {"type": "array", "items": {"$ref": "#/$defs/a"}, "maxItems": 3}}});
-    // A list with a tag somewhere: pieces with two outcomes.
+    // A list with a tag at any position: procedures with two exits.
     let tagged = json!({"type": "array", "contains": {"const": "x"}, "items": {"anyOf": [
         {"const": "x"}, {"const": "y"}, {"type": "array", "items": {"$ref": "#"}, "maxItems": 2}]}});
     let chosen = json!({"anyOf": [
@@ -86,16 +89,22 @@ fn schemas() -> Vec<Value> {
     vec![tree, list, any, arrays, mutual, tagged, chosen]
 }
 
-fn compile(schema: &Value, vocabulary: &Vocabulary, frames: usize) -> TokenTable {
-    let constraint = Constraint::json_schema(schema.clone()).unwrap();
-    let table = TokenTable::walk(&constraint, vocabulary, &Limits::new().with_frames(frames)).unwrap();
+/// With 5 frames, only the longest token of forced text is legal.
+fn limits(frames: usize) -> Limits {
+    let forced = if frames == 5 { ForcedText::Longest } else { ForcedText::AnyToken };
+    Limits::new().with_frames(frames).with_forced_text(forced)
+}
+
+fn compile(schema: &Value, vocabulary: &Vocabulary, frames: usize) -> CompiledConstraint {
+    let constraint = compact(schema);
+    let table = CompiledConstraint::compile_byte_level(&constraint, vocabulary, &limits(frames)).unwrap();
     assert!(table.outcomes() > 0, "{schema} has calls");
     table
 }
 
-/// Grammars: one whose frames are sets of calls, one that may be within one call or none, one that names a token, and one in
-/// which what follows `x` tells whether it has closed a block. And a structural tag: text with calls in it.
-fn grammars(vocabulary: &Vocabulary, frames: usize) -> Vec<TokenTable> {
+/// Grammars whose frames are sets of calls, with ambiguous call depth, with a named token, and with
+/// a block whose end depends on the text after `x`. Also a structural tag: text with calls.
+fn grammars(vocabulary: &Vocabulary, frames: usize) -> Vec<CompiledConstraint> {
     let think = (0..vocabulary.len() as u32).map(TokenId);
     let think = think.into_iter().find(|&id| vocabulary.bytes(id) == Some(b"</think>")).unwrap();
     let texts = [
@@ -117,26 +126,27 @@ fn grammars(vocabulary: &Vocabulary, frames: usize) -> Vec<TokenTable> {
     let tag = StructuralTag::new(TriggeredTags::new(["[["], [tag]));
     let constraints = texts.iter().map(|text| Constraint::grammar(Syntax::Gbnf, text).unwrap());
     let compiled = constraints.chain([Constraint::structural_tag(&tag).unwrap()]).map(|constraint| {
-        let table = TokenTable::walk(&constraint, vocabulary, &Limits::new().with_frames(frames)).unwrap();
+        let table = CompiledConstraint::compile_byte_level(&constraint, vocabulary, &limits(frames)).unwrap();
         assert!(table.outcomes() > 0, "{constraint:?} has calls");
         table
     });
     compiled.collect()
 }
 
-fn needed(table: &TokenTable) -> usize {
+fn needed(table: &CompiledConstraint) -> usize {
     table.tokens_to_end(table.start()) as usize
 }
 
-/// Which tokens may follow a row.
-fn legal(table: &TokenTable, position: &RowPosition) -> Vec<bool> {
+/// The legal tokens of a row.
+fn legal(table: &CompiledConstraint, position: &RowPosition) -> Vec<bool> {
     let tokens = (0..table.vocabulary_len() as u32).map(TokenId);
     tokens.map(|token| table.can_end(&table.after(position, token))).collect()
 }
 
-/// Masks by the operations of a device, along random walks with up to `spare` tokens more than they need, against the host.
+/// Compares masks of a device with the host's, along random walks with up to `spare` more tokens
+/// than needed.
 fn walk(
-    tables: &[&TokenTable],
+    tables: &[&CompiledConstraint],
     options: &TensorOptions,
     device: &Device,
     steps: usize,
@@ -146,10 +156,10 @@ fn walk(
     let name = format!("{options:?} on {device:?}, seed {seed}");
     let mut rng = StdRng::seed_from_u64(seed);
     let width = tables[0].vocabulary_len() + 3;
-    let table = TensorTable::new(tables, width, options, device).unwrap();
+    let table = DeviceConstraint::new(tables, width, options, device).unwrap();
     let budgets: Vec<usize> = tables.iter().map(|table| needed(table) + rng.random_range(0..spare)).collect();
     let rows: Vec<usize> = (0..tables.len()).collect();
-    let processor = DfaProcessor::new(table, &rows).unwrap().with_budgets(&budgets).unwrap();
+    let processor = ConstraintProcessor::new(table, &rows).unwrap().with_budgets(&budgets).unwrap();
     let mut own: Vec<_> =
         tables.iter().zip(&budgets).map(|(t, &budget)| RowPosition::new(t.start(), budget as u32)).collect();
     let mut position = processor.start();
@@ -184,7 +194,7 @@ fn walk(
         }
         let mut context =
             StepContext { tokens: ints(tokens.clone(), device), step: ints(vec![step as i32], device) };
-        processor.choose(&mut chosen, &mut context, logits, &Greedy);
+        processor.sample_step(&mut chosen, &mut context, logits, &Greedy);
         let greedy = context.tokens.into_data().try_to_vec::<i32>().unwrap();
         for (row, token) in greedy.iter().enumerate() {
             let best = masked[row * width..][..width]
@@ -201,7 +211,7 @@ fn walk(
         for (row, (table, own)) in tables.iter().zip(&mut own).enumerate() {
             let legal: Vec<usize> =
                 legal(table, own).iter().enumerate().filter(|l| *l.1).map(|l| l.0).collect();
-            // Words more often than bytes, the end rarely.
+            // Mostly words, sometimes bytes, rarely the end.
             let words: Vec<usize> = legal.iter().copied().filter(|&token| token > EOS.index()).collect();
             let token = match words.is_empty() || rng.random_range(0..3) == 0 {
                 true => legal[rng.random_range(0..legal.len())],
@@ -214,16 +224,16 @@ fn walk(
 }
 
 #[test]
-fn masks_are_those_of_the_host_on_every_device() {
+fn masks_match_the_host_on_every_device() {
     let vocabulary = vocabulary();
     for frames in [64, 5, 3] {
         let mut tables: Vec<_> =
             schemas().iter().map(|schema| compile(schema, &vocabulary, frames)).collect();
         tables.extend(grammars(&vocabulary, frames));
-        // Rows without a stack beside them.
-        tables.push(TokenTable::unconstrained(&vocabulary));
+        // Also rows without a stack.
+        tables.push(CompiledConstraint::unconstrained(&vocabulary));
         tables.push(tabulated(&Constraint::regex("(true|[a-z]*12)+").unwrap(), &vocabulary));
-        let with_classes = |table: &TokenTable| match table.outcomes() {
+        let with_classes = |table: &CompiledConstraint| match table.outcomes() {
             0 => table.clone(),
             _ => table.with_token_classes(&Limits::default()).unwrap(),
         };
@@ -235,9 +245,10 @@ fn masks_are_those_of_the_host_on_every_device() {
             for (name, device) in devices::all() {
                 for kernels in [Kernels::Fused, Kernels::BuiltIn] {
                     let options = TensorOptions::new().with_kernels(kernels).with_layout(layout);
-                    // The built-in operations are slow on a GPU, and the same everywhere.
+                    // The built-in operations are slow on a GPU, and equal on all devices.
                     let steps = match (name, kernels) {
-                        // There it reads the tables of the host, which have no layout.
+                        // Fused operations of Flex read the constraints on the host, which have no
+                        // layout.
                         ("flex", Kernels::Fused) if layout == Layout::Classes => continue,
                         ("flex", Kernels::Fused) => 200,
                         ("flex", _) => 30,
@@ -254,30 +265,34 @@ fn masks_are_those_of_the_host_on_every_device() {
 }
 
 #[test]
-fn classes_of_tokens_are_taken_where_all_tables_have_them() {
+fn token_classes_are_used_if_all_tables_have_them() {
     let vocabulary = vocabulary();
     let walked = compile(&json!({}), &vocabulary, 8);
     let classed = walked.with_token_classes(&Limits::default()).unwrap();
     assert!(classed.has_token_classes() && !walked.has_token_classes());
-    let layout = |tables: &[&TokenTable], options: &TensorOptions| {
-        TensorTable::new(tables, vocabulary.len(), options, &Device::flex()).map(|table| table.layout())
+    let layout = |tables: &[&CompiledConstraint], options: &TensorOptions| {
+        DeviceConstraint::new(tables, vocabulary.len(), options, &Device::flex()).map(|table| table.layout())
     };
     let options = TensorOptions::new();
     assert_eq!(layout(&[&classed], &options).unwrap(), Layout::Classes);
     assert_eq!(layout(&[&classed, &walked], &options).unwrap(), Layout::Walk);
     assert_eq!(layout(&[&classed], &options.clone().with_layout(Layout::Walk)).unwrap(), Layout::Walk);
     assert!(
-        layout(&[&classed, &walked], &options.clone().with_layout(Layout::Classes)).unwrap_err().is_input()
+        layout(&[&classed, &walked], &options.clone().with_layout(Layout::Classes)).unwrap_err().kind()
+            == ErrorKind::Input
     );
-    assert!(layout(&[&classed], &options.with_layout(Layout::Dense)).unwrap_err().is_input());
+    assert_eq!(
+        layout(&[&classed], &options.with_layout(Layout::Dense)).unwrap_err().kind(),
+        ErrorKind::Input
+    );
     let regex = tabulated(&Constraint::regex("a").unwrap(), &vocabulary);
-    assert!(regex.with_token_classes(&Limits::default()).unwrap_err().is_input());
+    assert_eq!(regex.with_token_classes(&Limits::default()).unwrap_err().kind(), ErrorKind::Input);
     let small = Limits { bytes: 1_000, ..Limits::default() };
-    assert!(walked.with_token_classes(&small).unwrap_err().is_limit());
+    assert_eq!(walked.with_token_classes(&small).unwrap_err().kind(), ErrorKind::Limit);
 }
 
-/// Within a counted string all plain tokens follow at once, also those that pass from one block to the next; at its end, at the
-/// end of the budget and on a full stack they are told apart.
+/// In a counted string all plain tokens are legal at once, also tokens across two blocks; at its
+/// end, at the end of the budget and on a full stack they differ.
 #[test]
 fn plain_tokens_pass_from_block_to_block() {
     let words =
@@ -312,10 +327,10 @@ fn trees_of_drafts_have_stacks_of_their_own() {
     for (name, device) in devices::all() {
         for kernels in [Kernels::Fused, Kernels::BuiltIn] {
             let options = TensorOptions::new().with_kernels(kernels);
-            let table = TensorTable::new(&tables, width, &options, &device).unwrap();
+            let table = DeviceConstraint::new(&tables, width, &options, &device).unwrap();
             let rows: Vec<usize> = (0..tables.len()).collect();
             let budgets: Vec<usize> = tables.iter().map(|table| needed(table) + 20).collect();
-            let processor = DfaProcessor::new(table, &rows).unwrap().with_budgets(&budgets).unwrap();
+            let processor = ConstraintProcessor::new(table, &rows).unwrap().with_budgets(&budgets).unwrap();
             let (mut tokens, mut expected) = (Vec::new(), Vec::new());
             for (table, &budget) in tables.iter().zip(&budgets) {
                 let mut nodes = vec![RowPosition::new(table.start(), budget as u32)];
@@ -325,7 +340,7 @@ fn trees_of_drafts_have_stacks_of_their_own() {
                     let legal: Vec<u32> = (0..width as u32)
                         .filter(|&t| table.can_end(&table.after(&from, TokenId(t))))
                         .collect();
-                    // One in four breaks the constraint, and stays where its parent is.
+                    // One in four violates the constraint, and keeps its parent's position.
                     let token = match rng.random_range(0..4) {
                         0 => rng.random_range(0..width as u32),
                         _ => legal[rng.random_range(0..legal.len())],
@@ -343,7 +358,7 @@ fn trees_of_drafts_have_stacks_of_their_own() {
             let masked = masked.into_data().try_to_vec::<f32>().unwrap();
             let found: Vec<bool> = masked.iter().map(|&logit| logit == 0.0).collect();
             assert!(found == expected, "{name}, {kernels:?}");
-            // What is accepted is a position of the tree.
+            // The accepted position is a position of the tree.
             let last = positions.at(ints(vec![6; shape[0]], &device));
             let logits = Tensor::<2>::zeros([shape[0], width], (&device, DType::F32));
             let masked = processor.mask(&last, logits).into_data().try_to_vec::<f32>().unwrap();
@@ -371,7 +386,9 @@ fn every_text_is_valid_and_complete_within_its_budget_and_its_stack() {
                 .iter()
                 .map(|table| {
                     let budget = needed(table) + (round as usize * 7) % 90;
-                    Request::new(vec![TokenId(round as u32 % 200)], budget).with_table(table).with_seed(round)
+                    Request::new(vec![TokenId(round as u32 % 200)], budget)
+                        .with_constraint(table)
+                        .with_seed(round)
                 })
                 .collect();
             let config = GenerationConfig::new().with_temperature((round % 3 != 0).then_some(1.5));
@@ -379,7 +396,7 @@ fn every_text_is_valid_and_complete_within_its_budget_and_its_stack() {
                 generate(&model, &vocabulary, &requests, &config, |_| std::ops::ControlFlow::Continue(()));
             for ((output, schema), table) in outputs.unwrap().iter().zip(&schemas).zip(&tables) {
                 let text = output.text();
-                assert_eq!(output.finish, Finish::EndOfSequence, "{schema}: {text}");
+                assert_eq!(output.finish, FinishReason::EndOfSequence, "{schema}: {text}");
                 let value: Value =
                     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{schema}: {error}: {text}"));
                 assert!(jsonschema::is_valid(schema, &value), "{schema}: {text}");
@@ -398,7 +415,7 @@ fn every_text_is_valid_and_complete_within_its_budget_and_its_stack() {
 }
 
 #[test]
-fn depth_is_bounded_by_the_stack_and_by_nothing_else() {
+fn depth_is_bounded_only_by_the_stack() {
     let vocabulary = vocabulary();
     let table = compile(&json!({}), &vocabulary, 64);
     let text = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
@@ -407,27 +424,32 @@ fn depth_is_bounded_by_the_stack_and_by_nothing_else() {
     assert!(!table.accepts(&tokens(&text(70))));
     let deeper = compile(&json!({}), &vocabulary, 128);
     assert!(deeper.accepts(&tokens(&text(70))));
-    let constraint = Constraint::json_schema(json!({})).unwrap();
+    let constraint = compact(&json!({}));
     let most = Limits::new().with_frames(Limits::MAX_FRAMES + 1);
-    assert!(TokenTable::compile(&constraint, &vocabulary, &most).unwrap_err().is_limit());
+    assert_eq!(
+        CompiledConstraint::compile(&constraint, &vocabulary, &most).unwrap_err().kind(),
+        ErrorKind::Limit
+    );
     assert_eq!(table.next(table.start(), TokenId(u32::from(b']'))), StateId::DEAD);
 }
 
 #[test]
-fn free_text_goes_before_a_stack() {
+fn free_text_precedes_a_constraint_with_a_stack() {
     let vocabulary = vocabulary();
     let limits = Limits::new().with_frames(5);
     let mut words = (EOS.0..vocabulary.len() as u32).map(TokenId);
     let token = words.find(|&id| vocabulary.bytes(id) == Some(b"true")).unwrap();
-    let any = Constraint::json_schema(json!({})).unwrap();
-    let plain = TokenTable::compile(&any, &vocabulary, &limits).unwrap();
+    let any = compact(&json!({}));
+    let plain = CompiledConstraint::compile(&any, &vocabulary, &limits).unwrap();
     let after = [Constraint::after("</think>", any.clone()), Constraint::after(token, any)];
-    let tables = after.map(|after| TokenTable::compile(&after, &vocabulary, &limits).unwrap());
+    let tables = after.map(|after| CompiledConstraint::compile(&after, &vocabulary, &limits).unwrap());
     let mut rng = StdRng::seed_from_u64(9);
     for (table, marker) in tables.iter().zip([None, Some(token)]) {
         assert!(table.outcomes() > 0);
         let length = if marker.is_some() { 1 } else { "</think>".len() };
-        assert_eq!(needed(table), needed(&plain) + length);
+        // A marker in text takes one token or more, at most one for each byte.
+        let marked = needed(&plain) + 1..=needed(&plain) + length;
+        assert!(marked.contains(&needed(table)), "{} is not in {marked:?}", needed(table));
         let mut at = RowPosition::unlimited(table.start());
         let read = |at: &mut RowPosition, text: &str| {
             text.bytes().for_each(|byte| *at = table.after(at, TokenId(byte.into())));
@@ -439,7 +461,7 @@ fn free_text_goes_before_a_stack() {
             Some(marker) => at = table.after(&at, marker),
             None => read(&mut at, "</think>"),
         }
-        // From here on it is the constraint alone, but for the token that is a marker.
+        // From here on only the constraint applies, except for the marker token.
         let mut own = RowPosition::unlimited(plain.start());
         for step in 0..200 {
             let mut expected = legal(&plain, &own);
@@ -455,7 +477,7 @@ fn free_text_goes_before_a_stack() {
             (at, own) = (table.after(&at, next), plain.after(&own, next));
         }
     }
-    let tables: Vec<&TokenTable> = tables.iter().collect();
+    let tables: Vec<&CompiledConstraint> = tables.iter().collect();
     for (name, device) in devices::all() {
         for kernels in [Kernels::Fused, Kernels::BuiltIn] {
             let steps = if (name, kernels) == ("flex", Kernels::Fused) { 200 } else { 12 };

@@ -1,18 +1,19 @@
-//! One step (advance, mask, choose) in every layout, with every kind of operation and on every device, against
-//! the table of the host.
+//! One step (advance, mask, choose) in every layout, with every kind of operation and on every
+//! device, against the host.
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
-use burn_dfa::processor::{DfaProcessor, LogitsProcessor, StepContext};
+use burn_dfa::ErrorKind;
+use burn_dfa::processor::{ConstraintProcessor, LogitsProcessor, StepContext};
 use burn_dfa::sampling::{Greedy, GumbelMax, Sampler};
 use burn_dfa::{
-    Capacity, Constraint, Kernels, Layout, Limits, StateId, TensorOptions, TensorTable, TokenId, TokenTable,
-    Vocabulary, vocabulary::TokenKind,
+    Capacity, CompiledConstraint, Constraint, DeviceConstraint, ForcedText, Kernels, Layout, Limits, StateId,
+    TensorOptions, TokenId, Vocabulary, vocabulary::TokenKind,
 };
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
-#[cfg(feature = "wgpu")]
-use crate::common::skip::skipped;
 use crate::common::{devices, ints};
+#[cfg(feature = "wgpu")]
+use burn_dfa_testing::skip::skipped;
 
 /// Wider than the vocabulary, and more than one cube of a kernel.
 const WIDTH: usize = 300;
@@ -40,22 +41,32 @@ fn vocabulary(singles: bool) -> Vocabulary {
     vocabulary.with_eos([TokenId(len - 1), TokenId(len - 2)]).unwrap()
 }
 
-const PATTERNS: [&str; 5] = ["(ab|c)*", "é+-?[12]{2,3}", "a{3,90}b?", "[^\"]{0,20}é?", "(a|b|c|1|2){1,9}"];
+const PATTERNS: [&str; 6] =
+    ["(ab|c)*", "abcab1(2abc|1)é", "é+-?[12]{2,3}", "a{3,90}b?", "[^\"]{0,20}é?", "(a|b|c|1|2){1,9}"];
 
-fn tables(vocabulary: &Vocabulary, form: impl Fn(&Constraint, &Vocabulary) -> TokenTable) -> Vec<TokenTable> {
+fn tables(
+    vocabulary: &Vocabulary,
+    form: impl Fn(&Constraint, &Vocabulary) -> CompiledConstraint,
+) -> Vec<CompiledConstraint> {
     let usable = PATTERNS.iter().map(|pattern| Constraint::regex(pattern).unwrap());
-    let usable = usable.filter(|c| TokenTable::compile(c, vocabulary, &Limits::default()).is_ok());
+    let usable = usable.filter(|c| CompiledConstraint::compile(c, vocabulary, &Limits::default()).is_ok());
     let mut tables: Vec<_> = usable.map(|constraint| form(&constraint, vocabulary)).collect();
-    tables.push(TokenTable::unconstrained(vocabulary));
+    tables.push(CompiledConstraint::unconstrained(vocabulary));
     tables
 }
 
-fn walked(constraint: &Constraint, vocabulary: &Vocabulary) -> TokenTable {
-    TokenTable::walk(constraint, vocabulary, &Limits::default()).unwrap()
+fn walked(constraint: &Constraint, vocabulary: &Vocabulary) -> CompiledConstraint {
+    CompiledConstraint::compile_byte_level(constraint, vocabulary, &Limits::default()).unwrap()
 }
 
-fn tabulated(constraint: &Constraint, vocabulary: &Vocabulary) -> TokenTable {
-    TokenTable::tabulate(constraint, vocabulary, &Limits::default()).unwrap()
+/// Only the longest token of forced text is legal.
+fn longest(constraint: &Constraint, vocabulary: &Vocabulary) -> CompiledConstraint {
+    let limits = Limits::default().with_forced_text(ForcedText::Longest);
+    CompiledConstraint::compile_byte_level(constraint, vocabulary, &limits).unwrap()
+}
+
+fn tabulated(constraint: &Constraint, vocabulary: &Vocabulary) -> CompiledConstraint {
+    CompiledConstraint::compile_token_level(constraint, vocabulary, &Limits::default()).unwrap()
 }
 
 /// Random logits with NaN, infinities and ties.
@@ -82,9 +93,9 @@ fn read(values: Tensor<1, burn::tensor::Int>) -> Vec<i32> {
     values.into_data().try_to_vec::<i32>().unwrap()
 }
 
-/// The row's view of its table on the host.
+/// A row on the host.
 struct Row<'a> {
-    table: &'a TokenTable,
+    table: &'a CompiledConstraint,
     state: StateId,
     left: u32,
 }
@@ -95,7 +106,7 @@ impl Row<'_> {
         next != StateId::DEAD && self.table.tokens_to_end(next) < self.left.max(1)
     }
 
-    /// The greatest legal logit, as an argmax over the masked row counts.
+    /// The greatest legal logit, with the rules of an argmax over the masked row.
     fn greatest(&self, logits: &[f32]) -> i32 {
         let mut best = (f32::NEG_INFINITY, 0);
         for (token, &logit) in logits.iter().enumerate() {
@@ -116,13 +127,13 @@ fn half_types(device: &Device) -> Vec<DType> {
     [DType::F32, DType::F16, DType::BF16].into_iter().filter(|&dtype| device.supports_dtype(dtype)).collect()
 }
 
-fn run(tables: &[TokenTable], options: &TensorOptions, device: &Device, dtype: DType, seed: u64) {
+fn run(tables: &[CompiledConstraint], options: &TensorOptions, device: &Device, dtype: DType, seed: u64) {
     let name = format!("{options:?}, {device:?}, {dtype:?}");
     let mut rng = StdRng::seed_from_u64(seed);
     let references: Vec<_> = tables.iter().collect();
     let rows: Vec<usize> = (0..tables.len()).chain(0..tables.len()).collect();
     let batch = rows.len();
-    let tensors = TensorTable::new(&references, WIDTH, options, device).unwrap();
+    let tensors = DeviceConstraint::new(&references, WIDTH, options, device).unwrap();
     let fused = options.kernels == Kernels::Fused;
     let dense_on_the_host = *device == Device::flex() && tensors.layout() == Layout::Dense;
     assert_eq!(tensors.is_fused(), fused && !dense_on_the_host, "{name}");
@@ -131,7 +142,7 @@ fn run(tables: &[TokenTable], options: &TensorOptions, device: &Device, dtype: D
     let seeds: Vec<u64> = (0..batch as u64).collect();
     let sampler = GumbelMax::new(&seeds, WIDTH, device).unwrap().with_temperature(0.7).unwrap();
     let joined = tensors.clone();
-    let processor = DfaProcessor::new(tensors, &rows).unwrap().with_budgets(&budgets).unwrap();
+    let processor = ConstraintProcessor::new(tensors, &rows).unwrap().with_budgets(&budgets).unwrap();
     let mut host: Vec<Row> = rows
         .iter()
         .zip(&budgets)
@@ -177,7 +188,7 @@ fn run(tables: &[TokenTable], options: &TensorOptions, device: &Device, dtype: D
 
         for (sampler, greedy) in [(&Greedy as &dyn Sampler, true), (&sampler, false)] {
             let (mut state, mut context) = (state.clone(), context.clone());
-            processor.choose(&mut state, &mut context, upload(), sampler);
+            processor.sample_step(&mut state, &mut context, upload(), sampler);
             let chosen = read(context.tokens);
             let expected = if greedy {
                 (0..batch).map(|row| host[row].greatest(&values[row * WIDTH..][..WIDTH])).collect()
@@ -191,7 +202,7 @@ fn run(tables: &[TokenTable], options: &TensorOptions, device: &Device, dtype: D
         state = next;
         for (row, host) in host.iter_mut().enumerate() {
             let legal: Vec<u32> = (0..WIDTH as u32).filter(|&token| host.allows(token)).collect();
-            // Now and then none, or one that is illegal or no token at all.
+            // Sometimes no token, or an illegal or invalid one.
             let token = match rng.random_range(0..30) {
                 0 => WIDTH as i32,
                 1 if step > 8 => WIDTH as i32 + 7,
@@ -210,17 +221,19 @@ fn run(tables: &[TokenTable], options: &TensorOptions, device: &Device, dtype: D
 }
 
 #[test]
-fn every_layout_and_kernel_does_what_the_host_table_says() {
+fn every_layout_and_kernel_matches_the_host() {
     for singles in [true, false] {
         let vocabulary = vocabulary(singles);
         let tabulated = tables(&vocabulary, tabulated);
         let walked = tables(&vocabulary, walked);
-        assert!(walked[0].is_walked() && !tabulated[0].is_walked());
+        let longest = tables(&vocabulary, longest);
+        assert!(walked[0].is_byte_level() && !tabulated[0].is_byte_level());
         for (name, device) in devices::all() {
             for dtype in half_types(&device) {
                 for kernels in [Kernels::BuiltIn, Kernels::Fused] {
                     let options = |layout| TensorOptions { layout, kernels, ..TensorOptions::default() };
-                    // The built-in operations are slow on a GPU, a loop over the longest token most of all, and the same everywhere.
+                    // The built-in operations are slow on a GPU, especially the loop over the
+                    // longest token, and equal on all devices.
                     let is_slow = kernels == Kernels::BuiltIn && device != Device::flex();
                     if is_slow && (dtype != DType::F32 || singles) {
                         continue;
@@ -232,6 +245,7 @@ fn every_layout_and_kernel_does_what_the_host_table_says() {
                     for layout in [Layout::Dense, Layout::Walk] {
                         run(&walked, &options(Some(layout)), &device, dtype, 3);
                         run(&walked[..1], &options(Some(layout)), &device, dtype, 4);
+                        run(&longest, &options(Some(layout)), &device, dtype, 5);
                     }
                 }
             }
@@ -241,7 +255,7 @@ fn every_layout_and_kernel_does_what_the_host_table_says() {
 }
 
 #[test]
-fn the_walked_form_allows_what_the_tabulated_one_allows() {
+fn both_forms_allow_the_same_tokens() {
     let mut rng = StdRng::seed_from_u64(5);
     for singles in [true, false] {
         let vocabulary = vocabulary(singles);
@@ -261,35 +275,37 @@ fn the_walked_form_allows_what_the_tabulated_one_allows() {
 }
 
 #[test]
-fn a_table_too_large_to_tabulate_is_walked() {
+fn a_table_too_large_for_the_token_level_form_is_byte_level() {
     let vocabulary = vocabulary(true);
     let constraint = Constraint::regex("[a-z]{0,400}").unwrap();
-    let limits = Limits { tabulated_bytes: 5_000, ..Limits::default() };
-    let table = TokenTable::compile(&constraint, &vocabulary, &limits).unwrap();
-    assert!(table.is_walked());
+    let limits = Limits { token_level_bytes: 5_000, ..Limits::default() };
+    let table = CompiledConstraint::compile(&constraint, &vocabulary, &limits).unwrap();
+    assert!(table.is_byte_level());
     let options = TensorOptions::default();
-    let tensors = TensorTable::new(&[&table], WIDTH, &options, &Device::flex()).unwrap();
+    let tensors = DeviceConstraint::new(&[&table], WIDTH, &options, &Device::flex()).unwrap();
     assert_eq!(tensors.layout(), Layout::Walk);
-    assert!(!TokenTable::compile(&constraint, &vocabulary, &Limits::default()).unwrap().is_walked());
+    assert!(
+        !CompiledConstraint::compile(&constraint, &vocabulary, &Limits::default()).unwrap().is_byte_level()
+    );
     let states = constraint.to_byte_dfa(&Limits::default()).unwrap().unwrap().state_count();
     let entries = states * vocabulary.len();
-    for (most, is_walked) in [(entries, false), (entries - 1, true)] {
-        let limits = Limits::default().with_tabulated_entries(most);
-        let table = TokenTable::compile(&constraint, &vocabulary, &limits).unwrap();
-        assert_eq!(table.is_walked(), is_walked, "{most} of {entries}");
+    for (most, is_byte_level) in [(entries, false), (entries - 1, true)] {
+        let limits = Limits::default().with_token_level_entries(most);
+        let table = CompiledConstraint::compile(&constraint, &vocabulary, &limits).unwrap();
+        assert_eq!(table.is_byte_level(), is_byte_level, "{most} of {entries}");
     }
     let classes = TensorOptions { layout: Some(Layout::Classes), ..options };
-    let error = TensorTable::new(&[&table], WIDTH, &classes, &Device::flex()).unwrap_err();
-    assert!(error.is_input(), "{error}");
+    let error = DeviceConstraint::new(&[&table], WIDTH, &classes, &Device::flex()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Input, "{error}");
 }
 
 #[test]
-fn tables_are_replaced_in_place_where_they_fit() {
+fn fitting_tables_are_replaced_in_place() {
     let vocabulary = vocabulary(true);
     for (name, device) in devices::all() {
         for kernels in [Kernels::BuiltIn, Kernels::Fused] {
             for (layout, form) in [
-                (Layout::Dense, &tabulated as &dyn Fn(&Constraint, &Vocabulary) -> TokenTable),
+                (Layout::Dense, &tabulated as &dyn Fn(&Constraint, &Vocabulary) -> CompiledConstraint),
                 (Layout::Classes, &tabulated),
                 (Layout::Walk, &walked),
             ] {
@@ -298,9 +314,9 @@ fn tables_are_replaced_in_place_where_they_fit() {
                 let capacity = Capacity { states: 20, classes: 30, tables: 2, ..Capacity::new() };
                 let options =
                     TensorOptions { layout: Some(layout), kernels, capacity, ..TensorOptions::default() };
-                let mut tensors = TensorTable::new(&[&small], WIDTH, &options, &device).unwrap();
+                let mut tensors = DeviceConstraint::new(&[&small], WIDTH, &options, &device).unwrap();
                 let error = tensors.replace(&[&large]).unwrap_err();
-                assert!(error.is_input(), "{error}");
+                assert_eq!(error.kind(), ErrorKind::Input, "{error}");
                 for tables in [vec![&other, &small], vec![&small], vec![&other]] {
                     tensors.replace(&tables).unwrap();
                     let starts: Vec<_> = (0..tables.len()).map(|index| tensors.start(index)).collect();
@@ -327,15 +343,15 @@ fn logits_of_another_kind_are_typed_errors() {
     let vocabulary = vocabulary(true);
     let table = tabulated(&Constraint::regex("a+").unwrap(), &vocabulary);
     let device = Device::flex();
-    let tensors = TensorTable::new(&[&table], WIDTH, &TensorOptions::default(), &device).unwrap();
-    let processor = DfaProcessor::new(tensors, &[0, 0]).unwrap();
+    let tensors = DeviceConstraint::new(&[&table], WIDTH, &TensorOptions::default(), &device).unwrap();
+    let processor = ConstraintProcessor::new(tensors, &[0, 0]).unwrap();
     let logits = |shape, dtype| Tensor::<2>::zeros(shape, (&device, dtype));
     assert!(processor.check(&logits([2, WIDTH], DType::F32)).is_ok());
     for wrong in
         [logits([2, WIDTH - 1], DType::F32), logits([1, WIDTH], DType::F32), logits([2, WIDTH], DType::F64)]
     {
         let error = processor.check(&wrong).unwrap_err();
-        assert!(error.is_input(), "{error}");
+        assert_eq!(error.kind(), ErrorKind::Input, "{error}");
     }
     for (name, device) in devices::all() {
         let elsewhere = Tensor::<2>::zeros([2, WIDTH], (&device, DType::F32));
@@ -345,7 +361,7 @@ fn logits_of_another_kind_are_typed_errors() {
 
 #[cfg(feature = "wgpu")]
 #[test]
-fn a_table_past_what_the_device_can_bind_is_refused_before_it_is_made() {
+fn a_table_above_the_binding_limit_is_refused_before_upload() {
     let vocabulary = vocabulary(true);
     let table = tabulated(&Constraint::regex("a{400}").unwrap(), &vocabulary);
     let options =
@@ -355,7 +371,7 @@ fn a_table_past_what_the_device_can_bind_is_refused_before_it_is_made() {
             skipped(format_args!("{name}: only a software Vulkan is known to bind 128 MiB at most"));
             continue;
         }
-        let error = TensorTable::new(&[&table], 1_000_000, &options, &device).unwrap_err();
+        let error = DeviceConstraint::new(&[&table], 1_000_000, &options, &device).unwrap_err();
         assert!(matches!(error.breached(), Some(burn_dfa::Limit::Binding(_))), "{error}");
     }
 }

@@ -1,15 +1,18 @@
-//! The token table against a brute-force walk, and its tensors against the table.
+//! Compiled constraints against a brute-force walk, and device constraints against compiled ones.
 
+use burn_dfa::ErrorKind;
 use std::collections::HashMap;
 
-use crate::common::{bools, data, devices, ints};
+use crate::common::{bools, devices, ints};
 use burn::tensor::Device;
 use burn_dfa::automaton::{ByteDfa, ByteStateId};
 use burn_dfa::constraint::Transitions;
 use burn_dfa::vocabulary::TokenKind;
 use burn_dfa::{
-    Constraint, Layout, Limits, StateId, TensorOptions, TensorTable, TokenId, TokenTable, Vocabulary,
+    CompiledConstraint, Constraint, DeviceConstraint, Layout, Limits, StateId, TensorOptions, TokenId,
+    Vocabulary,
 };
+use burn_dfa_testing::data;
 use proptest::prelude::*;
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
@@ -65,8 +68,8 @@ fn tokens_to_end(dfa: &ByteDfa, vocabulary: &Vocabulary) -> Vec<u32> {
     }
 }
 
-/// Every token from every state that can be reached, side by side.
-fn assert_equal_to_brute_force(table: &TokenTable, dfa: &ByteDfa, vocabulary: &Vocabulary) {
+/// Compares every token from every reachable state.
+fn assert_equal_to_brute_force(table: &CompiledConstraint, dfa: &ByteDfa, vocabulary: &Vocabulary) {
     let least = tokens_to_end(dfa, vocabulary);
     let mut partner = HashMap::from([(table.start(), dfa.start())]);
     let mut queue = vec![table.start()];
@@ -111,13 +114,13 @@ proptest! {
         let constraint = Constraint::regex(&pattern).unwrap();
         let dfa = constraint.to_byte_dfa(&Limits::default()).unwrap().unwrap();
         let least = tokens_to_end(&dfa, &vocabulary)[dfa.start().index()];
-        match TokenTable::compile(&constraint, &vocabulary, &Limits::default()) {
+        match CompiledConstraint::compile(&constraint, &vocabulary, &Limits::default()) {
             Ok(table) => {
                 table.validate().unwrap();
                 assert_equal_to_brute_force(&table, &dfa, &vocabulary);
             }
             Err(error) => {
-                prop_assert!(error.is_unsatisfiable(), "{error}");
+                prop_assert!(error.kind() == ErrorKind::Unsatisfiable, "{error}");
                 prop_assert_eq!(least, u32::MAX);
             }
         }
@@ -131,14 +134,15 @@ fn real_vocabularies_match_the_brute_force_walk() {
         for pattern in [r"-?\d+(\.\d+)?", r#"\{"name":"[^"\\]{1,5}"\}"#, r"(\p{L}+ ){2}", "日本|née?"] {
             let constraint = Constraint::regex(pattern).unwrap();
             let dfa = constraint.to_byte_dfa(&Limits::default()).unwrap().unwrap();
-            let table = TokenTable::tabulate(&constraint, &vocabulary, &Limits::default()).unwrap();
+            let table = CompiledConstraint::compile_token_level(&constraint, &vocabulary, &Limits::default())
+                .unwrap();
             assert_equal_to_brute_force(&table, &dfa, &vocabulary);
         }
     }
 }
 
 /// A random token automaton of `states` states over `width - 1` tokens and the end.
-fn random_table(rng: &mut StdRng, vocabulary: &Vocabulary, states: u32) -> Option<TokenTable> {
+fn random_table(rng: &mut StdRng, vocabulary: &Vocabulary, states: u32) -> Option<CompiledConstraint> {
     let tokens = vocabulary.len() as u32 - 1;
     let mut transitions = Vec::new();
     for state in 0..states {
@@ -150,7 +154,7 @@ fn random_table(rng: &mut StdRng, vocabulary: &Vocabulary, states: u32) -> Optio
     }
     let accepting: Vec<u32> = (0..states).filter(|_| rng.random_bool(0.2)).collect();
     let transitions = Transitions::new(0, accepting, transitions).ok()?;
-    TokenTable::compile(&Constraint::transitions(transitions), vocabulary, &Limits::default()).ok()
+    CompiledConstraint::compile(&Constraint::transitions(transitions), vocabulary, &Limits::default()).ok()
 }
 
 #[test]
@@ -163,13 +167,13 @@ fn random_tables_are_the_same_on_every_device_and_in_every_layout() {
         let vocabulary = Vocabulary::from_tokens((0..=tokens).map(|_| (TokenKind::Special, ""))).unwrap();
         let vocabulary = vocabulary.with_eos([TokenId(tokens)]).unwrap();
         let width = vocabulary.len() + rng.random_range(0..9);
-        let mut tables = vec![TokenTable::unconstrained(&vocabulary)];
+        let mut tables = vec![CompiledConstraint::unconstrained(&vocabulary)];
         while tables.len() < 1 + round % 4 + 1 {
             let states = rng.random_range(1..12);
             tables.extend(random_table(&mut rng, &vocabulary, states));
         }
         let references: Vec<_> = tables.iter().collect();
-        // Every state of every table, and the reserved ones, as one batch.
+        // Every state of every constraint, and the reserved states, as one batch.
         let mut rows = vec![(0, StateId::DEAD), (0, StateId::DONE), (0, StateId::UNCONSTRAINED)];
         for (index, table) in tables.iter().enumerate() {
             rows.extend((StateId::RESERVED..table.state_count() as u32).map(|state| (index, StateId(state))));
@@ -185,7 +189,7 @@ fn random_tables_are_the_same_on_every_device_and_in_every_layout() {
         for (name, device) in &devices {
             for layout in [Layout::Dense, Layout::Classes] {
                 let options = TensorOptions { layout: Some(layout), ..TensorOptions::default() };
-                let tensors = TensorTable::new(&references, width, &options, device).unwrap();
+                let tensors = DeviceConstraint::new(&references, width, &options, device).unwrap();
                 assert_eq!(tensors.state_count(), rows.len());
                 let states = tensors.states(&joined).unwrap();
                 let all = tensors.illegal(states.clone(), None);
@@ -217,13 +221,14 @@ fn random_tables_are_the_same_on_every_device_and_in_every_layout() {
 }
 
 #[test]
-fn token_level_constraints_accept_what_they_say() {
+fn token_level_constraints_accept_their_sequences() {
     let vocabulary = Vocabulary::from_tokens((0..6).map(|_| (TokenKind::Special, ""))).unwrap();
     let vocabulary = vocabulary.with_eos([TokenId(5)]).unwrap().pad_to(8).unwrap();
-    let compile = |constraint| TokenTable::compile(&constraint, &vocabulary, &Limits::default());
+    let compile = |constraint| CompiledConstraint::compile(&constraint, &vocabulary, &Limits::default());
     let ids = |ids: &[u32]| ids.iter().copied().map(TokenId).collect::<Vec<_>>();
 
-    // Bumblebee's form: numbers of the user's own; specials may be named, since they are named by id.
+    // Bumblebee's form: user-defined state numbers; special tokens are allowed, because tokens are
+    // named by id.
     let steps = vec![(10, TokenId(0), 20), (20, TokenId(1), 20), (20, TokenId(2), 30), (20, TokenId(3), 99)];
     let table = compile(Constraint::transitions(Transitions::new(10, [30], steps).unwrap())).unwrap();
     assert!(table.accepts(&ids(&[0, 1, 1, 2, 5])));
@@ -242,31 +247,32 @@ fn token_level_constraints_accept_what_they_say() {
     for id in [6, 8] {
         let beyond = Transitions::new(0, [1], vec![(0, TokenId(id), 1)]).unwrap();
         let error = compile(Constraint::transitions(beyond)).unwrap_err();
-        assert!(error.is_incompatible_vocabulary(), "padded and missing ids: {error}");
+        assert_eq!(error.kind(), ErrorKind::IncompatibleVocabulary, "padded and missing ids: {error}");
     }
     let end = Transitions::new(0, [1], vec![(0, TokenId(5), 1)]).unwrap();
-    assert!(compile(Constraint::transitions(end)).unwrap_err().is_incompatible_vocabulary());
+    assert_eq!(compile(Constraint::transitions(end)).unwrap_err().kind(), ErrorKind::IncompatibleVocabulary);
 }
 
 #[test]
-fn what_cannot_be_compiled_is_a_typed_error() {
+fn failed_compilations_are_typed_errors() {
     let vocabulary = Vocabulary::from_chars("ab".chars()).unwrap().pad_to(3).unwrap();
     let constraint = Constraint::regex("a+b").unwrap();
-    let error = TokenTable::compile(&constraint, &vocabulary, &Limits::default()).unwrap_err();
-    assert!(error.is_incompatible_vocabulary(), "no end of sequence: {error}");
+    let error = CompiledConstraint::compile(&constraint, &vocabulary, &Limits::default()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::IncompatibleVocabulary, "no end of sequence: {error}");
 
     let vocabulary = vocabulary.with_eos([TokenId(2)]).unwrap();
-    let error = TokenTable::compile(&Constraint::regex("abc").unwrap(), &vocabulary, &Limits::default());
-    assert!(error.unwrap_err().is_unsatisfiable(), "no token for `c`");
+    let error =
+        CompiledConstraint::compile(&Constraint::regex("abc").unwrap(), &vocabulary, &Limits::default());
+    assert_eq!(error.unwrap_err().kind(), ErrorKind::Unsatisfiable, "no token for `c`");
     let limits = [
         Limits { states: 10, ..Limits::default() },
         Limits { bytes: 100, ..Limits::default() },
         Limits { time: std::time::Duration::ZERO, ..Limits::default() },
     ];
     for limits in limits {
-        let error = TokenTable::compile(&Constraint::regex("a{50}").unwrap(), &vocabulary, &limits);
+        let error = CompiledConstraint::compile(&Constraint::regex("a{50}").unwrap(), &vocabulary, &limits);
         let error = error.unwrap_err();
-        assert!(error.is_limit() && error.breached().is_some(), "{error}");
+        assert!(error.kind() == ErrorKind::Limit && error.breached().is_some(), "{error}");
     }
 }
 
@@ -277,18 +283,19 @@ fn tables_of_two_vocabularies_or_wider_than_the_logits_do_not_reach_a_device() {
     let two =
         Vocabulary::from_chars("ac".chars()).unwrap().pad_to(3).unwrap().with_eos([TokenId(2)]).unwrap();
     let compile = |vocabulary| {
-        TokenTable::compile(&Constraint::regex("a").unwrap(), vocabulary, &Limits::default()).unwrap()
+        CompiledConstraint::compile(&Constraint::regex("a").unwrap(), vocabulary, &Limits::default()).unwrap()
     };
     let (first, second) = (compile(&one), compile(&two));
     let device = Device::flex();
     let options = TensorOptions::default();
-    let upload =
-        |tables: &[&TokenTable], width| TensorTable::new(tables, width, &options, &device).map(|_| ());
-    assert!(upload(&[&first, &second], 3).unwrap_err().is_incompatible_vocabulary());
-    assert!(upload(&[&first], 2).unwrap_err().is_incompatible_vocabulary());
-    assert!(upload(&[], 3).unwrap_err().is_input());
-    assert!(first.check_vocabulary(&two).unwrap_err().is_incompatible_vocabulary());
-    let table = TensorTable::new(&[&first], 3, &options, &device).unwrap();
-    assert!(table.states(&[StateId(99)]).unwrap_err().is_input());
-    assert!(table.states(&[]).unwrap_err().is_input());
+    let upload = |tables: &[&CompiledConstraint], width| {
+        DeviceConstraint::new(tables, width, &options, &device).map(|_| ())
+    };
+    assert_eq!(upload(&[&first, &second], 3).unwrap_err().kind(), ErrorKind::IncompatibleVocabulary);
+    assert_eq!(upload(&[&first], 2).unwrap_err().kind(), ErrorKind::IncompatibleVocabulary);
+    assert_eq!(upload(&[], 3).unwrap_err().kind(), ErrorKind::Input);
+    assert_eq!(first.check_vocabulary(&two).unwrap_err().kind(), ErrorKind::IncompatibleVocabulary);
+    let table = DeviceConstraint::new(&[&first], 3, &options, &device).unwrap();
+    assert_eq!(table.states(&[StateId(99)]).unwrap_err().kind(), ErrorKind::Input);
+    assert_eq!(table.states(&[]).unwrap_err().kind(), ErrorKind::Input);
 }

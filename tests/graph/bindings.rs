@@ -3,22 +3,22 @@
 use std::process::Command;
 
 use burn::tensor::{DType, Device, Tensor};
-use burn_dfa::processor::{DfaProcessor, LogitsProcessor, StepContext};
+use burn_dfa::processor::{ConstraintProcessor, LogitsProcessor, StepContext};
 use burn_dfa::sampling::{Greedy, GumbelMax, Sampler};
-use burn_dfa::{Constraint, Layout, Limits, TensorOptions, TensorTable, TokenTable, Vocabulary};
+use burn_dfa::{CompiledConstraint, Constraint, DeviceConstraint, Layout, Limits, TensorOptions, Vocabulary};
 
 use crate::alone;
 use crate::common::devices;
 use crate::common::embedded::Embedded;
 
-/// What WebGPU grants a kernel on every device.
+/// The number of buffers that WebGPU guarantees on every device.
 const PORTABLE: usize = 8;
 
 /// Set in the process that runs the kernels, whose log of compilations the test reads.
 const CHILD: &str = "BURN_DFA_TEST_BINDINGS";
 
-/// How a table is compiled.
-type Form = fn(&Constraint, &Vocabulary, &Limits) -> burn_dfa::Result<TokenTable>;
+/// The compile function of a form.
+type Form = fn(&Constraint, &Vocabulary, &Limits) -> burn_dfa::Result<CompiledConstraint>;
 
 fn wgpu() -> Option<Device> {
     devices::all().into_iter().find(|(name, _)| *name == "wgpu").map(|(_, device)| device)
@@ -34,7 +34,7 @@ fn no_kernel_of_the_step_binds_more_buffers_than_every_device_grants() {
         return;
     }
     let log = std::env::temp_dir().join(format!("burn-dfa-bindings-{}.log", std::process::id()));
-    // The name of a test leaves out that of its program.
+    // The name of a test does not include its program.
     let (_, module) = module_path!().split_once("::").unwrap();
     let child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", &format!("{module}::the_kernels_of_the_step_run"), "--include-ignored"])
@@ -73,15 +73,15 @@ fn the_kernels_of_the_step_run() {
         form(&Constraint::regex(pattern).unwrap(), vocabulary, &Limits::default()).unwrap()
     };
     let forms: [(Layout, Form); 3] = [
-        (Layout::Dense, TokenTable::tabulate),
-        (Layout::Classes, TokenTable::tabulate),
-        (Layout::Walk, TokenTable::walk),
+        (Layout::Dense, CompiledConstraint::compile_token_level),
+        (Layout::Classes, CompiledConstraint::compile_token_level),
+        (Layout::Walk, CompiledConstraint::compile_byte_level),
     ];
     for (layout, form) in forms {
         let options = TensorOptions::new().with_layout(layout);
         let tables = [compile(form, "[a-z]+"), compile(form, "[0-9]{4}")];
-        let table = TensorTable::new(&[&tables[0], &tables[1]], width, &options, &device).unwrap();
-        let processor = DfaProcessor::new(table, &[0, 1]).unwrap();
+        let table = DeviceConstraint::new(&[&tables[0], &tables[1]], width, &options, &device).unwrap();
+        let processor = ConstraintProcessor::new(table, &[0, 1]).unwrap();
         let logits = || Tensor::<2>::zeros([2, width], (&device, DType::F32));
         let gumbel = GumbelMax::new(&[1, 2], width, &device).unwrap();
         let mut position = processor.start();
@@ -92,7 +92,7 @@ fn the_kernels_of_the_step_run() {
                 tokens: Tensor::full([2], width as i32, (&device, DType::I32)),
                 step: Tensor::zeros([1], (&device, DType::I32)),
             };
-            processor.choose(&mut position, &mut context, logits(), sampler);
+            processor.sample_step(&mut position, &mut context, logits(), sampler);
             drop(context.tokens.into_data());
         }
     }

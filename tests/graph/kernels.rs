@@ -1,12 +1,12 @@
-//! The kernels that a step launches, counted.
+//! Counts the kernel launches of a step.
 
 use std::sync::{Arc, Mutex};
 
 use burn::tensor::{DType, Device, Tensor, TensorData, capture};
 use burn_dfa::generation::CausalLm;
-use burn_dfa::processor::{DfaProcessor, InitContext, LogitsProcessor, Persistent, StepContext};
+use burn_dfa::processor::{ConstraintProcessor, InPlaceState, InitContext, LogitsProcessor, StepContext};
 use burn_dfa::sampling::{Greedy, GumbelMax, Sampler};
-use burn_dfa::{TensorOptions, TensorTable};
+use burn_dfa::{DeviceConstraint, TensorOptions};
 use burn_dfa_decoder::Decoder;
 use cubecl::logging::{LaunchObservation, LaunchObserver};
 
@@ -48,13 +48,13 @@ impl<'a, P: LogitsProcessor> Step<'a, P> {
             tokens: Tensor::full([1], width as i32, (device, DType::I32)),
             step: Tensor::zeros([1], (device, DType::I32)),
         };
-        chain.choose(&mut state, &mut context, logits, sampler);
+        chain.sample_step(&mut state, &mut context, logits, sampler);
         Self { model, chain, sampler, cache, state, context }
     }
 
     fn next(&mut self) {
         let logits = self.model.step(self.context.tokens.clone(), &mut self.cache);
-        self.chain.choose(&mut self.state, &mut self.context, logits, self.sampler);
+        self.chain.sample_step(&mut self.state, &mut self.context, logits, self.sampler);
         self.context.step.assign(self.context.step.clone() + 1);
     }
 }
@@ -76,12 +76,13 @@ fn eager(mut step: Step<impl LogitsProcessor>, device: &Device) -> Vec<&'static 
     counted
 }
 
-/// The kernels of a recorded step: those that were launched while it was recorded, which a replay launches again.
+/// The kernels of a recorded step: the kernels launched during the recording, which a replay
+/// launches again.
 fn recorded(mut step: Step<impl LogitsProcessor>, device: &Device) -> Vec<&'static str> {
     let launches = Arc::new(Launches::default());
     let observation = LaunchObservation::new(launches.clone());
     let graph = capture(device, || {
-        // The step is run a few times to warm up, each time to its end; the last run is recorded.
+        // Runs the step a few times to warm up; the last run is recorded.
         launches.0.lock().unwrap().clear();
         step.next();
     });
@@ -100,12 +101,12 @@ fn a_constrained_greedy_step_launches_one_kernel_less() {
         let embedded = Embedded::load(&device);
         let width = embedded.model().vocab_size();
         let table = embedded.schema("person");
-        let table = TensorTable::new(&[&table], width, &TensorOptions::default(), &device).unwrap();
-        let constraint = DfaProcessor::new(table, &[0]).unwrap().with_budgets(&[60]).unwrap();
+        let table = DeviceConstraint::new(&[&table], width, &TensorOptions::default(), &device).unwrap();
+        let constraint = ConstraintProcessor::new(table, &[0]).unwrap().with_budgets(&[60]).unwrap();
         let gumbel = GumbelMax::new(&[1], width, &device).unwrap();
         let samplers: [(&str, &dyn Sampler); 2] = [("greedy", &Greedy), ("sampled", &gumbel)];
         for (kind, sampler) in samplers {
-            let free = || Step::first(&embedded, &None::<DfaProcessor>, sampler, &device);
+            let free = || Step::first(&embedded, &None::<ConstraintProcessor>, sampler, &device);
             let constrained = || Step::first(&embedded, &constraint, sampler, &device);
             for (run, free, constrained) in [
                 ("eager", eager(free(), &device), eager(constrained(), &device)),
@@ -117,7 +118,8 @@ fn a_constrained_greedy_step_launches_one_kernel_less() {
                     free.len(),
                     constrained.len()
                 );
-                // One kernel advances, masks, chooses and writes the token; sampled, noise is added in it as well.
+                // One kernel advances, masks, chooses and writes the token, and also adds noise if
+                // sampled.
                 let is_right = if kind == "greedy" { added == -1 } else { added <= 0 };
                 assert!(is_right, "{added} kernels\nfree: {free:#?}\nconstrained: {constrained:#?}");
             }

@@ -1,7 +1,9 @@
-//! The recorded decode step. A program of its own: while a step is recorded, nothing else may use its device.
+//! The recorded decode step. A separate program, because nothing else may use the device during a
+//! recording.
 
 #[cfg(feature = "cube")]
 mod bindings;
+mod buffers;
 #[path = "../common/mod.rs"]
 mod common;
 #[cfg(feature = "cube")]
@@ -14,7 +16,7 @@ mod speculation;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Held by every test, so that they run one after the other.
+/// Held by every test, so the tests run one after the other.
 pub(crate) fn alone() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     TURN.lock().unwrap_or_else(PoisonError::into_inner)

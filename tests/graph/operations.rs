@@ -1,5 +1,6 @@
 //! The step as operations of Burn, recorded instead of run.
 
+use burn_dfa::ErrorKind;
 use std::collections::HashMap;
 
 use burn::tensor::Device;
@@ -8,7 +9,8 @@ use burn_dfa::generation::{DecodeGraph, GenerationConfig};
 use crate::alone;
 use crate::common::embedded::{Embedded, POSITIONS};
 
-/// What [`DecodeGraph`] does until its first read, which fails: nothing was computed.
+/// The operations of [`DecodeGraph`] until its first read, which fails because nothing was
+/// computed.
 pub struct Recorded {
     /// With tensors numbered in order of their first use in the step.
     pub operations: Vec<String>,
@@ -16,7 +18,7 @@ pub struct Recorded {
     pub values: usize,
 }
 
-/// Replays up to the token of step `last`, the first that is read.
+/// Replays up to the token of step `last`, the first read.
 fn record(config: &GenerationConfig, last: usize) -> Recorded {
     let device = Device::capture();
     let captured = device
@@ -24,11 +26,11 @@ fn record(config: &GenerationConfig, last: usize) -> Recorded {
             let embedded = Embedded::load(&device);
             let (person, order) = (embedded.schema("person"), embedded.schema("order"));
             let requests = embedded.requests(&[Some(&person), None, Some(&order)], 200, 0);
-            let config = config.clone().with_read_every(last + 1);
+            let config = config.clone().with_sync_interval(last + 1);
             let (model, vocabulary) = (embedded.model(), &embedded.vocabulary);
             let mut graph = DecodeGraph::record(model, vocabulary, &requests, &config, POSITIONS).unwrap();
             let error = graph.generate(&requests, |_| panic!("nothing was read")).unwrap_err();
-            assert!(error.is_model(), "{error}");
+            assert_eq!(error.kind(), ErrorKind::Model, "{error}");
             scope.complete([], [])
         })
         .unwrap();
@@ -56,7 +58,7 @@ pub fn renumbered(operations: &[String]) -> Vec<String> {
 }
 
 #[test]
-fn every_step_is_the_same_operations_and_reads_nothing_back() {
+fn every_step_has_the_same_operations_and_reads_nothing_back() {
     let _turn = alone();
     for temperature in [None, Some(0.8)] {
         let config = GenerationConfig::new().with_temperature(temperature);
@@ -65,7 +67,7 @@ fn every_step_is_the_same_operations_and_reads_nothing_back() {
         let more = long.operations.len() - short.operations.len();
         assert_eq!(more % 51, 0, "{more} operations of 51 steps");
         let length = more / 51;
-        // The read begins with an operation of its own, the slice of the log.
+        // The read begins with a separate operation, the slice of the log.
         let slice = short.operations.last().unwrap();
         assert!(slice.contains("Slice") && long.operations.last().unwrap().contains("Slice"), "{slice}");
         let start = short.operations.len() - 1;

@@ -1,17 +1,21 @@
-//! What a graph refuses, before anything is launched, and what it is like afterwards.
+//! A graph refuses invalid requests before any launch, and still works afterwards.
 
+use burn_dfa::ErrorKind;
 use std::ops::ControlFlow;
 
 use burn::tensor::{DType, Device, Int, Tensor};
-use burn_dfa::generation::{CausalLm, DecodeGraph, GenerationConfig, Request};
-use burn_dfa::{Constraint, Error, Limits, TokenId, TokenTable, Vocabulary};
+use burn_dfa::constraint::Syntax;
+use burn_dfa::generation::{CausalLm, DecodeGraph, GenerationConfig, Recordable, Request, generate};
+use burn_dfa::{
+    Capacity, CompiledConstraint, Constraint, Error, Kernels, Limits, TensorOptions, TokenId, Vocabulary,
+};
 
 use crate::alone;
 use crate::common::devices;
 use crate::common::embedded::Embedded;
 
 #[test]
-fn what_does_not_fit_is_refused_and_the_graph_goes_on() {
+fn requests_that_do_not_fit_are_refused_and_the_graph_continues() {
     let _turn = alone();
     for (name, device) in devices::all() {
         let embedded = Embedded::load(&device);
@@ -20,8 +24,8 @@ fn what_does_not_fit_is_refused_and_the_graph_goes_on() {
         let good = embedded.requests(&[Some(&table), None], 20, 0);
         let record =
             |capacity| DecodeGraph::record(model, vocabulary, &good, &GenerationConfig::new(), capacity);
-        assert!(record(4).unwrap_err().is_input());
-        assert!(record(257).unwrap_err().is_input());
+        assert_eq!(record(4).unwrap_err().kind(), ErrorKind::Input);
+        assert_eq!(record(257).unwrap_err().kind(), ErrorKind::Input);
 
         let mut graph = record(64).unwrap();
         let mut refused = |requests: &[Request]| {
@@ -35,27 +39,27 @@ fn what_does_not_fit_is_refused_and_the_graph_goes_on() {
             change(&mut requests[0]);
             requests
         };
-        assert!(refused(&good[..1]).is_input(), "another number of rows");
-        assert!(refused(&[]).is_input());
-        assert!(refused(&with(&|request| request.prompt.clear())).is_input());
-        assert!(refused(&with(&|request| request.prompt.push(TokenId(5000)))).is_input());
-        assert!(refused(&with(&|request| request.max_new_tokens = 0)).is_input());
+        assert_eq!(refused(&good[..1]).kind(), ErrorKind::Input, "another number of rows");
+        assert_eq!(refused(&[]).kind(), ErrorKind::Input);
+        assert_eq!(refused(&with(&|request| request.prompt.clear())).kind(), ErrorKind::Input);
+        assert_eq!(refused(&with(&|request| request.prompt.push(TokenId(5000)))).kind(), ErrorKind::Input);
+        assert_eq!(refused(&with(&|request| request.max_new_tokens = 0)).kind(), ErrorKind::Input);
         let error: Error = refused(&with(&|request| request.prompt = vec![TokenId(5); 45]));
-        assert!(error.is_input() && error.to_string().contains("64 slots"), "{error}");
+        assert!(error.kind() == ErrorKind::Input && error.to_string().contains("64 slots"), "{error}");
         let error = refused(&with(&|request| request.max_new_tokens = 7));
         assert_eq!(error.tokens_needed(), Some(8));
 
         let bytes = (0..=255u8).map(|byte| Some(vec![byte])).chain([None]);
         let other = Vocabulary::from_bytes(bytes).unwrap().with_eos([TokenId(256)]).unwrap();
-        let other =
-            TokenTable::compile(&Constraint::regex("a").unwrap(), &other, &Limits::default()).unwrap();
+        let other = CompiledConstraint::compile(&Constraint::regex("a").unwrap(), &other, &Limits::default())
+            .unwrap();
         let mut requests = good.clone();
         requests[0].table = Some(&other);
-        assert!(refused(&requests).is_incompatible_vocabulary());
+        assert_eq!(refused(&requests).kind(), ErrorKind::IncompatibleVocabulary);
     }
 }
 
-/// A model that makes a tensor out of host data in every step.
+/// A model that makes a tensor of host data in every step.
 struct FromTheHost(Device);
 
 impl CausalLm for FromTheHost {
@@ -80,8 +84,12 @@ impl CausalLm for FromTheHost {
     }
 }
 
+// SAFETY: The cache has no tensors, and the model keeps none.
+#[allow(unsafe_code)]
+unsafe impl Recordable for FromTheHost {}
+
 #[test]
-fn a_step_that_cannot_be_recorded_is_an_error_where_others_can() {
+fn an_unrecordable_step_is_an_error_on_a_recording_device() {
     let _turn = alone();
     let vocabulary = Vocabulary::from_bytes([Some(b"a".to_vec()), Some(b"b".to_vec()), None]).unwrap();
     let vocabulary = vocabulary.with_eos([TokenId(2)]).unwrap();
@@ -94,7 +102,42 @@ fn a_step_that_cannot_be_recorded_is_an_error_where_others_can() {
             assert_eq!(outputs[0].tokens, [TokenId(0), TokenId(2)]);
         } else {
             let error = graph.unwrap_err();
-            assert!(error.is_model() && error.to_string().contains("recorded"), "{name}: {error}");
+            assert!(
+                error.kind() == ErrorKind::Model && error.to_string().contains("recorded"),
+                "{name}: {error}"
+            );
         }
     }
+}
+
+#[test]
+fn a_recorded_step_refuses_a_table_with_a_longer_chain_of_returns() {
+    let _turn = alone();
+    let of = |embedded: &Embedded, text: &str| {
+        embedded.called(&Constraint::grammar(Syntax::Gbnf, text).unwrap(), 4)
+    };
+    let run = |device: &Device, kernels: Kernels| {
+        let embedded = Embedded::load(device);
+        let nested = of(&embedded, "root ::= \"x\" | \"(\" root \")\"");
+        let prefix = of(&embedded, "root ::= \"b\" | \"a\" root root root");
+        let capacity = Capacity { states: 500, classes: 50, ..Capacity::new() };
+        let tensors = TensorOptions { capacity, kernels, ..TensorOptions::default() };
+        let config = GenerationConfig::new().with_tensors(tensors);
+        let (model, vocabulary) = (embedded.model(), &embedded.vocabulary);
+        let requests = |table| embedded.requests(&[Some(table)], 20, 0);
+        let go_on = |_| ControlFlow::Continue(());
+        let mut graph = DecodeGraph::record(model, vocabulary, &requests(&nested), &config, 64).unwrap();
+        graph.generate(&requests(&prefix), go_on).map(|outputs| {
+            assert_eq!(outputs, generate(model, vocabulary, &requests(&prefix), &config, go_on).unwrap());
+        })
+    };
+    // The CPU runs the step again, with the current constraints.
+    run(&Device::flex(), Kernels::BuiltIn).unwrap();
+    let device = Device::capture();
+    let captured = device.capture_scope(|scope| {
+        let error = run(&device, Kernels::Fused).unwrap_err();
+        assert!(error.kind() == ErrorKind::Input && error.to_string().contains("reserve a stack"), "{error}");
+        scope.complete([], [])
+    });
+    captured.unwrap();
 }

@@ -4,7 +4,8 @@ use std::ops::ControlFlow;
 
 use burn_dfa::constraint::{Format, StructuralTag, Tag, TriggeredTags};
 use burn_dfa::generation::{
-    DecodeGraph, Finish, GenerationConfig, Logprobs, Output, Piece, SamplingKinds, SamplingOptions, generate,
+    Chunk, DecodeGraph, FinishReason, GenerationConfig, Logprobs, Output, SamplingFeatures, SamplingOptions,
+    generate,
 };
 use burn_dfa::{Capacity, Constraint, Kernels, Limits, TensorOptions, TokenId};
 use serde_json::{Value, json};
@@ -13,19 +14,20 @@ use crate::alone;
 use crate::common::devices;
 use crate::common::embedded::{Embedded, POSITIONS};
 
-/// Reserves room for the tables of all batches.
+/// Reserves space for the constraints of all batches.
 fn tensors(kernels: Kernels) -> TensorOptions {
     let capacity = Capacity { tables: 3, states: 2000, classes: 400, ..Capacity::new() };
     TensorOptions { kernels, capacity, ..TensorOptions::default() }
 }
 
-fn go_on(_: Piece) -> ControlFlow<()> {
+fn go_on(_: Chunk) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 
-/// Every kind of step, with the digits of its longest output. Outputs are a `part` of their length, and read as often.
+/// Every kind of step, with the digits of its longest output. The outputs and the intervals of
+/// reads are divided by `part`.
 fn cases(part: usize) -> Vec<(&'static str, usize, GenerationConfig)> {
-    let base = GenerationConfig::new().with_read_every(32 / part).with_tensors(tensors(Kernels::Fused));
+    let base = GenerationConfig::new().with_sync_interval(32 / part).with_tensors(tensors(Kernels::Fused));
     let built_in = base.clone().with_tensors(tensors(Kernels::BuiltIn));
     let filters = base
         .clone()
@@ -41,7 +43,7 @@ fn cases(part: usize) -> Vec<(&'static str, usize, GenerationConfig)> {
         .with_presence_penalty(0.6)
         .with_frequency_penalty(0.2)
         .with_logit_bias([(TokenId(9), 3.0), (TokenId(40), -100.0)]);
-    let penalties = base.clone().with_sampling(penalties).with_row_options(SamplingKinds::ALL);
+    let penalties = base.clone().with_sampling(penalties).with_row_features(SamplingFeatures::ALL);
     vec![
         ("sampled through all filters", 40 / part, filters),
         ("sampled under penalties and a bias, with log-probabilities", 40 / part, penalties.with_logprobs(5)),
@@ -51,7 +53,8 @@ fn cases(part: usize) -> Vec<(&'static str, usize, GenerationConfig)> {
     ]
 }
 
-/// Largest difference of log-probabilities where fusion sums a recorded step in another order than an eager one.
+/// Largest difference of log-probabilities if fusion sums a recorded step in another order than an
+/// eager step.
 const TOLERANCE: f32 = 1e-4;
 
 /// Equal outputs; log-probabilities to the bit, or within [`TOLERANCE`].
@@ -75,7 +78,7 @@ fn assert_near(found: &Logprobs, expected: &Logprobs, what: &str) {
     assert!(is_near(found.chosen, expected.chosen), "{what}: {found:?} for {expected:?}");
     assert_eq!(found.top.len(), expected.top.len(), "{what}: {found:?} for {expected:?}");
     for (place, (&(token, found), &(other, logprob))) in found.top.iter().zip(&expected.top).enumerate() {
-        // As likely as another of them, or as one past the last.
+        // A tie with another of them, or with the token past the last.
         let is_tie = || {
             let among = |(at, &(_, tied)): (usize, &(TokenId, f32))| at != place && is_near(tied, logprob);
             place + 1 == expected.top.len() || expected.top.iter().enumerate().any(among)
@@ -94,7 +97,7 @@ fn a_replayed_step_writes_the_tokens_of_the_eager_loop() {
         let (person, order) = (embedded.schema("person"), embedded.schema("order"));
         let part = if devices::is_software_gpu(name, &device) { 2 } else { 1 };
         for (kind, digits, config) in cases(part) {
-            // Digits are tokens of their own.
+            // Digits are separate tokens.
             let long = embedded.regex(&format!("[0-9]{{{digits}}}"));
             let other = embedded.regex(&format!("[0-9]{{3}}-[0-9]{{{}}}", digits - 4));
             let steps = digits + 1;
@@ -133,7 +136,7 @@ fn a_replayed_step_keeps_the_stacks_of_its_rows() {
         let tables = [&nested, &chosen].map(|schema| embedded.recursive(schema, 8));
         let tagged = embedded.called(&tag, 8);
         for temperature in [None, Some(1.4)] {
-            let config = GenerationConfig::new().with_temperature(temperature).with_read_every(16);
+            let config = GenerationConfig::new().with_temperature(temperature).with_sync_interval(16);
             let requests =
                 embedded.requests(&[Some(&tables[0]), Some(&tables[1]), None, Some(&tagged)], 40, 3);
             let expected = generate(model, vocabulary, &requests, &config, go_on).unwrap();
@@ -157,7 +160,7 @@ fn the_host_reads_every_few_steps_and_a_cancelled_graph_starts_again() {
         let embedded = Embedded::load(&device);
         let long = embedded.regex("[0-9]{40}");
         let requests = embedded.requests(&[Some(&long)], 41, 0);
-        let config = GenerationConfig::new().with_read_every(16);
+        let config = GenerationConfig::new().with_sync_interval(16);
         let (model, vocabulary) = (embedded.model(), &embedded.vocabulary);
         let mut graph = DecodeGraph::record(model, vocabulary, &requests, &config, POSITIONS).unwrap();
         let mut pieces = Vec::new();
@@ -169,7 +172,7 @@ fn the_host_reads_every_few_steps_and_a_cancelled_graph_starts_again() {
             .unwrap();
         assert_eq!(pieces, [16, 16, 9], "{name}");
         let cut = graph.generate(&requests, |_| ControlFlow::Break(())).unwrap();
-        assert_eq!(cut[0].finish, Finish::Cancelled);
+        assert_eq!(cut[0].finish, FinishReason::Cancelled);
         assert_eq!(cut[0].tokens, whole[0].tokens[..16], "{name}");
         assert_eq!(graph.generate(&requests, go_on).unwrap(), whole, "{name}");
     }

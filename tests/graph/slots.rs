@@ -1,12 +1,15 @@
-//! A recorded step whose rows come and go: it is recorded once, and nothing leaks.
+//! A recorded step of a continuous batch: it is recorded once, and no memory leaks.
 
+use burn_dfa::ErrorKind;
 use std::cell::Cell;
 use std::ops::ControlFlow;
 
 use burn::tensor::{DType, Device};
-use burn_dfa::generation::{GenerationConfig, Output, Request, SamplingKinds, Slots, generate};
+use burn_dfa::constraint::Syntax;
+use burn_dfa::generation::{ContinuousBatch, GenerationConfig, Output, Request, SamplingFeatures, generate};
 use burn_dfa::{
-    Capacity, Constraint, Kernels, Limits, PendingTable, TensorOptions, TokenId, TokenTable, Vocabulary,
+    Capacity, CompiledConstraint, Constraint, Kernels, Limits, PendingConstraint, TensorOptions, TokenId,
+    Vocabulary,
 };
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
@@ -15,8 +18,8 @@ use crate::common::altered::{Altered, Call};
 use crate::common::devices;
 use crate::common::embedded::Embedded;
 use crate::common::model::RandomLm;
-use crate::common::words::vocabulary_of;
 use crate::operations::renumbered;
+use burn_dfa_testing::words::vocabulary_of;
 
 const ROWS: usize = 16;
 
@@ -25,20 +28,25 @@ fn vocabulary() -> Vocabulary {
 }
 
 /// Constraints of a few states to a hundred, in both forms.
-fn pool(vocabulary: &Vocabulary) -> Vec<TokenTable> {
+fn pool(vocabulary: &Vocabulary) -> Vec<CompiledConstraint> {
     let patterns = (0..24usize).map(|index| match index % 3 {
         0 => format!("[a-z]{{{}}}", 1 + 4 * index),
         1 => format!("(true|12|[x-z]){{1,{index}}}"),
         _ => format!("([a-c]{{1,{index}}}-)?[^a]{{1,3}}"),
     });
     let compile = |(index, pattern): (usize, String)| {
-        let compile = if index % 2 == 0 { TokenTable::walk } else { TokenTable::tabulate };
+        let compile = if index % 2 == 0 {
+            CompiledConstraint::compile_byte_level
+        } else {
+            CompiledConstraint::compile_token_level
+        };
         compile(&Constraint::regex(&pattern).unwrap(), vocabulary, &Limits::default()).unwrap()
     };
     patterns.enumerate().map(compile).collect()
 }
 
-/// Bytes in use on the device, where it counts them; else those of this program, where the system does.
+/// Bytes in use on the device, if it counts them; else bytes in use by this program, if the system
+/// counts them.
 fn bytes_in_use(device: &Device) -> Option<u64> {
     device.sync().unwrap();
     if let Some(usage) = device.memory_pool_usage() {
@@ -52,7 +60,7 @@ fn soak(name: &str, device: &Device, arrivals: usize) {
     let vocabulary = vocabulary();
     let pool = pool(&vocabulary);
     let random = RandomLm::new(vocabulary.len(), 4, DType::F32, device);
-    // How often the step of the rows is asked for.
+    // The number of calls of the model's step.
     let asked = Cell::new(0);
     let model = Altered::new(random, |call, logits| {
         asked.set(asked.get() + usize::from(matches!(call, Call::StepRows)));
@@ -71,14 +79,14 @@ fn soak(name: &str, device: &Device, arrivals: usize) {
         .iter()
         .map(|request| {
             let request = std::slice::from_ref(request);
-            let go_on = |_: burn_dfa::generation::Piece| ControlFlow::Continue(());
+            let go_on = |_: burn_dfa::generation::Chunk| ControlFlow::Continue(());
             generate(&model, &vocabulary, request, &GenerationConfig::new(), go_on).unwrap().remove(0)
         })
         .collect();
     let capacity = Capacity { tables: 11, states: 500, classes: 40, ..Capacity::new() };
     let tensors = TensorOptions { capacity, ..TensorOptions::default() };
-    let config = GenerationConfig::new().with_tensors(tensors).with_read_every(8);
-    let mut slots = Slots::record(&model, &vocabulary, ROWS, 160, &config).unwrap();
+    let config = GenerationConfig::new().with_tensors(tensors).with_sync_interval(8);
+    let mut slots = ContinuousBatch::record(&model, &vocabulary, ROWS, 160, &config).unwrap();
     assert_eq!(slots.is_hardware(), name != "flex");
     let recorded = asked.get();
 
@@ -91,16 +99,16 @@ fn soak(name: &str, device: &Device, arrivals: usize) {
         for row in idle {
             let next = rng.random_range(0..requests.len());
             let mut request = requests[next].clone();
-            // Some tables come later.
+            // Some constraints are compiled later.
             if let Some(table) = request.table.filter(|_| rng.random_bool(0.2)) {
-                let (sender, pending) = PendingTable::channel();
+                let (sender, pending) = PendingConstraint::channel();
                 compiled.push((sender, table.clone()));
                 request = Request { table: None, ..request }.with_pending(&pending);
             }
             match slots.admit(row, &request) {
                 Ok(()) => (in_row[row], arrived) = (next, arrived + 1),
                 Err(error) => {
-                    assert!(error.is_full(), "{name}: {error}");
+                    assert_eq!(error.kind(), ErrorKind::Full, "{name}: {error}");
                     refused += 1;
                 }
             }
@@ -113,7 +121,7 @@ fn soak(name: &str, device: &Device, arrivals: usize) {
             assert_eq!(output, expected[in_row[row]], "{name}: request {} in row {row}", in_row[row]);
             gone += 1;
         }
-        // Some leave before their end.
+        // Some rows are released early.
         if rng.random_bool(0.1) {
             let row = rng.random_range(0..ROWS);
             if let Ok(output) = slots.release(row) {
@@ -121,7 +129,7 @@ fn soak(name: &str, device: &Device, arrivals: usize) {
                 gone += 1;
             }
         }
-        // The most in the second quarter, once everything was allocated, and in the last.
+        // The maximum in the second quarter, after all allocations, and in the last quarter.
         match 4 * gone / arrivals {
             1 => early = early.max(bytes_in_use(device)),
             3 => late = late.max(bytes_in_use(device)),
@@ -132,21 +140,21 @@ fn soak(name: &str, device: &Device, arrivals: usize) {
         "{name}: {arrived} arrivals, {gone} departures, {refused} refused, {early:?} and {late:?} bytes"
     );
     assert!(refused > arrivals / 100);
-    // The step is asked for while it is recorded and never again.
+    // The model's step is called only during the recording.
     if slots.is_hardware() {
         assert_eq!(asked.get(), recorded, "{name}: recorded again");
-        // What is in use goes up and down by some hundred bytes, as texts and tables of other lengths are in the rows. The smallest
-        // tensor for each request that has gone in between would be four times as much as this.
+        // The usage varies by some hundred bytes with the texts and constraints in the rows. A leak
+        // of the smallest tensor per request in between would be four times as much as this bound.
         let (early, late) = early.zip(late).expect("a device that counts its bytes");
         assert!(late < early + arrivals as u64 / 2, "{name}: from {early} to {late} bytes on the device");
     } else if let (Some(early), Some(late)) = (early, late) {
-        // What an allocator of the host keeps for itself; a page a request would be far more.
+        // The reserve of the host's allocator; a leak of a page per request would be far more.
         assert!(late < early + (4 << 20), "{name}: from {early} to {late} bytes");
     }
 }
 
 #[test]
-fn thousands_of_requests_come_and_go_in_one_recording() {
+fn thousands_of_requests_begin_and_end_in_one_recording() {
     let _turn = alone();
     for (name, device) in devices::all() {
         soak(name, &device, if devices::is_software_gpu(name, &device) { 2_500 } else { 10_000 });
@@ -154,7 +162,7 @@ fn thousands_of_requests_come_and_go_in_one_recording() {
 }
 
 #[test]
-fn the_recorded_embedded_model_writes_what_each_request_writes_alone() {
+fn the_recorded_embedded_model_writes_the_output_of_each_request_alone() {
     let _turn = alone();
     for (name, device) in devices::all() {
         let embedded = Embedded::load(&device);
@@ -164,7 +172,7 @@ fn the_recorded_embedded_model_writes_what_each_request_writes_alone() {
         let count = if devices::is_software_gpu(name, &device) { 4 } else { 12 };
         let rows: Vec<_> = (0..count).map(|index| tables.get(index % 4)).collect();
         let requests = embedded.requests(&rows, 50, 20);
-        let go_on = |_: burn_dfa::generation::Piece| ControlFlow::Continue(());
+        let go_on = |_: burn_dfa::generation::Chunk| ControlFlow::Continue(());
         let base = GenerationConfig::new();
         for (kind, config) in [
             ("greedy", base.clone()),
@@ -176,14 +184,14 @@ fn the_recorded_embedded_model_writes_what_each_request_writes_alone() {
             };
             let expected: Vec<_> = requests.iter().map(alone).collect();
             for kernels in [Kernels::Fused, Kernels::BuiltIn] {
-                // The built-in operations are slow on a GPU, and the same everywhere.
+                // The built-in operations are slow on a GPU, and equal on all devices.
                 if name != "flex" && kernels == Kernels::BuiltIn && kind != "filters" {
                     continue;
                 }
                 let capacity = Capacity { tables: 2, states: 6000, classes: 300, ..Capacity::new() };
                 let tensors = TensorOptions { capacity, kernels, ..TensorOptions::default() };
                 let config = config.clone().with_tensors(tensors);
-                let mut slots = Slots::record(model, vocabulary, 3, 256, &config).unwrap();
+                let mut slots = ContinuousBatch::record(model, vocabulary, 3, 256, &config).unwrap();
                 assert_eq!(slots.is_hardware(), name != "flex", "{name}, {kind}");
                 let mut waiting: Vec<usize> = (0..requests.len()).rev().collect();
                 let (mut in_row, mut done) = ([0; 3], 0);
@@ -192,7 +200,7 @@ fn the_recorded_embedded_model_writes_what_each_request_writes_alone() {
                         let Some(next) = waiting.pop() else { break };
                         match slots.admit(row, &requests[next]) {
                             Ok(()) => in_row[row] = next,
-                            Err(error) if error.is_full() => waiting.push(next),
+                            Err(error) if error.kind() == ErrorKind::Full => waiting.push(next),
                             Err(error) => panic!("{name}, {kind}: {error}"),
                         }
                     }
@@ -208,56 +216,89 @@ fn the_recorded_embedded_model_writes_what_each_request_writes_alone() {
     }
 }
 
-#[test]
-fn a_step_is_the_same_operations_whatever_was_loaded() {
-    let _turn = alone();
-    /// The operations of everything up to the read after `steps` steps, and the tensors made of host data.
-    fn record(config: &GenerationConfig, loads: usize, steps: usize) -> (Vec<String>, usize) {
-        let device = Device::capture();
-        let captured = device
-            .capture_scope(|scope| {
-                let embedded = Embedded::load(&device);
-                let tables = ["person", "order", "event"].map(|kind| embedded.schema(kind));
-                let rows: Vec<_> = tables.iter().map(Some).collect();
-                let requests = embedded.requests(&rows, 60, 0);
-                let (model, vocabulary) = (embedded.model(), &embedded.vocabulary);
-                let mut slots = Slots::record(model, vocabulary, 4, 256, config).unwrap();
-                for (row, request) in requests.iter().take(loads).enumerate() {
-                    slots.admit(row, request).unwrap();
-                }
-                let error = slots.step(steps, |_| panic!("nothing was read")).unwrap_err();
-                assert!(error.is_model(), "{error}");
-                scope.complete([], [])
-            })
-            .unwrap();
-        let operations = captured.graph.operations.iter().map(|operation| format!("{operation:?}"));
-        (operations.collect(), captured.values.len())
+/// The operations up to the read after `steps` steps of rows under `tables`, and the number of
+/// tensors made of host data.
+fn record(
+    config: &GenerationConfig,
+    tables: fn(&Embedded) -> Vec<CompiledConstraint>,
+    loads: usize,
+    steps: usize,
+) -> (Vec<String>, usize) {
+    let device = Device::capture();
+    let captured = device
+        .capture_scope(|scope| {
+            let embedded = Embedded::load(&device);
+            let tables = tables(&embedded);
+            let rows: Vec<_> = tables.iter().map(Some).collect();
+            let requests = embedded.requests(&rows, 60, 0);
+            let (model, vocabulary) = (embedded.model(), &embedded.vocabulary);
+            let mut slots = ContinuousBatch::record(model, vocabulary, 4, 256, config).unwrap();
+            for (row, request) in requests.iter().take(loads).enumerate() {
+                slots.admit(row, request).unwrap();
+            }
+            let error = slots.step(steps, |_| panic!("nothing was read")).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Model, "{error}");
+            scope.complete([], [])
+        })
+        .unwrap();
+    let operations = captured.graph.operations.iter().map(|operation| format!("{operation:?}"));
+    (operations.collect(), captured.values.len())
+}
+
+/// Checks that every step has the same operations, for any number of loaded constraints.
+fn check_steps(config: &GenerationConfig, tables: fn(&Embedded) -> Vec<CompiledConstraint>, loads: &[usize]) {
+    let mut first = None;
+    for &loads in loads {
+        let (short, few) = record(config, tables, loads, 1);
+        let (long, many) = record(config, tables, loads, 4);
+        assert_eq!(few, many, "a step makes no tensor out of host data");
+        let length = (long.len() - short.len()) / 3;
+        // After the steps come the read and the rewinding of the log.
+        let tail = short.iter().rev().position(|operation| operation.contains("(Slice(")).unwrap();
+        let end = long.len() - tail - 1;
+        for index in 0..4 {
+            let step = renumbered(&long[end - (index + 1) * length..end - index * length]);
+            let known = first.get_or_insert_with(|| step.clone());
+            assert_eq!(step.len(), known.len(), "{loads} loads, step {index} from the end");
+            assert!(step == *known, "{loads} loads, step {index} from the end");
+        }
+        eprintln!("{loads} loads: {length} operations a step");
     }
+}
+
+#[test]
+fn a_step_has_the_same_operations_for_any_loaded_constraints() {
+    let _turn = alone();
     let capacity = Capacity { tables: 3, states: 12_000, classes: 300, ..Capacity::new() };
     let tensors = TensorOptions { capacity, ..TensorOptions::default() };
-    for (temperature, row_options) in
-        [(None, SamplingKinds::NONE), (Some(0.8), SamplingKinds::NONE), (None, SamplingKinds::ALL)]
+    for (temperature, row_features) in
+        [(None, SamplingFeatures::NONE), (Some(0.8), SamplingFeatures::NONE), (None, SamplingFeatures::ALL)]
     {
         let config = GenerationConfig::new()
             .with_temperature(temperature)
-            .with_row_options(row_options)
-            .with_read_every(64)
+            .with_row_features(row_features)
+            .with_sync_interval(64)
             .with_tensors(tensors.clone());
-        let mut first = None;
-        for loads in [0, 1, 3] {
-            let (short, few) = record(&config, loads, 1);
-            let (long, many) = record(&config, loads, 4);
-            assert_eq!(few, many, "a step makes no tensor out of host data");
-            let length = (long.len() - short.len()) / 3;
-            // After the steps come the read and the rewinding of the log.
-            let tail = short.iter().rev().position(|operation| operation.contains("(Slice(")).unwrap();
-            let end = long.len() - tail - 1;
-            for index in 0..4 {
-                let step = renumbered(&long[end - (index + 1) * length..end - index * length]);
-                let known = first.get_or_insert_with(|| step.clone());
-                assert_eq!(step, *known, "{loads} loads, step {index} from the end");
-            }
-            eprintln!("temperature {temperature:?}, {loads} loads: {length} operations a step");
-        }
+        check_steps(
+            &config,
+            |embedded| ["person", "order", "event"].map(|kind| embedded.schema(kind)).into(),
+            &[0, 1, 3],
+        );
     }
+}
+
+#[test]
+fn a_step_has_the_same_operations_for_any_number_of_ending_calls() {
+    let _turn = alone();
+    let capacity = Capacity { tables: 2, states: 1_000, classes: 100, ..Capacity::new() }.with_stack(2, 2);
+    let tensors = TensorOptions { capacity, ..TensorOptions::default() };
+    let config = GenerationConfig::new().with_sync_interval(64).with_tensors(tensors);
+    // In the first grammar a byte follows the end of a call; in the second the next call may
+    // follow.
+    let tables = |embedded: &Embedded| -> Vec<CompiledConstraint> {
+        ["root ::= \"x\" | \"(\" root \")\"", "root ::= \"b\" | \"a\" root root root"]
+            .map(|text| embedded.called(&Constraint::grammar(Syntax::Gbnf, text).unwrap(), 2))
+            .into()
+    };
+    check_steps(&config, tables, &[0, 1, 2]);
 }

@@ -1,5 +1,6 @@
 //! A speculative step as operations of Burn, recorded instead of run.
 
+use burn_dfa::ErrorKind;
 use std::ops::ControlFlow;
 
 use burn::tensor::{Device, FloatDType};
@@ -8,8 +9,8 @@ use burn_dfa::generation::speculative::{
     DraftModel, Drafter, ForcedBytes, ForcedTokens, MergedDrafters, PromptLookup, speculate,
     speculate_recorded,
 };
-use burn_dfa::generation::{GenerationConfig, Piece, generate};
-use burn_dfa::{Constraint, TokenTable};
+use burn_dfa::generation::{Chunk, GenerationConfig, Recordable, generate};
+use burn_dfa::{CompiledConstraint, Constraint};
 use burn_dfa_decoder::Decoder;
 use burn_dfa_tiny::draft;
 use serde_json::json;
@@ -22,7 +23,11 @@ use crate::operations::{Recorded, renumbered};
 /// Every kind of drafter.
 const DRAFTERS: [&str; 5] = ["model", "unmasked", "lookup", "forced, then model", "merged"];
 
-fn drafter<'m>(name: &str, small: &'m Decoder) -> Box<dyn Drafter + 'm> {
+trait RecordableDrafter: Drafter + Recordable {}
+
+impl<D: Drafter + Recordable> RecordableDrafter for D {}
+
+fn drafter<'m>(name: &str, small: &'m Decoder) -> Box<dyn RecordableDrafter + 'm> {
     let model = || DraftModel::new(small, 3);
     let forced = ForcedTokens::new(2, ForcedBytes::LongestToken);
     match name {
@@ -34,12 +39,12 @@ fn drafter<'m>(name: &str, small: &'m Decoder) -> Box<dyn Drafter + 'm> {
     }
 }
 
-fn go_on(_: Piece) -> ControlFlow<()> {
+fn go_on(_: Chunk) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 
 /// Free text in which calls begin, with a stack.
-fn tagged(embedded: &Embedded) -> TokenTable {
+fn tagged(embedded: &Embedded) -> CompiledConstraint {
     let nested = json!({"type": "array", "items": {"$ref": "#"}, "maxItems": 3});
     let tag = TriggeredTags::new(["{"], [Tag::new("{", Format::json_schema(nested), "}")]);
     embedded.called(&Constraint::structural_tag(&StructuralTag::new(tag)).unwrap(), 8)
@@ -50,7 +55,8 @@ fn small(device: &Device) -> Decoder {
     Decoder::from_bytes(config, draft::WEIGHTS, FloatDType::F32, device).unwrap()
 }
 
-/// What [`speculate`] does until its first read, after `steps` of them, which fails: nothing was computed.
+/// The operations of [`speculate`] until its first read, after `steps` steps, which fails because
+/// nothing was computed.
 fn record(name: &str, temperature: Option<f32>, steps: usize) -> Recorded {
     let device = Device::capture();
     let captured = device
@@ -60,13 +66,13 @@ fn record(name: &str, temperature: Option<f32>, steps: usize) -> Recorded {
             let (person, order) = (embedded.schema("person"), embedded.schema("order"));
             let tagged = tagged(&embedded);
             let requests = embedded.requests(&[Some(&person), None, Some(&order), Some(&tagged)], 60, 0);
-            let config = GenerationConfig::new().with_read_every(steps).with_temperature(temperature);
+            let config = GenerationConfig::new().with_sync_interval(steps).with_temperature(temperature);
             let (model, vocabulary) = (embedded.model(), &embedded.vocabulary);
             let read = speculate(model, vocabulary, &requests, &config, drafter(name, &small), |_| {
                 panic!("nothing was read")
             });
             let error = read.unwrap_err();
-            assert!(error.is_model(), "{error}");
+            assert_eq!(error.kind(), ErrorKind::Model, "{error}");
             scope.complete([], [])
         })
         .unwrap();
@@ -75,10 +81,11 @@ fn record(name: &str, temperature: Option<f32>, steps: usize) -> Recorded {
 }
 
 #[test]
-fn every_step_is_the_same_operations_and_reads_nothing_back() {
+fn every_step_has_the_same_operations_and_reads_nothing_back() {
     let _turn = alone();
     for (name, temperature) in DRAFTERS.into_iter().flat_map(|name| [(name, None), (name, Some(0.8))]) {
-        // Reading the prompts counts as a step, and the next one uploads what the others use again.
+        // Reading the prompts counts as a step, and the next step uploads tensors that later steps
+        // reuse.
         let [one, short, long] = [1, 2, 8].map(|steps| record(name, temperature, steps));
         let place = format!("{name}, {temperature:?}");
         assert_eq!(short.values, long.values, "{place}: a step uploads nothing");
@@ -98,7 +105,7 @@ fn every_step_is_the_same_operations_and_reads_nothing_back() {
 }
 
 #[test]
-fn a_replayed_step_writes_the_tokens_of_one_that_is_run() {
+fn a_replayed_step_writes_the_tokens_of_an_eager_step() {
     let _turn = alone();
     for (device_name, device) in devices::all() {
         let (embedded, small) = (Embedded::load(&device), small(&device));
@@ -106,12 +113,12 @@ fn a_replayed_step_writes_the_tokens_of_one_that_is_run() {
         let (person, order) = (embedded.schema("person"), embedded.schema("order"));
         let tagged = tagged(&embedded);
         let long = embedded.requests(&[Some(&person), None, Some(&order), Some(&tagged)], 60, 0);
-        // Over before the step is recorded.
+        // These rows end before the recording.
         let short = embedded.requests(&[None, None], 2, 3);
         let few = if device_name == "flex" { &DRAFTERS[..] } else { &["forced, then model", "merged"] };
         for (name, requests) in few.iter().flat_map(|name| [(name, &long), (name, &short)]) {
             for temperature in [None, Some(0.9)] {
-                let config = GenerationConfig::new().with_temperature(temperature).with_read_every(3);
+                let config = GenerationConfig::new().with_temperature(temperature).with_sync_interval(3);
                 let run = drafter(name, &small);
                 let run = speculate(model, vocabulary, requests, &config, run, go_on).unwrap();
                 let replayed = drafter(name, &small);

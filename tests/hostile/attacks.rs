@@ -1,24 +1,19 @@
 //! The attacks.
 
 use std::fmt::Write as _;
-use std::time::Duration;
 
 use burn::tensor::Device;
-use burn_dfa::constraint::{StructuralTag, Syntax};
-use burn_dfa::processor::DfaProcessor;
-use burn_dfa::{Constraint, Limits, Result, TensorOptions, TensorTable, TokenId, TokenTable, Vocabulary};
+use burn_dfa::constraint::{StructuralTag, Syntax, Tool, ToolFormat, Tools};
+use burn_dfa::processor::ConstraintProcessor;
+use burn_dfa::{
+    CompiledConstraint, Constraint, DeviceConstraint, Limits, Result, TensorOptions, TokenId, Vocabulary,
+};
 use serde_json::{Map, Value, json};
 
-use crate::child::{Attack, End, Gauge, Report, obey, run};
+use crate::child::{Attack, End, Gauge, attacks, hold, obey};
 
 /// The test that a child runs.
 const OBEYING: &str = "attacks::the_attack_that_a_child_is_told";
-
-macro_rules! attacks {
-    ($($name:literal: $end:ident = $run:expr;)*) => {
-        &[$(Attack { name: $name, end: End::$end, run: $run }),*]
-    };
-}
 
 const ATTACKS: &[Attack] = attacks! {
     // Regexes.
@@ -91,7 +86,7 @@ const ATTACKS: &[Attack] = attacks! {
         let branches: Vec<Value> = (0..20_000).map(|i| json!({"const": i, "type": "integer"})).collect();
         schema(gauge, json!({"oneOf": branches}))
     };
-    "a list of 200,000 different items": Limit = |gauge| {
+    "a list of 200,000 different items": Schema = |gauge| {
         let items: Vec<Value> = (0..200_000).map(Value::from).collect();
         schema(gauge, json!({"const": items, "uniqueItems": true}))
     };
@@ -138,7 +133,7 @@ const ATTACKS: &[Attack] = attacks! {
         let request = json_of("response_format", nested(|inner| json_of("schema", inner)));
         gauge.arm();
         let result = Constraint::from_request(&request).map(drop);
-        // To drop it takes recursion, of serde_json's.
+        // Dropping it would recurse within serde_json.
         std::mem::forget(request);
         result
     };
@@ -147,6 +142,22 @@ const ATTACKS: &[Attack] = attacks! {
         let mut defs: Map<String, Value> = (0..60).map(|i| (format!("d{}", i + 1), double(i))).collect();
         defs.insert("d0".into(), json!({"type": "string"}));
         schema(gauge, json!({"$ref": "#/$defs/d60", "$defs": defs}))
+    };
+    "definitions that double, as JSON": Fine = |gauge| schema(gauge, doubling(50, json!({"type": "integer"})));
+    "100,000 definitions in a chain": Schema = |gauge| {
+        let next = |i: usize| json!({"properties": {"a": {"$ref": format!("#/$defs/d{}", i + 1)}}});
+        let mut defs: Map<String, Value> = (0..100_000).map(|i| (format!("d{i}"), next(i))).collect();
+        defs.insert("d100000".into(), json!({"type": "null"}));
+        schema(gauge, json!({"$ref": "#/$defs/d0", "$defs": defs}))
+    };
+    "100,000 definitions from the last on": Any = |gauge| {
+        let next = |i: usize| json!({"properties": {"a": {"$ref": format!("#/properties/d{i}")}}});
+        let mut all = Map::from_iter([("d0".to_owned(), json!({"type": "null"}))]);
+        all.extend((0..100_000).map(|i| (format!("d{}", i + 1), next(i))));
+        schema(gauge, json!({"properties": all}))
+    };
+    "slow patterns beside names that are evaluated": Limit = |gauge| {
+        schema(gauge, json!({"properties": {"a": true}, "patternProperties": {"(a|b)*a(a|b){25}": true}, "unevaluatedProperties": false}))
     };
     "sets of properties": Any = |gauge| {
         let needs = |i: usize| (format!("p{i}"), json!({"required": [format!("q{i}")]}));
@@ -228,6 +239,12 @@ const ATTACKS: &[Attack] = attacks! {
         let branches: Vec<String> = (0..800_000).map(|i| format!("\"{i}\"")).collect();
         gbnf(gauge, &format!("root ::= {}", branches.join(" | ")))
     };
+    "1,000,000 literals in a row": Any = |gauge| gbnf(gauge, &format!("root ::= {}", r#""ab" "#.repeat(1_000_000)));
+    "300 rules of 300 literals in a row": Any = |gauge| {
+        let rules: String = (0..300).map(|i| format!("r{i} ::= {}\n", format!("\"{i}\" ").repeat(300))).collect();
+        let names: Vec<String> = (0..300).map(|i| format!("r{i}")).collect();
+        gbnf(gauge, &format!("root ::= {}\n{rules}", names.join(" ")))
+    };
     "10 MB of a grammar's literal": Any = |gauge| gbnf(gauge, &format!("root ::= \"{}\"", "a".repeat(10 << 20)));
     "ambiguity without end": Grammar = |gauge| gbnf(gauge, "root ::= root root root | root root | \"a\" | \"\"");
     "an exponent of subsets": Limit = |gauge| gbnf(gauge, &format!("root ::= [ab]* \"a\" {}", "[ab] ".repeat(30)));
@@ -260,6 +277,21 @@ const ATTACKS: &[Attack] = attacks! {
     };
     "a parameter of 2^60 values": Any = |gauge| {
         lark(gauge, "start: r::0\nr::_: \"\" | \"a\" r::incr(_[0:60]) | \"b\" r::set_bit(59)")
+    };
+    "terminals that double": Limit = |gauge| {
+        let terminals: String = (0..60).map(|i| format!("T{i}: T{} T{}\n", i + 1, i + 1)).collect();
+        lark(gauge, &format!("start: T0\n{terminals}T60: \"a\""))
+    };
+    "terminals that double, without a text": Any = |gauge| {
+        let terminals: String = (0..60).map(|i| format!("T{i}: T{} | T{}\n", i + 1, i + 1)).collect();
+        lark(gauge, &format!("start: T0\n{terminals}T60: /a/ & /b/"))
+    };
+    "complements that double": Any = |gauge| {
+        let terminals: String = (0..60).map(|i| format!("T{i}: ~T{} & ~T{}\n", i + 1, i + 1)).collect();
+        lark(gauge, &format!("start: T0\n{terminals}T60: /a/"))
+    };
+    "priorities of exponents": Limit = |gauge| {
+        lark(gauge, "start: A | B\nA.2: /[ab]*a[ab]{22}/\nB: /[ab]*b[ab]{22}/")
     };
     // Structural tags.
     "20,000 tags": Any = |gauge| {
@@ -294,6 +326,87 @@ const ATTACKS: &[Attack] = attacks! {
         let schema = json!({"type": "object", "properties": properties});
         format(gauge, json!({"type": "json_schema", "json_schema": schema, "any_order": true}))
     };
+    "definitions that double": Fine = |gauge| {
+        let schema = doubling(40, json!({"type": "object", "properties": {"a": {"type": "integer"}}}));
+        format(gauge, json!({"type": "qwen_xml_parameter", "json_schema": schema}))
+    };
+    "definitions that double, of a property": Fine = |gauge| {
+        let mut schema = doubling(40, json!({"type": ["integer", "string"]}));
+        schema["properties"] = json!({"a": {"$ref": "#/$defs/d0"}});
+        if let Some(members) = schema.as_object_mut() {
+            members.remove("$ref");
+        }
+        format(gauge, json!({"type": "json_schema", "json_schema": schema, "style": "cohere_xml"}))
+    };
+    "definitions that double, of a tool": Fine = |gauge| {
+        let schema = doubling(40, json!({"type": "object", "properties": {"a": {"type": "integer"}}}));
+        let limits = gauge.arm();
+        let tools = Tools::new([Tool::new("f").with_parameters(schema)])?.with_format(ToolFormat::QwenXml);
+        Constraint::tools(&tools)?.to_automaton(limits).map(drop)
+    };
+    "50,000 tools, of which all are allowed": Any = |gauge| {
+        let tools: Vec<Value> = (0..50_000).map(|i| json!({"type": "function", "function": {"name": format!("f{i}")}})).collect();
+        let names: Vec<Value> = tools.iter().rev().cloned().collect();
+        let choice = json!({"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": names}});
+        let limits = gauge.arm();
+        let tools = Tools::from_request(&json!({"tools": tools, "tool_choice": choice}))?;
+        Constraint::tools(&tools)?.to_automaton(limits).map(drop)
+    };
+    "80 tags in tags, each in two places": Any = |gauge| {
+        let each = |content, i| json!({
+            "type": "triggered_tags", "triggers": ["<"], "at_least_one": true, "tags": [tag(&format!("<{i}>"), content)]
+        });
+        format(gauge, (0..80).fold(json!({"type": "const_string", "value": "x"}), each))
+    };
+    "100,000 tags of 4,000 triggers": Any = |gauge| {
+        let triggers: Vec<String> = (0..4_000).map(|i| format!("<f{i:04}>")).collect();
+        let content = json!({"type": "const_string", "value": "x"});
+        let tags: Vec<Value> = (0..100_000).map(|i| tag(&format!("<f{:04}>{i}", i % 4_000), content.clone())).collect();
+        format(gauge, json!({"type": "triggered_tags", "triggers": triggers, "tags": tags}))
+    };
+    "one long end around 1,000 texts": Any = |gauge| {
+        let texts: Vec<Value> = (0..1_000).map(|i| json!({"type": "any_text", "excludes": [format!("x{i}y")]})).collect();
+        let content = json!({"type": "or", "elements": texts});
+        format(gauge, json!({"type": "tag", "begin": "<", "content": content, "end": "0123456789abcdef".repeat(4_000)}))
+    };
+    "one long end around 1,000 dispatches": Any = |gauge| {
+        let texts: Vec<Value> = (0..1_000).map(|i| json!({
+            "type": "triggered_tags", "triggers": [format!("x{i}y")], "tags": [tag(&format!("x{i}y"), json!({"type": "any_text"}))]
+        })).collect();
+        let content = json!({"type": "or", "elements": texts});
+        format(gauge, json!({"type": "tag", "begin": "<", "content": content, "end": "0123456789abcdef".repeat(4_000)}))
+    };
+    "triggers that overlap everywhere": Any = |gauge| {
+        let triggers: Vec<String> = (0..4_000).map(|i| format!("{i:012b}").replace('0', "ab").replace('1', "ba")).collect();
+        let content = json!({"type": "const_string", "value": "x"});
+        let tags: Vec<Value> = triggers.iter().map(|begin| tag(begin, content.clone())).collect();
+        format(gauge, json!({"type": "triggered_tags", "triggers": triggers, "tags": tags}))
+    };
+    "1,000 objects of 10 properties in any order": Any = |gauge| {
+        let ten = || -> Map<String, Value> { (0..10).map(|i| (format!("p{i}"), json!({"type": "integer"}))).collect() };
+        let objects: Vec<Value> = (0..1_000).map(|_| json!({"type": "object", "properties": ten()})).collect();
+        format(gauge, json!({"type": "json_schema", "json_schema": {"anyOf": objects}, "any_order": true}))
+    };
+    "16 properties that are counted": Any = |gauge| {
+        let all: Map<String, Value> = (0..16).map(|i| (format!("p{i}"), json!({"type": "integer"}))).collect();
+        let schema = json!({"type": "object", "properties": all, "minProperties": 8});
+        format(gauge, json!({"type": "json_schema", "json_schema": schema, "style": "qwen_xml"}))
+    };
+    "200 patterns of names in a style": Any = |gauge| {
+        let all: Map<String, Value> = (0..200).map(|i| (format!("^p{i}(a|b)*a(a|b){{12}}"), json!({"minimum": i}))).collect();
+        let schema = json!({"type": "object", "patternProperties": all});
+        format(gauge, json!({"type": "json_schema", "json_schema": schema, "style": "qwen_xml"}))
+    };
+    "10,000 properties that refer to all": Any = |gauge| {
+        let all: Map<String, Value> = (0..10_000).map(|i| (format!("p{i}"), json!({"$ref": "#/$defs/a"}))).collect();
+        let schema = json!({"type": "object", "properties": all, "$defs": {"a": {"enum": (0..10_000).collect::<Vec<_>>()}}});
+        format(gauge, json!({"type": "json_schema", "json_schema": schema, "style": "qwen_xml"}))
+    };
+    "4,000 excluded texts beside a long schema": Any = |gauge| {
+        let excluded: Vec<String> = (0..4_000).map(|i| format!("x{i}y")).collect();
+        let schema = json!({"type": "string", "description": "x".repeat(10 << 20)});
+        format(gauge, json!({"type": "json_schema", "json_schema": schema, "excludes": excluded}))
+    };
     "a tag that is no object": Tag = |gauge| format(gauge, json!([[[]]]));
     // Tokenizers.
     "a tokenizer of 5,000,000 entries": Any = |gauge| tokenizer(gauge, &entries(5_000_000, |i| i));
@@ -322,21 +435,30 @@ const ATTACKS: &[Attack] = attacks! {
         let open = r#"{"type":"Sequence","decoders":["#.repeat(100_000);
         tokenizer(gauge, &format!(r#"{{"decoder":{open},"model":{{"type":"BPE","vocab":{{"a":0}}}}}}"#))
     };
-    // Tables and budgets.
+    // Compiled constraints and budgets.
     "a vocabulary without letters": Unsatisfiable = |gauge| {
         let limits = gauge.arm();
         let vocabulary = Vocabulary::from_bytes([Some("a"), None])?.with_eos([TokenId(1)])?;
-        TokenTable::compile(&Constraint::regex("[b-z]{1000}")?, &vocabulary, limits).map(drop)
+        CompiledConstraint::compile(&Constraint::regex("[b-z]{1000}")?, &vocabulary, limits).map(drop)
     };
     "long tokens in many states": Any = |gauge| {
         let tokens = (1..3000usize).map(|length| Some("ab".repeat(length)));
         let vocabulary = Vocabulary::from_bytes(tokens.chain([None]))?.with_eos([TokenId(2999)])?;
         let limits = gauge.arm();
-        TokenTable::tabulate(&Constraint::regex("[ab]{20000}")?, &vocabulary, limits).map(drop)
+        CompiledConstraint::compile_token_level(&Constraint::regex("[ab]{20000}")?, &vocabulary, limits).map(drop)
     };
     "a budget of 0": Budget = |gauge| budget(gauge, 0);
     "a budget of 2^63": Input = |gauge| budget(gauge, 1 << 63);
 };
+
+/// A schema with `count` definitions that refer to the next one twice each; the last is `last`.
+pub fn doubling(count: usize, last: Value) -> Value {
+    let next = |i: usize| json!({"$ref": format!("#/$defs/d{}", i + 1)});
+    let mut defs: Map<String, Value> =
+        (0..count).map(|i| (format!("d{i}"), json!({"anyOf": [next(i), next(i)]}))).collect();
+    defs.insert(format!("d{count}"), last);
+    json!({"$ref": "#/$defs/d0", "$defs": defs})
+}
 
 fn lower(constraint: &Constraint, limits: &Limits) -> Result<()> {
     constraint.to_byte_dfa(limits).map(drop)
@@ -360,31 +482,31 @@ fn lark(gauge: &mut Gauge, text: &str) -> Result<()> {
     grammar(gauge, Syntax::Lark, text)
 }
 
-fn grammar(gauge: &mut Gauge, syntax: Syntax, text: &str) -> Result<()> {
+pub fn grammar(gauge: &mut Gauge, syntax: Syntax, text: &str) -> Result<()> {
     let limits = gauge.arm();
     Constraint::grammar(syntax, text)?.to_automaton(limits).map(drop)
 }
 
-fn format(gauge: &mut Gauge, format: Value) -> Result<()> {
+pub fn format(gauge: &mut Gauge, format: Value) -> Result<()> {
     let limits = gauge.arm();
     let tag = StructuralTag::try_from(&json_of("format", format))?;
     Constraint::structural_tag(&tag)?.to_automaton(limits).map(drop)
 }
 
-fn tag(begin: &str, content: Value) -> Value {
+pub fn tag(begin: &str, content: Value) -> Value {
     json!({"type": "tag", "begin": begin, "content": content, "end": "</>"})
 }
 
-fn tokenizer(gauge: &mut Gauge, json: &str) -> Result<()> {
+pub fn tokenizer(gauge: &mut Gauge, json: &str) -> Result<()> {
     let limits = gauge.arm();
     let vocabulary = Vocabulary::from_tokenizer_json(json)?;
     let end = vocabulary.len();
     let vocabulary = vocabulary.pad_to(end + 1)?.with_eos([TokenId(end as u32)])?;
-    TokenTable::compile(&Constraint::regex("[a-z0-9]+")?, &vocabulary, limits).map(drop)
+    CompiledConstraint::compile(&Constraint::regex("[a-z0-9]+")?, &vocabulary, limits).map(drop)
 }
 
-/// A tokenizer of so many entries.
-fn entries(count: i64, id: fn(i64) -> i64) -> String {
+/// A tokenizer of `count` entries.
+pub fn entries(count: i64, id: fn(i64) -> i64) -> String {
     let mut json = String::from(r#"{"decoder":{"type":"Metaspace"},"model":{"type":"WordLevel","vocab":{"#);
     for i in 0..count {
         let comma = if i == 0 { "" } else { "," };
@@ -396,17 +518,17 @@ fn entries(count: i64, id: fn(i64) -> i64) -> String {
 fn budget(gauge: &mut Gauge, tokens: usize) -> Result<()> {
     let limits = gauge.arm();
     let vocabulary = Vocabulary::from_chars("ab".chars())?.pad_to(3)?.with_eos([TokenId(2)])?;
-    let table = TokenTable::compile(&Constraint::regex("a*")?, &vocabulary, limits)?;
-    let table = TensorTable::new(&[&table], 3, &TensorOptions::default(), &Device::flex())?;
-    DfaProcessor::new(table, &[0])?.with_budgets(&[tokens]).map(drop)
+    let table = CompiledConstraint::compile(&Constraint::regex("a*")?, &vocabulary, limits)?;
+    let table = DeviceConstraint::new(&[&table], 3, &TensorOptions::default(), &Device::flex())?;
+    ConstraintProcessor::new(table, &[0])?.with_budgets(&[tokens]).map(drop)
 }
 
-fn json_of(name: &str, inner: Value) -> Value {
+pub fn json_of(name: &str, inner: Value) -> Value {
     Value::Object(Map::from_iter([(name.to_owned(), inner)]))
 }
 
 /// 10,000 levels around a null.
-fn nested(wrap: fn(Value) -> Value) -> Value {
+pub fn nested(wrap: fn(Value) -> Value) -> Value {
     (0..10_000).fold(json!({"type": "null"}), |inner, _| wrap(inner))
 }
 
@@ -416,44 +538,7 @@ fn the_attack_that_a_child_is_told() {
     obey(ATTACKS);
 }
 
-// What docs/security.md promises of memory and time, and no more.
-
-/// Of structures, each within [`Limits::bytes`], so many may live at a time.
-const STRUCTURES: u64 = 4;
-
-/// What is read may take so many times what was held with the input.
-const READING: u64 = 6;
-
-/// How long a piece of work between two looks at the clock may take.
-const OVERTIME: Duration = Duration::from_secs(2);
-
-/// How long reading may take for each MiB that was held with the input.
-const READING_TIME: Duration = Duration::from_millis(30);
-
 #[test]
-fn every_attack_ends_as_it_must_within_memory_and_time() {
-    let limits = Limits { bytes: 64 << 20, time: Duration::from_secs(2), ..Limits::default() };
-    let mut failed = Vec::new();
-    for attack in ATTACKS {
-        let report = match run(attack, OBEYING, &limits) {
-            Ok(report) => report,
-            Err(reason) => {
-                failed.push(format!("{}: {reason}", attack.name));
-                continue;
-            }
-        };
-        let Report { held, memory, time, .. } = report;
-        let (mib, ms) = (|bytes| bytes >> 20, time.as_millis());
-        println!("{:40} {:14} {:5} + {:5} MiB {ms:6} ms", attack.name, report.end, mib(held), mib(memory));
-        if attack.end != End::Any && report.end != format!("{:?}", attack.end) {
-            failed.push(format!("{}: {:?} was to come of it", attack.name, attack.end));
-        }
-        let most = STRUCTURES * limits.bytes as u64 + READING * held;
-        let longest = limits.time + OVERTIME + READING_TIME * mib(held) as u32;
-        if memory > most || time > longest {
-            let used = format!("{memory} bytes of at most {most}, {time:?} of at most {longest:?}");
-            failed.push(format!("{}: {used}", attack.name));
-        }
-    }
-    assert!(failed.is_empty(), "{}", failed.join("\n"));
+fn every_attack_ends_as_required_within_memory_and_time() {
+    hold(ATTACKS, OBEYING);
 }

@@ -1,25 +1,33 @@
-//! Attacks in processes of their own, so that what one takes can be told, and a crash of it too.
+//! Runs attacks in separate processes, to measure their resources and to detect crashes.
 
+use burn_dfa::ErrorKind;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use burn_dfa::{Error, Limits, Result};
 
-/// Names the attack to a child.
+macro_rules! attacks {
+    ($($name:literal: $end:ident = $run:expr;)*) => {
+        &[$(Attack { name: $name, end: End::$end, run: $run }),*]
+    };
+}
+pub(crate) use attacks;
+
+/// Names the attack for a child.
 const ATTACK: &str = "BURN_DFA_ATTACK";
-/// Begins the line in which a child reports.
+/// The prefix of the line with a child's report.
 const REPORT: &str = "attack:";
 /// A child that takes longer hangs.
 const PATIENCE: Duration = Duration::from_secs(240);
 
-/// An attack: what it is called, what must come of it, and how it is made.
+/// An attack: its name, its required end, and its code.
 pub struct Attack {
     pub name: &'static str,
     pub end: End,
     pub run: fn(&mut Gauge) -> Result<()>,
 }
 
-/// How an attack must end.
+/// The required end of an attack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// It is harmless.
@@ -31,6 +39,7 @@ pub enum End {
     Tag,
     Request,
     Vocabulary,
+    Table,
     Unsatisfiable,
     Budget,
     Input,
@@ -39,19 +48,20 @@ pub enum End {
 }
 
 impl End {
-    fn of(result: &Result<()>) -> Self {
+    pub fn of(result: &Result<()>) -> Self {
         type Is = fn(&Error) -> bool;
-        let kinds: [(Is, Self); 10] = [
-            (Error::is_limit, Self::Limit),
-            (Error::is_pattern, Self::Pattern),
-            (Error::is_schema, Self::Schema),
-            (Error::is_grammar, Self::Grammar),
-            (Error::is_structural_tag, Self::Tag),
-            (Error::is_request, Self::Request),
-            (Error::is_vocabulary, Self::Vocabulary),
-            (Error::is_unsatisfiable, Self::Unsatisfiable),
-            (Error::is_budget, Self::Budget),
-            (Error::is_input, Self::Input),
+        let kinds: [(Is, Self); 11] = [
+            (|error| error.kind() == ErrorKind::Limit, Self::Limit),
+            (|error| error.kind() == ErrorKind::Pattern, Self::Pattern),
+            (|error| error.kind() == ErrorKind::Schema, Self::Schema),
+            (|error| error.kind() == ErrorKind::Grammar, Self::Grammar),
+            (|error| error.kind() == ErrorKind::StructuralTag, Self::Tag),
+            (|error| error.kind() == ErrorKind::Request, Self::Request),
+            (|error| error.kind() == ErrorKind::Vocabulary, Self::Vocabulary),
+            (|error| error.kind() == ErrorKind::Artifact, Self::Table),
+            (|error| error.kind() == ErrorKind::Unsatisfiable, Self::Unsatisfiable),
+            (|error| error.kind() == ErrorKind::Budget, Self::Budget),
+            (|error| error.kind() == ErrorKind::Input, Self::Input),
         ];
         match result {
             Ok(()) => Self::Fine,
@@ -60,33 +70,33 @@ impl End {
     }
 }
 
-/// What an attack may use, and what it used.
+/// The limits and the measured resources of an attack.
 pub struct Gauge {
     pub limits: Limits,
-    /// When the input was there: the memory held, and the time taken.
+    /// The held memory and the used time after preparing the input.
     armed: Option<(u64, Duration)>,
 }
 
 impl Gauge {
-    /// The input is there: from here on, it counts.
+    /// The input is prepared: the measurement begins.
     pub fn arm(&mut self) -> &Limits {
-        // Sets the peak back to what is held (proc(5), clear_refs).
+        // Resets the peak to the current memory (proc(5), clear_refs).
         let _ = std::fs::write("/proc/self/clear_refs", "5");
         self.armed = Some((status("VmRSS:").unwrap_or(0), processor_time().unwrap_or_default()));
         &self.limits
     }
 }
 
-/// What a child said.
+/// The report of a child.
 pub struct Report {
     pub end: String,
-    /// Bytes held when the input was there, and how many more there were at the peak.
+    /// Bytes held after preparing the input, and additional bytes at the peak.
     pub held: u64,
     pub memory: u64,
     pub time: Duration,
 }
 
-/// Where this process is a child, runs its attack and reports.
+/// In a child, runs its attack and reports.
 pub fn obey(attacks: &[Attack]) {
     let Ok(order) = std::env::var(ATTACK) else { return };
     let words: Vec<&str> = order.splitn(3, ' ').collect();
@@ -100,7 +110,7 @@ pub fn obey(attacks: &[Attack]) {
     let time = processor_time().unwrap_or_default().saturating_sub(began);
     println!("\n{REPORT} {:?} {held} {memory} {}", End::of(&result), time.as_millis());
     if let Err(error) = result {
-        // The pipe holds 64 KiB, and nobody reads it yet.
+        // The pipe holds 64 KiB, and is not read yet.
         println!("{:.1000}", error.to_string());
     }
 }
@@ -139,15 +149,15 @@ pub fn run(attack: &Attack, obeying: &str, limits: &Limits) -> std::result::Resu
     })
 }
 
-/// A field of this process's status, in bytes; `None` where the system has no such file.
+/// A field of this process's status, in bytes; `None` if the system has no such file.
 fn status(name: &str) -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let field = status.lines().find_map(|line| line.strip_prefix(name))?;
     field.trim().strip_suffix(" kB")?.parse::<u64>().ok().map(|kib| kib << 10)
 }
 
-/// Processor time of this process, which other work on the machine does not change; the wall's where the system
-/// does not say.
+/// Processor time of this process, which is independent of other work on the machine; wall time if
+/// the system does not report it.
 fn processor_time() -> Option<Duration> {
     // Run time of every thread in nanoseconds (Linux, Documentation/scheduler/sched-stats.rst).
     let tasks = std::fs::read_dir("/proc/self/task").ok()?;
@@ -156,4 +166,47 @@ fn processor_time() -> Option<Duration> {
         stat.split_whitespace().next()?.parse::<u64>().ok()
     });
     Some(Duration::from_nanos(times.sum()))
+}
+
+// The bounds of memory and time in docs/security.md.
+
+/// The maximum number of simultaneous structures, each within [`Limits::bytes`].
+const STRUCTURES: u64 = 4;
+
+/// The maximum memory of reading, as a multiple of the memory held with the input.
+const READING: u64 = 6;
+
+/// The maximum time between two checks of the clock.
+const OVERTIME: Duration = Duration::from_secs(2);
+
+/// The maximum time of reading per MiB held with the input.
+const READING_TIME: Duration = Duration::from_millis(30);
+
+/// Checks that attacks, run in children by the test `obeying`, end as required, within memory and
+/// time.
+pub fn hold(attacks: &[Attack], obeying: &str) {
+    let limits = Limits { bytes: 64 << 20, time: Duration::from_secs(2), ..Limits::default() };
+    let mut failed = Vec::new();
+    for attack in attacks {
+        let report = match run(attack, obeying, &limits) {
+            Ok(report) => report,
+            Err(reason) => {
+                failed.push(format!("{}: {reason}", attack.name));
+                continue;
+            }
+        };
+        let Report { held, memory, time, .. } = report;
+        let (mib, ms) = (|bytes| bytes >> 20, time.as_millis());
+        println!("{:40} {:14} {:5} + {:5} MiB {ms:6} ms", attack.name, report.end, mib(held), mib(memory));
+        if attack.end != End::Any && report.end != format!("{:?}", attack.end) {
+            failed.push(format!("{}: {:?} was to come of it", attack.name, attack.end));
+        }
+        let most = STRUCTURES * limits.bytes as u64 + READING * held;
+        let longest = limits.time + OVERTIME + READING_TIME * mib(held) as u32;
+        if memory > most || time > longest {
+            let used = format!("{memory} bytes of at most {most}, {time:?} of at most {longest:?}");
+            failed.push(format!("{}: {used}", attack.name));
+        }
+    }
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
 }

@@ -1,4 +1,4 @@
-//! The stable twin of the fuzz targets: the same functions over what is known, and over mutations of it.
+//! The fuzz targets on stable Rust: the same functions over known inputs and their mutations.
 
 use std::path::Path;
 
@@ -25,7 +25,7 @@ const TARGETS: [Target; 8] = [
 /// Mutations of each target's inputs.
 const MUTATIONS: u32 = 400;
 
-/// The seeds, and the inputs that once broke something.
+/// The seeds, and inputs that found bugs.
 fn known(name: &str) -> Vec<(String, Vec<u8>)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz");
     let mut inputs = Vec::new();
@@ -65,12 +65,12 @@ fn known_inputs() {
 
 #[derive(Clone, Debug)]
 enum Edit {
-    /// A byte becomes another.
+    /// Changes a byte.
     Set(usize, u8),
     Remove(usize, usize),
-    /// A part comes again elsewhere.
+    /// Copies a part to another offset.
     Copy(usize, usize, usize),
-    /// A part of another input comes here.
+    /// Inserts a part of another input.
     Graft(usize, usize, usize, usize),
 }
 

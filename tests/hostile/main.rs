@@ -1,5 +1,6 @@
-//! Input that attacks: every door takes it with a typed error, or in bounded time and memory.
+//! Hostile input: every entry point returns a typed error, or finishes in bounded time and memory.
 
 mod attacks;
 mod child;
+mod files;
 mod inputs;

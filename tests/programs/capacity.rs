@@ -1,4 +1,5 @@
-//! The simulation of servers: small traces against calculations by hand, long ones against the theory of queues.
+//! The simulation of servers: small traces against calculations by hand, long traces against
+//! queueing theory.
 
 use std::path::Path;
 
@@ -34,19 +35,20 @@ fn assert_seconds(quantiles: &Value, p50: f64, p99: f64) {
     assert!(near("p50", p50) && near("p99", p99), "{quantiles}: not {p50} and {p99}");
 }
 
-/// The second request needs no constraint and begins at once: half a second to begin, half to read its prompt, then steps. The first
-/// one's constraint is compiled meanwhile, and it begins as the first row is free, or as the host looks again.
+/// The second request needs no constraint and begins at once: half a second to begin, half a second
+/// to read its prompt, then steps. The constraint of the first request is compiled meanwhile, and
+/// it begins when a row is free, or at the host's next read.
 #[test]
-fn a_trace_of_two_requests_takes_what_it_takes_by_hand() {
+fn a_trace_of_two_requests_matches_a_calculation_by_hand() {
     let trace = file("two.csv", "arrival,prompt,output,constraint,states\n0,5,2,c,33\n0,5,3,,\n");
     let costs = costs("two.json", &[1, 2], 0.1, 0.5);
     let plans = plans(&trace, &["--costs", &costs, "--latency", "4.5", "--max-replicas", "1"]);
     let [one, two] = &plans[..] else { panic!("{plans:?}") };
-    // The second: 0.5 + 0.5 + 1, then another step, 3 s. The first from there: 0.5 + 0.5 + 1.
+    // The second: 0.5 + 0.5 + 1, then another step, 3 s. Then the first: 0.5 + 0.5 + 1.
     assert_eq!(one["replicas"], Value::Null);
     assert_seconds(&one["outcome"]["first_token"], 5.0, 5.0);
     assert_seconds(&one["outcome"]["latency"], 5.0, 5.0);
-    // The first begins after 2 s, beside the second, which its prompt holds up.
+    // The first begins after 2 s, while the second runs, and its prompt delays the second.
     assert_eq!(two["replicas"], 1);
     assert_seconds(&two["outcome"]["first_token"], 4.0, 4.0);
     assert_seconds(&two["outcome"]["latency"], 4.0, 4.0);
@@ -65,7 +67,8 @@ fn replicas_are_added_until_they_suffice() {
     }
 }
 
-/// Two constraints of a page each in an arena of one: the second waits for the first, though a row is idle.
+/// Two constraints of one page each in an arena of one page: the second waits for the first, though
+/// a row is idle.
 #[test]
 fn a_full_arena_holds_requests_up() {
     let trace =
@@ -80,16 +83,17 @@ fn a_full_arena_holds_requests_up() {
         (&json!(64), &json!(0))
     );
     let bound = plans(&trace, &[&args[..], &["--arena-states", "32"]].concat());
-    // One queue: the third waits behind the second, and then for its constraint's room.
+    // One queue: the third waits for the second, and then for the space of its constraint.
     assert_seconds(&bound[0]["outcome"]["latency"], 8.0, 11.0);
     assert_eq!(bound[0]["outcome"]["arena_peak"], 32);
     assert!(bound[0]["outcome"]["arena_waits"].as_u64().unwrap() > 0);
 }
 
-/// One row with answers of one step is a queue with random arrivals and one server of constant time, whose waiting times
-/// Erlang calculated (*Løsning af nogle Problemer fra Sandsynlighedsregningen*, 1917).
+/// One row with answers of one step is a queue with random arrivals and one server of constant
+/// time. Erlang calculated its waiting times (*Løsning af nogle Problemer fra
+/// Sandsynlighedsregningen*, 1917).
 #[test]
-fn waiting_times_are_those_of_a_queue() {
+fn waiting_times_match_queueing_theory() {
     let rate = 0.7;
     let args =
         ["trace", "--rate", "0.7", "--seconds", "300000", "--prompt", "1", "--output", "2", "--most", "2"];
@@ -97,7 +101,7 @@ fn waiting_times_are_those_of_a_queue() {
     let trace = file("queue.csv", &output);
     let costs = costs("queue.json", &[1], 0.0, 0.0);
     let plans = plans(&trace, &["--costs", &costs, "--latency", "1000"]);
-    // The probability of waiting at most so long.
+    // The probability of waiting at most `seconds`.
     let waits_at_most = |seconds: f64| {
         let terms = (0..=seconds as i32).map(|k| {
             let x = rate * (f64::from(k) - seconds);
@@ -115,8 +119,9 @@ fn waiting_times_are_those_of_a_queue() {
     assert!((busy - rate).abs() < 0.01, "{busy}");
 }
 
-/// A step reads 2 GB of weights, and of each row 100 tokens of 4,000 bytes and 1,000 logits twice, at half of 1 GB/s. With many
-/// rows it takes its operations, 2e9 a row at half of 1e12 a second.
+/// A step reads 2 GB of weights, and for each row 100 tokens of 4,000 bytes and 1,000 logits twice,
+/// at half of 1 GB/s. With many rows its time is bound by operations, 2e9 per row at half of 1e12
+/// per second.
 #[test]
 fn an_estimate_is_bound_by_memory_and_then_by_operations() {
     let model = "--weights 1e9 --layers 10 --kv-heads 1 --head-dim 100 --vocabulary 1000 --context 100";
@@ -130,7 +135,7 @@ fn an_estimate_is_bound_by_memory_and_then_by_operations() {
 }
 
 #[test]
-fn a_plan_is_told_in_words() {
+fn a_plan_is_printed_as_text() {
     let trace = file("words.csv", "arrival,prompt,output\n0,1,2\n1,1,2\n");
     let costs = costs("words.json", &[1, 2], 0.0, 0.0);
     let plan = |latency: &str| {
@@ -201,7 +206,7 @@ fn malformed_traces_and_costs_are_refused() {
     }
 }
 
-/// What is measured is what is planned with.
+/// Plans use the measured costs.
 #[test]
 fn the_embedded_model_is_measured() {
     let args = ["measure", "--max-rows", "2", "--slots", "64"];

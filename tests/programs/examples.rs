@@ -1,11 +1,11 @@
-//! Every example, run briefly: what it prints is what it promises.
+//! Runs every example briefly and checks its output.
 
 use regex_automata::meta::Regex;
 use serde_json::Value;
 
 use super::{example, succeeds};
 
-/// The lines of an example's output, of which each has to match its regex as a whole.
+/// Checks that each line of an example's output matches its regex.
 fn assert_lines(output: &str, expected: &[&str]) {
     let lines: Vec<&str> = output.lines().collect();
     assert_eq!(lines.len(), expected.len(), "{output}");
@@ -53,7 +53,7 @@ fn tools_are_called_and_answered_from() {
     );
 }
 
-/// Holds each verdict of the demonstration against the crate jsonschema; gives their number.
+/// Checks each verdict of the demonstration with the crate jsonschema; returns their number.
 fn verdicts_of_the_demonstration(demo: &str) -> usize {
     let mut validator = None;
     let mut verdicts = 0;
@@ -77,7 +77,7 @@ fn verdicts_of_the_demonstration(demo: &str) -> usize {
 }
 
 #[test]
-fn smollm2_keeps_every_schema_and_says_so_rightly() {
+fn smollm2_keeps_every_schema_and_reports_correct_verdicts() {
     let output = succeeds(&mut example("smollm2"));
     assert!(output.contains("constrained   4 of 4 fit their schema"), "{output}");
     assert_eq!(verdicts_of_the_demonstration(&output), 8);

@@ -2,7 +2,9 @@
 
 use serde_json::Value;
 
-use super::{data, fails, file, succeeds, text, tool};
+use burn_dfa_testing::data;
+
+use super::{fails, file, refuses, succeeds, text, tool};
 
 const ARITHMETIC: [&str; 4] = ["--grammar", "examples/grammars/arithmetic.gbnf", "--syntax", "gbnf"];
 
@@ -11,7 +13,7 @@ fn a_grammar_has_a_syntax_that_is_not_guessed() {
     let Some(tool) = tool() else { return };
     succeeds(&mut tool(&[&["check", "1+(2*3)"], &ARITHMETIC[..]].concat()));
     succeeds(&mut tool(&[&["check", "12", "--start", "number"], &ARITHMETIC[..]].concat()));
-    // The extension of a file names it as well.
+    // The extension of a file also names the syntax.
     succeeds(&mut tool(&[&["check", "1"], &ARITHMETIC[..2]].concat()));
     let unnamed = file("arithmetic.txt", "root ::= \"1\"");
     fails(
@@ -22,7 +24,7 @@ fn a_grammar_has_a_syntax_that_is_not_guessed() {
     fails(&mut tool(&[&["check", "1", "--regex", "1"], &ARITHMETIC[2..]].concat()), &["--syntax", "--regex"]);
     fails(&mut tool(&["check", "1", "--regex", "1", "--start", "a"]), &["--start", "--regex"]);
     fails(&mut tool(&[&["check", "1", "--regex", "1"], &ARITHMETIC[..]].concat()), &["--grammar", "--regex"]);
-    fails(
+    refuses(
         &mut tool(&[&["check", "1", "--start", "none"], &ARITHMETIC[..]].concat()),
         &["arithmetic.gbnf", "`none`"],
     );
@@ -36,8 +38,8 @@ fn a_grammar_is_refused_with_its_line() {
     let message =
         "list.gbnf: grammar, line 2, column 14, in the rule `list`: the rule `item` is not defined\n";
     let snippet = "    list ::= \"(\" item \")\"\n                 ^";
-    fails(&mut tool(&[&["check", "(a)"], &args[..]].concat()), &[message, snippet]);
-    fails(
+    refuses(&mut tool(&[&["check", "(a)"], &args[..]].concat()), &[message, snippet]);
+    refuses(
         &mut tool(&[&["check", "(a)", "--json"], &args[..]].concat()),
         &["{\"error\":\"", "line 2, column 14", "\\n"],
     );
@@ -48,7 +50,7 @@ fn a_grammar_is_refused_with_its_line() {
 }
 
 #[test]
-fn what_could_come_depends_on_the_stack() {
+fn possible_continuations_depend_on_the_stack() {
     let Some(tool) = tool() else { return };
     let args = ["check", "--json", "--tokenizer", "models/tiny", "(1)) + 2", "((1", "1 + 2"];
     let output = tool(&[&args, &ARITHMETIC[..]].concat()).output().unwrap();
@@ -97,7 +99,7 @@ fn rules_are_drawn() {
     assert!(said.ends_with(": 2 rules, 6 boxes\n"), "{said}");
     let svg = std::fs::read_to_string(&picture).unwrap();
     assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"), "{svg}");
-    // The boxes and the ground that they are drawn on, the two references to `item`, and two loops.
+    // The boxes and the background, the two references to `item`, and two loops.
     assert_eq!(svg.matches("<rect ").count(), 7, "{svg}");
     assert_eq!(svg.matches("<a href=\"#rule-1\">").count(), 2, "{svg}");
     assert_eq!(svg.matches("marker-end").count(), 2, "{svg}");
@@ -187,7 +189,7 @@ fn the_cases_of_the_grammars_in_the_examples_pass() {
     fails(&mut tool(&["corpus", "--tokenizer", "models/tiny", alone.to_str().unwrap()]), &["alone.gbnf"]);
 }
 
-/// Grammars of other projects, with the verdicts of their own tests.
+/// Grammars of other projects, with the verdicts of their tests.
 #[test]
 fn no_verdict_of_the_peers_on_a_grammar_is_wrong() {
     let Some(tool) = tool() else { return };
@@ -201,7 +203,7 @@ fn no_verdict_of_the_peers_on_a_grammar_is_wrong() {
         tool(&["corpus", "--jobs", "2", "--max-seconds", "30", "--tokenizer"]).arg(tokenizer).args(files),
     );
     let last = said.lines().last().unwrap();
-    // In Lark's own dialect a text may begin with what is ignored: one of its texts does.
+    // In Lark's own dialect a text may begin with ignored text, as one of its texts does.
     assert!(last.contains(" valid_rejected=1/") && last.contains(" invalid_accepted=0/"), "{last}");
     for what in ["wrongly compiled  ", "not stopped       ", "stopped           "] {
         assert!(

@@ -1,23 +1,21 @@
 //! The examples and the command line tool, run as a user runs them.
 
 mod capacity;
-#[path = "../common/data.rs"]
-mod data;
 mod examples;
 mod grammars;
+mod json;
 mod options;
 mod ratchet;
-#[path = "../common/skip.rs"]
-mod skip;
 mod structural_tags;
 mod tool;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use burn_dfa_testing::skip;
 use serde_json::Value;
 
-/// An example, which `cargo test` builds beside the tests.
+/// An example, which `cargo test` builds together with the tests.
 fn example(name: &str) -> Command {
     let tests = std::env::current_exe().unwrap();
     let profile = tests.parent().and_then(Path::parent).unwrap();
@@ -36,11 +34,20 @@ fn succeeds(command: &mut Command) -> String {
     text(&output.stdout)
 }
 
-/// Fails with status 2 and a message that holds all of `parts`.
+/// Fails with status 2 and a message that contains all of `parts`.
 fn fails(command: &mut Command, parts: &[&str]) {
+    fails_by(2, command, parts);
+}
+
+/// Refuses a constraint: fails with status 1 and a message that contains all of `parts`.
+fn refuses(command: &mut Command, parts: &[&str]) {
+    fails_by(1, command, parts);
+}
+
+fn fails_by(code: i32, command: &mut Command, parts: &[&str]) {
     let Output { status, stderr, .. } = command.output().unwrap();
     let stderr = text(&stderr);
-    assert_eq!(status.code(), Some(2), "{command:?}: {stderr}");
+    assert_eq!(status.code(), Some(code), "{command:?}: {stderr}");
     for part in parts {
         assert!(stderr.contains(part), "{command:?}: {part:?} is missing in: {stderr}");
     }
@@ -52,7 +59,7 @@ fn smollm2(args: &[&str]) -> Command {
     command
 }
 
-/// A file that lives as long as the test process.
+/// A temporary file of the test process.
 fn file(name: &str, content: &str) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("burn-dfa-programs-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
@@ -145,7 +152,7 @@ fn mistakes_are_named() {
     }
 }
 
-/// The command line tool; `None`, and a line that says so, where it was not built.
+/// The command line tool; `None` and a notice if it was not built.
 fn tool() -> Option<impl Fn(&[&str]) -> Command> {
     let Some(program) = option_env!("CARGO_BIN_EXE_burn-dfa") else {
         skip::skipped("the tool needs the feature cli");
@@ -170,7 +177,7 @@ fn schemas_with_a_stack_are_checked_and_drawn() {
         let output = tool(&["check", "--json", "--schema", tree, text]).output().unwrap();
         assert_eq!(output.status.code(), Some(1));
         let line: Value = serde_json::from_slice(&output.stdout).unwrap();
-        // The array that is one too many, or the number, is what cannot come.
+        // The mismatch is the extra array, or the number.
         let place = if text.len() > 5 { 64 } else { 2 };
         assert_eq!((&line["byte"], &line["may_end"]), (&place.into(), &false.into()), "{line}");
         assert!(line["expected"].as_str().unwrap().contains(']'), "{line}");
@@ -180,7 +187,7 @@ fn schemas_with_a_stack_are_checked_and_drawn() {
         if command == "check" {
             deep.arg("[]");
         }
-        fails(&mut deep, &["1024 frames"]);
+        refuses(&mut deep, &["1024 frames"]);
     }
     let drawn = succeeds(&mut tool(&["draw", "--schema", tree]));
     assert!(drawn.contains("[shape=box]") && drawn.contains("label=\"return 0\""), "{drawn}");
@@ -210,7 +217,7 @@ fn schemas_are_explained() {
     let notes: Vec<Value> = noted.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!((&notes[0]["treatment"], &notes[0]["keywords"]["properties"]), (&"exact".into(), &1.into()));
     assert!(notes[0]["keywords"]["format"].is_null());
-    // Refused as it is read, and where its parts meet.
+    // Refused while reading, and by a contradiction between parts.
     let refused = [
         (r#"{"properties": {"a": {"type": "integer", "minimum": "3"}}}"#, Some("/properties/a/minimum")),
         (r#"{"type": "array", "uniqueItems": true, "items": {"type": "string"}}"#, Some("/uniqueItems")),
@@ -229,7 +236,7 @@ fn schemas_are_explained() {
 #[test]
 fn the_program_with_models_is_run_or_missed() {
     let Some(tool) = tool() else { return };
-    // A copy in a folder of its own, so that nothing lies beside it.
+    // A copy in an otherwise empty folder.
     let folder = std::env::temp_dir().join(format!("burn-dfa-generate-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let copy = folder.join("burn-dfa");
@@ -240,7 +247,7 @@ fn the_program_with_models_is_run_or_missed() {
         command
     };
     fails(&mut run(&["generate", "--model", "models/tiny"]), &["burn-dfa-generate", "cargo install --path"]);
-    // The example takes the same options; it has a model where none is named.
+    // The example takes the same options, and has a default model.
     let program = folder.join("burn-dfa-generate");
     std::fs::copy(example("smollm2").get_program(), program).unwrap();
     let args = ["--model", "models/tiny", "--regex", "[a-z]{3}-[0-9]{2}", "--prompt", PROMPT];

@@ -1,10 +1,69 @@
-//! What the command line tool says to options, numbers and files that nothing can be made of.
+//! Error messages of the command line tool for invalid options, numbers and files.
 
 use std::process::Output;
 
 use serde_json::{Value, json};
 
-use super::{fails, file, smollm2, succeeds, text, tool};
+use super::{fails, file, refuses, smollm2, succeeds, text, tool};
+
+#[test]
+fn every_command_tells_a_refused_constraint_from_an_error() {
+    let Some(tool) = tool() else { return };
+    let tiny = ["--tokenizer", "models/tiny"];
+    let commands: [&[&str]; 5] =
+        [&["compile", tiny[0], tiny[1]], &["check", "a"], &["draw"], &["sample"], &["explain"]];
+    let written = |name: &str, content: &str| file(name, content).to_str().unwrap().to_owned();
+    let refused = [
+        ("--schema", written("minimum.json", r#"{"minimum": "1"}"#)),
+        ("--schema", written("nothing.json", r#"{"type": "integer", "minimum": 3, "maximum": 2}"#)),
+        ("--schema", written("half.json", r#"{"enum": ["\ud800"]}"#)),
+        ("--regex", "a(".to_owned()),
+        ("--spec", written("xml.json", r#"{"response_format": {"type": "xml"}}"#)),
+        ("--grammar", written("undefined.gbnf", "root ::= a")),
+        ("--structural-tag", written("poem.json", r#"{"format": {"type": "poem"}}"#)),
+    ];
+    let wrong = [
+        ("--schema", written("open.json", "{")),
+        ("--schema", "nowhere.json".to_owned()),
+        ("--spec", written("open.json", "{")),
+        ("--grammar", "nowhere.gbnf".to_owned()),
+        ("--structural-tag", written("open.json", "{")),
+    ];
+    for command in commands {
+        let code = |(option, value): &(&str, String)| {
+            let output = tool(&[command, &[*option, value.as_str()]].concat()).output().unwrap();
+            (output.status.code(), text(&output.stderr))
+        };
+        for constraint in &refused {
+            let (code, said) = code(constraint);
+            assert_eq!(code, Some(1), "{command:?} {constraint:?}: {said}");
+        }
+        for constraint in &wrong {
+            let (code, said) = code(constraint);
+            assert_eq!(code, Some(2), "{command:?} {constraint:?}: {said}");
+        }
+    }
+    // An unreadable tokenizer and a missing text are errors.
+    fails(&mut tool(&["compile", "--regex", "a", "--tokenizer", "nowhere"]), &["nowhere"]);
+    fails(&mut tool(&["check", "--schema", refused[1].1.as_str()]), &["<TEXTS>"]);
+}
+
+#[test]
+fn keywords_of_another_draft_are_reported() {
+    let Some(tool) = tool() else { return };
+    let old = file("old.json", r#"{"type": "integer", "minimum": 1, "exclusiveMinimum": true}"#);
+    let old = old.to_str().unwrap();
+    let said = succeeds(&mut tool(&["explain", "--schema", old]));
+    assert!(said.contains("read /exclusiveMinimum: as draft 4 has it"), "{said}");
+    for json in [false, true] {
+        let mut command = tool(&["check", "--schema", old, "2"]);
+        command.args(json.then_some("--json"));
+        let output = command.output().unwrap();
+        assert_eq!(output.status.code(), Some(0));
+        let told = text(&output.stderr);
+        assert!(told.contains("note") && told.contains("/exclusiveMinimum: read: as draft 4"), "{told}");
+    }
+}
 
 #[test]
 fn a_limit_names_the_option_that_raises_it() {
@@ -14,13 +73,13 @@ fn a_limit_names_the_option_that_raises_it() {
     let commands: [&[&str]; 4] = [&["compile", tiny[0], tiny[1]], &["check", "a"], &["draw"], &["sample"]];
     for command in commands {
         let run = |more: &[&str]| tool(&[command, &long, more].concat());
-        fails(&mut run(&["--max-states", "100"]), &["100 states", "simplify it, or raise --max-states"]);
-        fails(&mut run(&["--max-bytes", "100"]), &["100 bytes", "simplify it, or raise --max-bytes"]);
+        refuses(&mut run(&["--max-states", "100"]), &["100 states", "simplify it, or raise --max-states"]);
+        refuses(&mut run(&["--max-bytes", "100"]), &["100 bytes", "simplify it, or raise --max-bytes"]);
     }
     let hard = ["check", "--regex", "(a|b)*a(a|b){20}", "--max-states", "100000000", "x"];
     let slow = [&hard[..], &["--max-seconds", "0.01"]].concat();
-    fails(&mut tool(&slow), &["10ms of compile time", "raise --max-seconds"]);
-    // A limit that is raised lets through what it stopped.
+    refuses(&mut tool(&slow), &["10ms of compile time", "raise --max-seconds"]);
+    // A raised limit accepts the constraint.
     let mut enough = tool(&[&["compile", tiny[0], tiny[1]], &long[..], &["--max-states", "1000"]].concat());
     assert!(succeeds(&mut enough).contains("states         50"));
 
@@ -49,7 +108,7 @@ fn a_limit_names_the_option_that_raises_it() {
 }
 
 #[test]
-fn an_artefact_beyond_the_limits_is_inspected_where_they_are_raised() {
+fn an_artifact_beyond_the_limits_is_inspected_with_raised_limits() {
     let Some(tool) = tool() else { return };
     let path = file("long.safetensors", "");
     let path = path.to_str().unwrap();
@@ -77,7 +136,7 @@ fn numbers_that_make_no_sense_are_usage_errors() {
             fails(&mut tool(&[command, &[&option]].concat()), &["invalid value", "--max-seconds"]);
         }
     }
-    // The short name that `corpus` has for it.
+    // The short name of the option in `corpus`.
     fails(&mut tool(&["corpus", "--tokenizer", "models/tiny", "--seconds=-1", corpus]), &["positive number"]);
     let beyond = "99999999999999999999999999";
     for (command, option) in [
@@ -104,7 +163,7 @@ fn numbers_that_make_no_sense_are_usage_errors() {
 }
 
 #[test]
-fn usage_errors_are_json_where_json_is_asked_for() {
+fn usage_errors_are_json_on_request() {
     let Some(tool) = tool() else { return };
     let error = |output: Output| {
         assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0));
@@ -121,14 +180,14 @@ fn usage_errors_are_json_where_json_is_asked_for() {
     assert!(!tool(&["--json"]).is_empty());
     let seconds = tool(&["corpus", "--json", "--tokenizer", "models/tiny", "--seconds=NaN", "x"]);
     assert!(seconds.ends_with("this has to be a positive number of seconds"), "{seconds}");
-    // Of the program with models as well, and its other errors.
+    // Also for the program with models, and its other errors.
     let generate = |args: &[&str]| error(smollm2(args).output().unwrap());
     assert!(generate(&["--json", "--prompt", "x", "--seed=-1"]).contains("--seed"));
     assert!(generate(&["--json", "--prompt", "x", "--regex", "a(b"]).contains("at byte 1"));
 }
 
 #[test]
-fn json_is_not_asked_for_behind_two_dashes() {
+fn json_after_two_dashes_is_not_an_option() {
     let Some(tool) = tool() else { return };
     let mut command = tool(&["check", "--regex", "a", "--no-such-option", "--", "--json"]);
     fails(&mut command, &["error: unexpected argument", "Usage: "]);
@@ -171,13 +230,13 @@ fn a_byte_order_mark_is_no_part_of_a_file() {
     let corpus = file("marked.jsonl", "\u{FEFF}{\"regex\": \"a\", \"accepts\": [\"a\"]}\n");
     let said = succeeds(&mut tool(&["corpus", "--tokenizer", "models/tiny", corpus.to_str().unwrap()]));
     assert!(said.contains("passing=1/1"), "{said}");
-    // Within a text it is a character like any other.
+    // Elsewhere in a text it is a normal character.
     let twice = file("marked-twice.txt", "\u{FEFF}\u{FEFF}a\n");
     succeeds(&mut tool(&["check", "--regex", "\u{FEFF}a", "--file", twice.to_str().unwrap()]));
 }
 
 #[test]
-fn what_the_tokenizer_cannot_spell_is_counted_apart() {
+fn unspellable_instances_are_counted_separately() {
     let Some(tool) = tool() else { return };
     // Tokens for `a`, `b`, `bc` and `ab`, and the end of a sequence.
     let tokenizer = json!({
@@ -200,7 +259,8 @@ fn what_the_tokenizer_cannot_spell_is_counted_apart() {
     let (rows, baseline) = (rows.to_str().unwrap(), baseline.to_str().unwrap());
     let args = ["corpus", "--tokenizer", tokenizer, "--eos", "4", "--out", rows, lines.to_str().unwrap()];
     let said = succeeds(&mut tool(&[&args[..], &["--baseline", baseline, "--update"]].concat()));
-    // `xyz`, `A` and `é` have no tokens; `abc` has, though its longest token at the start leads nowhere.
+    // `xyz`, `A` and `é` have no tokens; `abc` has tokens, though not with its longest token at the
+    // start.
     assert!(said.contains("not spelled       3 instances"), "{said}");
     let last = said.lines().last().unwrap();
     assert!(
@@ -211,7 +271,7 @@ fn what_the_tokenizer_cannot_spell_is_counted_apart() {
     let verdicts = ["accepted", "accepted", "unspelled", "unspelled", "unspelled", "accepted", "rejected"]
         .map(Value::from);
     assert_eq!((&row["unspelled"], row["verdicts"].as_array().unwrap()), (&json!(3), &verdicts.to_vec()));
-    // Counts from before they were told apart are still read, and a rise is noticed.
+    // Old counts without this field are still read, and a rise is detected.
     let counts: Value = serde_json::from_str(&std::fs::read_to_string(baseline).unwrap()).unwrap();
     let with = |unspelled: Option<u64>| {
         let mut counts = counts.clone();

@@ -1,6 +1,8 @@
-//! The corpora, token by token, against the counts that were found before.
+//! The corpora, token by token, against earlier counts.
 
-use super::{data, succeeds, tool};
+use burn_dfa_testing::data;
+
+use super::{succeeds, tool};
 
 /// The counts.
 const BASELINE: &str = "benches/results/corpus.json";
@@ -18,7 +20,7 @@ const MASKBENCH: [&str; 9] = [
     "WashingtonPost",
 ];
 
-/// What is accepted and rejected by the tool, in its last line.
+/// The last line of the tool, with the accepted and rejected counts.
 fn last_line(output: &str) -> &str {
     output.lines().last().unwrap()
 }
@@ -28,7 +30,18 @@ fn every_row_of_the_sample_passes() {
     let Some(tool) = tool() else { return };
     let [schemas, regexes] = [data::schemas(), data::regexes()].map(|mut corpora| corpora.remove(0));
     let [schemas, regexes] = [&schemas, &regexes].map(|corpus| corpus.path.to_str().unwrap());
-    let args = ["corpus", "--tokenizer", "models/tiny", "--jobs", "2", "--samples", "2", schemas, regexes];
+    let args = [
+        "corpus",
+        "--tokenizer",
+        "models/tiny",
+        "--any-integers",
+        "--jobs",
+        "2",
+        "--samples",
+        "2",
+        schemas,
+        regexes,
+    ];
     let output = succeeds(&mut tool(&args));
     let line = last_line(&output);
     let counts = line.split(' ').next().and_then(|passing| passing.strip_prefix("passing="));
@@ -49,9 +62,9 @@ fn no_count_of_the_corpora_is_worse_than_before() {
     let regexes = data::regexes().split_off(1);
     let others = drafts.chain(regexes).map(|corpus| corpus.path);
     let files: Vec<_> = maskbench.chain(others).map(|path| path.to_str().unwrap().to_owned()).collect();
-    // The time that `Limits` allow by default, so that a slow machine finds the same.
+    // The default time of `Limits`, so a slow machine has the same counts.
     let limits = ["--max-seconds", "30"];
-    let args = ["corpus", "--jobs", "2", "--baseline", BASELINE, "--tokenizer"];
+    let args = ["corpus", "--jobs", "2", "--any-integers", "--baseline", BASELINE, "--tokenizer"];
     let mut command = tool(&[&args[..1], &limits, &args[1..]].concat());
     println!("{}", last_line(&succeeds(command.arg(tokenizer).args(files))));
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{fails, file, succeeds, text, tool};
+use super::{fails, file, refuses, succeeds, text, tool};
 
 /// Calls of a tool within free text.
 const CALLS: &str = r#"{"type": "structural_tag", "format": {"type": "triggered_tags", "triggers": ["<call="], "tags": [
@@ -39,7 +39,7 @@ fn a_structural_tag_is_refused_with_its_pointer() {
     let path = file("unknown.json", r#"{"type": "structural_tag", "format": {"type": "poem"}}"#);
     let args = ["--structural-tag", path.to_str().unwrap()];
     let said = ["unknown.json: structural tag, at /format/type: `poem` is no format"];
-    fails(&mut tool(&[&["check", "a"], &args[..]].concat()), &said);
+    refuses(&mut tool(&[&["check", "a"], &args[..]].concat()), &said);
     let output = tool(&[&["explain", "--json"], &args[..]].concat()).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     let refused: Value = serde_json::from_str(&text(&output.stdout)).unwrap();

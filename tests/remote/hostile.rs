@@ -1,29 +1,29 @@
-//! Clients that send what is not as it must be: their operations are refused, and the session goes on.
+//! Clients that send invalid operations: the server refuses them, and the session continues.
 
 use burn::backend::ir::{CustomOpIr, ScalarIr, TensorIr};
 use burn::backend::ops::{FloatTensorOps, IntTensorOps};
 use burn::backend::{DispatchDevice, Remote};
 use burn::remote::CustomOpClient;
 use burn::tensor::{DType, Device, Shape, Tensor, TensorData};
-use burn_dfa::{Constraint, Limits, TensorOptions, TensorTable, TokenTable};
+use burn_dfa::{CompiledConstraint, Constraint, DeviceConstraint, Limits, TensorOptions};
 
 use crate::common::ints;
-use crate::common::words::vocabulary;
 use crate::servers::{device, wait};
+use burn_dfa_testing::words::vocabulary;
 
-/// A tensor: its type, its shape, and what all of its elements are.
+/// A tensor: its type, its shape, and the value of all elements.
 type Given<'a> = (DType, &'a [usize], i32);
 
-/// The types and shapes that an operation is said to give.
+/// The declared types and shapes of an operation's outputs.
 type Declared<'a> = &'a [(DType, &'a [usize])];
 
-/// An operation, its inputs, what it is said to give, and its scalars.
+/// An operation, its inputs, its declared outputs, and its scalars.
 type Case<'a> = (&'static str, Vec<Given<'a>>, Declared<'a>, Vec<u64>);
 
 const F32: DType = DType::F32;
 const I32: DType = DType::I32;
 
-/// Asks for an operation that gives tensors of these types and shapes; gives what the first of them holds, or why not.
+/// Calls an operation with declared outputs; returns the values of the first output, or the error.
 fn ask(
     device: &Device,
     operation: &'static str,
@@ -52,7 +52,7 @@ fn ask(
 }
 
 #[test]
-fn what_is_not_as_it_must_be_is_refused_and_the_session_goes_on() {
+fn invalid_operations_are_refused_and_the_session_continues() {
     let device = device();
     let (three, rows) = (&[3][..], &[3, 2][..]);
     let none: &[Given] = &[];
@@ -108,7 +108,7 @@ fn what_is_not_as_it_must_be_is_refused_and_the_session_goes_on() {
     }
 }
 
-/// A tensor that holds what a handle holds is none.
+/// A tensor with the value of a handle is no handle.
 #[test]
 fn forged_handles_lead_to_no_tables() {
     let device = device();
@@ -124,9 +124,14 @@ fn forged_handles_lead_to_no_tables() {
 #[test]
 fn states_and_tokens_out_of_range_are_dead() {
     let (device, vocabulary) = (device(), vocabulary());
+    let table = CompiledConstraint::compile_byte_level(
+        &Constraint::regex("abc").unwrap(),
+        &vocabulary,
+        &Limits::default(),
+    )
+    .unwrap();
     let table =
-        TokenTable::walk(&Constraint::regex("abc").unwrap(), &vocabulary, &Limits::default()).unwrap();
-    let table = TensorTable::new(&[&table], vocabulary.len(), &TensorOptions::default(), &device).unwrap();
+        DeviceConstraint::new(&[&table], vocabulary.len(), &TensorOptions::default(), &device).unwrap();
     assert!(table.is_fused());
     let start = table.start(0).0 as i32;
     let states = ints(vec![start, start, start, i32::MIN, i32::MAX, -1], &device);

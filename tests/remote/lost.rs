@@ -1,36 +1,38 @@
-//! Servers that are not there, fall silent, or go in the middle: errors within a deadline, and a way to go on.
+//! Servers that are missing, fall silent, or disconnect: errors within a deadline, and recovery.
 
+use burn_dfa::ErrorKind;
 use std::net::TcpListener;
 use std::ops::ControlFlow;
 use std::slice;
 use std::time::{Duration, Instant};
 
 use burn::tensor::{DType, Device};
-use burn_dfa::generation::{GenerationConfig, Request, Slots, generate};
+use burn_dfa::generation::{ContinuousBatch, GenerationConfig, Request, generate};
 use burn_dfa::remote::{connect, connect_within};
-use burn_dfa::{Capacity, Constraint, Limits, TensorOptions, TokenId, TokenTable, Vocabulary};
+use burn_dfa::{Capacity, CompiledConstraint, Constraint, Limits, TensorOptions, TokenId, Vocabulary};
 
 use crate::common::model::{RandomLm, run};
-use crate::common::words::vocabulary;
 use crate::servers::{Line, hosting, plain, silent};
+use burn_dfa_testing::words::vocabulary;
 
 const TEXT: &str = "abcdefghijklmnopqrstuvwxyz";
 
-fn table(vocabulary: &Vocabulary) -> TokenTable {
-    TokenTable::walk(&Constraint::regex(TEXT).unwrap(), vocabulary, &Limits::default()).unwrap()
+fn table(vocabulary: &Vocabulary) -> CompiledConstraint {
+    CompiledConstraint::compile_byte_level(&Constraint::regex(TEXT).unwrap(), vocabulary, &Limits::default())
+        .unwrap()
 }
 
 fn model(vocabulary: &Vocabulary, device: &Device) -> RandomLm {
     RandomLm::new(vocabulary.len(), 1, DType::F32, device)
 }
 
-/// As a server that is killed: its sockets are closed.
+/// Simulates a killed server: its sockets are closed.
 #[test]
-fn a_server_that_goes_amid_a_batch_is_an_error_and_the_request_can_be_sent_again() {
+fn a_server_lost_during_a_batch_is_an_error_and_the_request_can_be_sent_again() {
     let vocabulary = vocabulary();
     let table = table(&vocabulary);
-    let request = Request::new(vec![TokenId(1)], 40).with_table(&table);
-    let config = GenerationConfig::new().with_read_every(2);
+    let request = Request::new(vec![TokenId(1)], 40).with_constraint(&table);
+    let config = GenerationConfig::new().with_sync_interval(2);
     for server in [hosting(), plain()] {
         let line = Line::to(&server);
         let device = connect(&line.address).unwrap();
@@ -41,12 +43,15 @@ fn a_server_that_goes_amid_a_batch_is_an_error_and_the_request_can_be_sent_again
                 ControlFlow::Continue(())
             });
         let error = lost.unwrap_err();
-        assert!(error.is_connection() && error.to_string().contains("connect again"), "{error}");
+        assert!(
+            error.kind() == ErrorKind::Connection && error.to_string().contains("connect again"),
+            "{error}"
+        );
         assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
         // The device stays lost, without a panic.
         let error =
             run(&model(&vocabulary, &device), &vocabulary, slice::from_ref(&request), &config).unwrap_err();
-        assert!(error.is_connection(), "{error}");
+        assert_eq!(error.kind(), ErrorKind::Connection, "{error}");
         let device = connect(&line.address).unwrap();
         let outputs =
             run(&model(&vocabulary, &device), &vocabulary, slice::from_ref(&request), &config).unwrap();
@@ -55,7 +60,7 @@ fn a_server_that_goes_amid_a_batch_is_an_error_and_the_request_can_be_sent_again
 }
 
 #[test]
-fn a_server_that_goes_amid_slots_is_an_error() {
+fn a_server_lost_during_a_continuous_batch_is_an_error() {
     let vocabulary = vocabulary();
     let table = table(&vocabulary);
     let capacity = Capacity { tables: 2, states: 600, classes: 300, ..Capacity::new() };
@@ -63,8 +68,8 @@ fn a_server_that_goes_amid_slots_is_an_error() {
     let line = Line::to(&hosting());
     let serve = |device: &Device, cut: bool| {
         let model = model(&vocabulary, device);
-        let mut slots = Slots::new(&model, &vocabulary, 2, 60, &config)?;
-        slots.admit(1, &Request::new(vec![TokenId(1)], 40).with_table(&table))?;
+        let mut slots = ContinuousBatch::new(&model, &vocabulary, 2, 60, &config)?;
+        slots.admit(1, &Request::new(vec![TokenId(1)], 40).with_constraint(&table))?;
         slots.step(4, |_| {})?;
         if cut {
             line.cut();
@@ -73,20 +78,20 @@ fn a_server_that_goes_amid_slots_is_an_error() {
         slots.release(1)
     };
     let error = serve(&connect(&line.address).unwrap(), true).unwrap_err();
-    assert!(error.is_connection(), "{error}");
+    assert_eq!(error.kind(), ErrorKind::Connection, "{error}");
     assert_eq!(serve(&connect(&line.address).unwrap(), false).unwrap().text(), TEXT);
 }
 
-/// As a server that vanished, or hangs: its sockets stay open.
+/// Simulates a vanished or hanging server: its sockets stay open.
 #[test]
 fn a_server_that_falls_silent_is_an_error_at_the_deadline() {
     let vocabulary = vocabulary();
     let table = table(&vocabulary);
-    let request = Request::new(vec![TokenId(1)], 40).with_table(&table);
+    let request = Request::new(vec![TokenId(1)], 40).with_constraint(&table);
     let line = Line::to(&hosting());
     let device = connect_within(&line.address, Duration::from_secs(2)).unwrap();
     let mut began = Instant::now();
-    let config = GenerationConfig::new().with_read_every(2);
+    let config = GenerationConfig::new().with_sync_interval(2);
     let lost =
         generate(&model(&vocabulary, &device), &vocabulary, slice::from_ref(&request), &config, |_| {
             line.freeze();
@@ -94,7 +99,10 @@ fn a_server_that_falls_silent_is_an_error_at_the_deadline() {
             ControlFlow::Continue(())
         });
     let error = lost.unwrap_err();
-    assert!(error.is_connection() && error.to_string().contains("has not answered in 2s"), "{error}");
+    assert!(
+        error.kind() == ErrorKind::Connection && error.to_string().contains("has not answered in 2s"),
+        "{error}"
+    );
     assert!((2..6).contains(&began.elapsed().as_secs()), "{:?}", began.elapsed());
 }
 
@@ -102,17 +110,23 @@ fn a_server_that_falls_silent_is_an_error_at_the_deadline() {
 fn a_server_that_never_answers_is_an_error_at_the_deadline() {
     let began = Instant::now();
     let error = connect_within(&silent(), Duration::from_secs(1)).unwrap_err();
-    assert!(error.is_connection() && error.to_string().contains("has not answered in 1s"), "{error}");
+    assert!(
+        error.kind() == ErrorKind::Connection && error.to_string().contains("has not answered in 1s"),
+        "{error}"
+    );
     assert!(began.elapsed() < Duration::from_secs(5));
 }
 
 #[test]
-fn a_server_that_is_not_there_is_an_error_at_once() {
+fn a_missing_server_is_an_error_at_once() {
     // A port that was free a moment ago.
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let began = Instant::now();
     let error = connect(&format!("ws://127.0.0.1:{port}")).unwrap_err();
-    assert!(error.is_connection() && error.to_string().contains("nothing listens there"), "{error}");
+    assert!(
+        error.kind() == ErrorKind::Connection && error.to_string().contains("nothing listens there"),
+        "{error}"
+    );
     assert!(began.elapsed() < Duration::from_secs(5));
-    assert!(connect("ws://no-such-host.invalid:3000").unwrap_err().is_connection());
+    assert_eq!(connect("ws://no-such-host.invalid:3000").unwrap_err().kind(), ErrorKind::Connection);
 }

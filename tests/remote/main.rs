@@ -1,4 +1,5 @@
-//! Devices of a server: a server of Flex in this process, and clients that reach it over the loopback.
+//! Devices of a server: a server of Flex in this process, and clients that reach it over the
+//! loopback.
 
 mod clients;
 #[path = "../common/mod.rs"]

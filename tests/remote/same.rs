@@ -1,44 +1,47 @@
-//! A device of a server gives the tokens that Flex gives, whichever operations the server hosts.
+//! A device of a server gives the same tokens as Flex, with or without hosted operations.
 
 use std::ops::ControlFlow;
 
 use burn::tensor::{DType, Device};
 use burn_dfa::generation::speculative::{DraftToken, Drafter, DrafterContext, Sequences, speculate};
-use burn_dfa::generation::{GenerationConfig, Output, Request, Slots};
+use burn_dfa::generation::{ContinuousBatch, GenerationConfig, Output, Request};
 use burn_dfa::processor::{DraftTree, Position};
 use burn_dfa::{
-    Capacity, Constraint, Error, Kernels, Layout, Limits, TensorOptions, TensorTable, TokenId, TokenTable,
-    Vocabulary,
+    Capacity, CompiledConstraint, Constraint, DeviceConstraint, Error, Kernels, Layout, Limits,
+    TensorOptions, TokenId, Vocabulary,
 };
 use serde_json::json;
 
 use crate::common::ints;
 use crate::common::model::{RandomLm, run};
-use crate::common::words::vocabulary;
 use crate::servers::devices;
+use burn_dfa_testing::words::{compact, vocabulary};
 
 fn regex(pattern: &str) -> Constraint {
     Constraint::regex(pattern).unwrap()
 }
 
-/// Tabulated and walked ones, and one with a stack.
-fn tables(vocabulary: &Vocabulary) -> Vec<TokenTable> {
+/// Token-level and byte-level constraints, and one with a stack.
+fn tables(vocabulary: &Vocabulary) -> Vec<CompiledConstraint> {
     let limits = Limits::default();
     let tree = json!({"type": "object", "properties": {"name": {"type": "string", "maxLength": 4},
         "age": {"type": "array", "items": {"$ref": "#"}}}, "required": ["name"], "additionalProperties": false});
-    let tree = Constraint::json_schema(tree).unwrap();
-    let stack = TokenTable::walk(&tree, vocabulary, &limits.with_frames(5)).unwrap();
+    let tree = compact(&tree);
+    let stack = CompiledConstraint::compile_byte_level(&tree, vocabulary, &limits.with_frames(5)).unwrap();
     assert!(stack.outcomes() > 0, "it has calls");
     vec![
-        TokenTable::tabulate(&regex("[a-z]{5,30}"), vocabulary, &Limits::default()).unwrap(),
-        TokenTable::walk(&regex(r"\d+(,\d+)*"), vocabulary, &Limits::default()).unwrap(),
-        TokenTable::tabulate(&regex("(true|false|null)+"), vocabulary, &Limits::default()).unwrap(),
+        CompiledConstraint::compile_token_level(&regex("[a-z]{5,30}"), vocabulary, &Limits::default())
+            .unwrap(),
+        CompiledConstraint::compile_byte_level(&regex(r"\d+(,\d+)*"), vocabulary, &Limits::default())
+            .unwrap(),
+        CompiledConstraint::compile_token_level(&regex("(true|false|null)+"), vocabulary, &Limits::default())
+            .unwrap(),
         stack,
     ]
 }
 
-fn requests<'a>(tables: &[Option<&'a TokenTable>]) -> Vec<Request<'a>> {
-    let row = |(index, &table): (usize, &Option<&'a TokenTable>)| {
+fn requests<'a>(tables: &[Option<&'a CompiledConstraint>]) -> Vec<Request<'a>> {
+    let row = |(index, &table): (usize, &Option<&'a CompiledConstraint>)| {
         let prompt = (0..=index as u32 % 5).map(TokenId).collect();
         let needed = table.map_or(1, |table| table.tokens_to_end(table.start()) as usize);
         Request { table, ..Request::new(prompt, needed + 6 + index).with_seed(40 + index as u64) }
@@ -52,7 +55,7 @@ fn tokens(outputs: &[Output]) -> Vec<Vec<TokenId>> {
 
 /// Greedy, sampled, and with every filter.
 fn configs() -> Vec<GenerationConfig> {
-    let greedy = GenerationConfig::new().with_read_every(4);
+    let greedy = GenerationConfig::new().with_sync_interval(4);
     let sampled = greedy.clone().with_temperature(0.9);
     let filters =
         greedy.clone().with_temperature(1.3).with_top_k(60).with_min_p(0.001).with_repetition_penalty(1.2);
@@ -68,7 +71,7 @@ fn batches_write_the_same_tokens() {
     let vocabulary = vocabulary();
     let tables = tables(&vocabulary);
     let of = |indices: &[usize]| indices.iter().map(|&index| tables.get(index)).collect::<Vec<_>>();
-    // Tabulated ones alone, in each layout; all in one batch; one with a stack.
+    // Only token-level constraints, in each layout; all in one batch; one with a stack.
     let batches = [
         (of(&[0, 2, 9]), Some(Layout::Classes)),
         (of(&[0, 2, 9]), Some(Layout::Dense)),
@@ -91,7 +94,7 @@ fn batches_write_the_same_tokens() {
                 let found = tokens(&outputs);
                 assert_eq!(*expected.get_or_insert(found.clone()), found, "{name}, {layout:?}, {config:?}");
             }
-            // What would pass if all rows were empty, or if the constraint were left out.
+            // The comparison would pass for empty rows or without constraints, so check both.
             let free: Vec<_> =
                 requests.iter().map(|request| Request { table: None, ..request.clone() }).collect();
             let free = run(&model(&vocabulary, &Device::flex()), &vocabulary, &free, &config).unwrap();
@@ -105,7 +108,7 @@ fn slots_write_the_same_tokens() {
     let vocabulary = vocabulary();
     let tables = tables(&vocabulary);
     let capacity = Capacity { tables: 2, states: 600, classes: 300, outcomes: 4, frames: 5 };
-    // Each table comes twice, and the arena holds two at a time.
+    // Each constraint occurs twice, and the arena holds two at a time.
     let order = [0, 1, 9, 3, 2, 0, 3, 1, 2].map(|index| tables.get(index));
     for config in configs() {
         let config = config.with_tensors(TensorOptions { capacity, ..TensorOptions::default() });
@@ -115,11 +118,11 @@ fn slots_write_the_same_tokens() {
             request.prompt.splice(0..0, (0..20).map(TokenId));
         }
         let mut expected = None;
-        // The built-in operations take long, and are the same in every config.
+        // The built-in operations are slow, and equal in every config.
         let plain = config.sampling.temperature.is_none();
         for (name, device) in devices().into_iter().filter(|(name, _)| plain || *name != "plain") {
             let model = model(&vocabulary, &device);
-            let mut slots = Slots::new(&model, &vocabulary, 2, 200, &config).unwrap();
+            let mut slots = ContinuousBatch::new(&model, &vocabulary, 2, 200, &config).unwrap();
             let mut outputs = vec![Vec::new(); requests.len()];
             let mut next = 0;
             let mut served = [0; 2];
@@ -142,7 +145,7 @@ fn slots_write_the_same_tokens() {
     }
 }
 
-/// Proposes the same tree each time: letters and digits that one constraint or another allows.
+/// Proposes the same tree each time: letters and digits allowed by some constraints.
 struct Letters;
 
 impl Drafter for Letters {
@@ -195,7 +198,7 @@ fn a_server_with_the_operations_runs_them_and_one_without_does_not() {
             (Layout::Dense, Kernels::Fused, false),
         ] {
             let options = TensorOptions { layout: Some(layout), kernels, ..TensorOptions::default() };
-            let table = TensorTable::new(&[&tables[0]], vocabulary.len(), &options, &device).unwrap();
+            let table = DeviceConstraint::new(&[&tables[0]], vocabulary.len(), &options, &device).unwrap();
             assert_eq!(table.is_fused(), fused, "{name}, {options:?}");
         }
     }

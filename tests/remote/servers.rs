@@ -20,7 +20,7 @@ pub fn wait<T>(future: impl Future<Output = T>) -> T {
     RUNTIME.block_on(future)
 }
 
-/// Serves until the process ends; gives the address.
+/// Serves until the process ends; returns the address.
 pub fn serve(server: RemoteServer) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("ws://{}", listener.local_addr().unwrap());
@@ -36,7 +36,7 @@ pub fn hosting() -> String {
     ADDRESS.clone()
 }
 
-/// The address of a server of Burn alone.
+/// The address of a server without the operations of this crate.
 pub fn plain() -> String {
     static ADDRESS: LazyLock<String> = LazyLock::new(|| serve(RemoteServer::new([Device::flex()])));
     ADDRESS.clone()
@@ -56,7 +56,7 @@ pub fn devices() -> Vec<(&'static str, Device)> {
     ]
 }
 
-/// Something between a client and a server that can be cut, or fall silent.
+/// A proxy between a client and a server that can disconnect or fall silent.
 pub struct Line {
     pub address: String,
     streams: Arc<Mutex<Vec<TcpStream>>>,
@@ -96,7 +96,7 @@ impl Line {
         Self { address, streams, frozen }
     }
 
-    /// Passes nothing on any more.
+    /// Stops forwarding.
     pub fn freeze(&self) {
         self.frozen.store(true, Ordering::Relaxed);
     }
@@ -109,7 +109,7 @@ impl Line {
     }
 }
 
-/// Something that accepts connections and never answers; gives its address.
+/// A server that accepts connections and never answers; returns its address.
 pub fn silent() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("ws://{}", listener.local_addr().unwrap());

@@ -1,16 +1,19 @@
-//! What is written matches its constraint and is complete within its budget, whatever the logits and the options.
+//! Every output matches its constraint and is complete within its budget, for all logits and
+//! options.
 
 use burn::tensor::{DType, Device};
-use burn_dfa::generation::{Finish, GenerationConfig, Request};
+use burn_dfa::generation::{FinishReason, GenerationConfig, Request};
 use burn_dfa::{Constraint, Layout, TensorOptions, TokenId};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 use serde_json::{Value, json};
 
-use crate::common::data;
 use crate::common::model::{RandomLm, run};
-use crate::common::words::{tabulated, vocabulary};
+use burn_dfa_testing::{
+    data,
+    words::{tabulated, vocabulary},
+};
 
-/// What an output must satisfy, by an engine that is not ours.
+/// The expected language of an output, by an independent engine.
 enum Oracle {
     Regex(regex_automata::meta::Regex),
     Schema(Box<jsonschema::Validator>),
@@ -80,7 +83,7 @@ fn constraints() -> Vec<(String, Constraint, Oracle)> {
     all
 }
 
-/// The first schemas of the sample, and of some files of MaskBench, that the library takes.
+/// The first supported schemas of the sample and of some files of MaskBench.
 fn corpora() -> Vec<(String, Constraint, Oracle)> {
     let few = ["Glaiveai2K", "BFCL", "Github_easy", "Github_trivial"];
     let corpora = data::schemas().into_iter();
@@ -118,7 +121,7 @@ fn every_generation_matches_its_constraint_and_is_complete_within_its_budget() {
                 let least = table.tokens_to_end(table.start()) as usize;
                 let budget = least + rng.random_range(0..24);
                 let prompt = (0..rng.random_range(1..5)).map(|_| TokenId(rng.random_range(0..200))).collect();
-                Request::new(prompt, budget).with_table(table).with_seed(rng.random())
+                Request::new(prompt, budget).with_constraint(table).with_seed(rng.random())
             })
             .collect();
         let layout = if round % 8 == 0 { Layout::Dense } else { Layout::Classes };
@@ -130,7 +133,7 @@ fn every_generation_matches_its_constraint_and_is_complete_within_its_budget() {
             .with_repetition_penalty((round % 7 == 3).then_some(1.2))
             .with_min_new_tokens(if round % 7 == 4 { 6 } else { 0 })
             .with_suppress_tokens(if round % 7 == 5 { vec![TokenId(u32::from(b'"'))] } else { Vec::new() })
-            .with_read_every(1 + round % 9)
+            .with_sync_interval(1 + round % 9)
             .with_tensors(TensorOptions {
                 layout: Some(layout),
                 max_bytes: 1 << 30,
@@ -140,7 +143,7 @@ fn every_generation_matches_its_constraint_and_is_complete_within_its_budget() {
         for ((output, request), (name, table, oracle)) in outputs.iter().zip(&requests).zip(&picks) {
             let text = std::str::from_utf8(&output.bytes).expect("constrained text is UTF-8");
             assert!(oracle.admits(text), "{name}: {text:?}");
-            assert_eq!(output.finish, Finish::EndOfSequence, "{name}: {text:?}");
+            assert_eq!(output.finish, FinishReason::EndOfSequence, "{name}: {text:?}");
             assert!(output.tokens.len() <= request.max_new_tokens, "{name}: {text:?}");
             assert!(table.accepts(&output.tokens), "{name}: {text:?}");
             generations += 1;
@@ -151,7 +154,7 @@ fn every_generation_matches_its_constraint_and_is_complete_within_its_budget() {
 
 #[test]
 fn real_vocabularies_keep_the_guarantee() {
-    // The embedded one, and one of 49,152 tokens.
+    // The embedded vocabulary, and a vocabulary of 49,152 tokens.
     for tokenizer in data::tokenizers().into_iter().take(2) {
         let vocabulary = tokenizer.vocabulary();
         let device = Device::flex();
@@ -159,7 +162,8 @@ fn real_vocabularies_keep_the_guarantee() {
         for (seed, (name, constraint, oracle)) in constraints().into_iter().enumerate() {
             let table = tabulated(&constraint, &vocabulary);
             let budget = table.tokens_to_end(table.start()) as usize + 12;
-            let request = Request::new(vec![TokenId(40)], budget).with_table(&table).with_seed(seed as u64);
+            let request =
+                Request::new(vec![TokenId(40)], budget).with_constraint(&table).with_seed(seed as u64);
             let output =
                 &run(&model, &vocabulary, &[request], &GenerationConfig::new().with_temperature(1.0))
                     .unwrap()[0];

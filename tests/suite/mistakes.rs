@@ -1,6 +1,7 @@
-//! The page of likely mistakes, `docs/errors.md`: each is made here, and the page is what came of it.
+//! The page of likely mistakes, `docs/errors.md`: this test makes each mistake, and the page shows
+//! the results.
 //!
-//! `BURN_DFA_REWRITE=1 cargo test --release --test suite mistakes` writes the page anew.
+//! `BURN_DFA_REWRITE=1 cargo test --release --test suite mistakes` rewrites the page.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -8,8 +9,8 @@ use std::path::Path;
 
 use burn::tensor::{DType, Device};
 use burn_dfa::constraint::Syntax;
-use burn_dfa::generation::{Cancel, GenerationConfig, Output, Request, choose, generate_as, stream};
-use burn_dfa::{Constraint, Limits, Result, TokenId, TokenTable, Vocabulary};
+use burn_dfa::generation::{Cancel, GenerationConfig, Output, Request, generate_as, generate_choice, stream};
+use burn_dfa::{CompiledConstraint, Constraint, Limits, Result, TokenId, Vocabulary};
 use burn_dfa_decoder::{Decoder, DecoderConfig};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -19,15 +20,16 @@ use crate::common::model::RandomLm;
 
 const PAGE: &str = "docs/errors.md";
 
-const INTRODUCTION: &str = "# Likely mistakes, and what is said to them
+const INTRODUCTION: &str = "# Likely mistakes and their messages
 
-Every refusal is a [`burn_dfa::Error`](../src/error.rs): its message names the place and the way out, its predicates
-(`is_pattern`, `is_budget`, …) tell kinds apart for a program. `is_constraint` is true of all refusals of the constraint
-itself, whatever the request. Here are twenty-four mistakes that are easily made, with what is said to each. This page is
-written by a [test](../tests/suite/mistakes.rs) that makes them.
+Every refusal is a [`burn_dfa::Error`](../crates/common/src/error.rs). Its message names the location
+and a remedy. Its `kind()` tells a program what was refused; `kind().is_constraint()` is true if the
+constraint itself is refused, whatever the request. This page shows twenty-four common mistakes with
+their messages. A [test](../tests/suite/mistakes.rs) makes the mistakes and writes this page.
 
-In these lines `vocabulary` is that of the embedded model, `model` one of as many logits, `prompt` some of its tokens,
-`table` is compiled from the regex `[a-z]{12}`, and `limits` and `config` are the defaults.
+In the examples `vocabulary` is the vocabulary of the embedded model, `model` a model with as many
+logits, `prompt` some of its tokens, and `table` the regex `[a-z]{12}` compiled for it. `limits` and
+`config` are the defaults.
 ";
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -37,7 +39,7 @@ struct Person {
     age: u8,
 }
 
-/// Mistakes as they are written, with what is said to each.
+/// The code of each mistake, with its error message.
 macro_rules! mistakes {
     ($($title:literal, $mistake:expr;)*) => {
         [$(match $mistake.map(drop) {
@@ -58,7 +60,7 @@ fn page() -> String {
     let broken = RandomLm::constant(f32::NEG_INFINITY, vocabulary.len(), &device);
     let prompt = tiny.prompt("Who?").unwrap();
     let word = Constraint::regex("[a-z]{12}").unwrap();
-    let table = TokenTable::compile(&word, &vocabulary, &limits).unwrap();
+    let table = CompiledConstraint::compile(&word, &vocabulary, &limits).unwrap();
     let other =
         Vocabulary::from_chars('a'..='z').unwrap().pad_to(27).unwrap().with_eos([TokenId(26)]).unwrap();
     let cancel = Cancel::default();
@@ -83,34 +85,34 @@ fn page() -> String {
             Constraint::json_schema(json!({"$ref": "https://example.com/person.json"}));
         "A schema that contradicts itself",
             Constraint::json_schema(json!({"type": "integer", "minimum": 5, "maximum": 3}))
-                .and_then(|constraint| TokenTable::compile(&constraint, &vocabulary, &limits));
+                .and_then(|constraint| CompiledConstraint::compile(&constraint, &vocabulary, &limits));
         "A constraint that is too large",
-            TokenTable::compile(&Constraint::regex("([a-z]{1,2000} ){1,2000}").unwrap(), &vocabulary, &limits);
+            CompiledConstraint::compile(&Constraint::regex("([a-z]{1,2000} ){1,2000}").unwrap(), &vocabulary, &limits);
         "A set as a type", generate_as::<HashSet<u64>>(&model, &vocabulary, request(64), &config);
         "A choice of a type with fields",
-            choose::<Person>(&model, &vocabulary, request(64), &config);
+            generate_choice::<Person>(&model, &vocabulary, request(64), &config);
         "A response format that nobody knows", Constraint::from_request(&json!({"type": "json"}));
         "A structural tag", Constraint::from_request(&json!({"structured_outputs": {"structural_tag": "{}"}}));
         "A rule that is not defined", Constraint::grammar(Syntax::Gbnf, "root ::= term (\"+\" term)*");
         "A literal that is not closed", Constraint::grammar(Syntax::Ebnf, "root ::= \"yes");
         "Palindromes, whose middle nothing marks",
             Constraint::grammar(Syntax::Gbnf, r#"root ::= "a" root "a" | "b" root "b" | "c"?"#)
-                .and_then(|constraint| TokenTable::compile(&constraint, &vocabulary, &limits));
+                .and_then(|constraint| CompiledConstraint::compile(&constraint, &vocabulary, &limits));
         "A syntax of grammars that nobody knows",
             Constraint::from_request(&json!({"type": "grammar", "grammar": {"syntax": "yacc", "definition": "s: 'a';"}}));
         "A vocabulary without an end of sequence",
             Vocabulary::from_tokenizer_json(tokenizer)
-                .and_then(|vocabulary| TokenTable::compile(&word, &vocabulary, &limits));
+                .and_then(|vocabulary| CompiledConstraint::compile(&word, &vocabulary, &limits));
         "A folder without a tokenizer", Vocabulary::from_folder("models");
-        "A table of another vocabulary", run(&model, &other, request(64).with_table(&table), &config);
-        "A vocabulary of another model", run(&narrow, &vocabulary, request(64).with_table(&table), &config);
+        "A table of another vocabulary", run(&model, &other, request(64).with_constraint(&table), &config);
+        "A vocabulary of another model", run(&narrow, &vocabulary, request(64).with_constraint(&table), &config);
         "Too few tokens", generate_as::<Person>(&model, &vocabulary, request(4), &config);
         "More tokens than the model has positions", with_tiny(request(4096));
         "A temperature below 0",
             run(&model, &vocabulary, request(64), &GenerationConfig::new().with_temperature(-1.0));
         "Free text, read as a value",
             run(&model, &vocabulary, request(4), &config).and_then(|output| output.parse::<Person>());
-        "A model whose logits are all −∞", run(&broken, &vocabulary, request(64).with_table(&table), &config);
+        "A model whose logits are all −∞", run(&broken, &vocabulary, request(64).with_constraint(&table), &config);
     ];
     assert_eq!(mistakes.len(), 24);
 
@@ -126,7 +128,7 @@ fn page() -> String {
     let missing = Decoder::load("Qwen/Qwen3-0.6B", None, &device).unwrap_err();
     write!(
         page,
-        "\n## And three more\n\nA generation that was cancelled, with the text so far:\n\n> {}\n\nA model folder of another \
+        "\n## Three more\n\nA canceled generation, with the text so far:\n\n> {}\n\nA model folder of another \
          architecture, which [`burn-dfa-decoder`](../models/decoder) refuses:\n\n> {other}\n\nThe name of a model instead of its \
          folder ([other folders](models.md#what-is-said-of-other-folders)):\n\n> {missing}\n",
         cancelled.unwrap_err()
@@ -135,7 +137,7 @@ fn page() -> String {
     page
 }
 
-/// What is said, as a quotation; the lines of a grammar that it shows are indented, which makes code of them.
+/// The message as a quotation. Quoted grammar lines are indented, so Markdown shows them as code.
 fn quoted(said: &str) -> String {
     let (reason, shown) = said.split_once('\n').unwrap_or((said, ""));
     let shown: String = shown.lines().map(|line| format!("> {line}\n")).collect();

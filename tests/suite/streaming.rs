@@ -1,16 +1,18 @@
-//! Pieces as an iterator, and cancellation, in all three loops.
+//! TokenStream as an iterator, and cancellation, in all three loops.
 
+use burn_dfa::ErrorKind;
 use std::ops::ControlFlow;
 
 use burn::tensor::{DType, Device};
 use burn_dfa::generation::speculative::{self, PromptLookup, speculate};
 use burn_dfa::generation::{
-    Cancel, DecodeGraph, Finish, GenerationConfig, Output, Piece, Pieces, Request, generate, stream,
+    Cancel, Chunk, DecodeGraph, FinishReason, GenerationConfig, Output, Request, TokenStream, generate,
+    stream,
 };
-use burn_dfa::{Constraint, Limits, Result, TokenId, TokenTable, Vocabulary};
+use burn_dfa::{CompiledConstraint, Constraint, Limits, Result, TokenId, Vocabulary};
 
 use crate::common::model::RandomLm;
-use crate::common::words::vocabulary_of;
+use burn_dfa_testing::words::vocabulary_of;
 
 const SLOTS: usize = 80;
 
@@ -18,16 +20,16 @@ fn vocabulary() -> Vocabulary {
     vocabulary_of(&[])
 }
 
-fn table(pattern: &str, vocabulary: &Vocabulary) -> TokenTable {
-    TokenTable::compile(&Constraint::regex(pattern).unwrap(), vocabulary, &Limits::default()).unwrap()
+fn table(pattern: &str, vocabulary: &Vocabulary) -> CompiledConstraint {
+    CompiledConstraint::compile(&Constraint::regex(pattern).unwrap(), vocabulary, &Limits::default()).unwrap()
 }
 
 fn config() -> GenerationConfig {
-    GenerationConfig::new().with_read_every(4)
+    GenerationConfig::new().with_sync_interval(4)
 }
 
-/// Collects pieces, row by row, and calls back after each.
-fn collect(pieces: &mut Pieces, mut after: impl FnMut(&Piece)) -> Result<Vec<(String, Vec<TokenId>)>> {
+/// Collects chunks, row by row, and calls back after each.
+fn collect(pieces: &mut TokenStream, mut after: impl FnMut(&Chunk)) -> Result<Vec<(String, Vec<TokenId>)>> {
     let mut rows = vec![(String::new(), Vec::new()); 2];
     for piece in pieces {
         let piece = piece?;
@@ -38,13 +40,14 @@ fn collect(pieces: &mut Pieces, mut after: impl FnMut(&Piece)) -> Result<Vec<(St
     Ok(rows)
 }
 
-/// Two requests, run by each of the three loops as an iterator, with what they give when nobody cancels them.
+/// Runs two requests in each of the three loops as an iterator, with their outputs without
+/// cancellation.
 fn in_every_loop<'a>(
     requests: impl Fn(&Cancel) -> [Request<'a>; 2],
-    check: impl Fn(&str, Pieces, &Cancel, &[Output]),
+    check: impl Fn(&str, TokenStream, &Cancel, &[Output]),
 ) {
     let (vocabulary, device) = (vocabulary(), Device::flex());
-    let go_on = |_: Piece| ControlFlow::Continue(());
+    let go_on = |_: Chunk| ControlFlow::Continue(());
     let plain = requests(&Cancel::default());
 
     let model = RandomLm::new(vocabulary.len(), 1, DType::F32, &device);
@@ -66,12 +69,12 @@ fn in_every_loop<'a>(
 }
 
 #[test]
-fn the_iterator_gives_what_the_callback_is_given() {
+fn the_iterator_yields_the_arguments_of_the_callback() {
     let vocabulary = vocabulary();
     let table = table("(ab|é|日本){3,12}", &vocabulary);
     let requests = |_: &Cancel| {
         let prompt = vec![TokenId(97), TokenId(98)];
-        [Request::new(prompt, 60).with_table(&table), Request::new(vec![TokenId(97)], 9)]
+        [Request::new(prompt, 60).with_constraint(&table), Request::new(vec![TokenId(97)], 9)]
     };
     in_every_loop(requests, |name, mut pieces, _, whole| {
         let rows = collect(&mut pieces, |_| ()).unwrap();
@@ -86,13 +89,13 @@ fn the_iterator_gives_what_the_callback_is_given() {
 }
 
 #[test]
-fn a_cancelled_row_ends_at_the_next_read_and_the_others_go_on() {
+fn a_cancelled_row_ends_at_the_next_read_and_other_rows_continue() {
     let vocabulary = vocabulary();
     let table = table("[a-z]{40}", &vocabulary);
     for (row, at_once) in [(0, false), (1, false), (0, true)] {
         let requests = |cancel: &Cancel| {
             [0, 1].map(|index| {
-                let request = Request::new(vec![TokenId(97), TokenId(98)], 50).with_table(&table);
+                let request = Request::new(vec![TokenId(97), TokenId(98)], 50).with_constraint(&table);
                 if index == row { request.with_cancel(cancel) } else { request }
             })
         };
@@ -100,7 +103,7 @@ fn a_cancelled_row_ends_at_the_next_read_and_the_others_go_on() {
             if at_once {
                 cancel.cancel();
             }
-            let stop = |piece: &Piece| {
+            let stop = |piece: &Chunk| {
                 if piece.row == row {
                     cancel.cancel();
                 }
@@ -109,17 +112,22 @@ fn a_cancelled_row_ends_at_the_next_read_and_the_others_go_on() {
             let outputs = pieces.stop();
             let (ended, other) = (&outputs[row], &outputs[1 - row]);
             assert_eq!(*other, whole[1 - row], "{name}");
-            assert_eq!(ended.finish, Finish::Cancelled, "{name}");
+            assert_eq!(ended.finish, FinishReason::Cancelled, "{name}");
             assert_eq!(ended.text(), rows[row].0, "{name}");
             assert!(whole[row].text().starts_with(&ended.text()), "{name}");
-            // Four steps to the first read; each speculative step is up to four tokens.
+            // Four steps to the first read; each speculative step gives up to four tokens.
             let tokens = ended.tokens.len();
             assert!(
                 if at_once { tokens == 0 } else { (4..=16).contains(&tokens) },
                 "{name}: {tokens} tokens"
             );
             let error = ended.parse::<String>().unwrap_err();
-            assert!(error.is_cancelled() && !error.is_constraint() && !error.is_budget(), "{name}");
+            assert!(
+                error.kind() == ErrorKind::Cancelled
+                    && !error.kind().is_constraint()
+                    && error.kind() != ErrorKind::Budget,
+                "{name}"
+            );
             assert_eq!(error.tokens_done(), Some(tokens), "{name}");
             assert!(error.to_string().contains(&ended.text()), "{name}: {error}");
         });
@@ -131,7 +139,7 @@ fn a_batch_that_is_cancelled_as_a_whole_takes_no_further_step() {
     let vocabulary = vocabulary();
     let table = table("[a-z]{40}", &vocabulary);
     let cancel = Cancel::default();
-    let request = || Request::new(vec![TokenId(97)], 50).with_table(&table).with_cancel(&cancel);
+    let request = || Request::new(vec![TokenId(97)], 50).with_constraint(&table).with_cancel(&cancel);
     let model = RandomLm::new(vocabulary.len(), 1, DType::F32, &Device::flex());
     let mut reads = 0;
     let outputs = generate(&model, &vocabulary, &[request(), request()], &config(), |piece| {
@@ -142,9 +150,9 @@ fn a_batch_that_is_cancelled_as_a_whole_takes_no_further_step() {
         ControlFlow::Continue(())
     })
     .unwrap();
-    // What a read brought is handed out to the end.
+    // All tokens of a read are returned.
     assert_eq!(outputs.iter().map(|output| output.tokens.len()).collect::<Vec<_>>(), [8, 8]);
-    assert!(outputs.iter().all(|output| output.finish == Finish::Cancelled));
+    assert!(outputs.iter().all(|output| output.finish == FinishReason::Cancelled));
 }
 
 #[test]
@@ -153,13 +161,13 @@ fn a_batch_is_cancelled_from_another_thread() {
     let table = table("[a-z]+", &vocabulary);
     let model = RandomLm::new(vocabulary.len(), 1, DType::F32, &Device::flex());
     let cancel = Cancel::default();
-    let request = Request::new(vec![TokenId(97)], 200_000).with_table(&table).with_cancel(&cancel);
+    let request = Request::new(vec![TokenId(97)], 200_000).with_constraint(&table).with_cancel(&cancel);
     let (first, seen) = std::sync::mpsc::channel();
     let other = std::thread::spawn(move || {
         seen.recv().unwrap();
         cancel.cancel();
     });
-    // The end has to be unlikely, or the row might end by itself.
+    // The end must be unlikely, or the row might end early.
     let config = config().with_min_new_tokens(199_999);
     let outputs = generate(&model, &vocabulary, &[request], &config, |_| {
         let _ = first.send(());
@@ -167,6 +175,6 @@ fn a_batch_is_cancelled_from_another_thread() {
     })
     .unwrap();
     other.join().unwrap();
-    assert_eq!(outputs[0].finish, Finish::Cancelled);
+    assert_eq!(outputs[0].finish, FinishReason::Cancelled);
     assert!(!outputs[0].tokens.is_empty());
 }

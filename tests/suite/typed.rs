@@ -1,18 +1,22 @@
-//! Rust types as constraints: whatever a model of random logits writes under one is a value of the type.
+//! Rust types as constraints: every output of random logits is a value of the type.
 
+use burn_dfa::ErrorKind;
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Debug;
 use std::net::Ipv4Addr;
 
 use burn::tensor::{DType, Device};
-use burn_dfa::generation::{Cancel, Finish, GenerationConfig, Request, choose, generate_as, stream};
-use burn_dfa::{Constraint, Limits, TokenId, TokenTable, Vocabulary};
+use burn_dfa::constraint::{JsonOptions, Whitespace};
+use burn_dfa::generation::{
+    Cancel, FinishReason, GenerationConfig, Request, generate_as, generate_choice, stream,
+};
+use burn_dfa::{CompiledConstraint, Constraint, Limits, TokenId, Vocabulary};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::common::model::RandomLm;
-use crate::common::words::vocabulary_of;
+use burn_dfa_testing::words::vocabulary_of;
 
 fn vocabulary() -> Vocabulary {
     vocabulary_of(&["true", "null", "\":", "\",\"", "{\"", "12", "9999999", "kind", "e9", "é", "日本"])
@@ -107,18 +111,19 @@ enum Mood {
     Wild,
 }
 
-/// Samples values of a type, and checks that each is one; writes some back.
+/// Samples texts of a type, and checks that each is a value; serializes some again.
 fn always_read<T: DeserializeOwned + Serialize + JsonSchema + Debug>(count: usize) -> Vec<String> {
     let vocabulary = vocabulary();
     let model = RandomLm::new(vocabulary.len(), 7, DType::F32, &Device::flex());
     let table =
-        TokenTable::compile(&Constraint::of::<T>().unwrap(), &vocabulary, &Limits::default()).unwrap();
+        CompiledConstraint::compile(&Constraint::from_type::<T>().unwrap(), &vocabulary, &Limits::default())
+            .unwrap();
     let least = table.tokens_to_end(table.start()) as usize;
     let config = GenerationConfig::new().with_temperature(1.5);
     let requests: Vec<_> = (0..count)
         .map(|row| {
             let request = Request::new(vec![TokenId((row % 200) as u32)], least + 4 + row % 120);
-            request.with_table(&table).with_seed(row as u64)
+            request.with_constraint(&table).with_seed(row as u64)
         })
         .collect();
     let outputs = stream(&model, &vocabulary, &requests, &config).unwrap().finish().unwrap();
@@ -130,7 +135,7 @@ fn always_read<T: DeserializeOwned + Serialize + JsonSchema + Debug>(count: usiz
 }
 
 #[test]
-fn whatever_is_written_is_a_value_of_the_type() {
+fn every_output_is_a_value_of_the_type() {
     always_read::<Numbers>(96);
     always_read::<Texts>(64);
     always_read::<External>(64);
@@ -140,7 +145,7 @@ fn whatever_is_written_is_a_value_of_the_type() {
     always_read::<Option<Vec<Mood>>>(32);
     let shapes = always_read::<Shape>(64);
     assert!(["Empty", "Circle", "Named"].iter().all(|kind| shapes.iter().any(|shape| shape.contains(kind))));
-    // Through two levels of `flatten`: nothing is lost that any part names, nothing unknown comes in.
+    // Through two levels of `flatten`: no named field is lost, and no unknown field appears.
     for text in always_read::<Flat>(64) {
         let value: serde_json::Map<String, serde_json::Value> = serde_json::from_str(&text).unwrap();
         let known = ["id", "name", "kind", "radius"];
@@ -153,22 +158,27 @@ fn whatever_is_written_is_a_value_of_the_type() {
 fn a_type_and_its_constraint_are_the_same_set() {
     let limits = Limits::default();
     let dfa = |constraint: Constraint| constraint.to_byte_dfa(&limits).unwrap().unwrap();
-    let shape = dfa(Constraint::of::<Shape>().unwrap());
+    let shape = dfa(Constraint::from_type::<Shape>().unwrap());
     for (text, is) in [
-        (r#"{"kind":"Empty"}"#, true),
-        (r#"{"kind":"Circle","radius":65535}"#, true),
-        (r#"{"kind":"Circle","radius":65536}"#, false),
-        (r#"{"kind":"Circle"}"#, false),
-        (r#"{"kind":"Empty","radius":1}"#, false),
-        (r#"{"kind":"Empty","other":1}"#, false),
+        (r#"{"kind": "Empty"}"#, true),
+        (r#"{"kind": "Circle", "radius": 65535}"#, true),
+        (r#"{"kind": "Circle", "radius": 65536}"#, false),
+        (r#"{"kind": "Circle"}"#, false),
+        (r#"{"kind": "Empty", "radius": 1}"#, false),
+        (r#"{"kind": "Empty", "other": 1}"#, false),
     ] {
         assert_eq!(shape.matches(text.as_bytes()), is, "{text}");
-        // What serde skips is left out, what it refuses is.
+        // Every accepted text can be deserialized.
         assert!(!is || serde_json::from_str::<Shape>(text).is_ok(), "{text}");
     }
-    let size = dfa(Constraint::of::<(usize, isize)>().unwrap());
-    assert!(size.matches(format!("[{},{}]", usize::MAX, isize::MIN).as_bytes()));
-    assert!(!size.matches(format!("[{}0,1]", usize::MAX).as_bytes()));
+    let compact = JsonOptions::new().with_whitespace(Whitespace::Compact);
+    let compact = dfa(Constraint::from_type_with::<Shape>(&compact).unwrap());
+    let [text, other] = [r#"{"kind":"Circle","radius":65535}"#, r#"{"kind":"Circle","radius":65536}"#];
+    assert!(compact.matches(text.as_bytes()) && !compact.matches(other.as_bytes()));
+    assert!(!shape.matches(text.as_bytes()));
+    let size = dfa(Constraint::from_type::<(usize, isize)>().unwrap());
+    assert!(size.matches(format!("[{}, {}]", usize::MAX, isize::MIN).as_bytes()));
+    assert!(!size.matches(format!("[{}0, 1]", usize::MAX).as_bytes()));
 }
 
 #[test]
@@ -182,9 +192,13 @@ fn a_type_is_generated() {
     let mut again = stream(
         &model,
         &vocabulary,
-        &[request(200).with_table(
-            &TokenTable::compile(&Constraint::of::<Numbers>().unwrap(), &vocabulary, &Limits::default())
-                .unwrap(),
+        &[request(200).with_constraint(
+            &CompiledConstraint::compile(
+                &Constraint::from_type::<Numbers>().unwrap(),
+                &vocabulary,
+                &Limits::default(),
+            )
+            .unwrap(),
         )],
         &config,
     )
@@ -195,15 +209,23 @@ fn a_type_is_generated() {
     assert_eq!(format!("{numbers:?}"), format!("{same:?}"));
 
     let small = ask(request(10)).unwrap_err();
-    assert!(small.is_budget() && small.tokens_needed().unwrap() > 10 && !small.is_constraint(), "{small}");
+    assert!(
+        small.kind() == ErrorKind::Budget
+            && small.tokens_needed().unwrap() > 10
+            && !small.kind().is_constraint(),
+        "{small}"
+    );
     let cancel = Cancel::default();
     cancel.cancel();
     let cancelled = ask(request(200).with_cancel(&cancel)).unwrap_err();
-    assert!(cancelled.is_cancelled() && cancelled.tokens_done() == Some(0), "{cancelled}");
+    assert!(cancelled.kind() == ErrorKind::Cancelled && cancelled.tokens_done() == Some(0), "{cancelled}");
     let set = generate_as::<HashSet<u64>>(&model, &vocabulary, request(200), &config).unwrap_err();
-    assert!(set.is_constraint() && set.is_schema() && !set.is_cancelled(), "{set}");
-    let table = TokenTable::unconstrained(&vocabulary);
-    assert!(ask(request(200).with_table(&table)).unwrap_err().is_input());
+    assert!(
+        set.kind().is_constraint() && set.kind() == ErrorKind::Schema && set.kind() != ErrorKind::Cancelled,
+        "{set}"
+    );
+    let table = CompiledConstraint::unconstrained(&vocabulary);
+    assert_eq!(ask(request(200).with_constraint(&table)).unwrap_err().kind(), ErrorKind::Input);
 }
 
 #[test]
@@ -214,31 +236,35 @@ fn a_variant_is_chosen() {
     let moods: HashSet<Mood> = (0..60)
         .map(|seed| {
             let request = Request::new(vec![TokenId(seed as u32)], 20).with_seed(seed);
-            choose(&model, &vocabulary, request, &config).unwrap()
+            generate_choice(&model, &vocabulary, request, &config).unwrap()
         })
         .collect();
     assert_eq!(moods.len(), 3);
-    for refused in [Constraint::choice_of::<Shape>(), Constraint::choice_of::<u8>()] {
+    for refused in [Constraint::choice_from_type::<Shape>(), Constraint::choice_from_type::<u8>()] {
         let error = refused.unwrap_err();
-        assert!(error.is_schema() && error.to_string().contains("Constraint::of"), "{error}");
+        assert!(
+            error.kind() == ErrorKind::Schema && error.to_string().contains("Constraint::from_type"),
+            "{error}"
+        );
     }
 }
 
 #[test]
-fn an_output_that_is_cut_off_or_something_else_is_told_apart() {
+fn cut_off_outputs_and_outputs_of_another_type_are_errors() {
     let vocabulary = vocabulary();
     let model = RandomLm::new(vocabulary.len(), 3, DType::F32, &Device::flex());
     let free = Request::new(vec![TokenId(1)], 5);
     let config = GenerationConfig::new().with_suppress_tokens(vec![TokenId(256)]);
     let output = stream(&model, &vocabulary, &[free], &config).unwrap().finish().unwrap().remove(0);
-    assert_eq!(output.finish, Finish::MaxNewTokens);
+    assert_eq!(output.finish, FinishReason::MaxNewTokens);
     let cut = output.parse::<u8>().unwrap_err();
-    assert!(cut.is_output() && cut.to_string().contains("5 tokens"), "{cut}");
-    let table = TokenTable::compile(&Constraint::choice(["maybe"]).unwrap(), &vocabulary, &Limits::default());
+    assert!(cut.kind() == ErrorKind::Output && cut.to_string().contains("5 tokens"), "{cut}");
+    let table =
+        CompiledConstraint::compile(&Constraint::choice(["maybe"]).unwrap(), &vocabulary, &Limits::default());
     let table = table.unwrap();
-    let request = Request::new(vec![TokenId(1)], 9).with_table(&table);
+    let request = Request::new(vec![TokenId(1)], 9).with_constraint(&table);
     let config = GenerationConfig::new();
     let output = stream(&model, &vocabulary, &[request], &config).unwrap().finish().unwrap().remove(0);
     let other = output.parse_name::<Mood>().unwrap_err();
-    assert!(other.is_output() && other.to_string().contains("maybe"), "{other}");
+    assert!(other.kind() == ErrorKind::Output && other.to_string().contains("maybe"), "{other}");
 }

@@ -1,7 +1,8 @@
-//! Which texts an engine takes, and how far it comes with them in the time that it has.
+//! Which texts an engine accepts, and how far it reads them within a time limit.
 //!
-//! A mask may take an engine seconds, and nothing can stop it but the end of its process. So texts are read in a process
-//! of its own first, which has a time limit over all texts of a grammar. What it did within that limit is measured.
+//! An engine may take seconds for a mask, and only the end of its process stops it. So an extra
+//! process reads the texts first, with one time limit for all texts of a grammar. Only the steps
+//! within that limit are measured.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -14,19 +15,20 @@ use crate::first_mask::{catch, compile, say};
 use crate::tokens::{Tokens, logits};
 use crate::work::Folder;
 
-/// What became of a text.
+/// The result of reading a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     Accepted,
     Rejected,
-    /// The time was over after so many steps of it.
+    /// The time limit was reached after `steps` steps.
     Late {
         steps: usize,
     },
 }
 
 impl Verdict {
-    /// How many steps of a text of so many tokens can be measured: one for each token, and one after the last.
+    /// The number of measurable steps of a text with `tokens` tokens: one per token, and one after
+    /// the last.
     pub fn steps(self, tokens: usize) -> usize {
         match self {
             Self::Accepted => tokens + 1,
@@ -35,7 +37,7 @@ impl Verdict {
         }
     }
 
-    /// Whether it is open what would have become of the text.
+    /// Whether the time limit was reached before a verdict.
     pub fn is_late(self) -> bool {
         matches!(self, Self::Late { .. })
     }
@@ -57,7 +59,7 @@ impl Verdict {
     }
 }
 
-/// What becomes of each of `texts`, which an engine may read for `patience` seconds in all.
+/// The verdicts on `texts`, which an engine may read for `patience` seconds in total.
 pub fn verdicts(
     folder: &Folder,
     engine: usize,
@@ -67,7 +69,7 @@ pub fn verdicts(
 ) -> Vec<Verdict> {
     folder.set_texts(texts);
     let report = folder.run_texts(engine, case, patience);
-    // A process that dies took none.
+    // A process that dies accepts no text.
     let verdicts = report.as_ref().ok().and_then(Value::as_array);
     let verdict = |at: usize| match verdicts {
         Some(verdicts) => verdicts.get(at).map_or(Verdict::Late { steps: 0 }, Verdict::of_json),
@@ -76,7 +78,7 @@ pub fn verdicts(
     (0..texts.len()).map(verdict).collect()
 }
 
-/// The part of the process of its own: prints what became of the texts until the time was over.
+/// The work of the extra process: prints the verdicts reached within the time limit.
 pub fn print(engine: &dyn Engine, tokens: &Tokens, grammar: &Grammar, texts: &[Vec<u32>], patience: f64) {
     let logits = logits(tokens.width());
     let Ok(grammar) = compile(engine, grammar) else { say(&json!(vec![false; texts.len()])) };
@@ -100,7 +102,7 @@ pub fn print(engine: &dyn Engine, tokens: &Tokens, grammar: &Grammar, texts: &[V
     say(&json!(*report))
 }
 
-/// Whether a grammar takes a text; counts its steps.
+/// Whether a grammar accepts a text; counts the steps.
 fn accepts(
     grammar: &dyn Compiled,
     text: &[u32],

@@ -8,32 +8,34 @@ use crate::measure::Effort;
 use crate::tokens::{Name, Tokens};
 use crate::work::Part;
 
-/// burn-dfa beside llguidance, XGrammar and outlines-core: same vocabulary, constraint and text.
+/// Compares burn-dfa with llguidance, XGrammar and outlines-core on the same vocabulary, constraint
+/// and text.
 #[derive(Parser)]
 pub struct Args {
     /// Vocabularies; without this and --tokenizer, smollm2 and o200k
     #[arg(long, value_delimiter = ',')]
     pub vocabulary: Vec<Name>,
 
-    /// A folder with a tokenizer.json, and what else names tokens: the vocabulary is measured under the folder's name. May be
-    /// given more than once
+    /// A folder with a tokenizer.json and, optionally, other files that name tokens. Its name
+    /// becomes the name of the vocabulary. May be given more than once
     #[arg(long, value_name = "FOLDER")]
     pub tokenizer: Vec<PathBuf>,
 
-    /// A file of rows in the format of a corpus, measured instead of the schemas and grammars chosen here. May be given more
-    /// than once
+    /// A file of rows in the corpus format, measured instead of the built-in schemas and grammars.
+    /// May be given more than once
     #[arg(long, value_name = "FILE", conflicts_with_all = ["grammars", "tools", "models"])]
     pub rows: Vec<PathBuf>,
 
-    /// First masks of so many schemas at most, of --rows the first, whatever the vocabulary
+    /// Measure first masks of at most COUNT schemas, or the first COUNT rows of --rows, for every
+    /// vocabulary
     #[arg(long, value_name = "COUNT")]
     pub schemas: Option<usize>,
 
-    /// Runs of each step, of which medians are taken
+    /// Runs of each step; medians count
     #[arg(long, default_value_t = 5)]
     pub runs: usize,
 
-    /// Few schemas, one run: to see that it works, not to judge by
+    /// Few schemas and one run: a check that the program works, without reliable figures
     #[arg(long)]
     pub quick: bool,
 
@@ -41,21 +43,30 @@ pub struct Args {
     #[arg(long)]
     pub grammars: bool,
 
-    /// Catalogues of tools only: from a structural tag to the first mask, and the decode steps of models in free text
+    /// Catalogs of tools only: from a structural tag to the first mask, and decode steps of models
+    /// in free text
     #[arg(long)]
     pub tools: bool,
 
-    /// Whole models only: beside PyTorch, and with a constraint beside without
+    /// Whole models only: compared with PyTorch, and with and without a constraint
     #[arg(long)]
     pub models: bool,
 
-    /// Only cases whose names contain this: to look into one, not to judge by
+    /// Only cases with this text in their name: to examine one case, without reliable totals
     #[arg(long, default_value = "")]
     pub only: String,
 
-    /// Where the picture goes
+    /// Masks in the memory of the host only: no other engine, no device
+    #[arg(long)]
+    pub masks: bool,
+
+    /// The file for the picture
     #[arg(long, default_value = "benches/results/peers.svg")]
     pub out: PathBuf,
+
+    /// A file that gets the figures, as `name=value` lines: benches/results/peers.txt, which prose quotes
+    #[arg(long, value_name = "FILE")]
+    pub figures: Option<PathBuf>,
 
     /// A Python that has PyTorch and transformers, or XGrammar
     #[arg(long, default_value = "python3")]
@@ -70,7 +81,7 @@ pub struct Args {
 }
 
 impl Args {
-    /// The vocabularies that are measured by their names.
+    /// The vocabularies that are selected by name.
     pub fn vocabularies(&self) -> Vec<Name> {
         match self.vocabulary.is_empty() && self.tokenizer.is_empty() {
             true => vec![Name::Smollm2, Name::O200k],
@@ -78,12 +89,12 @@ impl Args {
         }
     }
 
-    /// Whether whole models are measured beside the engines: not where vocabularies or rows are others'.
+    /// Whether to measure whole models too: only with the built-in vocabularies and rows.
     pub fn with_models(&self) -> bool {
         !self.no_models && !self.grammars && self.rows.is_empty() && self.tokenizer.is_empty()
     }
 
-    /// How much is measured with the first vocabulary.
+    /// The amount of measurement for the first vocabulary.
     pub fn effort(&self) -> Effort {
         let effort = self.effort_unless_named();
         Effort { schemas: self.schemas.unwrap_or(effort.schemas), ..effort }
@@ -104,8 +115,8 @@ impl Args {
         Effort { runs: self.runs.max(1), ..Effort::default() }
     }
 
-    /// How much is measured with a vocabulary. Processes take longer to start with a large one, and steps of its
-    /// batches write more.
+    /// The amount of measurement for a vocabulary. With a large vocabulary, processes start more
+    /// slowly, and batched steps write more bytes.
     pub fn effort_of(&self, tokens: &Tokens) -> Effort {
         let effort = self.effort();
         if tokens.width() < 100_000 {

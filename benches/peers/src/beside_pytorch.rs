@@ -1,8 +1,10 @@
-//! Whole models beside PyTorch, on the same number of threads: decode steps at batch 1, and a prompt.
+//! Compares whole models with PyTorch on the same number of threads: decode steps at batch 1, and a
+//! prompt.
 //!
-//! The weights are random, in the shapes of published models. In each round the memory's bandwidth, a run of steps here, one
-//! there, a prompt here and one there take turns, so that all meet the same machine. A figure is the median over the rounds
-//! of the ratio within a round.
+//! The weights are random, in the shapes of published models. Each round measures the memory
+//! bandwidth, decode steps with Burn and with PyTorch, and a prompt with Burn and with PyTorch, so
+//! that load on the machine affects all alike. A figure is the median over the rounds of the ratio
+//! in a round.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -21,10 +23,10 @@ use crate::statistics::median;
 
 /// Tokens of the prompt.
 const PROMPT: usize = 512;
-/// Bytes that are read to measure the bandwidth, far more than caches hold.
+/// Bytes read to measure the bandwidth, far more than caches hold.
 const BUFFER: usize = 1 << 30;
 
-/// Measures the models, says what they do, and gives the figures.
+/// Measures the models, prints the results, and returns the figures.
 pub fn figures(args: &Args, runs: usize) -> Vec<(String, f64)> {
     let threads = rayon::current_num_threads();
     println!("\nWhole models of random weights at batch 1, on {threads} threads, beside PyTorch\n");
@@ -45,7 +47,7 @@ pub fn figures(args: &Args, runs: usize) -> Vec<(String, f64)> {
 }
 
 impl Shape {
-    /// The same in PyTorch.
+    /// Starts the same model in PyTorch.
     fn serve(&self, python: &Python, dtype: &str, threads: usize) -> Option<Server> {
         let folder = std::env::temp_dir().join(format!("peers-{}-{}", std::process::id(), self.name));
         std::fs::create_dir_all(&folder).ok()?;
@@ -55,10 +57,10 @@ impl Shape {
     }
 }
 
-/// What each round measured. Times are in seconds.
+/// The measurements of each round. Times are in seconds.
 #[derive(Default)]
 struct Rounds {
-    /// Bytes that a step reads: the weights.
+    /// Bytes of the weights; a step reads all of them.
     bytes: f64,
     /// Bytes per second.
     bandwidth: Vec<f64>,
@@ -125,7 +127,7 @@ impl Rounds {
     }
 }
 
-/// Bytes per second at which all threads together read.
+/// Bytes per second that all threads together read.
 fn bandwidth(buffer: &[u64]) -> f64 {
     let share = buffer.len().div_ceil(rayon::current_num_threads());
     let began = Instant::now();
@@ -135,7 +137,7 @@ fn bandwidth(buffer: &[u64]) -> f64 {
     size_of_val(buffer) as f64 / began.elapsed().as_secs_f64()
 }
 
-/// The median of some greedy steps.
+/// The median time of `steps` greedy steps.
 fn seconds_of_a_step(model: &Decoder, steps: usize) -> f64 {
     let device = model.device();
     let prompt = Tensor::<2, Int>::from_ints([[3, 4, 5, 6, 7, 8, 9, 10]], &device);

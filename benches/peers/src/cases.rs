@@ -1,7 +1,8 @@
-//! What is measured: grammars, each with instances that match it.
+//! The cases: grammars, each with instances that match it.
 //!
-//! Schemas are the first of MaskBench by the SHA-256 of their ids (`benches/maskbench.rs`), as they are: objects that
-//! are silent about other properties are open, and each engine is set to take them so.
+//! Schemas are the first of MaskBench by the SHA-256 of their ids (`benches/maskbench.rs`),
+//! unchanged. Objects without `additionalProperties` are open, and each engine is configured
+//! accordingly.
 
 use serde_json::{Value, json};
 
@@ -10,23 +11,24 @@ use crate::engines::Grammar;
 use crate::maskbench;
 use crate::texts;
 
-/// At most so many valid instances of a schema, and so many invalid ones.
+/// The maximum number of valid instances of a schema, and of invalid instances.
 pub const INSTANCES: usize = 4;
 
-/// Where a case comes from.
+/// The source of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A regex.
     Regex,
-    /// A schema of MaskBench, or a schema or regex of a file of rows: what is counted.
+    /// A schema of MaskBench, or a schema or regex from a file of rows. The counts cover this kind
+    /// only.
     Row,
     /// The schema of one long string.
     Long,
-    /// A context-free grammar, or a structural tag of a file of rows.
+    /// A context-free grammar, or a structural tag from a file of rows.
     Grammar,
 }
 
-/// A grammar with instances, each as the texts that it may have.
+/// A grammar with instances. Each instance is a list of equivalent texts.
 pub struct Case {
     pub name: String,
     pub kind: Kind,
@@ -36,14 +38,14 @@ pub struct Case {
 }
 
 impl Case {
-    /// A case whose instances have one text each.
+    /// A case with one text per instance.
     pub fn new(kind: Kind, name: &str, grammar: Grammar, texts: impl IntoIterator<Item = String>) -> Self {
         let valid = texts.into_iter().map(|text| vec![text]).collect();
         Self { name: name.to_owned(), kind, grammar, valid, invalid: Vec::new() }
     }
 }
 
-/// All regexes and schemas for which there is data, with so many schemas of MaskBench.
+/// All regexes and schemas whose data exists, with `schemas` schemas of MaskBench.
 pub fn all(schemas: usize) -> Vec<Case> {
     let mut cases = vec![date(), email()];
     cases.extend(long_string());
@@ -68,7 +70,7 @@ fn email() -> Case {
     Case::new(Kind::Regex, "e-mail regex", Grammar::Regex(regex.to_owned()), texts.map(str::to_owned))
 }
 
-/// One property of at most 10,000 characters, and prose for it.
+/// A schema with one property of at most 10,000 characters, and prose for it.
 fn long_string() -> Option<Case> {
     let prose = data::read("tinyshakespeare/input.txt", "the schema with a maxLength of 10,000")?;
     let schema = json!({
@@ -77,14 +79,14 @@ fn long_string() -> Option<Case> {
         "required": ["text"],
         "additionalProperties": false
     });
-    // In one line: of strings with a length, XGrammar takes no escapes.
+    // On one line, since XGrammar accepts no escapes in strings with a length limit.
     let text: String = prose.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(2_000).collect();
     let texts = [json!({ "text": text }).to_string()];
     Some(Case::new(Kind::Long, "maxLength 10,000", Grammar::Schema(schema.to_string()), texts))
 }
 
-/// A schema of MaskBench with its first instances. An instance that only a format makes invalid is left out: whether
-/// `format` binds is for an engine to choose.
+/// A schema of MaskBench with its first instances. Instances that only a format makes invalid are
+/// left out, since engines may treat `format` as an annotation.
 pub fn schema(row: maskbench::Row) -> Case {
     let instances = |valid: bool| -> Vec<Vec<String>> {
         let tests = row.tests.iter().filter(|test| test["valid"] == valid && test["needs_format"] != true);

@@ -1,11 +1,11 @@
-//! The figures that the program is judged by, one `name=value` each.
+//! The main figures, one `name=value` each.
 
 use crate::cases::Kind;
 use crate::measure::BATCHES;
 use crate::results::{Pair, Results};
 use crate::statistics::{median, quantile};
 
-/// Names of engines in figures.
+/// Engine names as used in figures.
 const PEERS: [(&str, &str); 8] = [
     ("llguidance", "llguidance"),
     ("llguidance_warm", "llguidance, warm lexer"),
@@ -17,13 +17,14 @@ const PEERS: [(&str, &str); 8] = [
     ("glrmask_no_apply", "glrmask (no apply)"),
 ];
 
-/// Quantiles of steps, by their names in figures.
+/// Quantiles of steps, with their names in figures.
 const QUANTILES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p999", 0.999)];
 
-/// Figures by their names.
+/// Figures with their names.
 pub type Figures = Vec<(String, f64)>;
 
-/// All figures that `results` allow: those of each vocabulary behind its prefix, which SmolLM2's has none of.
+/// All figures that `results` contain. A vocabulary's prefix precedes the names of its figures;
+/// SmolLM2's prefix is empty.
 pub fn all(results: &[Results]) -> Figures {
     let mut figures = Figures::new();
     let narrow = results.iter().find(|results| results.prefix.is_empty());
@@ -42,7 +43,7 @@ pub fn all(results: &[Results]) -> Figures {
 
 /// The figures of one vocabulary.
 fn of_one(results: &Results, add: &mut impl FnMut(String, Option<f64>)) {
-    // The figures over all cases, and without the schema of a long string, which is a case of its own.
+    // Figures over all cases, and figures without the schema of a long string.
     let has_long = results.cases.iter().any(|case| case.kind == Kind::Long);
     for (with_long, suffix) in
         [(true, ""), (false, "_without_long")].into_iter().take(1 + usize::from(has_long))
@@ -59,7 +60,7 @@ fn of_one(results: &Results, add: &mut impl FnMut(String, Option<f64>)) {
             }
         }
     }
-    // With what was found along earlier texts, beside llguidance with that as well and without.
+    // Steps with a warm mask cache, compared with llguidance with a warm and with a fresh lexer.
     if let Some(kept) = results.engine("burn-dfa, kept masks") {
         let ours = results.steps(kept, true).theirs;
         for (name, q) in QUANTILES {
@@ -106,7 +107,7 @@ fn of_one(results: &Results, add: &mut impl FnMut(String, Option<f64>)) {
     grammars(results, add);
 }
 
-/// What the engines refused, rejected and wrongly accepted.
+/// The numbers of refusals, rejections and wrong acceptances.
 fn refusals(results: &Results, add: &mut impl FnMut(String, Option<f64>)) {
     let counts = Results::counts(0, results.schemas());
     add("schemas".to_owned(), Some(counts.schemas as f64));
@@ -153,7 +154,8 @@ fn grammars(results: &Results, add: &mut impl FnMut(String, Option<f64>)) {
     }
 }
 
-/// The median of burn-dfa's first masks with the wide vocabulary over that with the narrow one, of the same schemas.
+/// The median of burn-dfa's first masks with the wide vocabulary over the median with the narrow
+/// one, on the same schemas.
 fn same_schemas(narrow: &Results, wide: &Results) -> Option<f64> {
     let time = |results: &Results, name: &str| {
         results.schemas().find(|case| case.name == name).and_then(|case| case.outcomes[0].time())
@@ -163,7 +165,7 @@ fn same_schemas(narrow: &Results, wide: &Results) -> Option<f64> {
     (!wide.is_empty()).then(|| median(&wide) / median(&narrow))
 }
 
-/// Says in which figures a peer is faster than burn-dfa.
+/// Prints the figures in which a peer is faster than burn-dfa.
 pub fn print_what_is_ahead(figures: &[(String, f64)]) {
     let ahead: Vec<String> = figures
         .iter()
@@ -176,13 +178,13 @@ pub fn print_what_is_ahead(figures: &[(String, f64)]) {
     }
 }
 
-/// Each peer by its name in figures with what it and burn-dfa did.
+/// Each peer by its name in figures, paired with burn-dfa's results.
 fn peers(results: &Results, pair: impl Fn(usize) -> Pair) -> Vec<(&'static str, Pair)> {
     let all = PEERS.iter().filter_map(|(name, engine)| Some((*name, pair(results.engine(engine)?))));
     all.filter(|(_, pair)| !pair.is_empty()).collect()
 }
 
-/// A quantile of burn-dfa over that of the peer.
+/// A quantile of burn-dfa over the same quantile of the peer.
 fn ratio(pair: &Pair, q: f64) -> Option<f64> {
     Some(quantile(&pair.ours, q)? / quantile(&pair.theirs, q)?)
 }

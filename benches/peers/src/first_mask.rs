@@ -1,8 +1,9 @@
 //! First masks: from the text of a grammar to a row of masked logits.
 //!
-//! Each is measured in a process that has compiled nothing before but the regex `a` and two grammars of two alternatives, by
-//! which whatever belongs to the vocabulary alone is made. So no cache of an engine knows anything of the grammar, of another grammar, or of the
-//! strings, numbers and formats of JSON.
+//! Each first mask runs in a new process, which has compiled only the regex `a` and four small
+//! grammars so far. They make the engine prepare all data that depends on the vocabulary alone. So
+//! no cache of an engine contains this grammar, another grammar, or the strings, numbers and
+//! formats of JSON.
 
 use std::any::Any;
 use std::hint::black_box;
@@ -17,23 +18,23 @@ use crate::statistics::median;
 use crate::tokens::{Tokens, logits};
 use crate::work::Folder;
 
-/// What an engine made of a grammar.
+/// The result of compiling a grammar and masking one row.
 #[derive(Clone, Debug, Default)]
 pub struct FirstMask {
-    /// The median over the runs, in microseconds; `None` where it refuses the grammar.
+    /// The median over the runs, in microseconds; `None` if the engine refuses the grammar.
     pub time: Option<f64>,
-    /// Why there is no time.
+    /// The reason for a missing time.
     pub refusal: Option<String>,
-    /// Bytes that the engine says the grammar takes.
+    /// Bytes of the compiled grammar, as the engine reports them.
     pub bytes: Option<usize>,
-    /// The states of its automaton, where it has one.
+    /// The states of its automaton, if it has one.
     pub states: Option<usize>,
 }
 
-/// How a refusal begins that is one by time.
+/// The beginning of a refusal by time limit.
 pub const TOO_LONG: &str = "no mask within";
 
-/// The first mask of a case, each run in a process of its own; one that takes longer than 0.2 s is not repeated.
+/// The first mask of a case. Each run is a new process; a run longer than 0.2 s is not repeated.
 pub fn measure(folder: &Folder, engine: usize, case: usize, runs: usize, patience: f64) -> FirstMask {
     let mut result = FirstMask::default();
     let mut times: Vec<f64> = Vec::new();
@@ -54,7 +55,7 @@ pub fn measure(folder: &Folder, engine: usize, case: usize, runs: usize, patienc
     result
 }
 
-/// The part of the process of its own: prints the time, or why there is none.
+/// The work of the process: prints the time, or the reason for a missing time.
 pub fn print(engine: &dyn Engine, tokens: &Tokens, grammar: &Grammar, patience: f64) {
     prepare(engine, tokens);
     let logits = logits(tokens.width());
@@ -69,7 +70,7 @@ pub fn print(engine: &dyn Engine, tokens: &Tokens, grammar: &Grammar, patience: 
     say(&report);
 }
 
-/// Has an engine make whatever belongs to the vocabulary alone.
+/// Makes an engine prepare all data that depends on the vocabulary alone.
 pub fn prepare(engine: &dyn Engine, tokens: &Tokens) {
     let logits = logits(tokens.width());
     for small in small() {
@@ -81,7 +82,8 @@ pub fn prepare(engine: &dyn Engine, tokens: &Tokens) {
     engine.forget();
 }
 
-/// A regex, and context-free grammars that begin amid text: any, that without control characters, that of ASCII alone, and words.
+/// A regex, and context-free grammars of nested parentheses around a text: any text, printable
+/// text, ASCII text, or words.
 fn small() -> [Grammar; 5] {
     let nested = |text: &str| Grammar::ContextFree {
         syntax: Syntax::Gbnf,
@@ -93,13 +95,13 @@ fn small() -> [Grammar; 5] {
     [Grammar::Regex("a".to_owned()), any, printable, ascii, words]
 }
 
-/// Prints a report and ends the process, whatever its other threads do.
+/// Prints a report and ends the process, even if other threads still run.
 pub fn say(report: &Value) -> ! {
     println!("{report}");
     std::process::exit(0)
 }
 
-/// Reports that it took too long, after so many seconds.
+/// Reports a timeout after `patience` seconds.
 fn give_up_after(patience: f64) {
     std::thread::spawn(move || {
         std::thread::sleep(Duration::from_secs_f64(patience));
@@ -124,24 +126,24 @@ fn first_mask(
     Ok((compiled, time.as_secs_f64() * 1e6))
 }
 
-/// Compiles a grammar; one on which the engine panics is one that it refuses.
+/// Compiles a grammar. A panic of the engine counts as a refusal.
 pub fn compile(engine: &dyn Engine, grammar: &Grammar) -> Result<Box<dyn Compiled>, String> {
     catch(|| engine.compile(grammar))
 }
 
-/// What `work` returns; a panic of an engine is an error of it.
+/// The result of `work`. A panic of an engine becomes an error.
 pub fn catch<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(work))
         .unwrap_or_else(|panic| Err(format!("it panics: {}", message(panic.as_ref()))))
 }
 
-/// What a panic said.
+/// The message of a panic.
 fn message(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("nothing")
 }
 
-/// Empties the caches of the processor, as a model between two requests does.
+/// Evicts the processor's caches, as a model does between two requests.
 fn evict() {
     black_box(vec![1_u8; 64 << 20]);
 }

@@ -1,7 +1,7 @@
-//! The vocabulary of a folder with a `tokenizer.json`, and with what stands beside it.
+//! Vocabularies from folders with a `tokenizer.json` and, optionally, a model's other files.
 //!
-//! Texts are what a model goes on writing, so that nothing is put before them: where a tokenizer begins every text with a space,
-//! it is told not to.
+//! Texts continue the output of a model, so nothing may precede them. If a tokenizer puts a space
+//! before each text, this module turns that off.
 
 use std::path::Path;
 
@@ -11,20 +11,20 @@ use serde_json::{Value, json};
 
 use crate::tokens::{Tokenizer, Tokens};
 
-/// Tokens that end a text, where no file beside the tokenizer names one.
+/// End tokens to try if no other file names one.
 const ENDS: [&str; 7] =
     ["<|im_end|>", "<|eot_id|>", "<|endoftext|>", "<|end_of_text|>", "<|end|>", "<eos>", "</s>"];
 
 /// Reads the folder.
 ///
 /// # Errors
-/// What is wrong with it, and its name.
+/// A message with the folder's name.
 pub fn read(folder: &Path) -> Result<Tokens, String> {
     let in_folder = |error: &dyn std::fmt::Display| format!("{}: {error}", folder.display());
-    // Of `.` too it is the name.
+    // Canonical, so that `.` has a name too.
     let path = folder.canonicalize().map_err(|error| in_folder(&error))?;
     let name = path.file_name().ok_or_else(|| in_folder(&"a folder without a name"))?.to_string_lossy();
-    // These name the file themselves.
+    // Errors of these functions name the file already.
     let files = ModelFiles::read(folder).map_err(|error| error.to_string())?;
     let named = [&files.config, &files.generation_config, &files.tokenizer_config];
     let vocabulary = match named.iter().any(|file| file.is_some()) {
@@ -38,7 +38,7 @@ pub fn read(folder: &Path) -> Result<Tokens, String> {
         .map_err(|error| in_folder(&error))
 }
 
-/// A name in which only letters, digits and `_` of ASCII are left.
+/// Replaces all characters but ASCII letters, digits and `_`.
 fn plain(name: &str) -> String {
     name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect()
 }
@@ -55,7 +55,7 @@ fn with_known_end(json: &[u8]) -> Result<Vocabulary, String> {
     vocabulary.with_eos([end]).map_err(|error| error.to_string())
 }
 
-/// The tokenizer, putting nothing before a text.
+/// The tokenizer, changed to put nothing before a text.
 fn tokenizer(json: &[u8]) -> Result<tokenizers::Tokenizer, String> {
     let mut json: Value = serde_json::from_slice(json).map_err(|error| error.to_string())?;
     put_nothing_before(&mut json["normalizer"]);
@@ -63,7 +63,7 @@ fn tokenizer(json: &[u8]) -> Result<tokenizers::Tokenizer, String> {
     json.to_string().parse().map_err(|error: tokenizers::Error| error.to_string())
 }
 
-/// Changes a normalizer or pre-tokenizer so that a text begins as it is.
+/// Changes a normalizer or pre-tokenizer so that it puts nothing before a text.
 fn put_nothing_before(part: &mut Value) {
     for list in ["normalizers", "pretokenizers"] {
         if let Some(parts) = part.get_mut(list).and_then(Value::as_array_mut) {
@@ -88,7 +88,7 @@ mod tests {
 
     use super::*;
 
-    /// A folder with these files.
+    /// Creates a folder with these files.
     fn folder(name: &str, files: &[(&str, &Value)]) -> PathBuf {
         let folder = std::env::temp_dir().join(format!("peers-folder-{}", std::process::id())).join(name);
         std::fs::create_dir_all(&folder).unwrap();
@@ -98,7 +98,8 @@ mod tests {
         folder
     }
 
-    /// A tokenizer as SentencePiece is converted to one: spaces are `▁`, other bytes fall back to tokens of one byte.
+    /// A tokenizer converted from SentencePiece: spaces become `▁`, and other bytes fall back to
+    /// single-byte tokens.
     fn sentence_piece() -> Value {
         let bytes = (0..=255).map(|byte| format!("<0x{byte:02X}>"));
         let words = ["</s>", "▁", "a", "b", "▁a", "ab"].map(str::to_owned);

@@ -1,7 +1,9 @@
-//! Context-free grammars with texts: first those of the data folder, which others wrote, then examples of this project.
+//! Context-free grammars with texts: grammars of other projects from the data folder, then examples
+//! of this project.
 //!
-//! Texts are those of the `cases.jsonl` beside an example, all of them joined to a long one, and files that were there
-//! before or are written for a grammar (`texts/`). Texts that a case rejects, or that are incomplete, are invalid.
+//! The texts of an example come from its `cases.jsonl`; one long text joins all of them. Other
+//! texts are existing files, or files written for a grammar (`texts/`). Rejected and incomplete
+//! texts of a case are invalid.
 
 use std::path::Path;
 
@@ -13,18 +15,19 @@ use crate::data;
 use crate::engines::Grammar;
 use crate::lark;
 
-/// The longest texts of an example that are taken as they are.
+/// The number of texts of an example to use unchanged, longest first.
 const LONGEST: usize = 6;
 
-/// How GBNF is written as Lark: [`lark::from_gbnf`].
+/// The conversion of a GBNF grammar to Lark: [`lark::from_gbnf`].
 struct AsLark {
-    /// What is written in another way, in the same language, since terminals of one character take several times as long.
+    /// Replacements that keep the language. Without them, single-character terminals would make
+    /// Lark engines several times slower.
     changed: &'static [[&'static str; 2]],
     /// The rules that are terminals.
     terminals: &'static [&'static str],
 }
 
-/// A grammar that is Lark, or can be written as Lark with these terminals as it is.
+/// A grammar in Lark, or one whose conversion to Lark needs only these terminals.
 const fn with(terminals: &'static [&'static str]) -> AsLark {
     AsLark { changed: &[], terminals }
 }
@@ -36,7 +39,7 @@ struct Found {
     texts: fn() -> Vec<String>,
 }
 
-/// The grammars that llama.cpp comes with, and one that llguidance tests with.
+/// The grammars of llama.cpp, and one from llguidance's tests.
 const FOUND: [Found; 9] = [
     Found { path: "llama.cpp/json.gbnf", lark: with(&["string", "number", "ws"]), texts: objects },
     Found {
@@ -47,7 +50,7 @@ const FOUND: [Found; 9] = [
     Found { path: "llama.cpp/json_arr.gbnf", lark: with(&["string", "number", "ws"]), texts: arrays },
     Found {
         path: "llama.cpp/arithmetic.gbnf",
-        // Not `ws`: as a terminal it would take the line break that has to follow.
+        // `ws` cannot be a terminal: it would consume the line break that has to follow.
         lark: AsLark {
             changed: &[
                 ["[a-z] [a-z0-9_]* ws", "name ws\nname ::= [a-z] [a-z0-9_]*"],
@@ -94,9 +97,9 @@ const FOUND: [Found; 9] = [
 struct Example {
     name: &'static str,
     lark: AsLark,
-    /// What stands before, between and behind texts that are joined.
+    /// The text before, between and after the joined texts.
     around: [&'static str; 3],
-    /// What is joined of a text.
+    /// The part of each text to join.
     part: fn(&str) -> &str,
     more: fn() -> Vec<String>,
 }
@@ -111,7 +114,8 @@ const EXAMPLES: [Example; 6] = [
     },
     Example {
         name: "c-like.gbnf",
-        // Not `ws`, which takes comments: it would take the division sign behind white space.
+        // `ws` cannot be a terminal: it includes comments, so it would consume the division sign
+        // after white space.
         lark: AsLark {
             changed: &[["space       ::= [ \\t\\n\\r]", "space ::= [ \\t\\n\\r]+"]],
             terminals: &["number", "character", "string", "name", "space", "comment"],
@@ -156,14 +160,14 @@ const EXAMPLES: [Example; 6] = [
 const BEGIN: &str = "*** Begin Patch\n";
 const END: &str = "*** End Patch\n";
 
-/// All grammars; of the data folder those that are there.
+/// All grammars, without missing files of the data folder.
 pub fn all() -> Vec<Case> {
     FOUND.iter().filter_map(found).chain(EXAMPLES.iter().map(example)).collect()
 }
 
 fn found(found: &Found) -> Option<Case> {
     let text = data::read(&format!("grammars/{}", found.path), &format!("the grammar {}", found.path))?;
-    // The one of vLLM has names that GBNF does not allow.
+    // The vLLM grammar has names that GBNF does not allow.
     let syntax = if found.path.contains("vllm") { Syntax::Ebnf } else { Syntax::Gbnf };
     let grammar = grammar(syntax, text, &found.lark);
     let name = found.path.replace("from-llama.cpp/", "");
@@ -183,7 +187,7 @@ fn example(example: &Example) -> Case {
     let [before, between, behind] = example.around;
     let joined: Vec<&str> = valid.iter().map(|text| (example.part)(text)).collect();
     let joined = format!("{before}{}{behind}", joined.join(between));
-    // The sort is stable: of texts of one length, those that come first in the file.
+    // The sort is stable: texts of equal length keep the order of the file.
     valid.sort_by_key(|text| std::cmp::Reverse(text.len()));
     valid.truncate(LONGEST);
     valid.push(joined);
@@ -199,7 +203,7 @@ fn example(example: &Example) -> Case {
     }
 }
 
-/// A grammar with what it is in Lark.
+/// A grammar with its Lark conversion.
 fn grammar(syntax: Syntax, text: String, as_lark: &AsLark) -> Grammar {
     let lark = match syntax {
         Syntax::Lark => text.clone(),
@@ -214,7 +218,7 @@ fn grammar(syntax: Syntax, text: String, as_lark: &AsLark) -> Grammar {
     Grammar::ContextFree { syntax, text, lark: Some(lark) }
 }
 
-/// The documents that Outlines tests its grammar of JSON with.
+/// The documents from Outlines' tests of its JSON grammar.
 fn documents() -> Vec<String> {
     let names = [
         "outlines.generate.samplers.mypy.json.test",
@@ -232,12 +236,12 @@ fn values() -> impl Iterator<Item = Value> {
     documents().into_iter().map(|text| serde_json::from_str(&text).expect("JSON"))
 }
 
-/// The documents that are objects, less indented, as the grammar wants them.
+/// The documents that are objects, with the indentation that the grammar expects.
 fn objects() -> Vec<String> {
     values().filter(Value::is_object).map(|value| format!("{value:#}")).collect()
 }
 
-/// The documents that are arrays, with the line breaks that the grammar wants.
+/// The documents that are arrays, with the line breaks that the grammar expects.
 fn arrays() -> Vec<String> {
     let written = |items: &Vec<Value>| {
         let items: Vec<String> = items.iter().map(|item| format!("{item:#}")).collect();
@@ -246,7 +250,7 @@ fn arrays() -> Vec<String> {
     values().filter_map(|value| value.as_array().map(written)).collect()
 }
 
-/// Twelve lines, each nested deeper than the one before.
+/// Twelve lines, each nested one level deeper than the previous one.
 fn equations() -> Vec<String> {
     let sides = (1..=12).scan("x_1".to_owned(), |side, line| {
         *side = format!("({side} +{line}) *b{line} -7");
@@ -255,7 +259,7 @@ fn equations() -> Vec<String> {
     vec![sides.collect()]
 }
 
-/// The first moves of a game.
+/// The opening moves of a game.
 fn games() -> Vec<String> {
     let moves = "e4 e5 Nf3 Nc6 Bb5 a6 Bxc6 dxc6 O-O f6 d4 exd4 Nxd4 c5 Nb3 Qxd1 Rxd1 Bg4 f3 Be6 Nc3 Bd6 Be3 b6 a4 O-O-O";
     let moves: Vec<&str> = moves.split(' ').collect();

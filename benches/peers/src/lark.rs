@@ -1,14 +1,15 @@
-//! GBNF and EBNF as Lark, for an engine that reads nothing else.
+//! Converts GBNF and EBNF to Lark, for an engine that reads only Lark.
 //!
-//! The syntaxes have rules, groups, alternatives and repetitions in common. Lark also has *terminals*, with names in
-//! capitals: a lexer cuts the text into them, each as long as it can be. Which rules are to be terminals (words,
-//! numbers, white space) decides how fast such an engine is, and where a terminal would take what another rule needs,
-//! which texts it accepts. So the caller names them; rules that they use become terminals too. Literals and brackets
-//! of the other rules are terminals as they stand.
+//! All three syntaxes have rules, groups, alternatives and repetitions. Lark also has *terminals*,
+//! with names in capitals: a lexer splits the text into terminals, each as long as possible. The
+//! choice of terminals (words, numbers, white space) determines the engine's speed and, if a
+//! terminal consumes text that another rule needs, also the accepted texts. So the caller names the
+//! terminals; the rules that they use become terminals too. Literals and brackets of other rules
+//! are terminals already.
 
 use std::collections::BTreeSet;
 
-/// A piece of a grammar.
+/// A token of a grammar's source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Piece<'a> {
     Name(&'a str),
@@ -16,16 +17,17 @@ enum Piece<'a> {
     Is,
     /// A literal with its quotes.
     Literal(&'a str),
-    /// What stands between brackets.
+    /// The text between brackets.
     Class(&'a str),
     /// A parenthesis, a bar or a repetition.
     Sign(&'a str),
 }
 
-/// The rules of `grammar` in Lark, `root` as `start`; `terminals` names rules that become terminals.
+/// The rules of `grammar` in Lark, with `root` as `start`; `terminals` names rules that become
+/// terminals.
 ///
 /// # Errors
-/// A character that begins no piece of a grammar, or a terminal that is no rule.
+/// Fails at a character that begins no token, and for a terminal that is no rule.
 pub fn from_gbnf(grammar: &str, terminals: &[&str]) -> Result<String, String> {
     let pieces = pieces(grammar)?;
     let rules = rules(&pieces);
@@ -37,7 +39,7 @@ pub fn from_gbnf(grammar: &str, terminals: &[&str]) -> Result<String, String> {
     Ok(lines.collect())
 }
 
-/// Cuts a grammar into pieces; comments and white space are left out.
+/// Splits a grammar into tokens, without comments and white space.
 fn pieces(grammar: &str) -> Result<Vec<Piece<'_>>, String> {
     let mut pieces = Vec::new();
     let mut rest = grammar.trim_start();
@@ -71,7 +73,8 @@ fn pieces(grammar: &str) -> Result<Vec<Piece<'_>>, String> {
     Ok(pieces)
 }
 
-/// Where the first character of `text` is closed by `mark`; a backslash takes the character behind it along.
+/// The byte position at which `mark` closes the first character of `text`; a backslash escapes the
+/// next character.
 fn closing(text: &str, mark: char) -> Result<usize, String> {
     let mut characters = text.char_indices().skip(1);
     while let Some((at, c)) = characters.next() {
@@ -86,7 +89,7 @@ fn closing(text: &str, mark: char) -> Result<usize, String> {
     Err(format!("a grammar without a closing {mark:?}"))
 }
 
-/// Each rule with its body: a rule begins where a name is followed by `::=`.
+/// Each rule with its body: a rule begins at a name before `::=`.
 fn rules<'a>(pieces: &[Piece<'a>]) -> Vec<(&'a str, Vec<Piece<'a>>)> {
     let mut rules: Vec<(&str, Vec<Piece<'_>>)> = Vec::new();
     for (at, &piece) in pieces.iter().enumerate() {
@@ -99,7 +102,7 @@ fn rules<'a>(pieces: &[Piece<'a>]) -> Vec<(&'a str, Vec<Piece<'a>>)> {
     rules
 }
 
-/// The terminals and all rules that they use.
+/// The terminals and all rules reachable from them.
 fn with_what_they_use<'a>(
     terminals: &[&'a str],
     rules: &[(&'a str, Vec<Piece<'a>>)],
@@ -119,7 +122,7 @@ fn with_what_they_use<'a>(
     Ok(found)
 }
 
-/// A name as Lark has it: small letters for a rule, capitals for a terminal, no dashes.
+/// A name in Lark: lowercase for a rule, uppercase for a terminal, no dashes.
 fn renamed(name: &str, terminals: &BTreeSet<&str>) -> String {
     let plain = name.replace('-', "_");
     match name {
@@ -129,7 +132,7 @@ fn renamed(name: &str, terminals: &BTreeSet<&str>) -> String {
     }
 }
 
-/// A piece of a body in Lark.
+/// A token of a rule body in Lark.
 fn written(piece: &Piece<'_>, terminals: &BTreeSet<&str>) -> String {
     match piece {
         Piece::Name(name) => renamed(name, terminals),
@@ -139,7 +142,8 @@ fn written(piece: &Piece<'_>, terminals: &BTreeSet<&str>) -> String {
     }
 }
 
-/// The inside of brackets for a regex between slashes, in which more characters have a meaning.
+/// Escapes the inside of brackets for a regex between slashes, in which more characters are
+/// special.
 fn regex_class(class: &str) -> String {
     let mut escaped = String::new();
     let mut behind_a_backslash = false;

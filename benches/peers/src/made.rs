@@ -1,10 +1,12 @@
-//! Vocabularies as wide as those of recent models, made of published ones, since none of that width comes with a crate.
+//! Vocabularies with the size of recent models' vocabularies, made from published ones, since no
+//! crate provides one of that size.
 //!
-//! Llama 3 and Gemma have 128,000 and 262,000 tokens, most of the new ones words of more languages. So a made vocabulary is a
-//! published one, with its ids, and behind it the tokens of others that it lacks, each in the order of its own vocabulary. That
-//! makes 131,072 ids of cl100k and o200k. Of 262,144 some are left over, which are tokens that others have at the beginning of a
-//! word: those of o200k that are whole characters, behind a space. No model has these vocabularies. A text is cut by byte pairs
-//! whose ranks are the ids, so that new tokens occur in it as others do.
+//! Llama 3 and Gemma have 128,000 and 262,000 tokens; most of the new ones are words of more
+//! languages. A made vocabulary is a published one, with its ids, followed by missing tokens of
+//! other vocabularies in their original order. cl100k and o200k make 131,072 ids this way. For
+//! 262,144 ids, the rest are o200k tokens of whole characters with an added leading space, like the
+//! word beginnings in other vocabularies. No model has these vocabularies. Byte-pair encoding with
+//! the ids as ranks splits the texts, so that new tokens occur in a text like the old ones.
 
 use std::collections::HashSet;
 
@@ -13,23 +15,23 @@ use tiktoken_rs::{CoreBPE, ENDOFTEXT, O200K_BASE_PAT_STR};
 
 use crate::tokens::words;
 
-/// The ids of cl100k and of o200k, special ones included, and of p50k.
+/// The number of ids of cl100k, o200k and p50k, special tokens of the first two included.
 pub const CL100K: usize = 100_277;
 pub const O200K: usize = 200_019;
 const P50K: usize = 50_281;
 
-/// The ids of the vocabularies that are made.
+/// The number of ids of the made vocabularies.
 pub const K128: usize = 1 << 17;
 pub const K262: usize = 1 << 18;
 
-/// cl100k, and tokens of o200k.
+/// cl100k, followed by tokens of o200k.
 pub fn of_128k() -> CoreBPE {
     let [cl100k, o200k] = [tiktoken_rs::cl100k_base(), tiktoken_rs::o200k_base()];
     let [cl100k, o200k] = [cl100k, o200k].map(|tokens| tokens.expect("its tokens"));
     extended(&words(&cl100k, CL100K), normal(&o200k, O200K), K128)
 }
 
-/// o200k, the tokens of cl100k and p50k, and tokens of o200k behind a space.
+/// o200k, followed by the tokens of cl100k and p50k, and by tokens of o200k after a space.
 pub fn of_262k() -> CoreBPE {
     let [o200k, cl100k, p50k] =
         [tiktoken_rs::o200k_base(), tiktoken_rs::cl100k_base(), tiktoken_rs::p50k_base()]
@@ -42,15 +44,15 @@ pub fn of_262k() -> CoreBPE {
     extended(&words(&o200k, O200K), more, K262)
 }
 
-/// The tokens of a vocabulary that are text.
+/// The text tokens of a vocabulary.
 fn normal(tokenizer: &CoreBPE, width: usize) -> impl Iterator<Item = Vec<u8>> + use<> {
     words(tokenizer, width).into_iter().filter(|(kind, _)| *kind == TokenKind::Normal).map(|(_, bytes)| bytes)
 }
 
-/// A vocabulary with as many of `more` behind it as make `width` ids, none twice.
+/// Extends a vocabulary to `width` ids by tokens of `more`, without duplicates.
 ///
 /// # Panics
-/// Where there are too few.
+/// If `more` has too few new tokens.
 fn extended(base: &[(TokenKind, Vec<u8>)], more: impl Iterator<Item = Vec<u8>>, width: usize) -> CoreBPE {
     let with_ids = || base.iter().zip(0..);
     let mut encoder: Vec<(Vec<u8>, u32)> = with_ids()

@@ -1,6 +1,7 @@
-//! burn-dfa beside its peers: the same vocabulary, constraint, text and logits.
+//! Compares burn-dfa with its peers on the same vocabulary, constraint, text and logits.
 //!
-//! `cargo run --release -p peers` prints tables with ratios, draws them, and ends with one `name=value` per figure.
+//! `cargo run --release -p peers` prints tables with ratios, draws them, and ends with one
+//! `name=value` line per figure.
 
 mod acceptance;
 mod args;
@@ -17,6 +18,7 @@ mod lark;
 mod made;
 #[path = "../../maskbench.rs"]
 mod maskbench;
+mod masks;
 mod measure;
 mod memory;
 mod model;
@@ -82,6 +84,10 @@ fn main() {
         eprintln!("error: {error}");
         std::process::exit(2)
     });
+    if args.masks {
+        let named = args.vocabularies().into_iter().filter_map(Tokens::load).chain(folders);
+        return named.for_each(|tokens| masks::print(&cases, &tokens, args.runs));
+    }
     let python = Python::new(&args.python);
     let vocabularies = args.vocabularies().into_iter().filter_map(Tokens::load).chain(folders);
     let results: Vec<Results> = vocabularies
@@ -104,12 +110,17 @@ fn main() {
     }
     figures::print_what_is_ahead(&figures);
     println!();
-    for (name, value) in figures {
-        println!("{name}={value:.4}");
+    let lines: String = figures.iter().map(|(name, value)| format!("{name}={value:.4}\n")).collect();
+    print!("{lines}");
+    if let Some(path) = &args.figures
+        && let Err(error) = std::fs::write(path, &lines)
+    {
+        eprintln!("error: {}: {error}", path.display());
+        std::process::exit(1);
     }
 }
 
-/// The cases of the files of rows, or those that are chosen here, with so many schemas.
+/// The cases from files of rows, or the built-in cases with `schemas` schemas.
 fn rows_or_chosen(args: &Args, schemas: usize) -> Result<Vec<Case>, String> {
     let mut cases = if args.grammars || !args.rows.is_empty() { Vec::new() } else { cases::all(schemas) };
     if args.rows.is_empty() {
@@ -126,7 +137,7 @@ fn rows_or_chosen(args: &Args, schemas: usize) -> Result<Vec<Case>, String> {
     Ok(cases)
 }
 
-/// The vocabularies of folders; the names of their figures differ.
+/// The vocabularies from folders, with distinct prefixes for their figures.
 fn folders(args: &Args) -> Result<Vec<Tokens>, String> {
     let folders: Vec<Tokens> =
         args.tokenizer.iter().map(|path| folder::read(path)).collect::<Result<_, _>>()?;
@@ -138,7 +149,7 @@ fn folders(args: &Args) -> Result<Vec<Tokens>, String> {
     }
 }
 
-/// What a process does that another of this program started.
+/// The work of a process that another process of this program started.
 fn part(part: &work::Part, folder: &std::path::Path) {
     let tokens = work::vocabulary(folder);
     let make = engines::ALL[part.engine];

@@ -1,8 +1,9 @@
-//! One case on all engines: which instances they take, steps of a text, steps of a batch.
+//! Measures one case on all engines: accepted instances, steps of a text, steps of a batch.
 //!
-//! The engines take turns within every run, so that a slow spell of the machine meets all of them. A step is
-//! timed in every run and counts with its median over the runs; quantiles are taken over the steps. Peculiarities
-//! of a step stay (a mask that is dear to compute is so in every run), interruptions by other programs go.
+//! The engines take turns in every run, so that a slow phase of the machine affects all of them.
+//! Each step is timed in every run and counts with its median over the runs; the quantiles are over
+//! steps. So an expensive mask stays in the figures, since it is expensive in every run, and
+//! interruptions by other programs drop out.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -14,31 +15,31 @@ use crate::first_mask::{FirstMask, TOO_LONG, catch, compile};
 use crate::statistics::{median, medians};
 use crate::tokens::{Tokens, logits};
 
-/// The sizes of batches.
+/// The batch sizes.
 pub const BATCHES: [usize; 3] = [8, 32, 128];
 
-/// A text along which an engine takes longer than this, in microseconds, is walked once.
+/// If an engine takes longer than this for a text, in microseconds, it runs that text only once.
 const LONG_WALK: f64 = 2e6;
 
-/// How much is measured.
+/// The amount of measurement.
 pub struct Effort {
     /// Runs of each step.
     pub runs: usize,
     /// Runs of each first mask.
     pub first_runs: usize,
-    /// Schemas of which there are first masks.
+    /// Schemas with measured first masks.
     pub schemas: usize,
-    /// Schemas of which there are steps: the first that one engine at least compiles.
+    /// Schemas with measured steps: the first ones that at least one engine compiles.
     pub step_schemas: usize,
-    /// Of each size of a batch: the schemas of which there are steps.
+    /// Schemas with measured steps for each batch size.
     pub batch_schemas: [usize; BATCHES.len()],
-    /// Steps of a batch, at most.
+    /// The maximum number of steps of a batch.
     pub window: usize,
-    /// How many seconds an engine may take for a first mask.
+    /// The time limit of a first mask, in seconds.
     pub patience: f64,
-    /// How many it may take for that of a context-free grammar.
+    /// The time limit of a first mask of a context-free grammar, in seconds.
     pub grammar_patience: f64,
-    /// How many it may take to read the texts of a grammar.
+    /// The time limit for reading all texts of a grammar, in seconds.
     pub text_patience: f64,
 }
 
@@ -58,23 +59,24 @@ impl Default for Effort {
     }
 }
 
-/// What one engine did with a case. Times are in microseconds.
+/// The results of one engine on one case. Times are in microseconds.
 #[derive(Default)]
 pub struct Outcome {
-    /// The first mask, or why there is none; `None` for a variant of an engine.
+    /// The first mask, or the reason for a missing mask; `None` for a variant of an engine.
     pub first_mask: Option<FirstMask>,
-    /// What went wrong with a text.
+    /// The reason why a text failed.
     pub failure: Option<String>,
-    /// Of each valid instance: the time of each step, as far as the engine came in time; `None` where it rejected the text,
-    /// or did not come to it.
+    /// For each valid instance, the time of each step within the time limit; `None` if the engine
+    /// rejected the text or never reached it.
     pub texts: Vec<Option<Vec<f64>>>,
-    /// Of each valid instance: whether the time was over before its end.
+    /// For each valid instance, whether the time limit was reached before its end.
     pub late: Vec<bool>,
-    /// Of each invalid instance: whether the engine accepted it.
+    /// For each invalid instance, whether the engine accepted it.
     pub invalid: Vec<bool>,
-    /// Of each batch size, the first ones: the time of each step, rows one after the other and on all cores.
+    /// For the first batch sizes, the time of each step: rows in sequence, and on all cores.
     pub batches: Vec<[Option<Vec<f64>>; 2]>,
-    /// Masks that are equal to those of the first engine, that allow more tokens, and others.
+    /// The numbers of masks that equal the first engine's mask, that allow more tokens, and that
+    /// differ otherwise.
     pub equal: usize,
     pub wider: usize,
     pub other: usize,
@@ -95,16 +97,17 @@ impl Outcome {
 /// The texts of a case as tokens.
 #[derive(Default)]
 pub struct Walks {
-    /// One for each valid instance: of the texts that it may have, the one that most engines take.
+    /// For each valid instance, the text that most engines accept.
     pub texts: Vec<Vec<u32>>,
-    /// Those of which there are batches: the ones that all engines take which take any.
+    /// The texts for batches: accepted by all engines that accept any text.
     pub batched: Vec<Vec<u32>>,
-    /// The sizes of those batches.
+    /// The batch sizes.
     pub batches: Vec<usize>,
 }
 
-/// Steps of a case on the engines that compiled it, in batches of these sizes too; `outcomes` are those of its first mask, one for
-/// each engine, and `verdicts` tells what becomes of texts that an engine reads.
+/// Measures the steps of a case on the engines that compiled it, also in batches of the sizes in
+/// `batches`. `outcomes` holds one outcome with a first mask per engine, and `verdicts` returns an
+/// engine's verdicts on texts.
 pub fn steps(
     case: &Case,
     tokens: &Tokens,
@@ -115,7 +118,7 @@ pub fn steps(
     verdicts: impl Fn(usize, &[&[u32]]) -> Vec<Verdict>,
 ) -> Walks {
     let logits = logits(tokens.width());
-    // A variant compiles what its engine compiles, and reads what that reads.
+    // A variant compiles the same grammars and accepts the same texts as its engine.
     let own = |index: usize| (0..=index).rev().find(|&own| !engines[own].is_variant()).unwrap_or(index);
     let mut grammars: Vec<Option<Box<dyn Compiled>>> = Vec::new();
     for (index, engine) in engines.iter().enumerate() {
@@ -126,19 +129,19 @@ pub fn steps(
     let encoded = |candidates: &Vec<String>| -> Vec<Vec<u32>> {
         candidates.iter().filter_map(|text| tokens.encode(text)).collect()
     };
-    // An instance that no tokens of the vocabulary spell is none here.
+    // Skip instances that no tokens of the vocabulary spell.
     let all_encoded = |instances: &[Vec<String>]| -> Vec<Vec<Vec<u32>>> {
         instances.iter().map(encoded).filter(|candidates| !candidates.is_empty()).collect()
     };
     let [valid, invalid] = [&case.valid, &case.invalid].map(|instances| all_encoded(instances));
     let all: Vec<&[u32]> = valid.iter().chain(&invalid).flatten().map(Vec::as_slice).collect();
-    // Of each engine, none of a variant: what became of each of these texts.
+    // The verdicts on all texts, per engine; none for a variant.
     let verdicts: Vec<Option<Vec<Verdict>>> = (0..engines.len())
         .map(|index| (own(index) == index && grammars[index].is_some()).then(|| verdicts(index, &all)))
         .collect();
 
     let mut texts: Vec<Vec<u32>> = Vec::new();
-    // Of each of those texts: its place among all.
+    // The index of each chosen text among all texts.
     let mut places: Vec<usize> = Vec::new();
     let mut first = 0;
     for candidates in valid {
@@ -165,7 +168,7 @@ pub fn steps(
     let verdict = |index: usize, number: usize| {
         verdicts[own(index)].as_ref().map_or(Verdict::Rejected, |verdicts| verdicts[places[number]])
     };
-    // How much of a text an engine walks.
+    // The number of steps of a text that an engine runs.
     let length = |index: usize, number: usize| verdict(index, number).steps(texts[number].len());
 
     let mut reference: Vec<Option<Vec<Mask>>> = Vec::new();
@@ -177,7 +180,7 @@ pub fn steps(
                 (Verdict::Late { .. }, steps) => {
                     catch(|| check(grammar.as_ref(), &texts[number], tokens.eos, &logits, steps))
                 }
-                // One that is rejected says why.
+                // For a rejected text, this returns the reason.
                 _ => catch(|| check(grammar.as_ref(), &texts[number], tokens.eos, &logits, usize::MAX)),
             })
             .collect();
@@ -252,7 +255,7 @@ pub fn steps(
                     if engine.on_all_cores() || !on_all_cores {
                         match batch(grammar.as_ref(), &batched, rows, on_all_cores, &wide, effort.window) {
                             Ok(times) => runs[index][usize::from(on_all_cores)].push(times),
-                            // A way that fails once does not count at all.
+                            // After one failure, this mode of the engine does not count.
                             Err(_) => failed[index][usize::from(on_all_cores)] = true,
                         }
                     }
@@ -269,7 +272,8 @@ pub fn steps(
     Walks { texts, batched, batches: batches.to_vec() }
 }
 
-/// The order of engines in a run: each run begins with another one, every other run goes backwards.
+/// The order of engines in a run: each run begins with another engine, and every second run goes
+/// backwards.
 fn order(engines: usize, run: usize) -> impl Iterator<Item = usize> {
     (0..engines).map(move |step| {
         let ahead = if run.is_multiple_of(2) { step } else { engines - step };
@@ -277,14 +281,14 @@ fn order(engines: usize, run: usize) -> impl Iterator<Item = usize> {
     })
 }
 
-/// What a mask allows.
+/// A digest of a mask, and the number of tokens that it allows.
 #[derive(Clone)]
 pub struct Mask {
     digest: u64,
     allowed: usize,
 }
 
-/// Walks a text, so many steps at most, and checks that every mask allows what follows.
+/// Runs at most `steps` steps of a text and checks that every mask allows the next token.
 pub fn check(
     grammar: &dyn Compiled,
     text: &[u32],
@@ -313,14 +317,15 @@ pub fn check(
 }
 
 impl Outcome {
-    /// Leaves out a text that the engine accepted before and now fails on: one may run out of its limits.
+    /// Drops a text that the engine accepted before and now fails on, for example because of its
+    /// limits.
     fn give_up(&mut self, text: usize, error: &str) {
         self.texts[text] = None;
         self.failure = Some(format!("gives up on a text: {}", error.lines().next().unwrap_or(error)));
     }
 }
 
-/// The time of each of the first `steps` steps of a text, the mask after its last token included.
+/// The times of the first `steps` steps of a text, the mask after the last token included.
 fn walk(grammar: &dyn Compiled, text: &[u32], logits: &[f32], steps: usize) -> Result<Vec<f64>, String> {
     let mut row = grammar.start(1, false);
     (0..=text.len())
@@ -333,7 +338,7 @@ fn walk(grammar: &dyn Compiled, text: &[u32], logits: &[f32], steps: usize) -> R
         .collect()
 }
 
-/// The time of each step of a batch whose rows stand at different places of the texts.
+/// The time of each step of a batch whose rows are at different positions of the texts.
 fn batch(
     grammar: &dyn Compiled,
     texts: &[Vec<u32>],
@@ -371,11 +376,11 @@ fn timed(step: impl FnOnce() -> Result<(), String>) -> Result<f64, String> {
     result.map(|()| microseconds(time))
 }
 
-/// The time that timing nothing takes, in microseconds.
+/// The time of an empty measurement, in microseconds.
 pub fn empty_timer() -> f64 {
     median(&(0..10_000).filter_map(|_| timed(|| Ok(())).ok()).collect::<Vec<_>>())
 }
 
-fn microseconds(time: Duration) -> f64 {
+pub fn microseconds(time: Duration) -> f64 {
     time.as_secs_f64() * 1e6
 }

@@ -1,8 +1,10 @@
-//! What compiled grammars take of the memory of a process.
+//! Memory growth of a process by compiled grammars.
 //!
-//! Engines count their bytes differently or not at all, so that each engine compiles all cases in a process of its
-//! own, keeps them, walks their texts, and the growth of resident memory is taken after each. It does so in several processes. The figure holds what
-//! the allocator keeps back of temporary memory as well. What an engine prepares of the vocabulary alone is made before, and counted apart.
+//! Engines count their bytes differently or not at all. So each engine compiles all cases in a
+//! separate process, keeps them and runs their texts, and the process records the growth of its
+//! resident memory after each case. Several processes do this per engine. The figure includes
+//! temporary memory that the allocator retains. Data that depends on the vocabulary alone is
+//! prepared first and counted separately.
 
 use serde_json::{Value, json};
 
@@ -12,26 +14,27 @@ use crate::measure::check;
 use crate::tokens::{Tokens, logits};
 use crate::work::Folder;
 
-/// So many processes of each engine: what an allocator keeps back differs from one to the next.
+/// Processes per engine: the memory that an allocator retains differs between processes.
 pub const PROCESSES: usize = 3;
 
-/// How resident memory grew, in KiB.
+/// The growth of resident memory, in KiB.
 #[derive(Clone, Debug, Default)]
 pub struct Growth {
-    /// Over what the engine prepares of the vocabulary alone.
+    /// By the data that depends on the vocabulary alone.
     pub vocabulary: Option<f64>,
-    /// Over each case; `None` where it does not compile it.
+    /// By each case; `None` if the engine does not compile it.
     pub cases: Vec<Option<f64>>,
 }
 
 impl Growth {
-    /// Over all cases.
+    /// The total over all cases.
     fn sum(&self) -> f64 {
         self.cases.iter().flatten().sum()
     }
 }
 
-/// The growth over the cases that the folder names, of the engine at `index`: that of the process whose sum is the median.
+/// The growth by the cases of the folder, for the engine at `index`. Returns the process with the
+/// median total.
 pub fn growth(folder: &Folder, index: usize) -> Option<Growth> {
     let process = || {
         let report = folder.run(index, None, 0.0).ok()?;
@@ -43,7 +46,7 @@ pub fn growth(folder: &Folder, index: usize) -> Option<Growth> {
     Some(all.swap_remove(PROCESSES / 2))
 }
 
-/// The part of the process of its own: prints its growth.
+/// The work of a process: prints its growth.
 pub fn print(make: Make, tokens: &Tokens, grammars: &[Grammar], walks: &[(usize, Vec<Vec<u32>>)]) {
     let before = resident();
     let engine = make(tokens);
@@ -59,7 +62,7 @@ pub fn print(make: Make, tokens: &Tokens, grammars: &[Grammar], walks: &[(usize,
             continue;
         };
         for text in texts {
-            // A text that is rejected is walked as far as it goes.
+            // If the engine rejects the text, this runs the steps before the rejection.
             let _ = check(grammar.as_ref(), text, tokens.eos, &logits, usize::MAX);
         }
         kept.push(grammar);
@@ -68,12 +71,12 @@ pub fn print(make: Make, tokens: &Tokens, grammars: &[Grammar], walks: &[(usize,
     println!("{}", json!({"vocabulary": vocabulary, "cases": growth}));
 }
 
-/// How much more there is than `before`.
+/// The growth since `before`.
 fn grown(before: Option<u64>) -> Option<u64> {
     before.zip(resident()).map(|(before, after)| after.saturating_sub(before))
 }
 
-/// Resident memory of this process in KiB; `None` where the system does not say.
+/// Resident memory of this process in KiB; `None` if the system does not report it.
 fn resident() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;

@@ -1,16 +1,17 @@
-//! What a constraint adds to the greedy decode step of a whole model on the CPU.
+//! The extra time of a constraint in the greedy decode step of a whole model on the CPU.
 //!
-//! Two sequences of the same model are decoded in turns, one step without a constraint and one with it, so that
-//! both meet the same machine. The step without: argmax, model. The step with: the processor chooses, model.
+//! Two sequences of the same model take turns, one step without a constraint and one with it, so
+//! that load on the machine affects both alike. The step without a constraint is argmax and the
+//! model; the step with it is the processor's choice and the model.
 
 use std::hint::black_box;
 use std::time::Instant;
 
 use burn::tensor::{DType, Device, Int, Tensor};
 use burn_dfa::generation::CausalLm;
-use burn_dfa::processor::{DfaProcessor, LogitsProcessor, Persistent, StepContext};
+use burn_dfa::processor::{ConstraintProcessor, InPlaceState, LogitsProcessor, StepContext};
 use burn_dfa::sampling::{Greedy, Sampler};
-use burn_dfa::{Constraint, Limits, TensorOptions, TensorTable, TokenTable, Vocabulary};
+use burn_dfa::{CompiledConstraint, Constraint, DeviceConstraint, Limits, TensorOptions, Vocabulary};
 use burn_dfa_decoder::Decoder;
 
 use crate::args::Args;
@@ -19,7 +20,7 @@ use crate::statistics::{median, medians};
 use crate::tokens::{Name, Tokens};
 use crate::triggers;
 
-/// Measures the models, says what they do, and gives the figures.
+/// Measures the models, prints the results, and returns the figures.
 pub fn figures(args: &Args, runs: usize) -> Vec<(String, f64)> {
     println!("\nGreedy decode steps on Flex, µs, without a constraint and with one\n");
     let mut figures = Vec::new();
@@ -35,7 +36,7 @@ pub fn figures(args: &Args, runs: usize) -> Vec<(String, f64)> {
     figures
 }
 
-/// Measures the models in free text with 100 triggers, says what they do, and gives the figures.
+/// Measures the models in free text with 100 triggers, prints the results, and returns the figures.
 pub fn in_free_text(args: &Args, runs: usize) -> Vec<(String, f64)> {
     println!("\nGreedy decode steps on Flex, µs, without a constraint and in free text with 100 triggers\n");
     let mut figures = Vec::new();
@@ -51,7 +52,7 @@ pub fn in_free_text(args: &Args, runs: usize) -> Vec<(String, f64)> {
     figures
 }
 
-/// A constraint that does not end within the steps: a property of many characters.
+/// A constraint that does not end within the measured steps: a property with many characters.
 fn long_string() -> Constraint {
     let schema = serde_json::json!({
         "type": "object",
@@ -65,9 +66,10 @@ fn long_string() -> Constraint {
 struct Decoding {
     /// The median of a step without a constraint.
     free: f64,
-    /// The median of a step with one.
+    /// The median of a step with a constraint.
     constrained: f64,
-    /// The median over the runs of the median over the steps of a constrained step over the free one beside it.
+    /// The ratio of a constrained step to the adjacent free step: the median over the steps, then
+    /// over the runs.
     ratio: f64,
 }
 
@@ -91,7 +93,8 @@ impl Subject {
         Self { model: tiny.model().clone(), vocabulary: tiny.vocabulary().clone() }
     }
 
-    /// A published shape with random weights, and the vocabulary of SmolLM2, with as many ids as the model has logits.
+    /// A published shape with random weights, and SmolLM2's vocabulary, padded to the model's
+    /// number of logits.
     fn random(shape: &Shape, tokens: &Tokens) -> Self {
         let model = shape.init();
         let vocabulary = tokens.vocabulary.clone().pad_to(model.vocab_size()).expect("a larger vocabulary");
@@ -115,8 +118,8 @@ impl Subject {
         Decoding { free: median(&free), constrained: median(&constrained), ratio: median(&ratios) }
     }
 
-    /// The times of the steps, without a constraint and with it.
-    fn run(&self, processor: &DfaProcessor, steps: usize) -> [Vec<f64>; 2] {
+    /// The step times without and with a constraint.
+    fn run(&self, processor: &ConstraintProcessor, steps: usize) -> [Vec<f64>; 2] {
         let device = self.model.device();
         let width = self.model.vocab_size();
         let mut state = processor.start();
@@ -130,7 +133,7 @@ impl Subject {
         let mut sequences = [start(), start()];
         let mut times = [Vec::with_capacity(steps), Vec::with_capacity(steps)];
         for step in 0..steps {
-            // Which of the two goes first changes from step to step.
+            // The order of the two alternates from step to step.
             for way in [step % 2, 1 - step % 2] {
                 let (logits, cache) = &mut sequences[way];
                 let context = &mut contexts[way];
@@ -139,7 +142,7 @@ impl Subject {
                 if way == 0 {
                     context.tokens.assign(Greedy.sample(given, &context.step));
                 } else {
-                    processor.choose(&mut state, context, given, &Greedy);
+                    processor.sample_step(&mut state, context, given, &Greedy);
                 }
                 *logits = self.model.step(context.tokens.clone(), cache);
                 times[way].push(began.elapsed().as_secs_f64() * 1e6);
@@ -149,11 +152,13 @@ impl Subject {
         times
     }
 
-    /// A constraint that does not end within the steps.
-    fn processor(&self, constraint: &Constraint) -> DfaProcessor {
+    /// A processor with one row of the constraint.
+    fn processor(&self, constraint: &Constraint) -> ConstraintProcessor {
         let (width, device) = (self.model.vocab_size(), self.model.device());
-        let table = TokenTable::compile(constraint, &self.vocabulary, &Limits::default()).expect("a table");
-        let table = TensorTable::new(&[&table], width, &TensorOptions::default(), &device).expect("a table");
-        DfaProcessor::new(table, &[0]).expect("one row")
+        let table =
+            CompiledConstraint::compile(constraint, &self.vocabulary, &Limits::default()).expect("a table");
+        let table =
+            DeviceConstraint::new(&[&table], width, &TensorOptions::default(), &device).expect("a table");
+        ConstraintProcessor::new(table, &[0]).expect("one row")
     }
 }

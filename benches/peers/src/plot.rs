@@ -1,4 +1,5 @@
-//! The picture: for each vocabulary the quantiles of a step, and within which time how many schemas have a mask.
+//! The picture, for each vocabulary: the quantiles of a step, and the share of schemas with a mask
+//! over time.
 
 use std::path::Path;
 
@@ -9,7 +10,7 @@ use crate::results::Results;
 use crate::statistics::{QUANTILES, quantile};
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
-/// What went wrong while drawing.
+/// An error while drawing.
 pub type Failure = Box<dyn std::error::Error>;
 
 const COLOURS: [RGBColor; 10] = [
@@ -25,7 +26,7 @@ const COLOURS: [RGBColor; 10] = [
     RGBColor(230, 150, 120),
 ];
 
-/// A line of one engine.
+/// The line of one engine.
 struct Series {
     engine: usize,
     points: Vec<(f64, f64)>,
@@ -67,8 +68,8 @@ fn steps(results: &Results) -> Vec<Series> {
         .collect()
 }
 
-/// Of each engine, variants left out: the time by which a share of all schemas has a mask. A line ends where what is
-/// left is refused.
+/// For each engine, without variants, the time by which a share of all schemas has a mask. A line
+/// ends at the share of refused schemas.
 fn first_masks(results: &Results) -> Vec<Series> {
     let engines = (0..results.engines.len()).filter(|&engine| !results.engines[engine].contains(','));
     engines
@@ -83,7 +84,7 @@ fn first_masks(results: &Results) -> Vec<Series> {
         .collect()
 }
 
-/// What a drawing says of its lower axis, and how large its points are.
+/// The lower axis of a drawing, and the size of its points.
 struct Axis<'a> {
     title: &'a str,
     labels: usize,
@@ -91,7 +92,7 @@ struct Axis<'a> {
     points: u32,
 }
 
-/// Lines over a logarithmic axis.
+/// Draws lines over a logarithmic axis.
 fn lines(
     area: &Area,
     results: &Results,

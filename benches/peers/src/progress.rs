@@ -1,4 +1,4 @@
-//! What the program is doing: a bar on a terminal, else a line on standard error for each thing that begins.
+//! The progress of the program: a bar on a terminal, else a line on standard error for each step.
 
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -9,7 +9,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Progress that is complete after so many calls of [`Self::done`].
+    /// Progress that is complete after `length` calls of [`Self::done`].
     pub fn new(prefix: &str, length: usize) -> Self {
         let bar = ProgressBar::new(length as u64);
         let style = ProgressStyle::with_template("{prefix} {elapsed} {bar:30} {percent} % {wide_msg}")
@@ -19,7 +19,7 @@ impl Progress {
         Self { bar, prefix: prefix.to_owned() }
     }
 
-    /// Says what begins.
+    /// Reports the next step.
     pub fn begin(&self, what: &str) {
         if self.bar.is_hidden() {
             eprintln!("{} {:4} s  {what}", self.prefix, self.bar.elapsed().as_secs());
@@ -28,12 +28,12 @@ impl Progress {
         }
     }
 
-    /// One more thing is done.
+    /// Counts one step as done.
     pub fn done(&self) {
         self.bar.inc(1);
     }
 
-    /// Does what prints lines of its own.
+    /// Hides the bar while `work` prints lines.
     pub fn suspend<T>(&self, work: impl FnOnce() -> T) -> T {
         self.bar.suspend(work)
     }

@@ -1,4 +1,4 @@
-//! What runs in Python, where there is one that can: PyTorch, XGrammar as its authors build it, and glrmask.
+//! Peers in Python, if an interpreter has them: PyTorch, the original XGrammar, and glrmask.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -14,7 +14,8 @@ impl Python {
         Self { program: program.to_owned() }
     }
 
-    /// Whether `script` finds what it needs, as it says with these arguments; says what it found, or that `what` is skipped.
+    /// Whether `script` finds its prerequisites, as it reports for these arguments. Prints the
+    /// findings, or that `what` is skipped.
     pub fn offers(&self, script: &str, arguments: &[&str], what: &str) -> bool {
         match self.run(script, arguments) {
             Ok(found) => {
@@ -28,10 +29,10 @@ impl Python {
         }
     }
 
-    /// The output of a script beside this crate.
+    /// The output of a script in this crate's folder.
     ///
     /// # Errors
-    /// The last line of what went wrong.
+    /// The last line of the error output.
     pub fn run(&self, script: &str, arguments: &[&str]) -> Result<String, String> {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join(script);
         let output = Command::new(&self.program).arg(script).args(arguments).output();
@@ -46,10 +47,10 @@ impl Python {
 }
 
 impl Python {
-    /// A script that goes on running, and answers each line with a number.
+    /// Starts a script that answers each line with a number.
     ///
     /// # Errors
-    /// When Python cannot be started.
+    /// If Python does not start.
     pub fn serve(&self, script: &str, arguments: &[&str]) -> std::io::Result<Server> {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join(script);
         let mut command = Command::new(&self.program);
@@ -73,7 +74,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// What it answers; `None` where it has ended.
+    /// The answer to `task`; `None` if the script has ended.
     pub fn ask(&mut self, task: &str) -> Option<f64> {
         writeln!(self.stdin, "{task}").ok()?;
         let mut answer = String::new();

@@ -1,4 +1,4 @@
-//! What was measured, and comparisons of an engine with burn-dfa on what both could do.
+//! The measurements, and comparisons of each engine with burn-dfa on the cases that both completed.
 
 use crate::acceptance;
 use crate::cases::{Case, Kind};
@@ -13,15 +13,15 @@ use crate::tokens::Tokens;
 use crate::upstream;
 use crate::work::Folder;
 
-/// All cases on all engines, with one vocabulary.
+/// The results of all cases on all engines with one vocabulary.
 pub struct Results {
     pub vocabulary: String,
-    /// What the names of its figures begin with.
+    /// The prefix of the names of its figures.
     pub prefix: String,
     pub width: usize,
     pub engines: Vec<&'static str>,
     pub cases: Vec<Measured>,
-    /// Of each engine: the growth of resident memory, over each case where there is one.
+    /// For each engine, the growth of resident memory for each case of its list.
     pub growth: Vec<Growth>,
 }
 
@@ -32,7 +32,7 @@ pub struct Measured {
     pub outcomes: Vec<Outcome>,
 }
 
-/// The cases with one vocabulary: first masks of all, then steps of some.
+/// Measures the cases with one vocabulary: first masks of all cases, then steps of some.
 pub fn measure(tokens: &Tokens, cases: &[Case], effort: &Effort, python: &Python) -> Results {
     let mut schemas = 0..effort.schemas;
     let cases: Vec<&Case> =
@@ -132,34 +132,34 @@ impl Pair {
         Self { ours: ours.concat(), theirs: theirs.concat() }
     }
 
-    /// Whether there is nothing that both did.
+    /// Whether the engines have no completed work in common.
     pub fn is_empty(&self) -> bool {
         self.theirs.is_empty()
     }
 }
 
-/// What became of grammars and instances, in numbers.
+/// Counts of grammars and instances, by result.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counts {
     pub schemas: usize,
-    /// Of the schemas: those without a mask, for whatever reason, and those without one for the time it takes.
+    /// Schemas without a mask for any reason, and schemas without a mask because of the time limit.
     pub refused: usize,
     pub too_long: usize,
     pub step_schemas: usize,
-    /// Of the schemas with steps: those refused.
+    /// Refused schemas among the schemas with steps.
     pub step_refused: usize,
     pub valid: usize,
-    /// Of the valid instances of all schemas with steps: those rejected, or of a schema that is refused.
+    /// Valid instances of the schemas with steps that are rejected or whose schema is refused.
     pub valid_rejected: usize,
-    /// Of the valid instances: those that the engine did not come through in time.
+    /// Valid instances that the engine did not finish in time.
     pub valid_late: usize,
     pub invalid: usize,
-    /// Of the invalid instances of the schemas that the engine compiled: those accepted.
+    /// Accepted instances among the invalid instances of compiled schemas.
     pub invalid_accepted: usize,
 }
 
 impl Results {
-    /// What an engine refused, rejected and accepted of some cases.
+    /// An engine's refusals, rejections and acceptances in some cases.
     pub fn counts<'a>(engine: usize, cases: impl Iterator<Item = &'a Measured>) -> Counts {
         let mut counts = Counts::default();
         for case in cases {
@@ -185,19 +185,20 @@ impl Results {
         counts
     }
 
-    /// The steps of the texts of regexes and schemas that engine `peer` accepted; the long string is left out where
-    /// asked.
+    /// The steps along the texts of regexes and schemas that engine `peer` accepted, with or
+    /// without the long string.
     pub fn steps(&self, peer: usize, with_long: bool) -> Pair {
         self.steps_beside(0, peer, with_long)
     }
 
-    /// The same of engine `own` in the place of burn-dfa.
+    /// As [`Self::steps`], with engine `own` instead of burn-dfa.
     pub fn steps_beside(&self, own: usize, peer: usize, with_long: bool) -> Pair {
         let cases = self.cases.iter().filter(|case| case.kind != Kind::Grammar);
         Self::pairs(own, peer, cases.filter(|case| with_long || case.kind != Kind::Long))
     }
 
-    /// The steps of the texts of some cases that engine `peer` accepted, each as far as both came in time.
+    /// The steps along the texts of some cases that engine `peer` accepted, up to the time limits
+    /// of both engines.
     pub fn steps_of<'a>(peer: usize, cases: impl Iterator<Item = &'a Measured>) -> Pair {
         Self::pairs(0, peer, cases)
     }
@@ -217,8 +218,8 @@ impl Results {
         Pair::collect(texts.filter_map(common))
     }
 
-    /// The steps of batches of size `BATCHES[size]`, per row; the peer's way is the one with the lower median.
-    /// Says whether that way is on all cores.
+    /// The steps of batches of size `BATCHES[size]`, per row. Of the peer's two modes, the one with
+    /// the lower median counts; the flag tells whether it uses all cores.
     pub fn batches(&self, peer: usize, size: usize) -> (Pair, bool) {
         let way = |way: usize| {
             Pair::collect(self.cases.iter().filter_map(|case| {
@@ -237,7 +238,7 @@ impl Results {
         }
     }
 
-    /// The first masks of those cases that both burn-dfa and engine `peer` compiled.
+    /// The first masks of the cases that both burn-dfa and engine `peer` compiled.
     pub fn first_masks<'a>(peer: usize, cases: impl Iterator<Item = &'a Measured>) -> Pair {
         Pair::collect(
             cases
@@ -245,36 +246,37 @@ impl Results {
         )
     }
 
-    /// The first masks of all schemas that an engine compiled, whatever others did.
+    /// The first masks of all schemas that an engine compiled, independent of other engines.
     pub fn own_first_masks(&self, engine: usize) -> Vec<f64> {
         self.schemas().filter_map(|case| case.outcomes[engine].time()).collect()
     }
 
-    /// The bytes that an engine says its grammars take.
+    /// The bytes of each compiled grammar, as the engine reports them.
     pub fn bytes(&self, engine: usize) -> Vec<f64> {
         self.schemas()
             .filter_map(|case| Some(case.outcomes[engine].first_mask.as_ref()?.bytes? as f64))
             .collect()
     }
 
-    /// What an engine needs for each step of the texts of regexes and schemas that it takes, whatever others do.
+    /// The times of all steps along the texts of regexes and schemas that an engine accepts,
+    /// independent of other engines.
     pub fn own_steps(&self, engine: usize) -> Vec<f64> {
         let cases = self.cases.iter().filter(|case| case.kind != Kind::Grammar);
         cases.flat_map(|case| case.outcomes[engine].texts.iter().flatten()).flatten().copied().collect()
     }
 
-    /// The growth of resident memory over the cases that both burn-dfa and engine `peer` walked.
+    /// The growth of resident memory by the cases that both burn-dfa and engine `peer` ran.
     pub fn growths(&self, peer: usize) -> Pair {
         let pairs = self.growth[0].cases.iter().zip(&self.growth[peer].cases);
         Pair::collect(pairs.filter_map(|(ours, theirs)| Some((vec![(*ours)?], vec![(*theirs)?]))))
     }
 
-    /// The place of an engine.
+    /// The index of an engine.
     pub fn engine(&self, name: &str) -> Option<usize> {
         self.engines.iter().position(|engine| *engine == name)
     }
 
-    /// The schemas of MaskBench, or the schemas and regexes of files of rows.
+    /// The schemas of MaskBench, or the schemas and regexes from files of rows.
     pub fn schemas(&self) -> impl Iterator<Item = &Measured> {
         self.cases.iter().filter(|case| case.kind == Kind::Row)
     }

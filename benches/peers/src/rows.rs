@@ -1,6 +1,8 @@
-//! Rows of files that the command line names, in the format of a corpus (`docs/command-line.md`): one JSON object a line.
+//! Reads files of rows from the command line, in the corpus format (`docs/command-line.md`): one
+//! JSON object per line.
 //!
-//! What an engine cannot read it refuses. Rows of which there is nothing to measure are left out, and counted by the reason.
+//! An engine refuses constraints that it cannot read. Rows without anything to measure are left out
+//! and counted by reason.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,21 +16,21 @@ use crate::lark;
 use crate::maskbench;
 use crate::texts;
 
-/// Options of a row that leave the language of compact JSON as it is.
+/// Options of a row that keep the language of compact JSON unchanged.
 const OPTIONS: [&str; 4] = ["any_whitespace", "separators", "strict_mode", "root"];
 
 /// The rows of a file.
 #[derive(Default)]
 pub struct Rows {
     pub cases: Vec<Case>,
-    /// How many are left out, by the reason.
+    /// The number of left out rows, by reason.
     pub left_out: BTreeMap<&'static str, usize>,
 }
 
-/// Reads a file; a file `NAME.cases.jsonl` holds texts of the grammar beside it.
+/// Reads a file. A file `NAME.cases.jsonl` holds texts of the grammar in the same folder.
 ///
 /// # Errors
-/// The file that cannot be read, and the line.
+/// Names the file that cannot be read, and the line.
 pub fn read(path: &Path) -> Result<Rows, String> {
     let in_file = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
     let text = std::fs::read_to_string(path).map_err(|error| in_file(&error))?;
@@ -69,7 +71,7 @@ pub fn read(path: &Path) -> Result<Rows, String> {
     Ok(rows)
 }
 
-/// What a row is.
+/// A row: a case, or the reason to leave it out.
 enum Row {
     Case(Box<Case>),
     LeftOut(&'static str),
@@ -86,7 +88,7 @@ fn row(row: &Value, place: &str) -> Result<Row, String> {
     if matches!(kind, Some("request" | "json")) {
         return Ok(Row::LeftOut("of a kind that no peer reads"));
     }
-    // Which schemas other engines offer is no matter of the standard.
+    // Keep schemas: the standard does not determine which schemas an engine refuses.
     if row["compiles"] == false && !fields.contains_key("schema") {
         return Ok(Row::LeftOut("that have to be refused"));
     }
@@ -123,7 +125,7 @@ fn row(row: &Value, place: &str) -> Result<Row, String> {
     Ok(Row::Case(Box::new(case(name, grammar, valid, invalid))))
 }
 
-/// A case whose instances have one text each.
+/// A case with one text per instance.
 fn case(name: &str, grammar: Grammar, valid: Vec<String>, invalid: Vec<String>) -> Case {
     let kind = match grammar {
         Grammar::Regex(_) | Grammar::Schema(_) => Kind::Row,
@@ -133,7 +135,8 @@ fn case(name: &str, grammar: Grammar, valid: Vec<String>, invalid: Vec<String>) 
     Case { invalid, ..Case::new(kind, name, grammar, valid.into_iter().take(INSTANCES)) }
 }
 
-/// A grammar of which nobody said which rules are to be terminals, so that in Lark only literals and brackets are.
+/// A grammar without a choice of terminals, so that only literals and brackets are terminals in
+/// Lark.
 fn context_free(syntax: Syntax, text: String) -> Grammar {
     let lark = match syntax {
         Syntax::Lark => Some(text.clone()),
@@ -142,8 +145,8 @@ fn context_free(syntax: Syntax, text: String) -> Grammar {
     Grammar::ContextFree { syntax, text, lark }
 }
 
-/// A schema with tests, or with texts. A text that is accepted counts as any text of its value, since engines are set to write
-/// compact JSON.
+/// A schema with tests or with texts. An accepted text stands for any text of its value, since
+/// engines are set to write compact JSON.
 fn of_schema(row: &Value, name: &str, schema: &Value) -> Result<Case, String> {
     let tests = row["tests"].as_array().filter(|tests| tests.iter().all(Value::is_object));
     let mut case = cases::schema(maskbench::Row {
@@ -164,7 +167,7 @@ fn of_schema(row: &Value, name: &str, schema: &Value) -> Result<Case, String> {
     Ok(case)
 }
 
-/// The texts of a list, less those that are no verdicts.
+/// The texts of a list, except the texts that are no verdicts.
 fn strings(row: &Value, key: &str) -> Result<Vec<String>, String> {
     let list = |key: &str| row[key].as_array().into_iter().flatten();
     let no_verdicts: Vec<&str> = list("peer_only_accepts")

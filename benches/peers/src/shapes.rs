@@ -1,4 +1,4 @@
-//! The shapes of published models, as their `config.json` has them, for random weights.
+//! The shapes of published models, from their `config.json`, for random weights.
 
 use burn::tensor::Device;
 use burn_dfa_decoder::{Decoder, DecoderConfig};
@@ -17,8 +17,9 @@ pub const WHOLE: [Shape; 2] = [
     Shape { name: "qwen3_0_6b", config: published::QWEN3_0_6B },
 ];
 
-/// The first layers of models of the other families: their widths are those of the model that a name has, and the layers are of every
-/// kind that the family has. What a constraint costs is a larger part of the step of a model of few layers.
+/// The first layers of models of other families. Their widths are the widths of the named model,
+/// and their layers include every kind of the family. The cost of a constraint is a larger part of
+/// the step if a model has few layers.
 pub const FIRST_LAYERS: [Shape; 4] = [
     Shape {
         name: "mistral_7b_2_layers",

@@ -1,4 +1,4 @@
-//! The tables.
+//! Prints the results as tables.
 
 use crate::cases::Kind;
 use crate::measure::{BATCHES, Outcome};
@@ -18,7 +18,8 @@ pub fn print(results: &Results) {
     }
 }
 
-/// Prints all engines and vocabularies in one table, each with what it did, whatever others could do.
+/// Prints one table of all engines and vocabularies, with each engine's full results, independent
+/// of other engines.
 pub fn print_together(results: &[Results]) {
     if results.iter().flat_map(|results| &results.cases).all(|case| case.kind == Kind::Grammar) {
         return;
@@ -65,7 +66,7 @@ pub fn print_together(results: &[Results]) {
             let growth = (!growth.is_empty()).then(|| growth.iter().sum());
             let growth =
                 [memory.vocabulary, growth].map(|kib: Option<f64>| cell(kib.map(|kib| kib / 1024.0), 10, 1));
-            // A variant compiles what its engine compiles.
+            // A variant shows no counts, since it compiles the same grammars as its engine.
             let counts = match results.cases.iter().any(|case| case.outcomes[index].first_mask.is_some()) {
                 true => format!("{:9}{:10}", counts.refused - counts.too_long, counts.too_long),
                 false => format!("{:>9}{:>10}", "-", "-"),
@@ -130,7 +131,7 @@ fn grammars(results: &Results) {
     }
 }
 
-/// A line for each grammar, a column for each engine, variants left out.
+/// A line per grammar, and a column per engine, without variants.
 fn each_grammar(results: &Results, value: impl Fn(&Outcome) -> Option<f64>) {
     let engines: Vec<usize> =
         (0..results.engines.len()).filter(|&engine| !results.engines[engine].contains(',')).collect();
@@ -146,7 +147,7 @@ fn each_grammar(results: &Results, value: impl Fn(&Outcome) -> Option<f64>) {
     }
 }
 
-/// Why engines have no mask for a case, or none for a text.
+/// Prints the reasons for missing masks and failed texts.
 fn reasons(results: &Results) {
     println!("What was refused or rejected\n");
     for case in &results.cases {
@@ -160,7 +161,8 @@ fn reasons(results: &Results) {
     }
 }
 
-/// The first masks of each engine beside its refusals, then beside burn-dfa's on the schemas that both compiled.
+/// The first masks and refusals of each engine, then a comparison with burn-dfa on the schemas that
+/// both compiled.
 fn first_masks(results: &Results) {
     println!(
         "\nFirst mask: from the text of a schema to masked logits, µs, with the schemas that have none\n"
@@ -178,12 +180,12 @@ fn first_masks(results: &Results) {
     });
 }
 
-/// What became of the instances of the cases with steps, of which there are so many `kinds`.
+/// The results for instances of the cases with steps. `kinds` names these cases in the table.
 fn instances(results: &Results, kinds: &str, counts: impl Fn(usize) -> Counts) {
     let header = [kinds, "refused", "valid", "rejected", "too long", "invalid", "accepted"];
     println!("  {:30}{}", "", header.map(|name| format!("{name:>10}")).concat());
     for (index, engine) in results.engines.iter().enumerate() {
-        // Variants and what runs through Python read no invalid instances.
+        // Variants and Python peers read no invalid instances.
         let counts = counts(index);
         if counts.invalid > 0 {
             let row = [
@@ -200,7 +202,7 @@ fn instances(results: &Results, kinds: &str, counts: impl Fn(usize) -> Counts) {
     }
 }
 
-/// How often the masks are those of burn-dfa, in the cases that `which` picks.
+/// Compares the masks of each engine with burn-dfa's, in the cases that `which` selects.
 fn masks(results: &Results, which: fn(&Measured) -> bool) {
     println!("  {:38}{:>8}{:>8}{:>8}", "", "equal", "wider", "other");
     for (index, engine) in results.engines.iter().enumerate().skip(1) {
@@ -215,7 +217,7 @@ fn masks(results: &Results, which: fn(&Measured) -> bool) {
     }
 }
 
-/// The quantiles of burn-dfa and of each peer on what both did, and their ratios.
+/// The quantiles of burn-dfa and of each peer on common work, and their ratios.
 fn comparison(results: &Results, title: &str, pair: impl Fn(usize) -> (Pair, &'static str)) {
     println!("\n{title}\n");
     println!("  {:38}{:>8}{}", "", "of", header());
@@ -243,7 +245,7 @@ fn quantiles(values: &[f64], decimals: usize) -> String {
     cells(|q| quantile(values, q), decimals)
 }
 
-/// A cell for each quantile; empty where there are too few values for it.
+/// A cell per quantile; a dash if there are too few values.
 fn cells(value: impl Fn(f64) -> Option<f64>, decimals: usize) -> String {
     let cell = |(_, q): &(&str, f64)| match value(*q) {
         Some(value) => format!("{value:10.decimals$}"),
@@ -252,7 +254,7 @@ fn cells(value: impl Fn(f64) -> Option<f64>, decimals: usize) -> String {
     QUANTILES.iter().map(cell).collect()
 }
 
-/// What the engines say that their grammars take.
+/// The bytes of compiled schemas, as the engines report them.
 fn memory(results: &Results) {
     println!("\nMemory of a compiled schema, KiB, as the engine says it\n");
     println!("  {:38}{:>8}{}", "", "of", header());

@@ -1,21 +1,22 @@
-//! The texts of an instance: compact, with the members of its objects in the orders that a schema may want.
+//! The texts of an instance: compact, with the members of its objects in each order that an engine
+//! may require.
 //!
-//! Engines write the properties of an object in the order in which the schema declares them. Where `anyOf`, `allOf`
-//! and references declare them in several places there are several such orders, and which one an engine follows is
-//! not known here. The caller tries them all.
+//! Engines write properties in the order of their declaration in the schema. If `anyOf`, `allOf`
+//! and references declare properties in several schemas, several orders are possible, and engines
+//! differ. The caller tries all of them.
 
 use serde_json::{Map, Value};
 
-/// At most so many texts of one instance.
-const MOST: usize = 8;
+/// The maximum number of texts of one instance.
+const MAX: usize = 8;
 
-/// How many references and combinations are followed on the way to a declaration.
+/// The maximum number of references and combinations on the path to a declaration.
 const HOPS: usize = 12;
 
-/// The texts of `value` under `schema`, the order as it is written last.
+/// The texts of `value` under `schema`; the last one keeps the order of `value`.
 pub fn of(value: &Value, schema: &Value) -> Vec<String> {
     let mut texts: Vec<String> =
-        arrangements(value, schema, schema).iter().map(Value::to_string).take(MOST).collect();
+        arrangements(value, schema, schema).iter().map(Value::to_string).take(MAX).collect();
     let as_written = value.to_string();
     if !texts.contains(&as_written) {
         texts.push(as_written);
@@ -23,7 +24,7 @@ pub fn of(value: &Value, schema: &Value) -> Vec<String> {
     texts
 }
 
-/// One way to read what a schema declares of the parts of a value.
+/// The declarations for the parts of a value, for one choice of branches.
 #[derive(Clone, Default)]
 struct Declared<'a> {
     properties: Vec<(&'a str, &'a Value)>,
@@ -45,7 +46,7 @@ impl<'a> Declared<'a> {
         }
     }
 
-    /// What both declare, this one first.
+    /// The declarations of both; `self` comes first.
     fn and(&self, other: &Self) -> Self {
         let new =
             other.properties.iter().filter(|(name, _)| self.properties.iter().all(|(own, _)| own != name));
@@ -67,14 +68,14 @@ impl<'a> Declared<'a> {
     }
 }
 
-/// The ways to read `schema`: one for each choice of branches.
+/// The readings of `schema`: one for each choice of branches.
 fn readings<'a>(schema: &'a Value, root: &'a Value, hops: usize) -> Vec<Declared<'a>> {
     let Some((keywords, hops)) = schema.as_object().zip(hops.checked_sub(1)) else {
         return vec![Declared::default()];
     };
     let mut readings = vec![Declared::of_one_object(keywords)];
     let both = |readings: &[Declared<'a>], others: &[Declared<'a>]| -> Vec<Declared<'a>> {
-        readings.iter().flat_map(|one| others.iter().map(|other| one.and(other))).take(MOST).collect()
+        readings.iter().flat_map(|one| others.iter().map(|other| one.and(other))).take(MAX).collect()
     };
     let target =
         keywords.get("$ref").and_then(Value::as_str).and_then(|reference| reference.strip_prefix('#'));
@@ -94,7 +95,7 @@ fn readings<'a>(schema: &'a Value, root: &'a Value, hops: usize) -> Vec<Declared
     readings
 }
 
-/// `value` with its members in the orders that `schema` may want, and integers spelled as integers.
+/// `value` with its members in each possible order, and with integral floats as integers too.
 fn arrangements(value: &Value, schema: &Value, root: &Value) -> Vec<Value> {
     match value {
         Value::Number(number) => match number.as_f64() {
@@ -127,7 +128,8 @@ fn arrangements(value: &Value, schema: &Value, root: &Value) -> Vec<Value> {
     }
 }
 
-/// The first of `values` that differ in their texts: objects are equal whatever the order of their members.
+/// The first few of `values` with different texts: equality of objects ignores the order of
+/// members.
 fn distinct(values: impl Iterator<Item = Value>) -> Vec<Value> {
     let mut texts = Vec::new();
     let mut distinct = Vec::new();
@@ -137,19 +139,19 @@ fn distinct(values: impl Iterator<Item = Value>) -> Vec<Value> {
             texts.push(text);
             distinct.push(value);
         }
-        if distinct.len() == MOST {
+        if distinct.len() == MAX {
             break;
         }
     }
     distinct
 }
 
-/// One of each choice, in all ways up to a few.
+/// All combinations of one value per choice, up to [`MAX`].
 fn product(choices: impl Iterator<Item = Vec<Value>>) -> Vec<Vec<Value>> {
     choices.fold(vec![Vec::new()], |heads, choice| {
         let longer = heads.iter().flat_map(|head| {
             choice.iter().map(|last| head.iter().cloned().chain([last.clone()]).collect::<Vec<_>>())
         });
-        longer.take(MOST).collect()
+        longer.take(MAX).collect()
     })
 }

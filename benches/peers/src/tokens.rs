@@ -1,4 +1,4 @@
-//! Vocabularies with the tokenizers that they belong to.
+//! Vocabularies with their tokenizers.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -11,7 +11,7 @@ use tiktoken_rs::CoreBPE;
 use crate::data;
 use crate::made;
 
-/// A vocabulary by its name.
+/// The name of a vocabulary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Name {
     /// SmolLM2's, 49,152 ids.
@@ -20,9 +20,9 @@ pub enum Name {
     Cl100k,
     /// OpenAI's o200k, 200,019 ids.
     O200k,
-    /// Made of cl100k and tokens of o200k, 131,072 ids.
+    /// cl100k with tokens of o200k, 131,072 ids.
     Made128k,
-    /// Made of o200k and tokens of cl100k, p50k and its own behind a space, 262,144 ids.
+    /// o200k with tokens of cl100k and p50k and with spaced tokens of o200k, 262,144 ids.
     Made262k,
 }
 
@@ -30,16 +30,16 @@ pub enum Name {
 pub struct Tokens {
     /// Its name in the tables.
     pub name: String,
-    /// What the names of its figures begin with.
+    /// The prefix of the names of its figures.
     pub prefix: String,
     pub vocabulary: Vocabulary,
     pub eos: u32,
-    /// What cuts a text; `None` where no text is cut.
+    /// The tokenizer; `None` in processes that encode no text.
     pub tokenizer: Option<Tokenizer>,
     longest: OnceLock<Longest>,
 }
 
-/// What cuts a text into tokens.
+/// Splits a text into tokens.
 #[derive(Clone)]
 pub enum Tokenizer {
     HuggingFace(Box<tokenizers::Tokenizer>),
@@ -47,7 +47,7 @@ pub enum Tokenizer {
 }
 
 impl Tokenizer {
-    /// The tokens of `text`, special ones not recognised; none where it cannot be cut.
+    /// The tokens of `text`, without special tokens; empty if tokenization fails.
     pub fn encode(&self, text: &str) -> Vec<u32> {
         match self {
             Self::HuggingFace(tokenizer) => {
@@ -59,10 +59,10 @@ impl Tokenizer {
 }
 
 impl Tokens {
-    /// A vocabulary that ends with `eos` alone.
+    /// A vocabulary whose only end token is `eos`.
     ///
     /// # Errors
-    /// Where `eos` is no id of the vocabulary.
+    /// If `eos` is no id of the vocabulary.
     pub fn new(
         name: &str,
         prefix: &str,
@@ -75,7 +75,7 @@ impl Tokens {
         Ok(Self { name, prefix, vocabulary, eos, tokenizer, longest: OnceLock::new() })
     }
 
-    /// Reads the vocabulary; `None`, having said so, where it needs data that is not there.
+    /// Reads the vocabulary. If its data is missing, prints a notice and returns `None`.
     pub fn load(name: Name) -> Option<Self> {
         let tokens = |name: &str, prefix: &str, tokenizer: CoreBPE, width: usize| {
             let vocabulary = Vocabulary::from_tokens(words(&tokenizer, width)).expect("a vocabulary");
@@ -96,13 +96,13 @@ impl Tokens {
         }
     }
 
-    /// Number of ids, which is the width of the logits.
+    /// The number of ids, which is the width of the logits.
     pub fn width(&self) -> usize {
         self.vocabulary.len()
     }
 
-    /// The tokens of `text`, as the tokenizer cuts it; where that would be the tokens of another text, the longest token at
-    /// each place. `None` where no tokens spell it so.
+    /// The tokens of `text` from the tokenizer. If they spell another text, uses the longest token
+    /// at each position instead; `None` if no tokens spell the text that way.
     pub fn encode(&self, text: &str) -> Option<Vec<u32>> {
         let spells = |tokens: &Vec<u32>| {
             let ids: Vec<_> = tokens.iter().map(|&id| TokenId(id)).collect();
@@ -114,7 +114,7 @@ impl Tokens {
     }
 }
 
-/// Cuts the longest token at each place.
+/// Splits a text into the longest token at each position.
 struct Longest {
     ids: HashMap<Vec<u8>, u32>,
     /// The length of the longest token.
@@ -123,7 +123,7 @@ struct Longest {
 
 impl Longest {
     fn new(vocabulary: &Vocabulary) -> Self {
-        // Of tokens that are spelled alike, the first.
+        // If several tokens have the same bytes, keep the first.
         let mut ids = HashMap::new();
         for (id, bytes) in vocabulary.iter() {
             ids.entry(bytes.to_vec()).or_insert(id.0);
@@ -153,7 +153,7 @@ fn smollm2() -> Option<Tokens> {
     Some(Tokens::new("SmolLM2", "", vocabulary, eos, tokenizer).expect("an id of the vocabulary"))
 }
 
-/// The kind and the bytes of each of so many ids.
+/// The kind and the bytes of each of `width` ids.
 pub fn words(tokenizer: &CoreBPE, width: usize) -> Vec<(TokenKind, Vec<u8>)> {
     let special: Vec<u32> = tokenizer
         .special_tokens()
@@ -168,7 +168,7 @@ pub fn words(tokenizer: &CoreBPE, width: usize) -> Vec<(TokenKind, Vec<u8>)> {
     (0..width as u32).map(word).collect()
 }
 
-/// Finite logits that no two neighbours share.
+/// Finite logits; neighbors differ.
 pub fn logits(width: usize) -> Vec<f32> {
     (0..width as u32).map(|id| (id.wrapping_mul(0x9e37_79b9) >> 8) as f32 / (1 << 20) as f32 - 8.0).collect()
 }
@@ -181,7 +181,7 @@ mod tests {
     fn texts_that_a_tokenizer_changes_are_cut_into_the_longest_tokens() {
         let vocabulary =
             Vocabulary::from_bytes([Some("a"), Some("b"), Some("ab"), Some("abb"), None]).unwrap();
-        // It knows none of these texts.
+        // This tokenizer knows none of these texts.
         let other = Tokenizer::Tiktoken(Arc::new(tiktoken_rs::r50k_base().unwrap()));
         let tokens = Tokens::new("", "", vocabulary, 4, Some(other)).unwrap();
         assert_eq!(tokens.encode("abbaab"), Some(vec![3, 0, 2]));

@@ -1,8 +1,10 @@
-//! Catalogues of tools as one structural tag: from its text to a row of masked logits.
+//! First masks of tool catalogs as one structural tag, from the text of the tag to a row of masked
+//! logits.
 //!
-//! The schemas are those of MaskBench around the median length that are of objects, have a valid instance, and are compiled by
-//! burn-dfa, llguidance and XGrammar each by itself: one schema that an engine refuses would refuse its catalogue. Objects that
-//! declare properties are closed, by `additionalProperties`, so that the engines mean the same.
+//! The schemas come from MaskBench, around the median length. Each describes an object and has a
+//! valid instance. burn-dfa, llguidance and XGrammar compile each of them alone, since one refused
+//! schema would make an engine refuse the whole catalog. Objects with declared properties get
+//! `additionalProperties: false`, so that all engines interpret them alike.
 
 use burn_dfa::constraint::{Tool, ToolFormat, Tools};
 use serde_json::Value;
@@ -15,13 +17,13 @@ use crate::measure::{self, Effort};
 use crate::tokens::{Tokens, logits};
 use crate::work::Folder;
 
-/// How many tools there are.
+/// The numbers of tools.
 const COUNTS: [usize; 3] = [10, 100, 500];
 
-/// The engines that read structural tags, or are given the same in another way.
+/// The engines that read structural tags or an equivalent.
 const ENGINES: [usize; 3] = [0, 2, 5];
 
-/// How many rows of MaskBench are looked at.
+/// The number of MaskBench rows to search.
 const ROWS: usize = 2_500;
 
 /// A schema, and an instance as compact JSON.
@@ -30,7 +32,7 @@ struct Schema {
     instance: String,
 }
 
-/// Measures all catalogues, prints them, and gives the figures.
+/// Measures all catalogs, prints them, and returns the figures.
 pub fn figures(tokens: &Tokens, effort: &Effort) -> Figures {
     let engines: Vec<Box<dyn Engine>> = ENGINES.iter().map(|&engine| ALL[engine](tokens)).collect();
     let most = if effort.runs == 1 { COUNTS[1] } else { COUNTS[2] };
@@ -50,7 +52,7 @@ pub fn figures(tokens: &Tokens, effort: &Effort) -> Figures {
             let distinct: Vec<&Schema> = schemas[..count].iter().collect();
             let shared = vec![&schemas[0]; count];
             [("schemas", distinct), ("one_schema", shared)].map(|(kind, of)| {
-                // The larger ones differ in their number alone.
+                // The larger catalogs differ only in the number of tools.
                 if count == COUNTS[0] {
                     say_verdicts(&engines, tokens, &of);
                 }
@@ -91,12 +93,12 @@ fn cell(mask: &FirstMask) -> String {
     format!("{:.2}  {states}  {bytes}", time / 1e3)
 }
 
-/// So many schemas around the median length, of those that all engines compile.
+/// `count` schemas around the median length that all engines compile.
 fn schemas(engines: &[Box<dyn Engine>], count: usize) -> Vec<Schema> {
     let mut all: Vec<Schema> = maskbench::first(ROWS).into_iter().filter_map(of_row).collect();
     all.sort_by_key(|of| of.schema.to_string().len());
     all.dedup_by(|one, other| one.schema == other.schema);
-    // Outwards from the median.
+    // Order by the distance from the median.
     let middle = all.len() / 2;
     let mut ordered: Vec<(usize, Schema)> =
         all.into_iter().enumerate().map(|(at, of)| (at.abs_diff(middle), of)).collect();
@@ -108,7 +110,7 @@ fn schemas(engines: &[Box<dyn Engine>], count: usize) -> Vec<Schema> {
     ordered.into_iter().map(|(_, of)| of).filter(compiles).take(count).collect()
 }
 
-/// The schema of a row, if its objects are those of tools.
+/// The schema of a row, if it can be the parameters of a tool.
 fn of_row(row: maskbench::Row) -> Option<Schema> {
     let mut schema = row.schema;
     let is_object =
@@ -118,7 +120,7 @@ fn of_row(row: maskbench::Row) -> Option<Schema> {
     Some(Schema { schema, instance: instance["data"].to_string() })
 }
 
-/// Closes objects that declare properties.
+/// Closes objects with declared properties.
 fn close(schema: &mut Value) {
     match schema {
         Value::Object(fields) => {
@@ -134,7 +136,7 @@ fn close(schema: &mut Value) {
     }
 }
 
-/// Tools with these schemas in the format of Hermes, and the same in Lark.
+/// Tools with these schemas in the format of Hermes, and an equivalent Lark grammar.
 fn catalogue(schemas: &[&Schema]) -> Grammar {
     let tool =
         |(at, of): (usize, &&Schema)| Tool::new(format!("tool_{at}")).with_parameters(of.schema.clone());
@@ -161,8 +163,8 @@ fn catalogue(schemas: &[&Schema]) -> Grammar {
     Grammar::Tools { tag: serde_json::to_string(&tag).expect("JSON"), lark: Some(lark) }
 }
 
-/// Says how many calls amid text each engine takes of those that burn-dfa takes, and of those that burn-dfa rejects: of every
-/// tool, and of one that there is not.
+/// Prints how many calls in free text each engine accepts, among the calls that burn-dfa accepts
+/// and among the calls that it rejects. The calls name every tool and, for each, an unknown tool.
 fn say_verdicts(engines: &[Box<dyn Engine>], tokens: &Tokens, schemas: &[&Schema]) {
     let output = |(at, of): (usize, &&Schema)| {
         let call = |name: String| {

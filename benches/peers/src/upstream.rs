@@ -1,5 +1,5 @@
-//! What runs through Python: XGrammar as its authors build it, since the crate is a port of it, and glrmask, whose crate cannot be
-//! linked beside llguidance's.
+//! Peers that run in Python: the original XGrammar, since the crate is a port, and glrmask, whose
+//! crate cannot be linked together with llguidance's.
 
 use burn_dfa::TokenId;
 use burn_dfa::constraint::Syntax;
@@ -12,17 +12,17 @@ use crate::measure::{Effort, Outcome, Walks};
 use crate::python::Python;
 use crate::tokens::Tokens;
 
-/// A library that has a package for Python.
+/// A library with a Python package.
 pub struct Library {
     package: &'static str,
-    /// Its names in the tables. The second of two is the step without applying the mask, for which XGrammar's own loop on the CPU
-    /// takes longest; glrmask brings nothing that applies one.
+    /// Its names in the tables. The second name stands for steps without applying the mask, since
+    /// applying it takes XGrammar's own CPU loop longest. glrmask has no such loop.
     pub names: &'static [&'static str],
-    /// Whether the JSON that it writes has a space behind commas and colons, which no setting changes.
+    /// Whether it writes JSON with a space after commas and colons, which no setting changes.
     spaced: bool,
 }
 
-/// All of them.
+/// All libraries.
 pub const ALL: [Library; 2] = [
     Library {
         package: "xgrammar",
@@ -33,7 +33,8 @@ pub const ALL: [Library; 2] = [
 ];
 
 impl Library {
-    /// Its outcomes for each case, one for each name; `None`, having said so, where it cannot run.
+    /// Its outcomes for each case, one per name. If it cannot run, prints a notice and returns
+    /// `None`.
     pub fn measure(
         &self,
         python: &Python,
@@ -50,7 +51,7 @@ impl Library {
         let output = python.run("upstream.py", &[self.package, &file.to_string_lossy()]);
         let _ = std::fs::remove_file(&file);
         let outcomes = output.and_then(|output| {
-            // XGrammar prints warnings of its own; the last line is the result.
+            // XGrammar may print warnings; the last line is the result.
             let line = output.lines().last().unwrap_or_default();
             serde_json::from_str::<Vec<Value>>(line).map_err(|error| error.to_string())
         });
@@ -68,7 +69,7 @@ impl Library {
         }
     }
 
-    /// What the script is to do.
+    /// The input of the script.
     fn work(&self, tokens: &Tokens, cases: &[&Case], walks: &[Walks], effort: &Effort) -> Value {
         let vocabulary = &tokens.vocabulary;
         let words: Vec<String> = (0..vocabulary.len() as u32)
@@ -108,8 +109,8 @@ impl Library {
     }
 }
 
-/// The tokens of compact JSON with a space behind each comma and colon outside of strings; none where no tokens spell it, which
-/// is a text that nothing takes.
+/// The tokens of compact JSON with a space after each comma and colon outside of strings. Returns
+/// no tokens if none spell this text; every engine rejects the empty text.
 fn with_spaces(tokens: &Tokens, text: &[u32]) -> Vec<u32> {
     let ids: Vec<_> = text.iter().map(|&id| TokenId(id)).collect();
     let text = String::from_utf8(tokens.vocabulary.decode(&ids)).unwrap_or_default();
@@ -132,7 +133,7 @@ fn spaced(json: &str) -> String {
     spaced
 }
 
-/// What the script says of a case.
+/// The script's result for a case.
 fn outcome(case: &Value) -> Outcome {
     let times = |times: &Value| -> Option<Vec<f64>> { times.as_array()?.iter().map(Value::as_f64).collect() };
     let list = |name: &str| case[name].as_array().cloned().unwrap_or_default();

@@ -1,7 +1,8 @@
-//! What processes of this program share: a folder with a vocabulary and cases.
+//! The data that the processes of this program share: a folder with a vocabulary and cases.
 //!
-//! A first mask and the growth of memory are measured in processes of their own, so that nothing lives on from one
-//! grammar to the next. Such a process is this program with the arguments [`Part`]; it prints one line of JSON.
+//! First masks and memory growth are measured in separate processes, so that one grammar cannot
+//! affect the next. Such a process is this program with the arguments [`Part`]; it prints one line
+//! of JSON.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -14,10 +15,10 @@ use crate::cases::Case;
 use crate::engines::Grammar;
 use crate::tokens::Tokens;
 
-/// The arguments of a process that another of this program starts.
+/// The arguments of a process that another process of this program starts.
 #[derive(Args)]
 pub struct Part {
-    /// The folder that the processes share
+    /// The shared folder
     #[arg(long, hide = true)]
     pub folder: Option<PathBuf>,
 
@@ -25,20 +26,21 @@ pub struct Part {
     #[arg(long, hide = true, default_value_t = 0)]
     pub engine: usize,
 
-    /// The case of which the first mask is measured; without one it is the growth of memory over all cases
+    /// The case of the first mask; without one, the process measures the growth of memory over all
+    /// cases
     #[arg(long, hide = true)]
     pub case: Option<usize>,
 
-    /// Whether texts of the case are read instead
+    /// Whether to read texts of the case instead
     #[arg(long, hide = true)]
     pub texts: bool,
 
-    /// After how many seconds to give up
+    /// The time limit in seconds
     #[arg(long, hide = true, default_value_t = 10.0)]
     pub patience: f64,
 }
 
-/// The folder, removed at the end.
+/// The shared folder, removed on drop.
 pub struct Folder(PathBuf);
 
 impl Folder {
@@ -47,7 +49,7 @@ impl Folder {
         Self::of_grammars(tokens, &cases.iter().map(|case| &case.grammar).collect::<Vec<_>>())
     }
 
-    /// The same of grammars alone.
+    /// Writes the vocabulary and grammars alone.
     pub fn of_grammars(tokens: &Tokens, grammars: &[&Grammar]) -> Self {
         let folder =
             std::env::temp_dir().join(format!("peers-{}-{}vocabulary", std::process::id(), tokens.prefix));
@@ -66,22 +68,22 @@ impl Folder {
         Self(folder)
     }
 
-    /// Writes what the memory is measured of: cases, each with texts.
+    /// Writes the cases of the memory measurement, each with texts.
     pub fn set_walks(&self, walks: &[(usize, &[Vec<u32>])]) {
         write(&self.0.join("walks.json"), &json!(walks));
     }
 
-    /// Writes the texts that are read.
+    /// Writes the texts to read.
     pub fn set_texts(&self, texts: &[&[u32]]) {
         write(&self.0.join("texts.json"), &json!(texts));
     }
 
-    /// The line that a process of its own prints, of the engine and, for a first mask, the case.
+    /// The line that a new process prints, for the engine and, for a first mask, the case.
     pub fn run(&self, engine: usize, case: Option<usize>, patience: f64) -> Result<Value, String> {
         self.output(self.command(engine, case, patience)?)
     }
 
-    /// The line that a process prints in which an engine reads texts of a case.
+    /// The line that a process prints after its engine has read texts of a case.
     pub fn run_texts(&self, engine: usize, case: usize, patience: f64) -> Result<Value, String> {
         let mut command = self.command(engine, Some(case), patience)?;
         command.arg("--texts");
@@ -124,7 +126,7 @@ fn read(path: &Path) -> Value {
     serde_json::from_str(&text).expect("JSON")
 }
 
-/// The vocabulary of a folder; its tokenizer is not needed.
+/// The vocabulary of a folder, without its tokenizer.
 pub fn vocabulary(folder: &Path) -> Tokens {
     let vocabulary = Vocabulary::load(folder.join("vocabulary")).expect("a vocabulary");
     let eos = read(&folder.join("eos.json")).as_u64().expect("an id") as u32;
@@ -152,13 +154,13 @@ pub fn grammars(folder: &Path) -> Vec<Grammar> {
     grammars.as_array().into_iter().flatten().map(grammar).collect()
 }
 
-/// The cases and texts of which the memory is measured.
+/// The cases and texts of the memory measurement.
 pub fn walks(folder: &Path) -> Vec<(usize, Vec<Vec<u32>>)> {
     let walk = |walk: &Value| (walk[0].as_u64().expect("a case") as usize, lists_of_ids(&walk[1]));
     read(&folder.join("walks.json")).as_array().into_iter().flatten().map(walk).collect()
 }
 
-/// The texts that are read.
+/// The texts to read.
 pub fn texts(folder: &Path) -> Vec<Vec<u32>> {
     lists_of_ids(&read(&folder.join("texts.json")))
 }

@@ -1,45 +1,47 @@
-//! The key and value cache of rows that differ in length, which the caches of draft trees and of slots are made of.
+//! The key and value cache of rows of different lengths; the caches of draft trees and of
+//! continuous batches use it.
 
 use burn::tensor::{Bool, DType, IndexingUpdateOp, Int, Tensor};
-use burn_dfa::processor::{Persistent, RowState};
+use burn_dfa::processor::{InPlaceState, RowState};
 
 use crate::layers::Attention;
 use crate::mask::PerKind;
 use crate::rope::Rotations;
 
-/// Keys and values of rows with lengths of their own. A *slot* holds the key and the value of one position. All
-/// integers are `i32`.
+/// Keys and values of rows of different lengths. A *slot* holds the key and the value of one
+/// position. All integers are `i32`.
 #[derive(Clone, Debug)]
 pub(crate) struct RowCache {
-    /// Of each layer, `[rows, kv_heads, capacity, head_dim]`.
+    /// Per layer, `[rows, kv_heads, capacity, head_dim]`.
     keys: Vec<Tensor<4>>,
-    /// Of each layer, `[rows, kv_heads, capacity, head_dim]`.
+    /// Per layer, `[rows, kv_heads, capacity, head_dim]`.
     values: Vec<Tensor<4>>,
-    /// Slots in use, padding included, `[rows]`.
+    /// Positions in use, padding included, `[rows]`.
     lengths: Tensor<1, Int>,
     /// Padded positions of each row, `[rows]`.
     padding: Tensor<1, Int>,
     /// `0..capacity`.
     slots: Tensor<1, Int>,
-    /// Where every head of every row begins in a buffer `[rows * kv_heads * capacity, head_dim]`:
+    /// Start of each head of each row in a buffer `[rows * kv_heads * capacity, head_dim]`:
     /// `[rows * kv_heads]`.
     heads: Tensor<1, Int>,
     /// The shape of the keys of a layer.
     shape: [usize; 4],
 }
 
-/// Where the keys and values of new positions are written, and the attention mask. Both are the same for all layers.
+/// Write positions of new keys and values, and the attention mask. Both are the same for all
+/// layers.
 pub(crate) struct Targets {
-    /// Places in the flat buffer of all heads, `[rows * kv_heads * positions]`.
+    /// Indices into the flat buffer of all heads, `[rows * kv_heads * positions]`.
     pub(crate) places: Tensor<1, Int>,
-    /// `[rows, 1, positions, capacity]`, true at the slots that a position must not see.
+    /// `[rows, 1, positions, capacity]`, true at the slots hidden from a position.
     pub(crate) hidden: PerKind<Tensor<4, Bool>>,
 }
 
 impl RowCache {
     /// # Shapes
-    /// - `keys`, `values`: of each layer, `[rows, kv_heads, capacity, head_dim]`
-    /// - `lengths`, `padding`: `[rows]`, in buffers of their own
+    /// - `keys`, `values`: per layer, `[rows, kv_heads, capacity, head_dim]`
+    /// - `lengths`, `padding`: `[rows]`, in buffers that no other tensor shares
     pub(crate) fn new(
         keys: Vec<Tensor<4>>,
         values: Vec<Tensor<4>>,
@@ -64,7 +66,7 @@ impl RowCache {
         self.shape
     }
 
-    /// Slots in use of each row, padding included, `[rows]`.
+    /// Positions in use of each row, padding included, `[rows]`.
     pub(crate) fn lengths(&self) -> Tensor<1, Int> {
         self.lengths.clone()
     }
@@ -97,8 +99,8 @@ impl RowCache {
         first + steps.reshape([1, count]).expand([rows, count])
     }
 
-    /// Where slots `[rows, count]` of all heads lie in the flat buffer, `[rows * kv_heads * count]`; a slot past the
-    /// last stands for the last.
+    /// Indices of slots `[rows, count]` of all heads in the flat buffer,
+    /// `[rows * kv_heads * count]`. A slot past the last one is clamped to the last one.
     pub(crate) fn places(&self, slots: Tensor<2, Int>) -> Tensor<1, Int> {
         let ([rows, count], [_, kv_heads, capacity, _]) = (slots.dims(), self.shape);
         let last = capacity as i32 - 1;
@@ -107,8 +109,9 @@ impl RowCache {
         (self.heads.clone().reshape([rows, kv_heads, 1]).expand(all) + slots).reshape([-1])
     }
 
-    /// Appends the keys and values of new positions to each row of a layer, and attends over the cache. If [`one_pass`]
-    /// is true, `targets` may be left out: a position then sees its row up to itself.
+    /// Appends the keys and values of new positions to each row of a layer, and attends over the
+    /// cache. If [`one_pass`] is true, `targets` may be `None`: each position then sees its row up
+    /// to itself.
     pub(crate) fn attend(
         &mut self,
         layer: usize,
@@ -130,7 +133,7 @@ impl RowCache {
         attention.mix([q, keys.clone(), values.clone()], hidden)
     }
 
-    /// Copies slots from some places to others, in all layers.
+    /// Copies slots from the indices `from` to the indices `to`, in all layers.
     pub(crate) fn copy(&mut self, from: &Tensor<1, Int>, to: &Tensor<1, Int>) {
         let [.., head_dim] = self.shape;
         for buffer in self.keys.iter_mut().chain(&mut self.values) {
@@ -139,7 +142,7 @@ impl RowCache {
         }
     }
 
-    /// Copies the first slots of a row to another, in all layers.
+    /// Copies the first `length` slots of a row to another row, in all layers.
     pub(crate) fn copy_row(&mut self, from: usize, to: usize, length: usize) {
         let [_, kv_heads, ..] = self.shape;
         let places = |row: usize| {
@@ -153,7 +156,7 @@ impl RowCache {
     /// Replaces one row by the keys and values of a prompt, in place.
     ///
     /// # Shapes
-    /// - `keys`, `values`: of each layer, `[1, kv_heads, length, head_dim]`
+    /// - `keys`, `values`: per layer, `[1, kv_heads, length, head_dim]`
     pub(crate) fn fill(&mut self, row: usize, [keys, values]: [Vec<Tensor<4>>; 2]) {
         let [_, kv_heads, _, head_dim] = self.shape;
         let [_, _, length, _] = keys[0].dims();
@@ -171,11 +174,11 @@ impl RowCache {
         self.lengths.assign_row(row, Tensor::full([1], length, (&self.lengths.device(), DType::I32)));
     }
 
-    /// Writes keys and values of one row of a layer from slot `at` on, and gives what `mix` makes of the queries and of the
-    /// row up to there.
+    /// Writes keys and values of one row of a layer from slot `at` on. Returns the result of `mix`
+    /// on the queries and the row up to the new end.
     ///
     /// # Shapes
-    /// - queries, keys and values: `[1, their heads, positions, head_dim]`
+    /// - queries, keys and values: `[1, heads, positions, head_dim]`
     pub(crate) fn extend(
         &mut self,
         layer: usize,

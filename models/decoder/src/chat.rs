@@ -1,12 +1,13 @@
 //! [`ChatTemplate`]: renders messages as the text that a chat model expects.
 //!
-//! Tokenizers carry their template in Jinja, written for Python. It is rendered as Hugging Face
-//! transformers renders it: with `trim_blocks` and `lstrip_blocks`, Python's methods on strings and
-//! dictionaries, its `json.dumps` as `tojson`, its `str` of what is no text, `raise_exception`, `generation` blocks, and no
-//! documents.
+//! Tokenizers carry their template in Jinja, written for Python. Rendering follows Hugging Face
+//! transformers: `trim_blocks` and `lstrip_blocks`, Python's methods on strings and dictionaries,
+//! its `json.dumps` as `tojson`, its `str` for values other than texts, `raise_exception`,
+//! `generation` blocks, and no documents.
 //!
-//! A date is that of [`ChatTemplate::with_date`]. Without one, templates that have a fallback (Llama 3.2) take it, so that
-//! the same messages always give the same text, and for those that have none (SmolLM3) it is today.
+//! [`ChatTemplate::with_date`] sets the date. Without it, templates with a fallback date (Llama
+//! 3.2) use their fallback, so that the same messages always give the same text. Templates without
+//! a fallback (SmolLM3) use today's date.
 
 use std::collections::BTreeMap;
 
@@ -14,15 +15,15 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::{Environment, Error, ErrorKind, Value, context};
 use serde::Deserialize;
 
+use crate::bounds::{self, Bounded};
 use crate::date::Date;
 use crate::error::DecoderError;
 use crate::json_text::tojson;
 use crate::ordered::ordered;
 use crate::python_text::write_str;
+use crate::rendering::{self, RenderOptions};
 
-/// Instructions that a template may execute.
-const FUEL: u64 = 10_000_000;
-/// Name that a template goes by in messages.
+/// Name of the template in messages.
 const NAME: &str = "chat_template";
 
 /// One turn of a conversation.
@@ -35,9 +36,9 @@ const NAME: &str = "chat_template";
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// Who speaks: `system`, `user` or `assistant`.
+    /// The role: `system`, `user` or `assistant`.
     pub role: String,
-    /// What they say.
+    /// The text of the turn.
     pub content: String,
 }
 
@@ -47,23 +48,23 @@ impl Message {
         Self { role: role.into(), content: content.into() }
     }
 
-    /// What the model is told about its task.
+    /// A message that describes the task to the model.
     pub fn system(content: impl Into<String>) -> Self {
         Self::new("system", content)
     }
 
-    /// What the user says.
+    /// A message of the user.
     pub fn user(content: impl Into<String>) -> Self {
         Self::new("user", content)
     }
 
-    /// What the model said.
+    /// A message of the model.
     pub fn assistant(content: impl Into<String>) -> Self {
         Self::new("assistant", content)
     }
 }
 
-/// The chat template of a tokenizer, with the special tokens it refers to.
+/// The chat template of a tokenizer, and its special tokens.
 ///
 /// # Example
 ///
@@ -82,11 +83,36 @@ impl Message {
 #[derive(Clone, Debug)]
 pub struct ChatTemplate {
     environment: Environment<'static>,
+    syntax: SyntaxConfig,
     source: String,
+    /// The source that is compiled.
+    prepared: String,
     bos_token: Option<String>,
     eos_token: Option<String>,
-    /// Names and values that the template finds beside the messages.
+    /// Further variables of the template.
     variables: BTreeMap<String, Value>,
+}
+
+/// The template named `default` of several named templates, or the only template.
+fn default_template(mut all: Vec<Named>) -> Result<String, DecoderError> {
+    let default = all.iter().position(|named| named.name == "default");
+    match default.or((all.len() == 1).then_some(0)) {
+        Some(index) => Ok(all.swap_remove(index).template),
+        None => {
+            let names: Vec<&str> = all.iter().map(|named| named.name.as_str()).collect();
+            Err(DecoderError::Template {
+                message: format!(
+                    "tokenizer_config.json names {}, and none is `default`: write the template that you want to \
+                     chat_template.jinja in the folder",
+                    if names.is_empty() {
+                        "no templates".to_owned()
+                    } else {
+                        format!("the templates {}", names.join(", "))
+                    }
+                ),
+            })
+        }
+    }
 }
 
 /// The fields of `tokenizer_config.json` that a template needs.
@@ -136,34 +162,37 @@ impl ChatTemplate {
     /// When the template is not valid Jinja.
     pub fn new(source: impl Into<String>) -> Result<Self, DecoderError> {
         let mut environment = Environment::new();
-        environment.set_syntax(
-            SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build().map_err(template_error)?,
-        );
-        environment.set_fuel(Some(FUEL));
-        environment.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
+        let syntax =
+            SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build().map_err(template_error)?;
+        bounds::bind(&mut environment);
         environment.add_filter("tojson", tojson);
-        environment.add_filter("string", |value: &Value| {
-            let mut text = String::new();
-            write_str(value, &mut text).map(|()| text).map_err(Error::from)
-        });
-        environment.set_formatter(|out, _, value| write_str(value, out).map_err(Error::from));
+        environment.add_filter("string", |value: &Value| bounds::written(|to| write_str(value, to)));
+        // In Jinja, `none` is not iterable, but an undefined value is.
+        environment.add_test("iterable", |value: &Value| !value.is_none() && value.try_iter().is_ok());
+        environment.set_formatter(|out, _, value| write_str(value, &mut Bounded(out)).map_err(Error::from));
         environment.add_function("raise_exception", |message: String| {
             Err::<Value, _>(Error::new(ErrorKind::InvalidOperation, message))
         });
         let source = source.into();
-        environment.add_template_owned(NAME, without_generation(&source)).map_err(template_error)?;
-        let mut template =
-            Self { environment, source, bos_token: None, eos_token: None, variables: BTreeMap::new() };
+        let check = || {
+            let prepared = bounds::prepared(&without_generation(&source), &syntax);
+            let prepared = prepared.map_err(|error| error.to_string())?;
+            bounds::check(NAME, &prepared, &syntax).map_err(|error| error.to_string())?;
+            Ok(prepared)
+        };
+        let prepared = bounds::on_thread(check).map_err(|message| DecoderError::Template { message })?;
+        let (bos_token, eos_token, variables) = (None, None, BTreeMap::new());
+        let mut template = Self { environment, syntax, source, prepared, bos_token, eos_token, variables };
         if template.source.contains("strftime_now") && !template.source.contains("strftime_now is ") {
             template.set_date(Date::today());
         }
         Ok(template)
     }
 
-    /// Sets the day that `strftime_now` gives; hours and smaller parts are not known to it.
+    /// Sets the day for `strftime_now`, which gives no hours, minutes or seconds.
     ///
     /// # Panics
-    /// If there is no such day.
+    /// If the date does not exist.
     ///
     /// # Example
     ///
@@ -201,23 +230,24 @@ impl ChatTemplate {
         self
     }
 
-    /// Sets what `bos_token` stands for.
+    /// Sets the text of `bos_token`.
     pub fn with_bos_token(mut self, token: impl Into<String>) -> Self {
         self.bos_token = Some(token.into());
         self
     }
 
-    /// Sets what `eos_token` stands for.
+    /// Sets the text of `eos_token`.
     pub fn with_eos_token(mut self, token: impl Into<String>) -> Self {
         self.eos_token = Some(token.into());
         self
     }
 
-    /// The template of a model, from the text of its `chat_template.jinja`, or else from `chat_template` in its
-    /// `tokenizer_config.json` (of several, the one named `default`). `None` when there is none.
+    /// Reads the template of a model from the text of its `chat_template.jinja`, or else from
+    /// `chat_template` in its `tokenizer_config.json` (of several templates, the one named
+    /// `default`). `None` if neither has a template.
     ///
     /// # Errors
-    /// When a text is not valid.
+    /// A text is not valid, or none of several templates is named `default`.
     pub fn from_files(
         tokenizer_config: Option<&str>,
         chat_template: Option<String>,
@@ -233,9 +263,7 @@ impl ChatTemplate {
         let source = chat_template.or(match inner {
             None => None,
             Some(Templates::One(source)) => Some(source),
-            Some(Templates::Named(all)) => {
-                all.into_iter().find(|named| named.name == "default").map(|named| named.template)
-            }
+            Some(Templates::Named(all)) => Some(default_template(all)?),
         });
         let Some(source) = source else {
             return Ok(None);
@@ -246,25 +274,25 @@ impl ChatTemplate {
         Ok(Some(template))
     }
 
-    /// Renders a conversation, followed by the opening of the model's turn where
-    /// `add_generation_prompt` is set.
+    /// Renders a conversation. If `add_generation_prompt` is set, the opening of the model's turn
+    /// follows.
     ///
     /// The text holds the special tokens: encode it without adding them again.
     ///
     /// # Errors
-    /// When the template refuses the messages (an unknown role, say), or fails.
+    /// The template rejects the messages (an unknown role, say), or fails.
     pub fn render(&self, messages: &[Message], add_generation_prompt: bool) -> Result<String, DecoderError> {
         self.render_with_tools(messages, &[], add_generation_prompt)
     }
 
-    /// As [`render`](Self::render), with the tools that the model may call, each as in a request:
-    /// `{"type": "function", "function": {"name": …, "description": …, "parameters": …}}`. Without any, `tools` is
-    /// `none` in the template, as in transformers.
+    /// Like [`render`](Self::render), with the tools that the model may call, each as in a request:
+    /// `{"type": "function", "function": {"name": …, "description": …, "parameters": …}}`. Without
+    /// tools, `tools` is `none` in the template, as in transformers.
     ///
-    /// A template that knows of no tools passes over them.
+    /// A template that does not mention tools ignores them.
     ///
     /// # Errors
-    /// As [`render`](Self::render), and when the template does not find what it looks for in a tool.
+    /// As [`render`](Self::render), and if a tool lacks a field that the template reads.
     ///
     /// # Example
     ///
@@ -286,20 +314,16 @@ impl ChatTemplate {
         tools: &[serde_json::Value],
         add_generation_prompt: bool,
     ) -> Result<String, DecoderError> {
-        let messages = messages
-            .iter()
-            .map(|message| {
-                context! { role => message.role.as_str(), content => message.content.as_str() }
-            })
-            .collect();
-        self.render_values(messages, tools, add_generation_prompt)
+        let one = |Message { role, content }: &Message| context! { role => role.as_str(), content => content.as_str() };
+        let options = RenderOptions::new().with_generation_prompt(add_generation_prompt);
+        self.render_values(|| messages.iter().map(one).collect(), tools, &options)
     }
 
-    /// As [`render_with_tools`](Self::render_with_tools), of messages as a request has them, with whatever fields the template
-    /// looks at, such as `tool_calls`.
+    /// Like [`render_with_tools`](Self::render_with_tools), for messages as in a request, with any
+    /// fields that the template reads, such as `tool_calls`.
     ///
     /// # Errors
-    /// As there, and when the template does not find what it looks for in a message.
+    /// As there, and if a message lacks a field that the template reads.
     ///
     /// # Example
     ///
@@ -321,7 +345,29 @@ impl ChatTemplate {
         tools: &[serde_json::Value],
         add_generation_prompt: bool,
     ) -> Result<String, DecoderError> {
-        self.render_values(messages.iter().map(ordered).collect(), tools, add_generation_prompt)
+        let options = RenderOptions::new().with_generation_prompt(add_generation_prompt);
+        self.render_json_with(messages, tools, &options)
+    }
+
+    /// Like [`render_json`](Self::render_json), with variables. If the model continues the last
+    /// message, the text ends with the content of this message.
+    ///
+    /// # Errors
+    /// As there; and if a variable has the name of a built-in variable, the last message has no
+    /// text to continue, or the template does not write its text.
+    pub fn render_json_with(
+        &self,
+        messages: &[serde_json::Value],
+        tools: &[serde_json::Value],
+        options: &RenderOptions,
+    ) -> Result<String, DecoderError> {
+        options.check()?;
+        if !options.continue_final_message {
+            return self.render_values(|| messages.iter().map(ordered).collect(), tools, options);
+        }
+        let marked = rendering::marked(messages)?;
+        let options = options.clone().with_generation_prompt(false);
+        rendering::up_to_mark(self.render_values(|| marked.iter().map(ordered).collect(), tools, &options)?)
     }
 
     /// The text of the template.
@@ -329,28 +375,32 @@ impl ChatTemplate {
         &self.source
     }
 
+    /// Renders the result of `messages` on a thread with a large stack: values may be nested
+    /// deeply.
     fn render_values(
         &self,
-        messages: Vec<Value>,
+        messages: impl FnOnce() -> Vec<Value> + Send,
         tools: &[serde_json::Value],
-        add_generation_prompt: bool,
+        options: &RenderOptions,
     ) -> Result<String, DecoderError> {
-        let tools = if tools.is_empty() { Value::from(()) } else { tools.iter().map(ordered).collect() };
-        self.environment
-            .get_template(NAME)
-            .and_then(|template| {
-                let variables = Value::from_object(self.variables.clone());
-                template.render(context! {
-                    messages => messages,
-                    add_generation_prompt => add_generation_prompt,
-                    bos_token => self.bos_token.as_deref().unwrap_or_default(),
-                    eos_token => self.eos_token.as_deref().unwrap_or_default(),
-                    tools => tools,
-                    documents => Value::from(()),
-                    ..variables
-                })
-            })
-            .map_err(template_error)
+        let render = || {
+            let tools = if tools.is_empty() { Value::from(()) } else { tools.iter().map(ordered).collect() };
+            let mut variables = self.variables.clone();
+            variables.extend(options.variables.iter().map(|(name, value)| (name.clone(), ordered(value))));
+            let variables = Value::from_object(variables);
+            let root = context! {
+                messages => messages(),
+                add_generation_prompt => options.add_generation_prompt,
+                bos_token => self.bos_token.as_deref().unwrap_or_default(),
+                eos_token => self.eos_token.as_deref().unwrap_or_default(),
+                tools => tools,
+                documents => Value::from(()),
+                ..variables
+            };
+            let rendered = bounds::render(&self.environment, NAME, &self.prepared, &self.syntax, root);
+            rendered.map_err(|error| error.to_string())
+        };
+        bounds::on_thread(render).map_err(|message| DecoderError::Template { message })
     }
 }
 
@@ -358,8 +408,8 @@ fn template_error(error: Error) -> DecoderError {
     DecoderError::Template { message: error.to_string() }
 }
 
-/// The template with its `generation` blocks, which mark what a model was trained on, as blocks that only bound the scope
-/// of variables, as those do.
+/// Turns the `generation` blocks of a template, which mark text for training, into `with` blocks,
+/// since both bound the scope of variables.
 fn without_generation(source: &str) -> String {
     let mut text = String::with_capacity(source.len());
     let mut rest = source;

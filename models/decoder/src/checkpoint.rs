@@ -1,12 +1,14 @@
-//! Reads checkpoints: compares their headers with a configuration, and reads the bytes of single tensors.
+//! Reads checkpoints: compares their headers with a configuration, and reads the bytes of single
+//! tensors.
 //!
-//! A checkpoint is one safetensors file, or an index (`weight_map`: tensor to file) and its shards. The headers are read
-//! first and compared with the configuration. A hostile header cannot cause a large allocation: before memory is allocated
-//! for a tensor, the file was found to be long enough to hold it.
+//! A checkpoint is one safetensors file, or an index (`weight_map`: tensor to file) and its shards.
+//! The headers are read first and compared with the configuration. A hostile header cannot cause a
+//! large allocation: memory for a tensor is allocated only after a check that the file is long
+//! enough.
 //!
-//! Files are mapped into memory, each tensor by itself. A tensor that keeps its dtype is the mapping, which nothing copies on
-//! the CPU and which lives as long as the tensor. One that is cast is mapped in [`PIECE`]s. So a model is never in memory
-//! twice.
+//! Each tensor is mapped into memory separately. A tensor that keeps its dtype is the mapping
+//! itself: on the CPU nothing copies it, and it lives as long as the tensor. A tensor that is cast
+//! is mapped in chunks of [`PIECE`] bytes. So a model is never in memory twice.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
@@ -26,21 +28,21 @@ use crate::error::DecoderError;
 use crate::folder;
 use crate::parameters::parameters;
 
-/// The file of a checkpoint that is not sharded.
+/// The file of an unsharded checkpoint.
 pub(crate) const SINGLE: &str = "model.safetensors";
 /// The index of a sharded checkpoint.
 pub(crate) const INDEX: &str = "model.safetensors.index.json";
-/// Bytes that hold the length of a header.
+/// Bytes of the field with the length of a header.
 const PREFIX: u64 = 8;
-/// The format's limit on a header.
+/// The format's limit on the size of a header.
 const MAX_HEADER: u64 = 100_000_000;
-/// Bytes of rotary tables that every model may have, however small its weights.
-const FREE: u64 = 1 << 24;
-/// Bytes of a tensor that are mapped at a time if they are cast.
+/// Bytes of rotary tables allowed for every model, even with small weights.
+const MIN_ROTARY_LIMIT: u64 = 1 << 24;
+/// Bytes that are mapped at a time when a tensor is cast.
 const PIECE: usize = 1 << 22;
 
-/// Whether to ignore a tensor. Some exporters write tensors that the model does not need: the rotary frequencies, and a
-/// second copy of tied embeddings.
+/// Whether to ignore a tensor. Some exporters write superfluous tensors: the rotary frequencies,
+/// and a second copy of tied embeddings.
 fn is_ignored(name: &str, config: &DecoderConfig) -> bool {
     name.ends_with(".rotary_emb.inv_freq") || (config.tie_word_embeddings && name == "lm_head.weight")
 }
@@ -53,10 +55,10 @@ pub(crate) struct Checkpoint<'a> {
 }
 
 struct Shard<'a> {
-    /// For messages.
+    /// The file name for messages.
     file: String,
     metadata: Metadata,
-    /// Where the data begins.
+    /// The offset of the data.
     start: usize,
     source: Source<'a>,
 }
@@ -66,7 +68,7 @@ enum Source<'a> {
     File(File, PathBuf),
 }
 
-/// `model.safetensors.index.json`; its other fields are not needed.
+/// `model.safetensors.index.json`, without its other fields.
 #[derive(Deserialize)]
 struct Index {
     weight_map: BTreeMap<String, String>,
@@ -134,14 +136,22 @@ impl<'a> Checkpoint<'a> {
         Ok(Self { shards, homes })
     }
 
-    /// Compares the headers with what a model of this configuration has.
+    /// Compares the headers with the parameters of a model of this configuration.
     pub(crate) fn check(&self, config: &DecoderConfig) -> Result<(), DecoderError> {
         let expected = parameters(config);
         for (name, shape) in &expected {
             let refuse = |message| Err(DecoderError::Tensor { name: name.clone(), message });
             let Some(info) = self.homes.get(name).and_then(|index| self.shards[*index].metadata.info(name))
             else {
-                return refuse("is missing from the checkpoint".into());
+                let bare = name.strip_prefix("model.").filter(|bare| self.homes.contains_key(*bare));
+                return refuse(match bare {
+                    Some(bare) => format!(
+                        "is missing from the checkpoint, which has {bare}: it holds the layers without the language model's \
+                         head; write it again with `AutoModelForCausalLM.from_pretrained(FOLDER).save_pretrained(FOLDER)` of \
+                         the Python package transformers"
+                    ),
+                    None => "is missing from the checkpoint".into(),
+                });
             };
             if &info.shape != shape {
                 return refuse(format!("has shape {:?}; config.json asks for {shape:?}", info.shape));
@@ -153,7 +163,7 @@ impl<'a> Checkpoint<'a> {
         let tables = 1 + u64::from(config.sliding_rope.is_some());
         let rotary = tables * (config.max_position_embeddings * config.head_dim * size_of::<f32>()) as u64;
         let weights: u64 = self.shards.iter().map(|shard| shard.metadata.data_len() as u64).sum();
-        if rotary > weights.max(FREE) {
+        if rotary > weights.max(MIN_ROTARY_LIMIT) {
             let message = format!(
                 "is {}, and the tables of so many positions take more memory than the weights; lower it to the \
                  positions you need",
@@ -162,7 +172,7 @@ impl<'a> Checkpoint<'a> {
             return Err(DecoderError::config("max_position_embeddings", message));
         }
         let expected: BTreeSet<&String> = expected.iter().map(|(name, _)| name).collect();
-        // The least of them, so that the message does not depend on the order of a hash map.
+        // The smallest name, so that the message does not depend on the order of a hash map.
         let unknown =
             self.homes.keys().filter(|name| !expected.contains(name) && !is_ignored(name, config)).min();
         match unknown {
@@ -174,7 +184,7 @@ impl<'a> Checkpoint<'a> {
         }
     }
 
-    /// The dtype in which most of a model's numbers are stored.
+    /// The dtype of most of a model's numbers in the checkpoint.
     pub(crate) fn dtype(&self, config: &DecoderConfig) -> FloatDType {
         let mut counts = [FloatDType::F32, FloatDType::BF16, FloatDType::F16].map(|dtype| (dtype, 0));
         for (name, shape) in parameters(config) {
@@ -222,7 +232,7 @@ impl<'a> Checkpoint<'a> {
     }
 }
 
-/// A stored dtype that can be read.
+/// The float type of a stored dtype, if it can be read.
 fn float(dtype: Dtype) -> Option<FloatDType> {
     match dtype {
         Dtype::F32 => Some(FloatDType::F32),
@@ -248,7 +258,7 @@ impl<'a> Shard<'a> {
         Ok(Self { file: name.into(), metadata, start, source: Source::File(file, path) })
     }
 
-    /// The bytes of a range, mapped.
+    /// Maps the bytes of a range.
     fn bytes(&self, range: Range<usize>) -> Result<Bytes, DecoderError> {
         Ok(match &self.source {
             Source::Bytes(bytes) => Bytes::from_bytes_vec(bytes[range].to_vec()),
@@ -260,7 +270,7 @@ impl<'a> Shard<'a> {
         })
     }
 
-    /// The numbers of a range.
+    /// Casts the numbers of a range.
     fn cast<T>(
         &self,
         range: Range<usize>,
@@ -296,12 +306,13 @@ fn decode<const N: usize, T>(bytes: &[u8], one: impl Fn([u8; N]) -> T, values: &
 fn map(file: &File, range: Range<usize>) -> std::io::Result<Mmap> {
     let mut options = MmapOptions::new();
     options.offset(range.start as u64).len(range.len()).populate();
-    // SAFETY: nothing in this process writes to the file. [`Decoder::load`](crate::Decoder::load) asks its caller to see
-    // that no other does while the model lives, which no program can check; readers of safetensors commonly ask that.
+    // SAFETY: nothing in this process writes to the file. [`Decoder::load`](crate::Decoder::load)
+    // asks its caller to see that no other process does while the model lives, which no program can
+    // check. Readers of safetensors commonly ask for this.
     unsafe { options.map(file) }
 }
 
-/// Reads the header of a file of `length` bytes and returns where its data begins.
+/// Reads the header of a file of `length` bytes and returns the offset of its data.
 fn header(file: &str, length: u64, mut source: impl Read) -> Result<(usize, Metadata), DecoderError> {
     let refuse = |message: String| DecoderError::Checkpoint { file: file.to_string(), message };
     let damaged = |error: std::io::Error| refuse(format!("could not be read: {error}"));
@@ -320,7 +331,7 @@ fn header(file: &str, length: u64, mut source: impl Read) -> Result<(usize, Meta
     source.read_exact(&mut text).map_err(damaged)?;
     let metadata: Metadata = serde_json::from_slice(&text)
         .map_err(|error| refuse(format!("has a header that is not valid: {error}")))?;
-    // The offsets have been checked to be contiguous, so that this covers every tensor.
+    // The offsets were checked to be contiguous, so this covers every tensor.
     let (start, data) = (PREFIX + size, metadata.data_len() as u64);
     if data != length - start {
         return Err(refuse(format!(

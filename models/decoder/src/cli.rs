@@ -16,32 +16,33 @@
 //! # Ok::<(), burn_dfa::cli::Failure>(())
 //! ```
 
+use std::cell::OnceCell;
 use std::io::{IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use anstream::{eprintln, print, println};
+use anstream::eprintln;
 use anstyle::{AnsiColor, Style};
 use burn::tensor::{Device, FloatDType};
-use burn_dfa::TokenId;
 use burn_dfa::cli::{Backend, CompileArgs, ConstraintArgs, DeviceArgs, Failure, SamplingArgs};
-use burn_dfa::generation::{CausalLm, DecodeGraph, Finish, Output, Pieces, Request, stream};
+use burn_dfa::generation::{DecodeGraph, FinishReason, Output, Request, TokenStream, stream};
+use burn_dfa::{CompiledConstraint, TokenId, Vocabulary};
 use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 
-use crate::{DecoderError, Message, Pretrained};
+use crate::{DecoderError, Message, Pretrained, PretrainedFolder};
 
 const DIM: Style = AnsiColor::BrightBlack.on_default();
 
-/// The exit code where an output was cut off.
+/// The exit code if an output was cut off.
 const CUT_OFF: u8 = 1;
 
-/// The float type of a model's weights, as it is written on a command line.
+/// The float type of a model's weights, as written on a command line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Weights {
-    /// As they are stored; f32 on a device that lacks that type.
+    /// The stored type; f32 on a device that lacks the stored type.
     #[default]
     Stored,
     /// 32-bit floats.
@@ -63,16 +64,26 @@ impl From<Weights> for Option<FloatDType> {
     }
 }
 
-/// Reads a model, and draws how far it has come where standard error is a terminal.
+/// Reads a model, and draws a progress bar if standard error is a terminal.
 ///
 /// # Errors
 /// As [`Pretrained::load`].
 pub fn load(folder: &Path, dtype: Weights, device: &Device) -> Result<Pretrained, DecoderError> {
+    read_weights(Pretrained::open(folder)?, folder, dtype, device)
+}
+
+/// Reads the weights of `opened`, and draws a progress bar if standard error is a terminal.
+fn read_weights(
+    opened: PretrainedFolder,
+    folder: &Path,
+    dtype: Weights,
+    device: &Device,
+) -> Result<Pretrained, DecoderError> {
     let style =
         ProgressStyle::with_template("loading {msg} {wide_bar} {decimal_bytes} of {decimal_total_bytes}");
     let bar =
         ProgressBar::new(0).with_style(style.expect("a template")).with_message(folder.display().to_string());
-    let loaded = Pretrained::load_with_progress(folder, dtype, device, |progress| {
+    let loaded = opened.load(dtype, device, |progress| {
         bar.set_length(progress.total);
         bar.set_position(progress.bytes);
     });
@@ -80,19 +91,20 @@ pub fn load(folder: &Path, dtype: Weights, device: &Device) -> Result<Pretrained
     loaded
 }
 
-/// What to generate, with which model, under which constraint.
+/// The model, the prompt, the constraint and the options of a generation.
 #[derive(Args, Clone, Debug)]
 pub struct GenerateArgs {
     /// A Hugging Face folder: config.json, tokenizer.json, model.safetensors.
     #[arg(long, value_name = "DIR")]
     pub model: Option<PathBuf>,
-    /// What the model is asked, through its chat template where it has one. Default: what standard input holds.
+    /// The user's prompt, written with the chat template if the model has one. Default: read from
+    /// standard input.
     #[arg(long, value_name = "TEXT")]
     pub prompt: Option<String>,
-    /// What a chat model is told about its task.
+    /// The system message for a chat model.
     #[arg(long, value_name = "TEXT")]
     system: Option<String>,
-    /// No chat template: the model goes on with the prompt.
+    /// Use no chat template: the model continues the prompt.
     #[arg(long, conflicts_with = "system")]
     plain: bool,
     /// The constraint.
@@ -104,13 +116,14 @@ pub struct GenerateArgs {
     /// How the constraint is compiled.
     #[command(flatten)]
     compile: CompileArgs,
-    /// What its table may take on the device.
+    /// Limits of the device constraint.
     #[command(flatten)]
     device: DeviceArgs,
     /// How tokens are chosen.
     #[command(flatten)]
     pub sampling: SamplingArgs,
-    /// Where the model runs: flex, vulkan, wgpu, cuda, or remote:ws://host:port. All but flex need the feature of the same name.
+    /// Where the model runs: flex, vulkan, wgpu, cuda, or remote:ws://host:port. All but flex need
+    /// the feature of the same name.
     #[arg(long, value_name = "DEVICE", default_value = "flex", visible_alias = "device")]
     pub backend: Backend,
     /// The float type of the weights.
@@ -119,69 +132,118 @@ pub struct GenerateArgs {
     /// Rows to generate from the prompt.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(..=4096))]
     pub batch: u64,
-    /// Record the decode step once and replay it; a device that cannot, such as Flex, runs it again.
+    /// Record the decode step once and replay it; a device that cannot, such as Flex, runs it
+    /// again.
     #[arg(long)]
     pub graph: bool,
+    /// Print the prompt as the model reads it, special tokens included, to standard error.
+    #[arg(long)]
+    show_prompt: bool,
     /// One JSON object per row, on a line each, instead of text.
     #[arg(long)]
     pub json: bool,
+    /// The compiled constraint, made before the weights are read.
+    #[arg(skip)]
+    table: OnceCell<Option<CompiledConstraint>>,
 }
 
 impl GenerateArgs {
-    /// The model of the folder; `None` where none is named.
+    /// Loads the model of the folder; `None` if no folder is given. The constraint is compiled
+    /// before the weights are read.
     ///
     /// # Errors
-    /// As [`Pretrained::load`], and a backend that is not compiled in.
+    /// As [`Pretrained::load`], a backend that is not compiled in, and a constraint that is
+    /// rejected.
     pub fn load(&self) -> Result<Option<Pretrained>, Failure> {
         let device = self.backend.open()?;
-        let loaded = self.model.as_deref().map(|folder| load(folder, self.dtype, &device));
-        Ok(loaded.transpose()?)
+        let Some(folder) = self.model.as_deref() else { return Ok(None) };
+        let opened = Pretrained::open(folder)?;
+        self.compiled(opened.vocabulary())?;
+        self.name_sampling(opened.generation_config().unwrap_or_default());
+        Ok(Some(read_weights(opened, folder, self.dtype, &device)?))
     }
 
-    /// Generates, printing text as it comes, or JSON. The exit code is 0, or 1 where `--max-tokens` cut an output off.
-    ///
-    /// # Errors
-    /// What the user got wrong, or the model cannot do.
-    pub fn run(&self, pretrained: &Pretrained) -> Result<ExitCode, Failure> {
-        let tokens = self.encode(pretrained)?;
-        let vocabulary = pretrained.vocabulary();
+    /// If the user samples greedily, prints the sampling options that the model's
+    /// `generation_config.json` recommends.
+    fn name_sampling(&self, generation_config: &str) {
+        let Ok(config) = serde_json::from_str::<serde_json::Value>(generation_config) else { return };
+        let is_greedy = self.sampling.config().sampling.temperature.is_none();
+        if self.json || !is_greedy || config["do_sample"] != true {
+            return;
+        }
+        let options = ["temperature", "top_k", "top_p", "min_p"]
+            .into_iter()
+            .filter_map(|name| Some(format!("--{} {}", name.replace('_', "-"), config[name].as_f64()?)));
+        let options: Vec<_> = options.collect();
+        if !options.is_empty() {
+            eprintln!(
+                "{DIM}greedy; generation_config.json of the model recommends {}{DIM:#}",
+                options.join(" ")
+            );
+        }
+    }
+
+    /// The compiled constraint; `None` for free text.
+    fn compiled(&self, vocabulary: &Vocabulary) -> Result<Option<&CompiledConstraint>, Failure> {
+        if let Some(table) = self.table.get() {
+            return Ok(table.as_ref());
+        }
         let constraint = if self.unconstrained { None } else { self.constraint.read()? };
         let compiling = Instant::now();
-        let compile = |constraint| self.compile.table(&constraint, vocabulary);
-        let table = constraint.map(compile).transpose()?;
+        let table = constraint.map(|constraint| self.compile.table(&constraint, vocabulary)).transpose()?;
         if let Some(table) = table.as_ref().filter(|_| !self.json) {
             eprintln!(
                 "{DIM}{} states, {} {}, compiled in {:.1} ms{DIM:#}",
                 table.state_count(),
                 table.class_count(),
-                if table.is_walked() { "byte classes, walked" } else { "token classes" },
+                if table.is_byte_level() { "byte classes, byte-level" } else { "token classes" },
                 compiling.elapsed().as_secs_f64() * 1e3
             );
         }
+        Ok(self.table.get_or_init(|| table).as_ref())
+    }
+
+    /// Generates and prints text as it comes, or JSON. The exit code is 0, or 1 if `--max-tokens`
+    /// cut an output off.
+    ///
+    /// # Errors
+    /// The user made a mistake, or the model does not support the request.
+    pub fn run(&self, pretrained: &Pretrained) -> Result<ExitCode, Failure> {
+        let tokens = self.encode(pretrained)?;
+        let vocabulary = pretrained.vocabulary();
+        let table = self.compiled(vocabulary)?;
+        if self.show_prompt {
+            let prompt = tokens.iter().flat_map(|&token| vocabulary.content(token).unwrap_or_default());
+            let prompt: Vec<u8> = prompt.copied().collect();
+            eprintln!("{DIM}{}{DIM:#}", String::from_utf8_lossy(&prompt));
+        }
         let request = |row| {
             let request = Request::new(tokens.clone(), self.sampling.max_tokens);
-            Request { table: table.as_ref(), ..request.with_seed(self.sampling.seed(row)) }
+            Request { table, ..request.with_seed(self.sampling.seed(row)) }
         };
         let requests: Vec<_> = (0..self.batch).map(request).collect();
 
         let model = pretrained.model();
-        let config = self.sampling.config().with_tensors(self.device.options());
-        let started = Instant::now();
-        let outputs = if self.graph {
+        let mut config = self.sampling.config().with_tensors(self.device.options());
+        if self.streams() {
+            // A reader of the stream wants each token immediately.
+            config = config.with_sync_interval(1);
+        }
+        let (outputs, times) = if self.graph {
             let slots = tokens.len().saturating_add(self.sampling.max_tokens);
             let mut graph = DecodeGraph::record(model, vocabulary, &requests, &config, slots)?;
-            self.show(graph.stream(&requests)?)?
+            let started = Instant::now();
+            self.show(graph.stream(&requests)?, started)?
         } else {
-            self.show(stream(model, vocabulary, &requests, &config)?)?
+            let started = Instant::now();
+            self.show(stream(model, vocabulary, &requests, &config)?, started)?
         };
-        model.device().sync().map_err(|error| format!("{error:?}"))?;
-        let seconds = started.elapsed().as_secs_f64();
-        self.report(&outputs, table.is_some(), seconds);
-        let cut_off = outputs.iter().any(|output| output.finish == Finish::MaxNewTokens);
+        self.report(&outputs, table.is_some(), tokens.len(), times);
+        let cut_off = outputs.iter().any(|output| output.finish == FinishReason::MaxNewTokens);
         Ok(ExitCode::from(if cut_off { CUT_OFF } else { 0 }))
     }
 
-    /// The prompt as the model expects it.
+    /// Encodes the prompt in the form that the model expects.
     fn encode(&self, pretrained: &Pretrained) -> Result<Vec<TokenId>, Failure> {
         let mut text = String::new();
         let text = match &self.prompt {
@@ -202,23 +264,27 @@ impl GenerateArgs {
         })
     }
 
-    /// Whether text is shown as it comes; that of several rows would be mixed.
+    /// Whether text is printed as it comes; the text of several rows would be mixed.
     fn streams(&self) -> bool {
         !self.json && self.batch == 1
     }
 
-    fn show(&self, mut pieces: Pieces) -> Result<Vec<Output>, Failure> {
+    /// Prints the text as it comes, including escape sequences that the model generated.
+    fn show(&self, mut pieces: TokenStream, started: Instant) -> Result<(Vec<Output>, Times), Failure> {
+        let mut first = None;
         for piece in &mut pieces {
             let piece = piece?;
+            first.get_or_insert_with(|| started.elapsed());
             if self.streams() {
                 print!("{}", piece.text);
                 std::io::stdout().flush()?;
             }
         }
-        Ok(pieces.stop())
+        let all = started.elapsed();
+        Ok((pieces.stop(), Times { first: first.unwrap_or(all), all }))
     }
 
-    fn report(&self, outputs: &[Output], constrained: bool, seconds: f64) {
+    fn report(&self, outputs: &[Output], constrained: bool, prompt_tokens: usize, times: Times) {
         if self.streams() {
             println!();
         }
@@ -229,17 +295,53 @@ impl GenerateArgs {
                     "token_ids": output.tokens.iter().map(|token| token.0).collect::<Vec<_>>(),
                     "complete": output.is_complete(),
                     "constraint": constrained.then(|| self.constraint.to_string()),
-                    "seconds": seconds,
+                    "prompt_tokens": prompt_tokens,
+                    "seconds": times.all.as_secs_f64(),
                 });
                 println!("{row}");
             } else if !self.streams() {
                 println!("{}", output.text());
             }
         }
-        if !self.json {
-            let generated: usize = outputs.iter().map(|output| output.tokens.len()).sum();
-            let rate = generated as f64 / seconds;
-            eprintln!("{DIM}{generated} tokens in {seconds:.2} s, {rate:.0} tokens/s{DIM:#}");
+        if self.json {
+            return;
+        }
+        let generated: usize = outputs.iter().map(|output| output.tokens.len()).sum();
+        let said = if self.streams() {
+            times.to_string(prompt_tokens, generated)
+        } else {
+            let seconds = times.all.as_secs_f64();
+            format!("{generated} tokens in {seconds:.2} s, {:.0} tokens/s", generated as f64 / seconds)
+        };
+        eprintln!("{DIM}{said}{DIM:#}");
+        if outputs.iter().any(|output| output.finish == FinishReason::MaxNewTokens) {
+            eprintln!("{DIM}cut off by --max-tokens {}{DIM:#}", self.sampling.max_tokens);
+        }
+    }
+}
+
+/// How long a generation took.
+struct Times {
+    /// Time to the first token, mostly spent on the prompt.
+    first: Duration,
+    all: Duration,
+}
+
+impl Times {
+    /// The times of one row whose tokens were read one by one.
+    fn to_string(&self, prompt_tokens: usize, generated: usize) -> String {
+        let (prompt, decode) = (self.first.as_secs_f64(), (self.all - self.first).as_secs_f64());
+        let said = format!(
+            "prompt of {prompt_tokens} tokens in {prompt:.2} s, {:.0} tokens/s",
+            prompt_tokens as f64 / prompt
+        );
+        match generated {
+            0 | 1 => format!("{said}; {generated} token"),
+            _ => format!(
+                "{said}; {generated} tokens in {:.2} s, {:.1} tokens/s after the first",
+                self.all.as_secs_f64(),
+                (generated - 1) as f64 / decode
+            ),
         }
     }
 }

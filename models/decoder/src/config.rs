@@ -1,8 +1,8 @@
 //! [`DecoderConfig`]: the shape of a model.
 //!
-//! A configuration is checked when it is parsed: its sizes are positive and bounded, and those that must divide one
-//! another do. So neither building tables nor comparing shapes can overflow or panic. [`DecoderConfig::validate`] checks a
-//! configuration that was made in code.
+//! A configuration is checked when it is parsed: its sizes are positive and bounded, and divide one
+//! another as required. So neither building tables nor comparing shapes can overflow or panic.
+//! [`DecoderConfig::validate`] checks a configuration made in code.
 
 use crate::error::DecoderError;
 use crate::family::Family;
@@ -17,8 +17,8 @@ const MAX_TABLE: usize = 1 << 28;
 
 /// The shape and constants of a decoder-only model.
 ///
-/// The options in which families differ are fields of their own. Those that no model of the family
-/// has are refused by [`validate`](Self::validate).
+/// The options in which families differ are separate fields. [`validate`](Self::validate) refuses
+/// options that no model of the family has.
 ///
 /// # Example
 ///
@@ -73,25 +73,28 @@ pub struct DecoderConfig {
     pub rms_norm_eps: f64,
     /// The rotary frequencies.
     pub rope: Rope,
-    /// The rotary frequencies of layers with a sliding window, where they differ (Gemma 3).
+    /// The rotary frequencies of layers with a sliding window, if they differ (Gemma 3).
     pub sliding_rope: Option<Rope>,
     /// Layers whose queries and keys are not rotated, in order (SmolLM3).
     pub layers_without_rope: Vec<usize>,
-    /// Positions that a position sees in a layer with a sliding window: itself and those just before it.
+    /// Positions that a position sees in a layer with a sliding window: itself and the ones before
+    /// it.
     pub sliding_window: Option<usize>,
-    /// Layers with a sliding window, in order; the others see the whole text.
+    /// Layers with a sliding window, in order; other layers see the whole text.
     pub sliding_layers: Vec<usize>,
-    /// Scores are divided by the square root of this number. Default: `head_dim` (Gemma 3 may differ).
+    /// Scores are divided by the square root of this number. Default: `head_dim` (Gemma 3 may
+    /// differ).
     pub query_pre_attn_scalar: Option<f64>,
     /// Whether a bias is added to queries, keys and values (Qwen2).
     pub qkv_bias: bool,
-    /// Whether every head of queries and keys is normalised before it is rotated (Qwen3, Gemma 3).
+    /// Whether every head of queries and keys is normalized before it is rotated (Qwen3, Gemma 3).
     pub qk_norm: bool,
-    /// What is applied to the gate of the MLP.
+    /// The activation function of the MLP's gate.
     pub activation: Activation,
     /// Whether norms multiply by one more than their weight (Gemma 3).
     pub norm_plus_one: bool,
-    /// Whether norms stand before and after the MLP, and the one that stands before it elsewhere follows attention (Gemma 3).
+    /// Whether norms stand before and after the MLP, and the norm that other models have before the
+    /// MLP follows attention (Gemma 3).
     pub feedforward_norms: bool,
     /// Whether token vectors are multiplied by the square root of `hidden_size` (Gemma 3).
     pub scaled_embeddings: bool,
@@ -103,7 +106,7 @@ pub struct DecoderConfig {
     pub eos_token_id: Vec<u32>,
 }
 
-/// What is applied to the gate of the MLP.
+/// The activation function of the MLP's gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Activation {
@@ -114,7 +117,7 @@ pub enum Activation {
 }
 
 impl DecoderConfig {
-    /// [`of`](Self::of) the family of Llama.
+    /// A configuration of the Llama family, see [`of`](Self::of).
     pub fn new(
         vocab_size: usize,
         hidden_size: usize,
@@ -132,8 +135,9 @@ impl DecoderConfig {
         )
     }
 
-    /// A configuration with the options that a family fixes, as many key heads as query heads, untied embeddings, 2,048
-    /// positions, a rotary base of 10,000 in all layers, an epsilon of 1e-6, no sliding window and no special tokens.
+    /// A configuration with the options that a family fixes, as many key heads as query heads,
+    /// untied embeddings, 2,048 positions, a rotary base of 10,000 in all layers, an epsilon of
+    /// 1e-6, no sliding window and no special tokens.
     pub fn of(
         family: Family,
         vocab_size: usize,
@@ -173,11 +177,11 @@ impl DecoderConfig {
         config
     }
 
-    /// Checks that the sizes make a model.
+    /// Checks that the sizes describe a valid model.
     ///
     /// # Errors
-    /// When a size is zero or too large, the head width is odd, the number of key heads does not divide that of query
-    /// heads, or a rotary or norm constant is not a positive number.
+    /// A size is zero or too large, the head width is odd, the number of key heads does not divide
+    /// the number of query heads, or a rotary or norm constant is not a positive number.
     pub fn validate(&self) -> Result<(), DecoderError> {
         let sizes = [
             ("vocab_size", self.vocab_size, MAX_DIM),
@@ -203,7 +207,7 @@ impl DecoderConfig {
                 format!("is {}; rotary embeddings need an even one", self.head_dim),
             ));
         }
-        // The sizes are at most 2^24 each, so that products of two fit in 64 bits.
+        // The sizes are at most 2^24 each, so products of two fit in 64 bits.
         if self.num_attention_heads as u64 * self.head_dim as u64 > MAX_DIM as u64 {
             return Err(DecoderError::config(
                 "num_attention_heads",
@@ -265,7 +269,8 @@ impl DecoderConfig {
         self.family.check(self)
     }
 
-    /// The window that layers with a sliding one need among `keys` positions: `None` where it holds them all.
+    /// The window that layers with a sliding window need among `keys` positions: `None` if the
+    /// window holds all of them.
     pub(crate) fn window_among(&self, keys: usize) -> Option<usize> {
         self.sliding_window.filter(|&window| window < keys)
     }

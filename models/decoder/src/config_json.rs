@@ -1,7 +1,8 @@
-//! Reads a [`DecoderConfig`] from a Hugging Face `config.json`; [`config_write`](crate::config_write) writes one.
+//! Reads a [`DecoderConfig`] from a Hugging Face `config.json`;
+//! [`config_write`](crate::config_write) writes one.
 //!
-//! What a file leaves out has the default that transformers 5 gives it, which differs between families. What a file says and
-//! the model does not compute is refused here.
+//! A missing field has its default from transformers 5, which differs between families. Settings
+//! that the model does not compute are refused here.
 
 use std::path::Path;
 
@@ -22,7 +23,7 @@ impl DecoderConfig {
     /// Reads the `config.json` of a folder.
     ///
     /// # Errors
-    /// As [`from_json`](Self::from_json), and when the file cannot be read.
+    /// As [`from_json`](Self::from_json), and if the file cannot be read.
     pub fn load(folder: impl AsRef<Path>) -> Result<Self, DecoderError> {
         let path = folder.as_ref().join("config.json");
         folder::check(folder.as_ref())?;
@@ -31,17 +32,17 @@ impl DecoderConfig {
         Self::from_json(&text)
     }
 
-    /// Reads the text of a `config.json`.
+    /// Reads the text of a `config.json`, with or without a byte order mark.
     ///
     /// # Errors
-    /// When the text is not JSON, lacks a size, is of another architecture or rope type, says what the model does not
-    /// compute, or fails [`validate`](Self::validate).
+    /// The text is not JSON, lacks a size, has another architecture or rope type, has a setting
+    /// that the model does not compute, or fails [`validate`](Self::validate).
     pub fn from_json(text: &str) -> Result<Self, DecoderError> {
-        read(serde_json::from_str(text).map_err(json)?)
+        read(serde_json::from_str(text.strip_prefix('\u{feff}').unwrap_or(text)).map_err(json)?)
     }
 }
 
-/// From `config.json`; what makes no model is refused.
+/// Reads `config.json`, and refuses invalid models.
 impl<'de> Deserialize<'de> for DecoderConfig {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         read(Value::deserialize(deserializer)?).map_err(D::Error::custom)
@@ -53,7 +54,7 @@ pub(crate) fn json(source: serde_json::Error) -> DecoderError {
 }
 
 fn read(value: Value) -> Result<DecoderConfig, DecoderError> {
-    // Another architecture may lack what these need, and is refused by its name.
+    // Another architecture may lack the fields below, and is refused by its name.
     if let Some(found) = value["model_type"].as_str() {
         Family::from_model_type(found)?;
     }
@@ -61,7 +62,7 @@ fn read(value: Value) -> Result<DecoderConfig, DecoderError> {
     raw.config()
 }
 
-/// The file as it is.
+/// The fields of the file.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct RawConfig {
     model_type: String,
@@ -84,7 +85,7 @@ pub(crate) struct RawConfig {
     pub(crate) original_max_position_embeddings: Option<usize>,
     no_rope_layers: Option<Vec<u8>>,
     no_rope_layer_interval: Option<usize>,
-    /// `None` where it is left out, which is not the same as `null`.
+    /// `None` if the field is missing, which differs from `null`.
     #[serde(default, deserialize_with = "given")]
     sliding_window: Option<Option<usize>>,
     use_sliding_window: Option<bool>,
@@ -95,7 +96,7 @@ pub(crate) struct RawConfig {
     tie_word_embeddings: Option<bool>,
     bos_token_id: Option<u32>,
     eos_token_id: Option<OneOrMany>,
-    // These are refused.
+    // Refused fields.
     attention_bias: Option<bool>,
     mlp_bias: Option<bool>,
     rope_interleaved: Option<bool>,
@@ -104,6 +105,8 @@ pub(crate) struct RawConfig {
     final_logit_softcapping: Option<f64>,
     partial_rotary_factor: Option<f64>,
     quantization_config: Option<Value>,
+    /// Written by MLX.
+    quantization: Option<Value>,
 }
 
 fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<usize>>, D::Error> {
@@ -127,7 +130,7 @@ impl From<OneOrMany> for Vec<u32> {
     }
 }
 
-/// What a file of a family may leave out.
+/// Defaults of the missing fields of a family's file.
 pub(crate) struct Defaults {
     positions: usize,
     head_dim: Option<usize>,
@@ -177,7 +180,7 @@ impl RawConfig {
         config.tie_word_embeddings = self.tie_word_embeddings.unwrap_or(defaults.tied);
         config.bos_token_id = self.bos_token_id;
         config.eos_token_id = self.eos_token_id.clone().map(Vec::from).unwrap_or_default();
-        // Before lists are made of them.
+        // Check before lists of this length are built.
         config.validate()?;
 
         config.layers_without_rope = self.layers_without_rope(family)?;
@@ -195,7 +198,7 @@ impl RawConfig {
         Ok(config)
     }
 
-    /// Refuses what is computed in no model, or not in those of the family.
+    /// Refuses settings that no model computes, or no model of the family.
     fn refuse_unknown(&self, family: Family) -> Result<(), DecoderError> {
         if let Some(classes) = &self.architectures
             && !classes.is_empty()
@@ -235,6 +238,13 @@ impl RawConfig {
         foreign("query_pre_attn_scalar", !gemma && self.query_pre_attn_scalar.is_some())?;
         foreign("no_rope_layers", family != Family::SmolLm3 && self.no_rope_layers.is_some())?;
         foreign("partial_rotary_factor", self.partial_rotary_factor.is_some_and(|factor| factor != 1.0))?;
+        if self.quantization.is_some() {
+            return Err(DecoderError::config(
+                "quantization",
+                "is present: MLX has quantised the weights; download the repository that they were made from, in f32, f16 \
+                 or bf16",
+            ));
+        }
         if self.quantization_config.is_some() {
             return Err(DecoderError::config(
                 "quantization_config",

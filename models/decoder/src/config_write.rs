@@ -1,4 +1,5 @@
-//! Writes a [`DecoderConfig`] as a `config.json`, by the names that versions 4 and 5 of transformers read.
+//! Writes a [`DecoderConfig`] as a `config.json`, with the names that versions 4 and 5 of
+//! transformers read.
 
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
@@ -9,7 +10,7 @@ use crate::family::Family;
 use crate::rope_json;
 
 impl DecoderConfig {
-    /// Writes a `config.json` that this crate and Hugging Face transformers read.
+    /// Writes a `config.json` for this crate and Hugging Face transformers.
     pub fn to_json(&self) -> String {
         serde_json::to_string_pretty(self).expect("numbers, strings and lists only")
     }
@@ -37,7 +38,7 @@ impl DecoderConfig {
                 [id] => json!(id),
                 ids => json!(ids),
             },
-            // What is left out would be that of the published tokenizer.
+            // For a missing field, transformers would use the value of the published tokenizer.
             "pad_token_id": null,
         });
         let activation = match self.activation {
@@ -70,7 +71,7 @@ impl DecoderConfig {
                 };
                 let sliding = self.sliding_rope.as_ref().unwrap_or(&self.rope);
                 file["rope_local_base_freq"] = json!(sliding.theta);
-                // The older names have no room for it.
+                // The older fields cannot express a scaling of sliding layers.
                 if sliding.scaling.is_some() {
                     file["rope_parameters"] = json!({
                         (FULL): rope_json::write_parameters(&self.rope),
@@ -87,7 +88,7 @@ impl DecoderConfig {
     }
 }
 
-/// As `config.json`.
+/// Serializes as `config.json`.
 impl Serialize for DecoderConfig {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.fields().serialize(serializer)

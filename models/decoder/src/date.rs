@@ -26,7 +26,7 @@ pub(crate) struct Date {
     year: i64,
     month: usize,
     day: usize,
-    /// Days since the beginning of 1970.
+    /// Days since January 1, 1970.
     since: i64,
 }
 
@@ -37,17 +37,19 @@ impl Date {
         Self::of_days((seconds / 86_400) as i64)
     }
 
-    /// The day of a year, month and day; `None` where there is no such day.
+    /// The date of a year, month and day; `None` if the date does not exist.
     pub(crate) fn new(year: u16, month: u8, day: u8) -> Option<Self> {
-        // Days of years before it and months before it, at most two off, and then the day itself.
+        // Searches the days around a rough estimate.
         let near = (i64::from(year) - 1970) * 365 + (i64::from(year) - 1969) / 4 + i64::from(month) * 30;
         let wanted = (i64::from(year), usize::from(month), usize::from(day));
         (near - 90..near + 60).map(Self::of_days).find(|date| (date.year, date.month, date.day) == wanted)
     }
 
-    /// As [`civil_from_days`](https://howardhinnant.github.io/date_algorithms.html#civil_from_days).
+    /// As
+    /// [`civil_from_days`](https://howardhinnant.github.io/date_algorithms.html#civil_from_days).
     fn of_days(since: i64) -> Self {
-        // Years begin in March, so that the day of a leap year is its last, and eras of 400 years are alike.
+        // Years begin in March, so that the leap day is the last of its year, and eras of 400 years
+        // are alike.
         let days = since + 719_468;
         let (era, of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
         let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
@@ -59,7 +61,7 @@ impl Date {
         Self { year, month: month as usize, day: day as usize, since }
     }
 
-    /// As Python's `strftime`, of the parts of a date.
+    /// Formats the parts of a date like Python's `strftime`.
     pub(crate) fn format(self, format: &str) -> Result<String, Error> {
         let (month, weekday) = (MONTHS[self.month - 1], DAYS[self.since.rem_euclid(7) as usize]);
         let mut text = String::new();

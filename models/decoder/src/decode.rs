@@ -1,16 +1,18 @@
 //! Decoding with a cache: [`Decoder`] as a [`CausalLm`].
 //!
-//! The state of decoding is on the device: the slot to be written next, the padding of each row, the keys and the values.
-//! A step has constant shapes, reads nothing back and uploads nothing, so it can be recorded once and replayed. For
-//! replay it also writes the new state into the buffers of the old one.
+//! The state of decoding is on the device: the slot that the next step writes, the padding of each
+//! row, the keys and the values. A step has constant shapes, reads nothing back and uploads
+//! nothing, so it can be recorded once and replayed. For replay it also writes the new state into
+//! the buffers of the old one.
 //!
-//! A key at slot `k` is visible to row `b` if `padding[b] <= k <= slot`, and in a layer with a sliding window of `n`
-//! positions if also `slot - n < k`. A padded position of the prompt sees no key. Its
-//! scores are then all the same finite number, so its values are meaningless but finite, and no other position sees them.
+//! A key at slot `k` is visible to row `b` if `padding[b] <= k <= slot`, and in a layer with a
+//! sliding window of `n` positions if also `slot - n < k`. A padded position of the prompt sees no
+//! key. All its scores are the same finite number, so its values are meaningless but finite, and no
+//! other position sees them.
 
 use burn::tensor::{Bool, DType, Device, IndexingUpdateOp, Int, Tensor, s};
-use burn_dfa::generation::CausalLm;
-use burn_dfa::processor::Persistent;
+use burn_dfa::generation::{CausalLm, Recordable};
+use burn_dfa::processor::InPlaceState;
 
 use crate::cache::RowCache;
 use crate::config::DecoderConfig;
@@ -21,8 +23,9 @@ use crate::rope::{Rotary, Rotations};
 
 /// Keys, values and positions of a batch.
 ///
-/// Made by [`CausalLm::prefill`] and advanced by [`CausalLm::step`]. A *slot* holds the key and the value of one
-/// position. A step beyond the capacity is a mistake of the caller; it overwrites the last slot and nothing else.
+/// Made by [`CausalLm::prefill`] and advanced by [`CausalLm::step`]. A *slot* holds the key and the
+/// value of one position. A step beyond the capacity is a mistake of the caller; it overwrites only
+/// the last slot.
 ///
 /// ```
 /// use burn::tensor::{Device, Int, Tensor};
@@ -39,9 +42,9 @@ use crate::rope::{Rotary, Rotations};
 /// ```
 #[derive(Clone, Debug)]
 pub struct DecoderCache {
-    /// Of each layer, `[batch, kv_heads, capacity, head_dim]`.
+    /// Per layer, `[batch, kv_heads, capacity, head_dim]`.
     keys: Vec<Tensor<4>>,
-    /// Of each layer, `[batch, kv_heads, capacity, head_dim]`.
+    /// Per layer, `[batch, kv_heads, capacity, head_dim]`.
     values: Vec<Tensor<4>>,
     /// The slot that the next step writes, `[1]`.
     slot: Tensor<1, Int>,
@@ -80,7 +83,7 @@ impl DecoderCache {
         });
     }
 
-    /// The same keys and values in rows that have lengths of their own.
+    /// The same keys and values as a cache of rows with separate lengths.
     pub(crate) fn into_rows(self) -> RowCache {
         let lengths = self.slot.expand(self.padding.dims()).add_scalar(0);
         RowCache::new(self.keys, self.values, lengths, self.padding)
@@ -91,7 +94,7 @@ impl DecoderCache {
         [self.keys, self.values]
     }
 
-    /// Writes the keys and values of one position into layer `index` and attends over what is there.
+    /// Writes the keys and values of one position into layer `index` and attends over the cache.
     pub(crate) fn attend(
         &mut self,
         index: usize,
@@ -124,7 +127,7 @@ impl DecoderCache {
         tables.at(positions.reshape([batch, 1]).clamp_min(0), dtype)
     }
 
-    /// `[batch, 1, 1, capacity]`, true at the slots that a step must not see.
+    /// `[batch, 1, 1, capacity]`, true at the slots hidden from a step.
     pub(crate) fn hidden(&self, config: &DecoderConfig) -> PerKind<Tensor<4, Bool>> {
         let (batch, capacity) = (self.batch(), self.capacity());
         let shape = [batch, 1, 1, capacity];
@@ -136,8 +139,8 @@ impl DecoderCache {
     }
 }
 
-/// The slots of the prompt and of the steps so far are replaced. The capacities must be equal.
-impl Persistent for DecoderCache {
+/// Replaces the slots of the prompt and of the steps so far. The capacities must be equal.
+impl InPlaceState for DecoderCache {
     /// # Panics
     /// If the shapes differ.
     fn assign(&mut self, new: Self) {
@@ -149,7 +152,7 @@ impl Persistent for DecoderCache {
     }
 }
 
-/// Decode without autodiff: take [`valid`](burn::module::Module::valid) of a model that is being trained.
+/// Decode without autodiff: take [`valid`](burn::module::Module::valid) of a model in training.
 impl CausalLm for Decoder {
     type Cache = DecoderCache;
 
@@ -199,8 +202,16 @@ impl CausalLm for Decoder {
     }
 }
 
+// SAFETY: The tensors of a new cache share no buffers. The fields of the caches are private. Every
+// method of this crate that takes a cache writes by `inplace` or `assign`, and drops its clones of
+// the fields before it returns. The decoder keeps no tensors of calls, and its parameters do not
+// change while it is borrowed.
+#[allow(unsafe_code)]
+unsafe impl Recordable for Decoder {}
+
 impl Decoder {
-    /// [`CausalLm::prefill`] with the logits after each of the `last` tokens, `[batch, last, vocab_size]`.
+    /// [`CausalLm::prefill`] with the logits after each of the `last` tokens,
+    /// `[batch, last, vocab_size]`.
     pub(crate) fn read_prompt(
         &self,
         tokens: Tensor<2, Int>,
@@ -259,7 +270,7 @@ impl Decoder {
             keys,
             values,
             slot: Tensor::full([1], length as i64, &device),
-            // A buffer of its own, whatever the caller does with theirs.
+            // A separate buffer, so that the caller's tensor is not shared.
             padding: padding.add_scalar(0),
             slots: Tensor::arange(0..capacity as i64, &device),
         };

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use crate::family::Family;
 use crate::folder::FolderProblem;
 
-/// Why a configuration, a checkpoint, a tokenizer or a chat template was refused.
+/// The reason why a configuration, a checkpoint, a tokenizer or a chat template was refused.
 ///
-/// Every message names the file, field or tensor at fault and, where there is one, the remedy.
+/// Every message names the file, field or tensor at fault and, if there is one, the remedy.
 ///
 /// ```
 /// use burn_dfa_decoder::{DecoderConfig, DecoderError};
@@ -24,67 +24,67 @@ pub enum DecoderError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the operating system answered.
+        /// The error of the operating system.
         source: std::io::Error,
     },
-    /// A folder, or a file of it, is not what can be loaded.
+    /// A folder, or a file in it, cannot be loaded.
     Folder {
         /// The folder or the file.
         path: PathBuf,
-        /// What it is instead, or lacks.
+        /// The reason.
         problem: FolderProblem,
     },
     /// A JSON file is malformed or lacks a field.
     Json {
         /// The file, such as `config.json`.
         file: String,
-        /// What the parser answered.
+        /// The error of the parser.
         source: serde_json::Error,
     },
-    /// `model_type` is not that of a known [`Family`](crate::Family).
+    /// `model_type` is not the type of a known [`Family`](crate::Family).
     Architecture {
-        /// The `model_type` that was found.
+        /// The `model_type` of the file.
         found: String,
     },
-    /// The rotary embedding is of a kind that this crate does not compute.
+    /// This crate does not compute this kind of rotary embedding.
     RopeType {
-        /// The `rope_type` that was found.
+        /// The `rope_type` of the file.
         found: String,
     },
-    /// A field of the configuration has a value that makes no model, or one this crate lacks.
+    /// A field of the configuration has an invalid value, or one that this crate does not support.
     Config {
         /// The field of `config.json`.
         field: &'static str,
-        /// What is wrong with it.
+        /// The problem.
         message: String,
     },
     /// A safetensors file or its index is damaged or inconsistent.
     Checkpoint {
         /// The file, such as `model.safetensors`.
         file: String,
-        /// What is wrong with it.
+        /// The problem.
         message: String,
     },
     /// A tensor of the checkpoint is missing, superfluous, misshaped or of a wrong dtype.
     Tensor {
         /// The tensor's name in the Hugging Face layout.
         name: String,
-        /// What is wrong with it.
+        /// The problem.
         message: String,
     },
     /// The tokenizer could not be read.
     Tokenizer {
-        /// What the `tokenizers` crate answered.
+        /// The error of the `tokenizers` crate.
         message: String,
     },
-    /// The vocabulary could not be read, or names no end of a sequence.
+    /// The vocabulary could not be read, or has no token that ends a sequence.
     Vocabulary {
-        /// What the reader of vocabularies answered.
+        /// The error of the vocabulary reader.
         source: burn_dfa::Error,
     },
-    /// The chat template is malformed, or refused the messages.
+    /// The chat template is malformed, or rejected the messages.
     Template {
-        /// What the template engine answered.
+        /// The error of the template engine.
         message: String,
     },
 }

@@ -1,4 +1,4 @@
-//! [`Family`]: which `config.json` describes a model.
+//! [`Family`]: the family of models that a `config.json` describes.
 
 use std::fmt;
 
@@ -7,8 +7,8 @@ use crate::error::DecoderError;
 
 /// A family of models: the `model_type` of a `config.json`.
 ///
-/// A family fixes some options of a [`DecoderConfig`], since its `config.json` has no field for them. The others are
-/// fields of the file.
+/// A family fixes some options of a [`DecoderConfig`], since its `config.json` has no field for
+/// them. All other options are fields of the file.
 ///
 /// ```
 /// use burn_dfa_decoder::{DecoderConfig, Family};
@@ -76,7 +76,7 @@ impl Family {
     /// The family of a `model_type`.
     ///
     /// # Errors
-    /// [`DecoderError::Architecture`], which names those that are known.
+    /// [`DecoderError::Architecture`], which names the known families.
     pub fn from_model_type(model_type: &str) -> Result<Self, DecoderError> {
         let known = Self::ALL.into_iter().find(|family| family.model_type() == model_type);
         known.ok_or_else(|| DecoderError::Architecture { found: model_type.to_owned() })
@@ -93,7 +93,7 @@ impl Family {
         }
     }
 
-    /// Sets what the family fixes, and its activation.
+    /// Sets the options that the family fixes, and its activation.
     pub(crate) fn apply(self, config: &mut DecoderConfig) {
         let Fixed { qkv_bias, qk_norm, norm_plus_one, feedforward_norms, scaled_embeddings } = self.fixed();
         config.family = self;
@@ -105,7 +105,7 @@ impl Family {
         config.activation = if self == Self::Gemma3 { Activation::GeluTanh } else { Activation::Silu };
     }
 
-    /// Refuses options that no `config.json` of the family says.
+    /// Refuses options that no `config.json` of the family has.
     pub(crate) fn check(self, config: &DecoderConfig) -> Result<(), DecoderError> {
         let refuse = |field, message: &str| {
             Err(DecoderError::config(field, format!("{message}, which no model of the family {self} has")))

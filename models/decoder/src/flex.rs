@@ -1,9 +1,9 @@
-//! Fused operations of the decode step on Flex, each of which makes one pass over its data.
+//! Fused operations of the decode step on Flex. Each makes one pass over its data.
 //!
-//! A step at batch 1 is memory-bound: its time is that of reading every weight once, and of the operations between the
-//! products. Each function here does the work of several operations of Burn, which its caller falls back to if the
-//! function returns `None`: on other backends, with autodiff, for other float types and for long inputs. [`kernels`]
-//! holds the loops.
+//! A step at batch 1 is memory-bound: it reads every weight once, and runs the operations between
+//! the products. Each function here does the work of several operations of Burn. If it returns
+//! `None`, the caller falls back to Burn: on other backends, with autodiff, for other float types
+//! and for long inputs. [`kernels`] holds the loops.
 
 mod kernels;
 #[cfg(test)]
@@ -18,7 +18,7 @@ use crate::config::Activation;
 use crate::rope::Rotation;
 use kernels::{Heads, Number};
 
-/// Greatest number of rows at which a product counts as matrix times vectors.
+/// Greatest number of rows for which a product counts as matrix times vectors.
 const FEW: usize = 16;
 
 /// Calls a function that is generic over the stored float.
@@ -33,12 +33,12 @@ macro_rules! by_dtype {
     };
 }
 
-/// Whether a tensor is one of Flex itself, without autodiff.
+/// Whether a tensor belongs to Flex itself, without autodiff.
 pub(crate) fn is_flex<const D: usize>(tensor: &Tensor<D>) -> bool {
     matches!(tensor.clone().into_dispatch().kind, DispatchTensorKind::Flex(BackendTensor::Float(_)))
 }
 
-/// Calls a function on a thread of the pool, where work is shared without waking another thread to begin it.
+/// Calls a function on a thread of the pool, which shares work without waking another thread first.
 pub(crate) fn in_pool<R: Send>(work: impl FnOnce() -> R + Send) -> R {
     rayon::scope(|_| work())
 }
@@ -53,7 +53,7 @@ fn open_mask(mask: &Tensor<4, Bool>) -> FlexTensor {
 }
 
 fn contiguous(tensor: FlexTensor) -> FlexTensor {
-    // Copies only if it must. With a second handle a cache could not be written in place.
+    // Copies only if it must. With a second handle, a cache could not be written in place.
     if tensor.is_contiguous() { tensor } else { tensor.to_contiguous() }
 }
 
@@ -63,8 +63,9 @@ fn close<T: Number, const D: usize>(values: Vec<T>, shape: [usize; D]) -> Tensor
 
 /// A few rows `[rows, inputs]` times the transpose of `[outputs, inputs]`.
 ///
-/// The rows of the matrix are read once, by all threads, and widened as they are read. Burn's product shares the work among
-/// threads only if it is large, and casts a matrix of `bf16` at every call.
+/// All threads together read the rows of the matrix once, and widen them while reading. Burn's
+/// product shares the work among threads only if it is large, and casts a `bf16` matrix at every
+/// call.
 pub(crate) fn product(x: &Tensor<2>, weight: &Tensor<2>) -> Option<Tensor<2>> {
     let [rows, inputs] = x.dims();
     if !(1..=FEW).contains(&rows) || inputs == 0 || !is_flex(x) || !is_flex(weight) {
@@ -82,7 +83,7 @@ pub(crate) fn product(x: &Tensor<2>, weight: &Tensor<2>) -> Option<Tensor<2>> {
     by_dtype!(x.dtype(), apply(x, weight))
 }
 
-/// See [`RmsNorm`](crate::layers::RmsNorm); the last dimension is normalised.
+/// See [`RmsNorm`](crate::layers::RmsNorm); the last dimension is normalized.
 pub(crate) fn rms_norm<const D: usize>(
     x: &Tensor<D>,
     weight: &Tensor<1>,
@@ -123,14 +124,14 @@ pub(crate) fn gated(activation: Activation, gate: &Tensor<3>, up: &Tensor<3>) ->
     by_dtype!(gate.dtype(), apply(activation, gate, up))
 }
 
-/// Softmax of scores over the places that are not hidden, in place; of all places where all are.
+/// Softmax of scores over the visible positions, in place; over all positions if none is visible.
 ///
 /// # Shapes
 /// - `scores`: `[batch, heads, length, seen]`
 /// - `hidden`: `[batch or 1, 1, length, seen]`
 ///
 /// # Panics
-/// Where [`supports`] says no.
+/// If [`supports`] is false.
 pub(crate) fn masked_softmax(scores: Tensor<4>, hidden: &Tensor<4, Bool>) -> Tensor<4> {
     fn apply<T: Number>(scores: Tensor<4>, hidden: &Tensor<4, Bool>) -> Tensor<4> {
         let [_, heads, rows, seen] = scores.dims();
@@ -153,12 +154,14 @@ fn rotate<T: Number>(queries_and_keys: [&mut Vec<f32>; 2], rotation: Option<&Rot
     }
 }
 
-/// One position of attention: rotates queries and keys where there is a rotation, writes keys and values at a slot, in
-/// place, and attends over the cache up to there. Scores are multiplied by `scale`.
+/// One position of attention: rotates queries and keys if a rotation is given, writes keys and
+/// values at a slot, in place, and attends over the cache up to this slot. Scores are multiplied by
+/// `scale`.
 ///
 /// # Shapes
-/// - `q`: `[batch, 1, heads * head_dim]`, as the result; `k`, `v`: `[batch, 1, kv_heads * head_dim]`
-/// - `slot`: `[1]`; reading it is cheap, since the memory of Flex is that of the host
+/// - `q`: `[batch, 1, heads * head_dim]`, as the result; `k`, `v`:
+///   `[batch, 1, kv_heads * head_dim]`
+/// - `slot`: `[1]`; reading it is cheap, since Flex uses the memory of the host
 /// - `hidden`: `[batch, 1, 1, capacity]`; each row sees one contiguous range of slots
 /// - `cache`: keys and values, `[batch, kv_heads, capacity, head_dim]`
 pub(crate) fn attend(
@@ -206,16 +209,18 @@ pub(crate) fn supports<const D: usize>(x: &Tensor<D>) -> bool {
     is_flex(x) && matches!(x.dtype(), DType::F32 | DType::BF16 | DType::F16)
 }
 
-/// As [`attend`], for several consecutive positions of rows that differ in length.
+/// Like [`attend`], for several consecutive positions of rows of different lengths.
 ///
 /// # Shapes
-/// - `q`: `[batch, positions, heads * head_dim]`, as the result; `k`, `v`: `[batch, positions, kv_heads * head_dim]`
-/// - `lengths`, `padding`: `[batch]`: the slot of the first position, and the first that a row sees
+/// - `q`: `[batch, positions, heads * head_dim]`, as the result; `k`, `v`:
+///   `[batch, positions, kv_heads * head_dim]`
+/// - `lengths`, `padding`: `[batch]`: the slot of the first position, and the first visible slot of
+///   a row
 ///
-/// With a `window` a position sees no more slots than that, itself included.
+/// With a `window`, a position sees at most `window` slots, including its own.
 ///
 /// # Panics
-/// Where [`supports`] says no.
+/// If [`supports`] is false.
 pub(crate) fn attend_chain(
     [q, k, v]: [&Tensor<3>; 3],
     scale: f64,
@@ -240,7 +245,7 @@ pub(crate) fn attend_chain(
         let heads = Heads { kv_heads, group: columns / (kv_heads * width), width, capacity, scale };
         let [mut q, mut k, v] = [q, k, v].map(widened::<T>);
         rotate::<T>([&mut q, &mut k], rotation, &heads);
-        // The rows of one position, and what they see.
+        // The rows of one position, and their visible slots.
         let at = |x: &[f32], position: usize| -> Vec<f32> {
             let row = x.len() / (lengths.len() * positions);
             x.chunks_exact(row).skip(position).step_by(positions).flatten().copied().collect()
@@ -270,7 +275,7 @@ pub(crate) fn attend_chain(
         }
         close(mixed, shape)
     }
-    // Reading them is cheap, since the memory of Flex is that of the host.
+    // Reading them is cheap, since Flex uses the memory of the host.
     let numbers = |tensor: &Tensor<1, Int>| -> Vec<usize> {
         tensor.clone().into_data().iter::<i64>().map(|number| number.max(0) as usize).collect()
     };

@@ -1,4 +1,4 @@
-//! What a folder is that is no model: recognised by its files, so that the message tells what to do.
+//! Recognizes folders that hold no model by their files, so that the message can name the remedy.
 
 use std::fmt;
 use std::fs::File;
@@ -8,53 +8,53 @@ use std::path::{Path, PathBuf};
 use crate::checkpoint::{INDEX, SINGLE};
 use crate::error::DecoderError;
 
-/// Bytes that tell a file which stands for another from that other.
+/// Bytes that are read to recognize a file that stands in for another.
 const HEAD: u64 = 512;
 
-/// Why a folder, or a file of it, is not what can be loaded.
+/// The reason why a folder, or a file in it, cannot be loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FolderProblem {
-    /// Nothing is at this path.
+    /// The path does not exist.
     Missing,
-    /// A file is at this path.
+    /// The path is a file.
     File,
     /// A folder without files.
     Empty,
-    /// A folder of a download cache, which holds the model further down.
+    /// A folder of a download cache, which holds the model in a subfolder.
     Cache {
         /// The folder of the model.
         snapshot: PathBuf,
     },
-    /// The weights, or the description, of a model are not there.
+    /// The folder lacks the weights or the configuration of a model.
     Lacks {
-        /// The file that is not there.
+        /// The missing file.
         file: &'static str,
-        /// A file of another format that is there instead.
+        /// A file of another format in the folder.
         instead: Option<String>,
     },
-    /// Shards that the index names are not there.
+    /// The folder lacks shards that the index names.
     Shards {
-        /// The first of them.
+        /// The first missing shard.
         first: String,
-        /// How many are not there.
+        /// The number of missing shards.
         missing: usize,
-        /// How many the index names.
+        /// The number of shards in the index.
         of: usize,
     },
-    /// A pointer of Git LFS stands where the file should be.
+    /// The file is a pointer of Git LFS.
     Pointer,
-    /// A page or a message of a server stands where the file should be.
+    /// The file is a page or a message of a server.
     Answer {
-        /// How it begins.
+        /// The beginning of the file.
         text: String,
     },
-    /// Weights that are added to those of another model.
+    /// Weights of an adapter, which are added to the weights of another model.
     Adapter {
-        /// The other model, where the adapter names it.
+        /// The other model, if the adapter names it.
         base: Option<String>,
     },
-    /// A pipeline of several models, such as one that makes images.
+    /// A pipeline of several models, such as an image generator.
     Pipeline,
 }
 
@@ -107,6 +107,10 @@ fn lacks(f: &mut fmt::Formatter<'_>, file: &str, instead: Option<&str>) -> fmt::
             let extension =
                 Path::new(other).extension().and_then(|extension| extension.to_str()).unwrap_or("");
             f.write_str(match (file, extension) {
+                ("tokenizer.json", _) if other == "tekken.json" => {
+                    "write one with `convert_tekken_tokenizer(\"FOLDER/tekken.json\").save_pretrained(\"FOLDER\")` of \
+                     `transformers.integrations.mistral`, which needs the Python packages transformers and mistral-common"
+                }
                 ("tokenizer.json", _) => {
                     "write one with `AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER)` of the Python package \
                      transformers"
@@ -131,7 +135,7 @@ fn refuse<T>(path: impl Into<PathBuf>, problem: FolderProblem) -> Result<T, Deco
     Err(DecoderError::Folder { path: path.into(), problem })
 }
 
-/// Refuses what is no folder of a model, as far as names tell.
+/// Refuses a path that is no model folder, judged by file names.
 pub(crate) fn check(folder: &Path) -> Result<(), DecoderError> {
     if folder.is_file() {
         return refuse(folder, FolderProblem::File);
@@ -162,7 +166,7 @@ pub(crate) fn check(folder: &Path) -> Result<(), DecoderError> {
     refuse(folder, problem)
 }
 
-/// The error of a folder without weights that can be read.
+/// The error of a folder without supported weights.
 pub(crate) fn without_weights(folder: &Path) -> DecoderError {
     let names = names(folder).unwrap_or_default();
     let instead = find(
@@ -172,7 +176,7 @@ pub(crate) fn without_weights(folder: &Path) -> DecoderError {
     DecoderError::Folder { path: folder.to_owned(), problem: FolderProblem::Lacks { file: SINGLE, instead } }
 }
 
-/// Refuses a folder without the tokenizer that is read.
+/// Refuses a folder without a supported tokenizer.
 pub(crate) fn check_tokenizer(folder: &Path) -> Result<(), DecoderError> {
     let path = folder.join("tokenizer.json");
     if path.exists() {
@@ -186,7 +190,7 @@ pub(crate) fn check_tokenizer(folder: &Path) -> Result<(), DecoderError> {
     refuse(folder, FolderProblem::Lacks { file: "tokenizer.json", instead })
 }
 
-/// Refuses shards that are not there.
+/// Refuses a checkpoint with missing shards.
 pub(crate) fn check_shards<'a>(
     folder: &Path,
     files: impl ExactSizeIterator<Item = &'a String>,
@@ -201,8 +205,8 @@ pub(crate) fn check_shards<'a>(
     }
 }
 
-/// Refuses a file that stands for another: a pointer, or what a server answered instead. What cannot be read is left to the
-/// reader of the file.
+/// Refuses a file that stands in for another: a pointer, or a message of a server. Read errors are
+/// left to the reader of the file.
 pub(crate) fn check_file(path: &Path) -> Result<(), DecoderError> {
     let mut head = Vec::new();
     let Ok(file) = File::open(path) else { return Ok(()) };
@@ -241,13 +245,13 @@ fn stand_in(head: &[u8]) -> Option<FolderProblem> {
     })
 }
 
-/// The names of what is in a folder, in order.
+/// The names of the entries of a folder, sorted.
 fn names(folder: &Path) -> Result<Vec<String>, DecoderError> {
     let io = |source| DecoderError::Io { path: folder.to_owned(), source };
     let mut names = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(io)? {
         let name = entry.map_err(io)?.file_name().to_string_lossy().into_owned();
-        // Git's own folder, and what a download that was broken off leaves.
+        // Skips Git's own folder, and the remains of interrupted downloads.
         if !name.starts_with('.') && !name.ends_with(".incomplete") {
             names.push(name);
         }
@@ -256,13 +260,13 @@ fn names(folder: &Path) -> Result<Vec<String>, DecoderError> {
     Ok(names)
 }
 
-/// The first name with the first of these endings that any has.
+/// The first name with the first ending that matches any name.
 fn find(names: &[String], endings: &[&str]) -> Option<String> {
     let with = |ending: &&str| names.iter().find(|name| name.ends_with(ending));
     endings.iter().find_map(with).cloned()
 }
 
-/// The model in the folder of a cache, `models--ORGANISATION--NAME/snapshots/REVISION`.
+/// The model in a cache folder, `models--ORGANISATION--NAME/snapshots/REVISION`.
 fn snapshot(folder: &Path) -> Option<PathBuf> {
     let snapshots = std::fs::read_dir(folder.join("snapshots")).ok()?;
     let mut found: Vec<PathBuf> = snapshots.filter_map(|entry| Some(entry.ok()?.path())).collect();

@@ -1,6 +1,7 @@
-//! [`Rope`]: the frequencies of rotary position embeddings, and how they are scaled to longer texts.
+//! [`Rope`]: the frequencies of rotary position embeddings, and their scaling to longer texts.
 //!
-//! As in [`modeling_rope_utils.py`](https://github.com/huggingface/transformers/blob/main/src/transformers/modeling_rope_utils.py)
+//! As in
+//! [`modeling_rope_utils.py`](https://github.com/huggingface/transformers/blob/main/src/transformers/modeling_rope_utils.py)
 //! of transformers, in `f64`.
 
 use crate::error::DecoderError;
@@ -19,7 +20,7 @@ use crate::error::DecoderError;
 pub struct Rope {
     /// Base of the frequencies.
     pub theta: f64,
-    /// How they are scaled.
+    /// The scaling of the frequencies.
     pub scaling: Option<RopeScaling>,
 }
 
@@ -56,13 +57,14 @@ pub enum RopeScaling {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Llama3Scaling {
-    /// Long wavelengths are stretched by this factor.
+    /// The factor that stretches long wavelengths.
     pub factor: f64,
-    /// Wavelengths above `original_max_position_embeddings / low_freq_factor` are stretched in full.
+    /// Wavelengths above `original_max_position_embeddings / low_freq_factor` are stretched in
+    /// full.
     pub low_freq_factor: f64,
     /// Wavelengths below `original_max_position_embeddings / high_freq_factor` are left alone.
     pub high_freq_factor: f64,
-    /// Positions that the model saw before it was stretched.
+    /// Number of positions before the stretching.
     pub original_max_position_embeddings: usize,
 }
 
@@ -79,20 +81,21 @@ pub struct Llama3Scaling {
 pub struct YarnScaling {
     /// Low frequencies are divided by this factor.
     pub factor: f64,
-    /// Positions that the model saw before it was stretched.
+    /// Number of positions before the stretching.
     pub original_max_position_embeddings: usize,
-    /// Queries and keys are multiplied by this factor as they are rotated.
+    /// Queries and keys are multiplied by this factor during rotation.
     pub attention_factor: f64,
-    /// Frequencies of at least that many turns within the original positions are left alone.
+    /// Frequencies of at least this many turns within the original positions are left alone.
     pub beta_fast: f64,
-    /// Frequencies of at most that many turns are divided in full.
+    /// Frequencies of at most this many turns are divided in full.
     pub beta_slow: f64,
     /// Whether the bounds between the ranges are rounded outwards to whole pairs.
     pub truncate: bool,
 }
 
 impl YarnScaling {
-    /// The scaling with the constants of the paper: an attention factor of `0.1 ln(factor) + 1`, and betas of 32 and 1.
+    /// The scaling with the constants of the paper: an attention factor of `0.1 ln(factor) + 1`,
+    /// and betas of 32 and 1.
     pub fn new(factor: f64, original_max_position_embeddings: usize) -> Self {
         Self {
             factor,
@@ -105,7 +108,7 @@ impl YarnScaling {
     }
 }
 
-/// What the attention of a model that was stretched by `factor` is multiplied by.
+/// The factor of the attention of a model that was stretched by `factor`.
 pub(crate) fn mscale(factor: f64, scale: f64) -> f64 {
     if factor <= 1.0 { 1.0 } else { 0.1 * scale * factor.ln() + 1.0 }
 }
@@ -116,7 +119,7 @@ impl Rope {
         Self { theta, scaling: None }
     }
 
-    /// Refuses constants that make no frequencies; `field` and `max` are for messages and for positions.
+    /// Refuses invalid constants; `field` is for messages, and `max` bounds positions.
     pub(crate) fn check(&self, field: &'static str, max: usize) -> Result<(), DecoderError> {
         let positive = |name: &str, value: f64| {
             if value.is_finite() && value > 0.0 {
@@ -190,7 +193,7 @@ impl Rope {
         }
     }
 
-    /// What cosines and sines are multiplied by.
+    /// The factor of cosines and sines.
     pub(crate) fn attention_factor(&self) -> f64 {
         match &self.scaling {
             Some(RopeScaling::Yarn(scaling)) => scaling.attention_factor,
@@ -200,8 +203,8 @@ impl Rope {
 }
 
 impl Llama3Scaling {
-    /// The frequencies of long wavelengths are divided by the factor, those of short wavelengths are kept, and those
-    /// between are interpolated.
+    /// Divides the frequencies of long wavelengths by the factor, keeps the frequencies of short
+    /// wavelengths, and interpolates between them.
     fn scaled(&self, frequency: f64) -> f64 {
         let original = self.original_max_position_embeddings as f64;
         let wavelength = 2.0 * std::f64::consts::PI / frequency;
@@ -218,10 +221,10 @@ impl Llama3Scaling {
 }
 
 impl YarnScaling {
-    /// The pairs between which a frequency is interpolated.
+    /// The pairs that bound the interpolated frequencies.
     fn bounds(&self, theta: f64, head_dim: usize) -> (f64, f64) {
         let width = head_dim as f64;
-        // The pair whose frequency makes that many turns within the original positions.
+        // The pair whose frequency makes this many turns within the original positions.
         let pair = |turns: f64| {
             let original = self.original_max_position_embeddings as f64;
             width * (original / (turns * 2.0 * std::f64::consts::PI)).ln() / (2.0 * theta.ln())
@@ -248,7 +251,8 @@ mod tests {
         attention_factor: f64,
     }
 
-    /// Those that transformers computed in f32, read from the same parameters (`tests/golden/export.py`).
+    /// transformers computed the expected values in f32, from the same parameters
+    /// (`tests/golden/export.py`).
     #[test]
     fn frequencies_are_those_of_transformers() {
         let cases: Vec<Case> = serde_json::from_str(include_str!("../tests/golden/rope.json")).unwrap();

@@ -1,23 +1,30 @@
-//! The filter `tojson` of chat templates, which writes JSON as Python's `json.dumps` does, beyond ASCII as it is.
+//! The filter `tojson` of chat templates, which writes JSON like Python's `json.dumps`, but does
+//! not escape characters beyond ASCII.
 //!
-//! That of minijinja is made for HTML: it writes `<` and `'` as escapes, which no model was trained on.
+//! The filter of minijinja is made for HTML: it writes `<` and `'` as escapes, which no model was
+//! trained on.
 
 use minijinja::value::{Kwargs, ValueKind};
 use minijinja::{Error, ErrorKind, Value};
 
-/// What stands between the parts of JSON.
+use crate::bounds::{self, MAX_DEPTH};
+
+/// The separators of JSON.
 struct Style {
-    /// Between two items.
+    /// Separates two items.
     item: String,
-    /// Between a name and its value.
+    /// Separates a name and its value.
     name: String,
-    /// In front of each item on a line of its own, once for each level; `None`: all is one line.
+    /// Indentation of each item on its line, once for each level; `None`: everything is one line.
     indent: Option<String>,
 }
 
 impl Style {
-    /// Writes a value that stands within so many others.
+    /// Writes a value at a nesting level.
     fn write(&self, value: &Value, level: usize, to: &mut String) -> Result<(), Error> {
+        if level > MAX_DEPTH {
+            return Err(wrong(&format!("values are nested more than {MAX_DEPTH} levels")));
+        }
         match value.kind() {
             ValueKind::Undefined | ValueKind::None => to.push_str("null"),
             ValueKind::Bool => to.push_str(if value.is_true() { "true" } else { "false" }),
@@ -56,7 +63,9 @@ impl Style {
                 to.push_str(&self.item);
             }
             self.line(level + 1, to);
+            let before = to.len();
             write(item, to)?;
+            bounds::take(to.len() - before)?;
         }
         if !is_empty {
             self.line(level, to);
@@ -81,8 +90,8 @@ fn wrong(what: &str) -> Error {
     Error::new(ErrorKind::InvalidOperation, format!("tojson: {what}"))
 }
 
-/// The filter, with the arguments that transformers gives it: `indent`, `separators`, and `ensure_ascii` and `sort_keys` if they
-/// are false.
+/// The filter, with the arguments that transformers gives it: `indent`, `separators`, and
+/// `ensure_ascii` and `sort_keys` if they are false.
 pub(crate) fn tojson(value: &Value, indent: Option<Value>, arguments: Kwargs) -> Result<Value, Error> {
     for name in ["ensure_ascii", "sort_keys"] {
         if arguments.get::<Option<bool>>(name)? == Some(true) {
@@ -100,7 +109,7 @@ pub(crate) fn tojson(value: &Value, indent: Option<Value>, arguments: Kwargs) ->
     };
     let separators = arguments.get::<Option<Vec<String>>>("separators")?;
     let (item, name) = match separators.as_deref() {
-        // As Python has it: nothing behind the last comma of a line.
+        // As in Python: no space after the last comma of a line.
         None if indent.is_some() => (",".to_owned(), ": ".to_owned()),
         None => (", ".to_owned(), ": ".to_owned()),
         Some([item, name]) => (item.clone(), name.clone()),

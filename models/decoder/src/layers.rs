@@ -1,7 +1,9 @@
-//! The parts of a decoder layer, with parameters that are named and laid out as in Hugging Face checkpoints.
+//! The modules of a decoder layer, with parameters named and laid out as in Hugging Face
+//! checkpoints.
 //!
-//! A linear layer keeps its matrix as `[outputs, inputs]` and multiplies by the transpose, which is a view. So
-//! checkpoints are read and written without permuting, and the output layer can be the embedding matrix itself.
+//! A linear layer keeps its matrix as `[outputs, inputs]` and multiplies by the transpose, which is
+//! a view. So checkpoints are read and written without permuting, and the output layer can be the
+//! embedding matrix itself.
 
 use burn::module::{Initializer, Module, Param};
 use burn::tensor::activation::{gelu_approximate, silu, softmax};
@@ -12,18 +14,18 @@ use crate::config::{Activation, DecoderConfig};
 use crate::mask::PerKind;
 use crate::rope::{Rotation, Rotations};
 
-/// Score of a position that may not be seen: finite, so that a row which sees nothing stays finite.
+/// Score of a hidden position: finite, so that a row without visible positions stays finite.
 const HIDDEN: f32 = -1e30;
 
-/// Initial weights are drawn as transformers draws them.
+/// Draws initial weights as transformers does.
 fn matrix(rows: usize, columns: usize, device: &Device) -> Param<Tensor<2>> {
     Initializer::Normal { mean: 0.0, std: 0.02 }.init([rows, columns], device)
 }
 
 /// `x` `[batch, length, inputs]` times the transpose of `weight` `[outputs, inputs]`.
 ///
-/// Batch and length are merged into the rows of one matrix. A product of rank three would reshape the transposed view
-/// and so copy the weights at every call.
+/// Batch and length are merged into the rows of one matrix. A product of rank three would reshape
+/// the transposed view and so copy the weights at every call.
 fn product(x: Tensor<3>, weight: &Param<Tensor<2>>) -> Tensor<3> {
     let [batch, length, inputs] = x.dims();
     let weight = weight.val();
@@ -58,7 +60,7 @@ impl Embedding {
     }
 }
 
-/// A matrix `[outputs, inputs]`, and a bias where the model has one.
+/// A matrix `[outputs, inputs]`, and a bias if the model has one.
 #[derive(Module, Debug)]
 pub(crate) struct Linear {
     weight: Param<Tensor<2>>,
@@ -85,7 +87,7 @@ impl Linear {
     }
 }
 
-/// Root mean square normalisation, computed in `f32`.
+/// Root mean square normalization, computed in `f32`.
 #[derive(Module, Debug)]
 pub(crate) struct RmsNorm {
     weight: Param<Tensor<1>>,
@@ -110,7 +112,7 @@ impl RmsNorm {
         let dtype = x.dtype();
         let x = x.cast(DType::F32);
         let rms = (x.clone().square().mean_dim(D - 1) + self.epsilon).sqrt();
-        // In each case rounded where transformers rounds.
+        // Both cases round like transformers.
         if self.plus_one {
             (x / rms * (weight.cast(DType::F32) + 1.0).unsqueeze()).cast(dtype)
         } else {
@@ -132,7 +134,7 @@ pub(crate) fn gated(activation: Activation, gate: Tensor<3>, up: Tensor<3>) -> T
     }
 }
 
-/// Softmax over the last dimension, of all places that are not hidden, computed in `f32`.
+/// Softmax over the visible positions of the last dimension, computed in `f32`.
 ///
 /// # Shapes
 /// - `scores`: `[batch, heads, length, seen]`
@@ -182,17 +184,17 @@ pub(crate) struct Attention {
     pub(crate) k_proj: Linear,
     pub(crate) v_proj: Linear,
     pub(crate) o_proj: Linear,
-    /// Norms of each head of queries and keys, where the model has them.
+    /// Norms of each head of queries and keys, if the model has them.
     q_norm: Option<RmsNorm>,
     k_norm: Option<RmsNorm>,
     heads: usize,
     kv_heads: usize,
     head_dim: usize,
-    /// What scores are multiplied by.
+    /// The factor of the scores.
     pub(crate) scale: f64,
     /// Whether queries and keys are rotated.
     rotates: bool,
-    /// Positions that a position sees, where not all before it.
+    /// Positions that a position sees, if it does not see all earlier ones.
     pub(crate) window: Option<usize>,
 }
 
@@ -223,12 +225,13 @@ impl Attention {
         }
     }
 
-    /// Projects to queries, keys and values, and applies the output projection to the result of `attend`.
+    /// Projects to queries, keys and values, and applies the output projection to the result of
+    /// `attend`.
     ///
     /// # Shapes
     /// - `x`: `[batch, length, hidden]`
-    /// - `attend`: from queries, keys and values, each `[batch, length, its heads * head_dim]`, to a mixture of
-    ///   the queries' shape
+    /// - `attend`: maps queries, keys and values, each `[batch, length, heads * head_dim]` with its
+    ///   own number of heads, to a mixture of the queries' shape
     fn forward(&self, x: Tensor<3>, attend: impl FnOnce(&Self, [Tensor<3>; 3]) -> Tensor<3>) -> Tensor<3> {
         let q = self.norm_heads(&self.q_norm, self.q_proj.forward(x.clone()));
         let k = self.norm_heads(&self.k_norm, self.k_proj.forward(x.clone()));
@@ -253,7 +256,7 @@ impl Attention {
         hidden.of(self.window.is_some())
     }
 
-    /// Splits queries, keys and values into heads, `[batch, its heads, length, head_dim]`, and rotates
+    /// Splits queries, keys and values into heads, `[batch, heads, length, head_dim]`, and rotates
     /// queries and keys.
     pub(crate) fn split(&self, [q, k, v]: [Tensor<3>; 3], rotations: &Rotations) -> [Tensor<4>; 3] {
         let split = |x: Tensor<3>, heads| {
@@ -272,9 +275,10 @@ impl Attention {
     /// # Shapes
     /// - `q`: `[batch, heads, length, head_dim]`
     /// - `k`, `v`: `[batch, kv_heads, seen, head_dim]`
-    /// - `hidden`: `[batch or 1, 1, length, seen]`, true where a key may not be seen
+    /// - `hidden`: `[batch or 1, 1, length, seen]`, true at hidden keys
     pub(crate) fn mix(&self, [q, k, v]: [Tensor<4>; 3], hidden: &PerKind<Tensor<4, Bool>>) -> Tensor<3> {
-        // The query heads of a group are stacked along the rows, so that keys and values are not repeated.
+        // Stacks the query heads of a group along the rows, so that keys and values are not
+        // repeated.
         let [batch, _, length, _] = q.dims();
         let seen = k.dims()[2];
         let rows = self.heads / self.kv_heads * length;
@@ -297,7 +301,7 @@ impl Attention {
 pub(crate) struct Layer {
     pub(crate) input_layernorm: RmsNorm,
     pub(crate) self_attn: Attention,
-    /// Before the MLP; where norms stand around the MLP, after attention.
+    /// Before the MLP; or after attention, if the MLP has norms before and after it.
     pub(crate) post_attention_layernorm: RmsNorm,
     pre_feedforward_layernorm: Option<RmsNorm>,
     post_feedforward_layernorm: Option<RmsNorm>,

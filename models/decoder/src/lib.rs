@@ -1,13 +1,16 @@
-//! Decoder-only models (Llama, SmolLM2 and 3, Mistral, Qwen 2.5 and 3, Gemma 3) in Burn, read from a Hugging Face folder.
+//! Decoder-only models (Llama, SmolLM2 and 3, Mistral, Qwen 2.5 and 3, Gemma 3) in Burn, read from
+//! a Hugging Face folder.
 //!
 //! - [`DecoderConfig`]: the shape of a model, as in `config.json`.
-//! - [`Decoder`]: the parameters and the differentiable forward pass; loading, saving, and decoding with a
-//!   [`DecoderCache`] through [`CausalLm`](burn_dfa::generation::CausalLm).
+//! - [`Decoder`]: the parameters and the differentiable forward pass; loading, saving, and decoding
+//!   with a [`DecoderCache`] through [`CausalLm`](burn_dfa::generation::CausalLm).
 //! - [`ChatTemplate`]: renders messages with the chat template of a tokenizer.
-//! - [`Pretrained`]: a model with its tokenizer, vocabulary and chat template, read from one folder.
+//! - [`Pretrained`]: a model with its tokenizer, vocabulary and chat template, read from one
+//!   folder.
 //!
 //! The feature `cli` builds the program `burn-dfa-generate`, which `burn-dfa generate` runs.
 
+mod bounds;
 mod cache;
 mod chat;
 mod checkpoint;
@@ -27,6 +30,7 @@ mod frequencies;
 mod json_text;
 mod layers;
 mod load;
+mod marks;
 mod mask;
 mod model;
 mod ordered;
@@ -35,11 +39,14 @@ mod pretrained;
 #[cfg(all(test, feature = "flex"))]
 mod profile;
 mod python_text;
+mod rendering;
 mod rope;
 mod rope_json;
 mod save;
 mod slots;
+mod steps;
 mod tree;
+mod work;
 
 pub use chat::{ChatTemplate, Message};
 pub use config::{Activation, DecoderConfig};
@@ -49,7 +56,9 @@ pub use family::Family;
 pub use folder::FolderProblem;
 pub use frequencies::{Llama3Scaling, Rope, RopeScaling, YarnScaling};
 pub use load::LoadProgress;
+pub use marks::ChatPrompt;
 pub use model::Decoder;
-pub use pretrained::Pretrained;
+pub use pretrained::{Pretrained, PretrainedFolder};
+pub use rendering::RenderOptions;
 pub use slots::DecoderSlots;
 pub use tree::DecoderTreeCache;

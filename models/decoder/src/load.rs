@@ -1,4 +1,4 @@
-//! Reading a model: from a Hugging Face folder, or from bytes that are compiled in.
+//! Reads a model from a Hugging Face folder, or from bytes that are compiled in.
 
 use std::path::Path;
 
@@ -11,12 +11,12 @@ use crate::error::DecoderError;
 use crate::model::Decoder;
 use crate::parameters::parameters;
 
-/// How far the loading of a model has come.
+/// The progress of loading a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoadProgress {
-    /// Bytes of weights that have been read.
+    /// Bytes of weights read so far.
     pub bytes: u64,
-    /// Bytes of weights that the model has.
+    /// Bytes of all weights of the model.
     pub total: u64,
 }
 
@@ -24,18 +24,21 @@ impl Decoder {
     /// Reads a folder with `config.json` and `model.safetensors`, or the shards of
     /// `model.safetensors.index.json`.
     ///
-    /// The weights are cast to `dtype`, where one is given. With `None` they stay as they are stored: in the dtype that most
-    /// of them have, or in F32 on a device that lacks it. Everything is compared with the configuration before the first
-    /// weight is read.
+    /// The weights are cast to `dtype`, if it is given. With `None` they keep their stored dtype:
+    /// the dtype of most weights, or F32 on a device that lacks it. Everything is compared with the
+    /// configuration before the first weight is read.
     ///
-    /// The files are mapped into memory. On the CPU, weights that are not cast stay mapped while the model lives and take no
-    /// memory twice. Replace such a file by renaming another to its name: to overwrite or truncate it changes the weights of
-    /// the model, or ends the process.
+    /// The files are mapped into memory. On the CPU, weights that are not cast stay mapped while
+    /// the model lives and take no memory twice. Replace such a file by renaming another file to
+    /// its name: overwriting or truncating it changes the weights of the model, or ends the
+    /// process.
     ///
     /// # Errors
-    /// When the folder is not one of a model that can be loaded, a file is missing or damaged, the architecture or a setting
-    /// is not supported, a tensor is missing, misshaped, of a dtype other than F32, F16 or BF16, or has no place in the
-    /// model, or an index names a file outside the folder.
+    /// - The folder does not hold a supported model.
+    /// - A file is missing or damaged, or an index names a file outside the folder.
+    /// - The architecture or a setting is not supported.
+    /// - A tensor is missing, misshaped, unknown to the model, or of a dtype other than F32, F16 or
+    ///   BF16.
     ///
     /// # Example
     ///
@@ -57,7 +60,7 @@ impl Decoder {
         Self::load_with_progress(folder, dtype, device, |_| ())
     }
 
-    /// As [`load`](Self::load), and calls `progress` after each tensor.
+    /// Like [`load`](Self::load), and calls `progress` after each tensor.
     ///
     /// # Errors
     /// As [`load`](Self::load).
@@ -71,7 +74,7 @@ impl Decoder {
         Self::assemble(&config, &checkpoint, dtype.into(), device, progress)
     }
 
-    /// The configuration and the checkpoint of a folder, which fit each other.
+    /// The configuration and the checkpoint of a folder, checked against each other.
     pub(crate) fn open(folder: &Path) -> Result<(DecoderConfig, Checkpoint<'static>), DecoderError> {
         let config = DecoderConfig::load(folder)?;
         let checkpoint = Checkpoint::open(folder)?;
@@ -136,7 +139,7 @@ impl Decoder {
             progress,
             failure: None,
         };
-        // The random weights are never drawn: they are lazy, and replaced before they are looked at.
+        // Random weights are lazy, and are replaced before anything draws them.
         let model = config.init(device).map(&mut filler);
         match filler.failure {
             None => Ok(model),

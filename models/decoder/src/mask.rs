@@ -1,10 +1,13 @@
-//! What differs between layers that see the whole text and layers with a sliding window: masks and rotations.
+//! Masks and rotations, which differ between layers that see the whole text and layers with a
+//! sliding window.
 //!
-//! In a layer with a window of `n` positions a position sees itself and the `n - 1` before it. The cache keeps all of them.
+//! In a layer with a window of `n` positions, a position sees itself and the `n - 1` positions
+//! before it. The cache keeps all of them.
 
 use burn::tensor::{Bool, Int, Tensor};
 
-/// A value for layers that see the whole text, and another for layers with a sliding window where they need one.
+/// A value for layers that see the whole text, and another value for layers with a sliding window
+/// if they need one.
 #[derive(Clone, Debug)]
 pub(crate) struct PerKind<T> {
     pub(crate) full: T,
@@ -21,11 +24,11 @@ impl<T> PerKind<T> {
     }
 }
 
-/// Masks that are true at the keys that a query must not see.
+/// Masks that are true at hidden keys.
 ///
 /// # Shapes
 /// - `hidden`: `[batch or 1, 1, queries, keys]`, without the window
-/// - `query`, `key`: their positions, of the same shape; asked for where there is a window
+/// - `query`, `key`: their positions, of the same shape; only computed if there is a window
 pub(crate) fn masks(
     hidden: Tensor<4, Bool>,
     window: Option<usize>,

@@ -1,7 +1,8 @@
 //! [`Decoder`]: the parameters of a model, and the forward pass for training.
 //!
-//! The path of each parameter is its name in a Hugging Face checkpoint (`model.layers.0.mlp.up_proj.weight`), by which
-//! parameters are loaded and saved. Decoding with a cache is in the implementation of [`CausalLm`](burn_dfa::generation::CausalLm).
+//! The path of each parameter is its name in a Hugging Face checkpoint
+//! (`model.layers.0.mlp.up_proj.weight`), for loading and saving.
+//! [`CausalLm`](burn_dfa::generation::CausalLm) implements decoding with a cache.
 
 use burn::module::Module;
 use burn::tensor::{DType, Device, Int, Tensor};
@@ -44,10 +45,11 @@ pub(crate) struct Backbone {
 }
 
 impl DecoderConfig {
-    /// Makes a model with random weights: normal of deviation 0.02, no biases, and norms that change nothing.
+    /// Makes a model with random weights: normal of deviation 0.02, no biases, and norms that
+    /// change nothing.
     ///
-    /// The weights have the device's default float type. On a device with autodiff the model is ready to
-    /// be trained.
+    /// The weights have the device's default float type. On a device with autodiff the model is
+    /// ready for training.
     ///
     /// # Panics
     /// If [`validate`](Self::validate) refuses the configuration.
@@ -70,20 +72,20 @@ impl DecoderConfig {
 }
 
 impl Decoder {
-    /// The configuration that the model was made from.
+    /// The configuration of the model.
     pub fn config(&self) -> &DecoderConfig {
         &self.config
     }
 
-    /// The float type of the weights, which is also that of the logits.
+    /// The float type of the weights and of the logits.
     pub fn dtype(&self) -> DType {
         self.model.embed_tokens.weight.val().dtype()
     }
 
-    /// Logits after every token, each position attending to itself and those before it.
+    /// Logits after every token. Each position attends to itself and all earlier positions.
     ///
-    /// There is neither padding nor a cache: to train on sequences of different lengths, pad on the right
-    /// and leave the padded targets out of the loss.
+    /// There is neither padding nor a cache: to train on sequences of different lengths, pad on the
+    /// right and leave the padded targets out of the loss.
     ///
     /// # Shapes
     /// - `tokens`: `[batch, length]`
@@ -95,8 +97,8 @@ impl Decoder {
         self.logits(self.hidden(tokens))
     }
 
-    /// Logits at some positions only, as [`forward`](Self::forward) has them: the output layer of a large vocabulary
-    /// costs much, and in training most positions have no target.
+    /// Logits at some positions only, equal to the logits of [`forward`](Self::forward): the output
+    /// layer of a large vocabulary costs much, and in training most positions have no target.
     ///
     /// # Shapes
     /// - `tokens`: `[batch, length]`

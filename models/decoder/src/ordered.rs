@@ -1,6 +1,7 @@
-//! JSON for templates, in the order in which it is written; as a text it is what Python makes of it.
+//! JSON values for templates. They keep the order of the JSON text, and become text as in Python.
 //!
-//! minijinja sorts the keys of maps of its own, unless Burn is built once more for it, whose dependencies share it.
+//! minijinja's own maps sort their keys. Its feature for ordered maps would make cargo build Burn a
+//! second time, since Burn shares the dependency.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use minijinja::value::{Enumerator, Object, ObjectRepr};
 
 use crate::python_text::write_repr;
 
-/// The same value, with the names of objects in their order.
+/// The same value, with the members of objects in their original order.
 pub(crate) fn ordered(json: &serde_json::Value) -> Value {
     use serde_json::Value as Json;
     match json {

@@ -1,18 +1,23 @@
-//! [`Pretrained`]: a model with everything else that generation needs from a Hugging Face folder.
+//! [`Pretrained`]: a model, and all further parts that generation needs from a Hugging Face folder.
 
+use std::fmt;
 use std::path::Path;
 
 use burn::tensor::{Device, FloatDType};
 use burn_dfa::vocabulary::ModelFiles;
 use burn_dfa::{TokenId, Vocabulary};
+use serde_json::json;
 use tokenizers::Tokenizer;
 
 use crate::chat::{ChatTemplate, Message};
+use crate::checkpoint::Checkpoint;
 use crate::config::DecoderConfig;
 use crate::error::DecoderError;
 use crate::folder;
 use crate::load::LoadProgress;
+use crate::marks::{ChatPrompt, Marks};
 use crate::model::Decoder;
+use crate::rendering::RenderOptions;
 
 /// A model with its tokenizer, its vocabulary and its chat template.
 ///
@@ -33,15 +38,17 @@ pub struct Pretrained {
     tokenizer: Tokenizer,
     vocabulary: Vocabulary,
     chat_template: Option<ChatTemplate>,
+    marks: Marks,
 }
 
 impl Pretrained {
-    /// Reads a folder: `config.json`, the weights, `tokenizer.json`, and where they are there
-    /// `generation_config.json`, `tokenizer_config.json` and `chat_template.jinja`. See [`Decoder::load`] for `dtype`.
+    /// Reads a folder: `config.json`, the weights, `tokenizer.json`, and, if they exist,
+    /// `generation_config.json`, `tokenizer_config.json` and `chat_template.jinja`. See
+    /// [`Decoder::load`] for `dtype`.
     ///
     /// # Errors
-    /// As [`Decoder::load`] and [`Vocabulary::from_folder`]; when the template is not valid; and when the tokenizer
-    /// has ids that the model's embedding matrix does not hold.
+    /// As [`Decoder::load`] and [`Vocabulary::from_folder`]; and if the template is not valid, or
+    /// an id of the tokenizer exceeds the model's embedding matrix (unless it is a special token).
     pub fn load(
         folder: impl AsRef<Path>,
         dtype: impl Into<Option<FloatDType>>,
@@ -60,16 +67,39 @@ impl Pretrained {
         device: &Device,
         progress: impl FnMut(LoadProgress),
     ) -> Result<Self, DecoderError> {
-        let folder = folder.as_ref();
-        // The small files are read first, so that an error in them is reported before gigabytes are read; but behind the
-        // headers of the weights, which the sizes in config.json must fit.
-        let (config, checkpoint) = Decoder::open(folder)?;
-        folder::check_tokenizer(folder)?;
-        let text = TextFiles::new(&config, &ModelFiles::read(folder)?)?;
-        Ok(text.with(Decoder::assemble(&config, &checkpoint, dtype.into(), device, progress)?))
+        Self::open(folder)?.load(dtype, device, progress)
     }
 
-    /// Puts together a model and the other files of its folder, which may be compiled in.
+    /// Reads the headers of the weights and all other files of a folder.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load), except for errors in the weights.
+    ///
+    /// # Example
+    ///
+    /// ```no_run
+    /// use burn::tensor::Device;
+    /// use burn_dfa::{Constraint, Limits, CompiledConstraint};
+    /// use burn_dfa_decoder::Pretrained;
+    ///
+    /// let folder = Pretrained::open("SmolLM2-135M-Instruct")?;
+    /// // A constraint that is refused is known before gigabytes are read.
+    /// let table = CompiledConstraint::compile(&Constraint::regex("[0-9]+")?, folder.vocabulary(), &Limits::default())?;
+    /// let pretrained = folder.load(None, &Device::flex(), |_| ())?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn open(folder: impl AsRef<Path>) -> Result<PretrainedFolder, DecoderError> {
+        let folder = folder.as_ref();
+        // The headers of the weights come first: the sizes in config.json must fit them.
+        let (config, checkpoint) = Decoder::open(folder)?;
+        folder::check_tokenizer(folder)?;
+        let files = ModelFiles::read(folder)?;
+        let text = TextFiles::new(&config, &files)?;
+        let generation_config = files.generation_config.map(String::from);
+        Ok(PretrainedFolder { config, checkpoint, text, generation_config })
+    }
+
+    /// Combines a model with the other files of its folder, which may be compiled in.
     ///
     /// # Errors
     /// As [`load`](Self::load), for all files but the weights.
@@ -87,22 +117,22 @@ impl Pretrained {
         &self.tokenizer
     }
 
-    /// The tokens as constraints need them: their bytes, as many ids as the model has logits, and the ids that end a
-    /// sequence.
+    /// The tokens in the form for constraints: their bytes, as many ids as the model has logits,
+    /// and the ids that end a sequence.
     pub fn vocabulary(&self) -> &Vocabulary {
         &self.vocabulary
     }
 
-    /// The chat template, where the folder has one.
+    /// The chat template, if the folder has one.
     pub fn chat_template(&self) -> Option<&ChatTemplate> {
         self.chat_template.as_ref()
     }
 
-    /// Encodes what a user asks: as the first message of a conversation, or as plain text where there is no chat
-    /// template.
+    /// Encodes a user's prompt: as the first message of a conversation, or as plain text if there
+    /// is no chat template.
     ///
     /// # Errors
-    /// When the template or the tokenizer fails.
+    /// The template or the tokenizer fails.
     pub fn prompt(&self, text: &str) -> Result<Vec<TokenId>, DecoderError> {
         match self.chat_template {
             Some(_) => self.encode_chat(&[Message::user(text)]),
@@ -110,42 +140,101 @@ impl Pretrained {
         }
     }
 
-    /// Encodes plain text, with the special tokens that the tokenizer adds.
+    /// Encodes plain text, with the special tokens that the tokenizer adds. The `truncation` and
+    /// `padding` of `tokenizer.json` are not applied, as in transformers.
     ///
     /// # Errors
-    /// When the tokenizer fails.
+    /// The tokenizer fails, or the model has no embedding for a special token of the text.
     pub fn encode(&self, text: &str) -> Result<Vec<TokenId>, DecoderError> {
         self.ids(text, true)
     }
 
-    /// Encodes a conversation up to the opening of the model's turn.
+    /// Encodes a conversation up to the opening of the model's turn. Special tokens within messages
+    /// are text. To write special tokens, render the [`chat_template`](Self::chat_template) and
+    /// encode the result.
     ///
     /// # Errors
-    /// When the folder has no chat template, or the template or the tokenizer fails.
+    /// The folder has no chat template, or the template or the tokenizer fails.
     pub fn encode_chat(&self, messages: &[Message]) -> Result<Vec<TokenId>, DecoderError> {
         self.encode_chat_with_tools(messages, &[])
     }
 
-    /// Encodes a conversation in which the model may call tools, up to the opening of the model's turn; see
-    /// [`ChatTemplate::render_with_tools`].
+    /// Encodes a conversation in which the model may call tools, up to the opening of the model's
+    /// turn; see [`ChatTemplate::render_with_tools`].
     ///
     /// # Errors
-    /// As [`encode_chat`](Self::encode_chat), and when the template does not find what it looks for in a tool.
+    /// As [`encode_chat`](Self::encode_chat), and if a tool lacks a field that the template reads.
     pub fn encode_chat_with_tools(
         &self,
         messages: &[Message],
         tools: &[serde_json::Value],
     ) -> Result<Vec<TokenId>, DecoderError> {
+        let messages: Vec<_> = messages
+            .iter()
+            .map(|Message { role, content }| json!({"role": role, "content": content}))
+            .collect();
+        self.encode_prompt(&self.chat_prompt(&messages, tools)?)
+    }
+
+    /// Renders a conversation of messages as in a request, up to the opening of the model's turn;
+    /// see [`ChatTemplate::render_json`]. Special tokens within messages and tools will be encoded
+    /// as text, and so will be other tokens of the template, such as `<think>`, unless an
+    /// assistant's message holds them.
+    ///
+    /// # Errors
+    /// The folder has no chat template, or the template fails.
+    pub fn chat_prompt(
+        &self,
+        messages: &[serde_json::Value],
+        tools: &[serde_json::Value],
+    ) -> Result<ChatPrompt, DecoderError> {
+        self.chat_prompt_with(messages, tools, &RenderOptions::new())
+    }
+
+    /// Like [`chat_prompt`](Self::chat_prompt), with other options; see
+    /// [`ChatTemplate::render_json_with`]. Special tokens in variables will be encoded as text too.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn chat_prompt_with(
+        &self,
+        messages: &[serde_json::Value],
+        tools: &[serde_json::Value],
+        options: &RenderOptions,
+    ) -> Result<ChatPrompt, DecoderError> {
         let template = self.chat_template.as_ref().ok_or_else(|| DecoderError::Template {
             message: "this model has none; encode plain text instead".into(),
         })?;
-        self.ids(&template.render_with_tools(messages, tools, true)?, false)
+        // Appends the variables to the tools, and removes them again below.
+        let mut values = tools.to_vec();
+        values.push(serde_json::Value::Object(options.variables.clone()));
+        let shielded = self.marks.shield(messages, &values, template.source());
+        match shielded.map_err(|message| DecoderError::Template { message })? {
+            None => template.render_json_with(messages, tools, options).map(ChatPrompt::from),
+            Some(mut shielded) => {
+                let variables = match shielded.tools.pop() {
+                    Some(serde_json::Value::Object(variables)) => variables,
+                    _ => options.variables.clone(),
+                };
+                let options = options.clone().with_variables(variables);
+                let text = template.render_json_with(&shielded.messages, &shielded.tools, &options)?;
+                Ok(shielded.prompt(text))
+            }
+        }
     }
 
-    /// Decodes tokens, leaving special tokens out.
+    /// Encodes a rendered conversation.
     ///
     /// # Errors
-    /// When the tokenizer fails.
+    /// The tokenizer fails, or has only special tokens for a text of a message.
+    pub fn encode_prompt(&self, prompt: &ChatPrompt) -> Result<Vec<TokenId>, DecoderError> {
+        self.marks.encode(&self.tokenizer, prompt).map_err(tokenizer_error)
+    }
+
+    /// Decodes tokens without special tokens.
+    ///
+    /// # Errors
+    /// The tokenizer fails.
     pub fn decode(&self, tokens: &[TokenId]) -> Result<String, DecoderError> {
         let ids: Vec<_> = tokens.iter().map(|token| token.0).collect();
         self.tokenizer.decode(&ids, true).map_err(tokenizer_error)
@@ -153,9 +242,61 @@ impl Pretrained {
 
     fn ids(&self, text: &str, special: bool) -> Result<Vec<TokenId>, DecoderError> {
         let encoding = self.tokenizer.encode(text, special).map_err(tokenizer_error)?;
+        let rows = self.model.config().vocab_size;
+        if let Some(id) = encoding.get_ids().iter().find(|&&id| id as usize >= rows) {
+            let token = self.tokenizer.id_to_token(*id).unwrap_or_default();
+            return Err(DecoderError::Tokenizer {
+                message: format!(
+                    "the text holds {token:?}, the token {id}, but the model has {rows} embeddings; remove it from the text"
+                ),
+            });
+        }
         Ok(encoding.get_ids().iter().map(|&id| TokenId(id)).collect())
     }
 }
+
+/// A model folder whose weights are not read yet; see [`Pretrained::open`].
+pub struct PretrainedFolder {
+    config: DecoderConfig,
+    checkpoint: Checkpoint<'static>,
+    text: TextFiles,
+    generation_config: Option<String>,
+}
+
+impl PretrainedFolder {
+    /// The tokens in the form for constraints.
+    pub fn vocabulary(&self) -> &Vocabulary {
+        &self.text.vocabulary
+    }
+
+    /// The text of `generation_config.json`, if the folder has one.
+    pub fn generation_config(&self) -> Option<&str> {
+        self.generation_config.as_deref()
+    }
+
+    /// Reads the weights, and calls `progress` after each tensor. No other file is read again.
+    ///
+    /// # Errors
+    /// As [`Decoder::load`], but only errors in the weights.
+    pub fn load(
+        self,
+        dtype: impl Into<Option<FloatDType>>,
+        device: &Device,
+        progress: impl FnMut(LoadProgress),
+    ) -> Result<Pretrained, DecoderError> {
+        let Self { config, checkpoint, text, .. } = self;
+        Ok(text.with(Decoder::assemble(&config, &checkpoint, dtype.into(), device, progress)?))
+    }
+}
+
+impl fmt::Debug for PretrainedFolder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PretrainedFolder").field("config", &self.config).finish_non_exhaustive()
+    }
+}
+
+/// The byte order mark of UTF-8; some editors write it at the beginning of a file.
+const BOM: &[u8] = "\u{feff}".as_bytes();
 
 /// The contents of the files other than the weights.
 struct TextFiles {
@@ -176,17 +317,26 @@ impl TextFiles {
 
     fn with(self, model: Decoder) -> Pretrained {
         let Self { tokenizer, vocabulary, chat_template } = self;
-        Pretrained { model, tokenizer, vocabulary, chat_template }
+        let marks = Marks::new(&tokenizer, chat_template.as_ref().map(ChatTemplate::source));
+        Pretrained { model, tokenizer, vocabulary, chat_template, marks }
     }
 }
 
 /// The tokenizer, checked against the model's vocabulary.
 fn tokenizer(config: &DecoderConfig, json: &[u8]) -> Result<Tokenizer, DecoderError> {
-    // Some malformed parts make the reader panic.
+    // The reader panics on some malformed files.
+    let json = json.strip_prefix(BOM).unwrap_or(json);
     let read = std::panic::catch_unwind(|| Tokenizer::from_bytes(json));
     let malformed = |_| DecoderError::Tokenizer { message: "is malformed; download it again".into() };
-    let tokenizer = read.map_err(malformed)?.map_err(tokenizer_error)?;
-    let greatest = tokenizer.get_vocab(true).into_values().max().unwrap_or(0);
+    let mut tokenizer = read.map_err(malformed)?.map_err(tokenizer_error)?;
+    // Both are settings of the training run that wrote the file; transformers ignores them as well.
+    tokenizer.with_truncation(None).map_err(tokenizer_error)?;
+    tokenizer.with_padding(None);
+    // Gemma 3 has a special token for images beyond the last row of its embedding matrix.
+    let added = tokenizer.get_added_tokens_decoder();
+    let is_special = |id: &u32| added.get(id).is_some_and(|token| token.special);
+    let ids = tokenizer.get_vocab(true).into_values();
+    let greatest = ids.filter(|id| !is_special(id)).max().unwrap_or(0);
     if greatest as usize >= config.vocab_size {
         return Err(DecoderError::Tokenizer {
             message: format!(

@@ -1,13 +1,15 @@
-//! A profile of the decode step and of a prompt on Flex, for random weights in the shapes of SmolLM2-135M and Qwen3-0.6B.
+//! A profile of the decode step and of a prompt on Flex, for random weights in the shapes of
+//! SmolLM2-135M and Qwen3-0.6B.
 //!
 //! ```sh
 //! cargo test --release -p burn-dfa-decoder --lib profile -- --ignored --nocapture
 //! ```
 //!
-//! Every round times a whole step, and then each of its parts alone, with the same weights and shapes. The figures are
-//! medians over the rounds. The last lines are the difference between the step and its matrix products, and the speed at which
-//! the products of batch 1 read the weights, beside the memory's bandwidth: the speed at which all threads together read a large
-//! buffer, measured in the same rounds.
+//! Every round times a whole step, and then each of its parts alone, with the same weights and
+//! shapes. The figures are medians over the rounds. The last lines give the difference between the
+//! step and its matrix products, and the speed at which the products of batch 1 read the weights.
+//! The memory's bandwidth is printed for comparison: the speed at which all threads together read a
+//! large buffer, measured in the same rounds.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -23,7 +25,7 @@ use crate::model::Decoder;
 
 const ROUNDS: usize = 15;
 const CAPACITY: usize = 512;
-/// A part that is none: to read as many bytes as the weights have.
+/// Reads as many bytes as the weights have; not a part of the step.
 const BUFFER: &str = "a buffer of as many bytes";
 
 const SMOLLM2_135M: &str = r#"{"model_type": "llama", "vocab_size": 49152, "hidden_size": 576, "intermediate_size": 1536,
@@ -55,7 +57,7 @@ fn prompts_of_qwen3_0_6b() {
     prompts(QWEN3_0_6B);
 }
 
-/// Prints what a prompt takes, in two types.
+/// Prints the time of a prompt, in two types.
 fn prompts(config: &str) {
     let model = DecoderConfig::from_json(config).unwrap().init(&Device::flex());
     for dtype in [FloatDType::F32, FloatDType::BF16] {
@@ -76,7 +78,7 @@ fn profile(config: &str) {
     }
 }
 
-/// Prints what a prompt takes.
+/// Prints the time of a prompt.
 fn prompt(model: &Decoder) {
     let device = model.device();
     let mut times: Vec<f64> = (0..3)
@@ -99,7 +101,7 @@ impl ModuleMapper for Cast {
     }
 }
 
-/// Microseconds of each part in each round; the first is the whole step.
+/// Microseconds of each part in each round; the first part is the whole step.
 fn measure(model: &Decoder, batch: usize, slot: usize) -> Vec<(&'static str, Vec<f64>)> {
     let device = model.device();
     let config = model.config();
@@ -121,7 +123,7 @@ fn measure(model: &Decoder, batch: usize, slot: usize) -> Vec<(&'static str, Vec
     for round in 0..ROUNDS + 1 {
         let mut index = 0;
         let mut time = |name, part: &mut (dyn FnMut() + Send)| {
-            // As within a step, on a thread of the pool.
+            // Runs on a thread of the pool, as within a step.
             let time = crate::flex::in_pool(|| {
                 let start = Instant::now();
                 part();
@@ -219,7 +221,7 @@ fn table(parts: &[(&'static str, Vec<f64>)]) {
     line("all products", products);
     line("all other parts", sum(&|name| !name.starts_with("products")));
     line("step less products", step - products);
-    // The least of the rounds, for both: others may use the machine.
+    // Compares the fastest rounds, since other programs may use the machine.
     let least = |times: &[f64]| times.iter().copied().fold(f64::INFINITY, f64::min);
     let fastest: f64 =
         parts.iter().filter(|(name, _)| name.starts_with("products")).map(|(_, times)| least(times)).sum();

@@ -1,11 +1,13 @@
-//! Values as Python writes them, for chat templates: `True`, `None`, `{'name': ['a', 1]}`.
+//! Writes values like Python, for chat templates: `True`, `None`, `{'name': ['a', 1]}`.
 
 use std::fmt::{self, Write};
 
 use minijinja::Value;
 use minijinja::value::ValueKind;
 
-/// Writes a value as `str` gives it: a text as it is, all else as [`write_repr`].
+use crate::bounds::MAX_DEPTH;
+
+/// Writes a value like `str`: a text unchanged, any other value as [`write_repr`] does.
 pub(crate) fn write_str(value: &Value, to: &mut impl Write) -> fmt::Result {
     match value.as_str() {
         Some(text) => to.write_str(text),
@@ -14,19 +16,26 @@ pub(crate) fn write_str(value: &Value, to: &mut impl Write) -> fmt::Result {
     }
 }
 
-/// Writes a value as `repr` gives it.
+/// Writes a value like `repr`. Deeply nested values are an error.
 pub(crate) fn write_repr(value: &Value, to: &mut impl Write) -> fmt::Result {
+    write_nested(value, to, 0)
+}
+
+fn write_nested(value: &Value, to: &mut impl Write, level: usize) -> fmt::Result {
+    if level > MAX_DEPTH {
+        return Err(fmt::Error);
+    }
     match value.kind() {
         ValueKind::Undefined | ValueKind::None => to.write_str("None"),
         ValueKind::Bool => to.write_str(if value.is_true() { "True" } else { "False" }),
         ValueKind::String => write_quoted(value.as_str().unwrap_or_default(), to),
         ValueKind::Seq | ValueKind::Iterable => {
-            write_all(value, ['[', ']'], to, |item, to| write_repr(item, to))
+            write_all(value, ['[', ']'], to, |item, to| write_nested(item, to, level + 1))
         }
         ValueKind::Map => write_all(value, ['{', '}'], to, |name, to| {
-            write_repr(name, to)?;
+            write_nested(name, to, level + 1)?;
             to.write_str(": ")?;
-            write_repr(&value.get_item(name).unwrap_or_default(), to)
+            write_nested(&value.get_item(name).unwrap_or_default(), to, level + 1)
         }),
         _ => write!(to, "{value}"),
     }
@@ -48,7 +57,7 @@ fn write_all<W: Write>(
     to.write_char(close)
 }
 
-/// In single quotes, or in double ones where only single ones occur.
+/// Writes single quotes, or double quotes if the text contains only single quotes.
 fn write_quoted(text: &str, to: &mut impl Write) -> fmt::Result {
     let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
     to.write_char(quote)?;

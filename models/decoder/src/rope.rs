@@ -1,11 +1,13 @@
 //! Rotary position embeddings from tables on the device.
 //!
 //! The cosines and sines of every position are computed once on the host, in `f64`, and kept as two
-//! `f32` tensors `[positions, head_dim / 2]`. They are constants, not parameters: they have no gradient and are not in
-//! checkpoints. Positions are looked up by `slice` (a whole sequence) or `select` (positions on the device).
+//! `f32` tensors `[positions, head_dim / 2]`. They are constants, not parameters: they have no
+//! gradient and are not in checkpoints. Positions are looked up by `slice` (a whole sequence) or
+//! `select` (positions on the device).
 //!
-//! Rotation is of the rotate-half kind, which pairs element `i` with element `i + head_dim / 2`; Hugging
-//! Face checkpoints have their query and key rows in that order already.
+//! The rotation is of the rotate-half kind, which pairs element `i` with element
+//! `i + head_dim / 2`. Hugging Face checkpoints already have their query and key rows in this
+//! order.
 
 use burn::module::Module;
 use burn::tensor::{DType, Device, Int, Tensor, TensorData};
@@ -14,7 +16,8 @@ use crate::config::DecoderConfig;
 use crate::frequencies::Rope;
 use crate::mask::PerKind;
 
-/// Cosines and sines of every position, both `[positions, head_dim / 2]`, times the factor of the scaling.
+/// Cosines and sines of every position, both `[positions, head_dim / 2]`, times the attention
+/// factor of the scaling.
 #[derive(Module, Debug)]
 struct RotaryTables {
     cos: Tensor<2>,
@@ -32,7 +35,7 @@ pub(crate) struct Rotation {
 #[derive(Module, Debug)]
 pub(crate) struct Rotary {
     full: RotaryTables,
-    /// Of layers with a sliding window, where they differ.
+    /// The tables of layers with a sliding window, if they differ.
     sliding: Option<RotaryTables>,
 }
 

@@ -1,7 +1,8 @@
-//! Rotary embeddings in a `config.json`, by the names of every version of transformers.
+//! Rotary embeddings in a `config.json`, with the names of every version of transformers.
 //!
-//! The kind of `rope_scaling` is in `rope_type` or, before transformers 4.43, in `type`. Transformers 5 has an object
-//! `rope_parameters`, which also holds the base, and of Gemma 3 two of them, by kinds of layers.
+//! The kind of `rope_scaling` is in `rope_type` or, before transformers 4.43, in `type`.
+//! Transformers 5 has an object `rope_parameters`, which also holds the base. Gemma 3 has two of
+//! them, one per kind of layer.
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -14,10 +15,10 @@ use crate::frequencies::{Llama3Scaling, Rope, RopeScaling, YarnScaling, mscale};
 const PARAMETERS: &str = "rope_parameters";
 const SLIDING_PARAMETERS: &str = "rope_parameters.sliding_attention";
 
-/// The base of layers with a sliding window in Gemma 3, where the file leaves it out.
+/// The base of layers with a sliding window in Gemma 3, if the file does not give it.
 const LOCAL_THETA: f64 = 1e4;
 
-/// The object as it is.
+/// The fields of the object.
 #[derive(Clone, Debug, Default, Deserialize)]
 struct RawRope {
     rope_type: Option<String>,
@@ -35,12 +36,13 @@ struct RawRope {
     mscale_all_dim: Option<f64>,
     truncate: Option<bool>,
     partial_rotary_factor: Option<f64>,
-    /// What has no place above.
+    /// All other fields.
     #[serde(flatten)]
     unknown: Map<String, Value>,
 }
 
-/// The frequencies of all layers, and those of layers with a sliding window where the family has its own.
+/// The frequencies of all layers, and the frequencies of layers with a sliding window if the family
+/// has separate ones.
 pub(crate) fn read(
     raw: &RawConfig,
     family: Family,
@@ -69,7 +71,7 @@ pub(crate) fn read(
     Ok((full, Some(sliding)))
 }
 
-/// What the newer object and the older one say, which must agree where both are there.
+/// Reads the newer and the older object. If both exist, they must agree.
 fn merge(
     field: &'static str,
     new: Option<&Value>,
@@ -117,7 +119,7 @@ impl RawRope {
             })),
             Some("yarn") => {
                 let yarn = YarnScaling::new(need("factor", self.factor)?, original);
-                // A scale of 0 counts as none.
+                // A scale of 0 counts as missing.
                 let scales =
                     [self.mscale, self.mscale_all_dim].map(|scale| scale.filter(|scale| *scale != 0.0));
                 let scaled = match scales {
@@ -138,7 +140,7 @@ impl RawRope {
     }
 }
 
-/// A scaling as `rope_scaling`; `null` where there is none.
+/// A scaling as `rope_scaling`; `null` without a scaling.
 pub(crate) fn write(rope: &Rope) -> Value {
     match rope.scaling {
         None => Value::Null,
@@ -162,7 +164,7 @@ pub(crate) fn write(rope: &Rope) -> Value {
     }
 }
 
-/// As an object of `rope_parameters`.
+/// Writes an object of `rope_parameters`.
 pub(crate) fn write_parameters(rope: &Rope) -> Value {
     let mut object = match write(rope) {
         Value::Object(object) => object,

@@ -1,4 +1,4 @@
-//! Writing a model in the Hugging Face layout.
+//! Writes a model in the Hugging Face layout.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -13,10 +13,10 @@ use crate::error::DecoderError;
 use crate::model::Decoder;
 
 impl Decoder {
-    /// The bytes of a `model.safetensors`, with the weights cast to `dtype`.
+    /// Returns the bytes of a `model.safetensors`, with the weights cast to `dtype`.
     ///
     /// # Errors
-    /// When `dtype` is not F32, F16 or BF16, or the device fails to give a tensor back.
+    /// `dtype` is not F32, F16 or BF16, or reading a tensor from the device fails.
     pub fn to_safetensors(&self, dtype: FloatDType) -> Result<Vec<u8>, DecoderError> {
         let stored = match dtype {
             FloatDType::F32 => Dtype::F32,
@@ -40,10 +40,11 @@ impl Decoder {
             .map_err(|error| DecoderError::Checkpoint { file: SINGLE.into(), message: error.to_string() })
     }
 
-    /// Writes `config.json` and `model.safetensors` into a folder, which is made if need be.
+    /// Writes `config.json` and `model.safetensors` into a folder, and creates the folder if
+    /// needed.
     ///
     /// # Errors
-    /// As [`to_safetensors`](Self::to_safetensors), and when a file cannot be written.
+    /// As [`to_safetensors`](Self::to_safetensors), and if a file cannot be written.
     pub fn save(&self, folder: impl AsRef<Path>, dtype: FloatDType) -> Result<(), DecoderError> {
         let folder = folder.as_ref();
         let weights = self.to_safetensors(dtype)?;
@@ -58,7 +59,7 @@ impl Decoder {
     }
 }
 
-/// Reads every parameter back under its path.
+/// Reads every parameter from the device, with its path.
 struct Collector {
     path: Vec<String>,
     dtype: DType,

@@ -1,10 +1,11 @@
-//! Decoding of rows that begin and end at different times: [`Decoder`] as a [`SlotLm`].
+//! Decoding of rows that begin and end at different times: [`Decoder`] as a [`ContinuousLm`].
 //!
-//! Every row has a length of its own. The prompt of a new row is read alone, and its keys and values are written into the
-//! row's part of the cache. As in [`decode`](crate::decode), a step writes its state in place and uploads nothing.
+//! Every row has its own length. The prompt of a new row is read alone, and its keys and values are
+//! written into the row's part of the cache. As in [`decode`](crate::decode), a step writes its
+//! state in place and uploads nothing.
 
 use burn::tensor::{DType, Int, Tensor};
-use burn_dfa::generation::{CausalLm, SlotLm};
+use burn_dfa::generation::{CausalLm, ContinuousLm};
 
 use crate::cache::{RowCache, Targets, one_pass};
 use crate::config::DecoderConfig;
@@ -13,11 +14,11 @@ use crate::model::Decoder;
 
 /// Keys and values of rows that begin and end at different times. All integers are `i32`.
 ///
-/// Made by [`SlotLm::slots`] of a [`Decoder`].
+/// Made by [`ContinuousLm::slots`] of a [`Decoder`].
 ///
 /// ```
 /// use burn::tensor::{Device, Int, Tensor};
-/// use burn_dfa::generation::SlotLm;
+/// use burn_dfa::generation::ContinuousLm;
 /// use burn_dfa_decoder::DecoderConfig;
 ///
 /// let device = Device::flex();
@@ -44,7 +45,8 @@ impl DecoderSlots {
         self.rows.shape()[2]
     }
 
-    /// Slots in use of each row, `[rows]`; the next step writes there, and never past the last slot.
+    /// Positions in use of each row, `[rows]`. The next step writes at this slot, but never past
+    /// the last slot.
     pub fn lengths(&self) -> Tensor<1, Int> {
         self.rows.lengths()
     }
@@ -64,7 +66,7 @@ impl DecoderSlots {
     }
 }
 
-impl SlotLm for Decoder {
+impl ContinuousLm for Decoder {
     type SlotCache = DecoderSlots;
 
     /// # Panics
@@ -87,7 +89,7 @@ impl SlotLm for Decoder {
     }
 
     /// # Panics
-    /// If the prompt is not one row of at most `capacity` tokens, or there is no such row.
+    /// If the prompt is not one row of at most `capacity` tokens, or the row does not exist.
     fn begin(&self, row: usize, prompt: Tensor<2, Int>, cache: &mut DecoderSlots) -> Tensor<2> {
         let (rows, capacity, [one, length]) = (cache.rows(), cache.capacity(), prompt.dims());
         assert!(one == 1 && length <= capacity, "a prompt of [{one}, {length}] tokens for {capacity} slots");
@@ -98,10 +100,10 @@ impl SlotLm for Decoder {
         logits
     }
 
-    /// Reads the prompts in one pass, left padded to the longest.
+    /// Reads the prompts in one pass, left padded to the longest prompt.
     ///
     /// # Panics
-    /// As [`begin`](SlotLm::begin).
+    /// As [`begin`](ContinuousLm::begin).
     fn begin_all(&self, prompts: Vec<(usize, Tensor<2, Int>)>, cache: &mut DecoderSlots) -> Vec<Tensor<2>> {
         if let [(row, prompt)] = &prompts[..] {
             return vec![self.begin(*row, prompt.clone(), cache)];
@@ -137,7 +139,7 @@ impl SlotLm for Decoder {
     }
 
     /// # Panics
-    /// If the tokens are not one row that fits behind position `at`, or there is no such row.
+    /// If the tokens are not one row that fits after position `at`, or the row does not exist.
     fn extend(&self, row: usize, at: usize, tokens: Tensor<2, Int>, cache: &mut DecoderSlots) -> Tensor<2> {
         let (rows, capacity, [one, length]) = (cache.rows(), cache.capacity(), tokens.dims());
         assert!(one == 1 && at + length <= capacity, "[{one}, {length}] tokens at {at} of {capacity} slots");
@@ -168,7 +170,7 @@ impl SlotLm for Decoder {
     }
 
     /// # Panics
-    /// If there are no such rows, or not as many tokens.
+    /// If a row does not exist, or `length` is not below the capacity.
     fn copy_prefix(&self, from: usize, to: usize, length: usize, cache: &mut DecoderSlots) {
         let (rows, capacity) = (cache.rows(), cache.capacity());
         assert!(from.max(to) < rows && length < capacity, "{length} tokens of row {from} for row {to}");
@@ -179,7 +181,7 @@ impl SlotLm for Decoder {
     }
 
     /// # Panics
-    /// If the tokens are not one for each row.
+    /// If there is not exactly one token for each row.
     fn step_rows(&self, tokens: Tensor<1, Int>, cache: &mut DecoderSlots) -> Tensor<2> {
         let (rows, capacity) = (cache.rows(), cache.capacity());
         assert_eq!(tokens.dims(), [rows], "one token for each row");

@@ -1,8 +1,8 @@
 //! Reading draft trees: [`Decoder`] as a [`TreeLm`].
 //!
-//! As in [`decode`](crate::decode), the state is on the device. Every row has a length of its own, since rows accept
-//! different numbers of draft tokens. The keys and values of a tree are written after those of the row. A node sees the
-//! slots of the row and those of its ancestors and itself.
+//! As in [`decode`](crate::decode), the state is on the device. Every row has its own length, since
+//! rows accept different numbers of draft tokens. The keys and values of a tree are written after
+//! the slots of its row. A node sees the slots of the row, its ancestors and itself.
 
 use burn::tensor::{Bool, DType, Device, Int, Tensor, TensorData};
 use burn_dfa::generation::speculative::TreeLm;
@@ -14,7 +14,7 @@ use crate::decode::DecoderCache;
 use crate::mask::{PerKind, masks};
 use crate::model::Decoder;
 
-/// Keys and values of a batch whose rows have lengths of their own. All integers are `i32`.
+/// Keys and values of a batch whose rows have different lengths. All integers are `i32`.
 ///
 /// Made by [`TreeLm::branch`] of a [`DecoderCache`].
 ///
@@ -39,7 +39,7 @@ use crate::model::Decoder;
 #[derive(Clone, Debug)]
 pub struct DecoderTreeCache {
     rows: RowCache,
-    /// The trees that were read, uploaded once each.
+    /// The trees read so far. Each is uploaded once.
     trees: Vec<(DraftTree, UploadedTree)>,
 }
 
@@ -48,7 +48,7 @@ pub struct DecoderTreeCache {
 struct UploadedTree {
     /// `[nodes]`
     depths: Tensor<1, Int>,
-    /// `[nodes, nodes]`: 1 in row `a` and column `n` where `a` is `n` or an ancestor of it.
+    /// `[nodes, nodes]`: 1 in row `a` and column `n` if `a` is `n` or an ancestor of `n`.
     ancestors: Tensor<2, Int>,
 }
 
@@ -58,7 +58,7 @@ impl DecoderTreeCache {
         self.rows.shape()[2]
     }
 
-    /// Slots in use of each row, `[batch]`.
+    /// Positions in use of each row, `[batch]`.
     pub fn lengths(&self) -> Tensor<1, Int> {
         self.rows.lengths()
     }
@@ -74,7 +74,7 @@ impl DecoderTreeCache {
         uploaded
     }
 
-    /// `[batch, 1, nodes, capacity]`, true at the slots that a node must not see.
+    /// `[batch, 1, nodes, capacity]`, true at the slots hidden from a node.
     fn hidden(&self, tree: &UploadedTree, config: &DecoderConfig) -> PerKind<Tensor<4, Bool>> {
         let ([batch, _, capacity, _], [nodes]) = (self.rows.shape(), tree.depths.dims());
         let all = [batch, capacity];
@@ -93,7 +93,8 @@ impl DecoderTreeCache {
         let shape = [batch, 1, nodes, capacity];
         let hidden = seen.bool_not().swap_dims(1, 2).reshape(shape);
         masks(hidden, config.window_among(capacity), || {
-            // A node lies as many positions after its row as it is deep, whatever slot it has.
+            // A node's position follows its row by the depth of the node, regardless of the node's
+            // slot.
             let of_node = tree.depths.clone().select(0, node).reshape(all) + of_row(self.rows.lengths());
             let key = of_node.mask_where(before, slots).reshape([batch, 1, 1, capacity]).expand(shape);
             let depths = tree.depths.clone().reshape([1, 1, nodes, 1]).expand(shape);
@@ -131,7 +132,7 @@ impl TreeLm for Decoder {
     }
 
     /// # Panics
-    /// If the tokens are not one for each row and node.
+    /// If there is not exactly one token for each row and node.
     fn read(&self, tokens: Tensor<2, Int>, tree: &DraftTree, cache: &mut DecoderTreeCache) -> Tensor<3> {
         let ([batch, ..], nodes) = (cache.rows.shape(), tree.len());
         assert_eq!(tokens.dims(), [batch, nodes], "one token for each row and node");
@@ -167,7 +168,7 @@ impl TreeLm for Decoder {
     }
 }
 
-/// `[nodes, nodes]`: 1 in row `a` and column `n` where `a` is `n` or an ancestor of it.
+/// `[nodes, nodes]`: 1 in row `a` and column `n` if `a` is `n` or an ancestor of `n`.
 fn ancestors(tree: &DraftTree, device: &Device) -> Tensor<2, Int> {
     let nodes = tree.len();
     let mut entries = vec![0i32; nodes * nodes];

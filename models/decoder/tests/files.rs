@@ -1,4 +1,4 @@
-//! Reading and writing folders: what is accepted, and what is refused with which message.
+//! Reading and writing folders: accepted files, and the messages of refused ones.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ fn golden(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
 }
 
-/// An empty folder of that name.
+/// An empty folder with this name.
 fn scratch(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = std::fs::remove_dir_all(&folder);
@@ -83,7 +83,7 @@ fn refused<T>(result: Result<T, DecoderError>, parts: &[&str]) {
     }
 }
 
-/// Those of the family of Llama, in f32.
+/// Models of the Llama family, in f32.
 const LLAMAS: [&str; 3] = ["tied_mha", "untied_gqa", "llama3_rope"];
 /// Models with every other option, in f16.
 const OTHERS: [&str; 8] =
@@ -194,7 +194,7 @@ fn refuses_checkpoints_that_do_not_fit() {
         }),
         &["q_proj.bias", "no place"],
     );
-    // Left over by exporters, and of no use.
+    // Superfluous tensors of exporters.
     change(&|tensors| {
         let unused = (Dtype::F32, vec![4], vec![0; 16]);
         tensors.insert("model.layers.0.self_attn.rotary_emb.inv_freq".into(), unused);
@@ -330,7 +330,7 @@ fn refuses_what_a_family_does_not_say() {
     ] {
         refused(replaced(name, fields), &[part]);
     }
-    // In code: an option that no file of the family says.
+    // In code: an option that no file of the family sets.
     let llama = || DecoderConfig::new(8, 8, 8, 2, 2);
     let gemma = || DecoderConfig::of(Family::Gemma3, 8, 8, 8, 2, 2);
     for (config, part) in [
@@ -386,7 +386,7 @@ fn reads_every_generation_of_names() {
     let old = replaced("gemma3", old).unwrap();
     assert_eq!((old.rope, old.sliding_rope), (new.rope, new.sliding_rope));
     assert_eq!((old.sliding_layers, new.sliding_layers), (vec![0, 1, 3], vec![0, 1, 3]));
-    // Those of Qwen, and of SmolLM3.
+    // The older names of Qwen, and of SmolLM3.
     let old = replaced("qwen2", r#"{"layer_types": null, "max_window_layers": 2}"#).unwrap();
     assert_eq!((old.sliding_layers, old.sliding_window), (vec![2], Some(5)));
     let off = r#"{"layer_types": null, "use_sliding_window": false}"#;
@@ -430,7 +430,7 @@ fn configurations_are_written_as_they_are_read() {
         let config = DecoderConfig::load(golden(name)).unwrap();
         assert_eq!(DecoderConfig::from_json(&config.to_json()).unwrap(), config);
     }
-    // A scaling of layers with a window, for which the older names have no room.
+    // A scaling of layers with a window, which the older fields cannot express.
     let gemma = DecoderConfig::load(golden("gemma3")).unwrap();
     let scaling = Some(RopeScaling::Yarn(YarnScaling::new(2.0, 16)));
     let config = DecoderConfig { sliding_rope: Some(Rope { theta: 50.0, scaling }), ..gemma };
@@ -463,7 +463,7 @@ fn opens_a_whole_folder() {
     let template = "{% for m in messages %}{{ m.role }} {{ m.content }}{% endfor %}";
     std::fs::write(folder.join("chat_template.jinja"), template).unwrap();
     let chat = open().unwrap();
-    // It comes before config.json, as for every reader of folders.
+    // The separate file takes precedence, as for every reader of folders.
     assert_eq!(ends(&chat), [2, 9]);
     assert_eq!(chat.encode_chat(&[Message::user("world")]).unwrap(), [TokenId(7), TokenId(6)]);
     assert_eq!(chat.prompt("world").unwrap(), [TokenId(7), TokenId(6)]);

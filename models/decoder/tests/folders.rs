@@ -1,11 +1,13 @@
-//! Folders that are no model that can be loaded: each is recognised, and the message tells what to do.
+//! Folders that hold no loadable model: each is recognized, and the message names the remedy.
 
 use std::path::{Path, PathBuf};
 
 use burn::tensor::{Device, FloatDType};
-use burn_dfa_decoder::{DecoderConfig, DecoderError, FolderProblem, Pretrained};
+use burn_dfa::TokenId;
+use burn_dfa_decoder::{ChatTemplate, DecoderConfig, DecoderError, FolderProblem, Message, Pretrained};
+use serde_json::{Value, json};
 
-/// A folder of that name with these files.
+/// A folder with this name and these files.
 fn folder(name: &str, files: &[(&str, &str)]) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("folders").join(name);
     let _ = std::fs::remove_dir_all(&folder);
@@ -18,7 +20,7 @@ fn folder(name: &str, files: &[(&str, &str)]) -> PathBuf {
     folder
 }
 
-/// What is wrong with a folder, and where.
+/// The problem of a folder, its path, and its message.
 #[track_caller]
 fn problem(folder: &Path) -> (PathBuf, FolderProblem, String) {
     let error = Pretrained::load(folder, None, &Device::flex()).expect_err("no model");
@@ -127,13 +129,15 @@ fn folders_without_weights() {
 
 #[test]
 fn folders_without_a_tokenizer_that_is_read() {
-    for (file, instead) in
-        [("tokenizer.model", "tokenizer.model"), ("tekken.json", "tekken.json"), ("vocab.json", "vocab.json")]
-    {
+    for (file, advice) in [
+        ("tokenizer.model", "AutoTokenizer"),
+        ("tekken.json", "convert_tekken_tokenizer"),
+        ("vocab.json", "AutoTokenizer"),
+    ] {
         let folder = model(&format!("with_{file}"));
         std::fs::write(folder.join(file), "").unwrap();
-        let found = refused(&folder, &["tokenizer.json", "AutoTokenizer", instead]);
-        assert_eq!(found, FolderProblem::Lacks { file: "tokenizer.json", instead: Some(instead.into()) });
+        let found = refused(&folder, &["tokenizer.json", advice, file]);
+        assert_eq!(found, FolderProblem::Lacks { file: "tokenizer.json", instead: Some(file.into()) });
     }
     let found = refused(&model("no_tokenizer"), &["tokenizer.json", "download"]);
     assert_eq!(found, FolderProblem::Lacks { file: "tokenizer.json", instead: None });
@@ -165,4 +169,127 @@ fn files_that_stand_for_others() {
             assert_eq!(problem, expected);
         }
     }
+}
+
+/// A tokenizer of eight words, with these changes.
+fn tokenizer(change: impl FnOnce(&mut Value)) -> String {
+    let special = |id: u32, content: &str| {
+        json!({"id": id, "content": content, "special": true, "single_word": false, "lstrip": false, "rstrip": false,
+            "normalized": false})
+    };
+    let words = ["<end>", "<user>", "a", "b", "c", "d", "e", "f"];
+    let vocab: serde_json::Map<_, _> =
+        words.iter().zip(0..).map(|(word, id)| (word.to_string(), json!(id))).collect();
+    let mut json = json!({
+        "version": "1.0", "truncation": null, "padding": null, "normalizer": null, "pre_tokenizer": null,
+        "post_processor": null, "decoder": {"type": "Fuse"}, "added_tokens": [special(0, "<end>"), special(1, "<user>")],
+        "model": {"type": "BPE", "vocab": vocab, "merges": []}
+    });
+    change(&mut json);
+    json.to_string()
+}
+
+/// A folder of a model of random weights with this tokenizer.
+fn with_tokenizer(name: &str, tokenizer: &str) -> PathBuf {
+    let folder = model(name);
+    std::fs::write(folder.join("tokenizer.json"), tokenizer).unwrap();
+    std::fs::write(folder.join("generation_config.json"), "\u{feff}{\"eos_token_id\": 0}").unwrap();
+    folder
+}
+
+#[test]
+fn truncation_and_padding_of_a_tokenizer_are_left_out() {
+    let plain = with_tokenizer("tokenizer_plain", &tokenizer(|_| ()));
+    let cut = tokenizer(|json| {
+        json["truncation"] =
+            json!({"direction": "Right", "max_length": 2, "strategy": "LongestFirst", "stride": 0});
+        json["padding"] = json!({"strategy": {"Fixed": 12}, "direction": "Right", "pad_to_multiple_of": null, "pad_id": 0,
+            "pad_type_id": 0, "pad_token": "<end>"});
+    });
+    let cut = with_tokenizer("tokenizer_cut", &cut);
+    let [plain, cut] = [plain, cut].map(|folder| Pretrained::load(folder, None, &Device::flex()).unwrap());
+    let expected = [2, 3, 4, 5, 6].map(TokenId);
+    assert_eq!(plain.encode("abcde").unwrap(), expected);
+    assert_eq!(cut.encode("abcde").unwrap(), expected);
+}
+
+#[test]
+fn each_file_is_read_once() {
+    let folder = with_tokenizer("read_once", &tokenizer(|_| ()));
+    std::fs::write(folder.join("generation_config.json"), r#"{"do_sample": true, "eos_token_id": 0}"#)
+        .unwrap();
+    let opened = Pretrained::open(&folder).unwrap();
+    assert_eq!(opened.generation_config(), Some(r#"{"do_sample": true, "eos_token_id": 0}"#));
+    let words = opened.vocabulary().fingerprint();
+    for name in ["tokenizer.json", "config.json", "generation_config.json"] {
+        std::fs::remove_file(folder.join(name)).unwrap();
+    }
+    let pretrained = opened.load(None, &Device::flex(), |_| ()).unwrap();
+    assert_eq!(pretrained.vocabulary().fingerprint(), words);
+    assert_eq!(pretrained.encode("ab").unwrap(), [2, 3].map(TokenId));
+    assert!(Pretrained::open(&folder).is_err());
+}
+
+#[test]
+fn a_special_token_may_lie_behind_the_last_embedding() {
+    let beyond = |special: bool| {
+        tokenizer(|json| {
+            let token = json!({"id": 8, "content": "<image>", "special": special, "single_word": false, "lstrip": false,
+                "rstrip": false, "normalized": false});
+            json["added_tokens"].as_array_mut().unwrap().push(token);
+        })
+    };
+    let folder = with_tokenizer("tokenizer_beyond", &beyond(true));
+    let pretrained = Pretrained::load(folder, None, &Device::flex()).unwrap();
+    assert_eq!(pretrained.vocabulary().len(), 8);
+    assert_eq!(pretrained.encode("ab").unwrap(), [2, 3].map(TokenId));
+    let error = pretrained.encode("a<image>b").unwrap_err().to_string();
+    assert!(error.contains("\"<image>\", the token 8") && error.contains("8 embeddings"), "{error}");
+    // An id that is no special token belongs to another model.
+    let error = Pretrained::load(with_tokenizer("tokenizer_other", &beyond(false)), None, &Device::flex());
+    assert!(error.unwrap_err().to_string().contains("different models"));
+}
+
+#[test]
+fn files_may_begin_with_a_byte_order_mark() {
+    let folder = with_tokenizer("marked", &format!("\u{feff}{}", tokenizer(|_| ())));
+    let config = std::fs::read_to_string(folder.join("config.json")).unwrap();
+    std::fs::write(folder.join("config.json"), format!("\u{feff}{config}")).unwrap();
+    assert_eq!(Pretrained::load(folder, None, &Device::flex()).unwrap().encode("f").unwrap(), [TokenId(7)]);
+}
+
+#[test]
+fn weights_that_were_saved_otherwise_say_what_to_do() {
+    let mlx = CONFIG.replacen('{', r#"{"quantization": {"group_size": 64, "bits": 4}, "#, 1);
+    let error = Pretrained::load(folder("mlx", &[("config.json", &mlx)]), None, &Device::flex()).unwrap_err();
+    assert!(matches!(&error, DecoderError::Config { field: "quantization", .. }), "{error}");
+
+    let folder = model("bare");
+    let bytes = std::fs::read(folder.join("model.safetensors")).unwrap();
+    let tensors = safetensors::SafeTensors::deserialize(&bytes).unwrap();
+    let bare = tensors.iter().map(|(name, view)| (name.trim_start_matches("model.").to_owned(), view));
+    std::fs::write(folder.join("model.safetensors"), safetensors::serialize(bare, None).unwrap()).unwrap();
+    let error = Pretrained::load(&folder, None, &Device::flex()).unwrap_err().to_string();
+    assert!(error.contains("embed_tokens.weight") && error.contains("AutoModelForCausalLM"), "{error}");
+}
+
+#[test]
+fn of_several_templates_one_is_the_default() {
+    let read = |templates: Value| {
+        ChatTemplate::from_files(Some(&json!({"chat_template": templates}).to_string()), None)
+    };
+    let named =
+        |name: &str| json!({"name": name, "template": format!("{name}: {{{{ messages[0].content }}}}")});
+    let text = |templates| read(templates).unwrap().unwrap().render(&[Message::user("a")], true).unwrap();
+    assert_eq!(text(json!([named("tool_use"), named("default")])), "default: a");
+    assert_eq!(text(json!([named("rag")])), "rag: a");
+    let error = read(json!([named("rag"), named("tool_use")])).unwrap_err().to_string();
+    assert!(error.contains("rag, tool_use") && error.contains("chat_template.jinja"), "{error}");
+}
+
+#[test]
+fn none_is_not_iterable() {
+    let template = "{% for value in [none, 1, 'a', [], {}, missing] %}{{ value is iterable }} {% endfor %}";
+    let text = ChatTemplate::new(template).unwrap().render(&[], false).unwrap();
+    assert_eq!(text, "False False True True True True ");
 }

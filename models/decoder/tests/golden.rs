@@ -1,20 +1,16 @@
-//! Small random checkpoints against the logits and tokens that Hugging Face transformers gave for them.
+//! Compares small random checkpoints with the logits and tokens of Hugging Face transformers.
 //!
-//! `golden/export.py` wrote the folders beside it. The same checks run on every device: on Flex always, on
-//! WGPU with the feature `wgpu` where there is a device for it.
+//! `golden/export.py` wrote the folders next to it. The same checks run on every device: on Flex
+//! always, on WGPU with the feature `wgpu` if there is a device for it.
 
 use std::path::{Path, PathBuf};
 
 use burn::tensor::{DType, Device, FloatDType, Int, Tensor, TensorData};
 use burn_dfa::generation::speculative::TreeLm;
-use burn_dfa::generation::{CausalLm, SlotLm};
+use burn_dfa::generation::{CausalLm, ContinuousLm};
 use burn_dfa::processor::DraftTree;
 use burn_dfa_decoder::Decoder;
 use serde::Deserialize;
-
-#[cfg(any(feature = "wgpu", feature = "vulkan"))]
-#[path = "../../../tests/common/skip.rs"]
-mod skip;
 
 const MODELS: [&str; 11] = [
     "tied_mha",
@@ -30,7 +26,7 @@ const MODELS: [&str; 11] = [
     "gemma3",
 ];
 
-/// What `export.py` computed.
+/// Results of `export.py`.
 #[derive(Deserialize)]
 struct Expected {
     batch: Vec<Vec<i64>>,
@@ -59,7 +55,7 @@ fn column(values: Vec<i64>, device: &Device) -> Tensor<1, Int> {
     Tensor::from_data(TensorData::new(values, shape), device)
 }
 
-/// Prompts padded on the left with a token that would be noticed, and the padding of each.
+/// Prompts padded on the left with a conspicuous token, and the padding of each.
 fn left_pad(prompts: &[Vec<i64>]) -> (Vec<Vec<i64>>, Vec<i64>) {
     let length = prompts.iter().map(Vec::len).max().unwrap();
     prompts
@@ -107,7 +103,7 @@ fn greedy(model: &Decoder, prompts: &[Vec<i64>], steps: usize) -> (Tensor<2>, Ve
     (first, output)
 }
 
-/// Everything that a device must get right.
+/// Checks everything that a device must compute correctly.
 fn check(device: &Device, dtype: FloatDType, tolerance: f32, exact: bool) {
     for name in MODELS {
         let model = Decoder::load(folder(name), dtype, device).unwrap();
@@ -131,7 +127,7 @@ fn check(device: &Device, dtype: FloatDType, tolerance: f32, exact: bool) {
             logits = model.step(column(next, device), &mut cache);
         }
 
-        // Alone, in pairs and all together: the padding must not show. A software Vulkan takes its time.
+        // Alone, in pairs and all together: the padding must not matter. A software Vulkan is slow.
         let sets = [vec![0, 1, 2], vec![0], vec![1], vec![2], vec![0, 1], vec![2, 1]];
         let few = if *device == Device::flex() { sets.len() } else { 2 };
         for rows in &sets[..few] {
@@ -151,7 +147,7 @@ fn check(device: &Device, dtype: FloatDType, tolerance: f32, exact: bool) {
     }
 }
 
-/// Rows that begin at different times, in pieces, and with what another row has read.
+/// Rows that begin at different times, in chunks, and with a prefix of another row.
 fn check_slots(name: &str, model: &Decoder, expected: &Expected, tolerance: f32) {
     let (device, texts) = (model.device(), &expected.batch);
     let length = texts[0].len();
@@ -159,7 +155,7 @@ fn check_slots(name: &str, model: &Decoder, expected: &Expected, tolerance: f32)
     let begin = |row: usize, count: usize, cache: &mut _| {
         model.begin(row, ints(&[texts[row][..count].to_vec()], &device), cache)
     };
-    // Row 0, of one position more than a window, is four ahead of row 1; row 2 is idle.
+    // Row 0, one position longer than a window, is four positions ahead of row 1; row 2 is idle.
     let first = begin(0, 6, &mut cache);
     assert_close(&format!("{name}: slot 0"), first, &expected.logits[0][5], tolerance);
     let second = begin(1, 2, &mut cache);
@@ -174,14 +170,14 @@ fn check_slots(name: &str, model: &Decoder, expected: &Expected, tolerance: f32)
             assert_close(&what, found, &expected.logits[row][position], tolerance);
         }
     }
-    // Row 2 goes on with seven tokens of row 0, in two pieces.
+    // Row 2 continues with seven tokens of row 0, in two chunks.
     model.copy_prefix(0, 2, 7, &mut cache);
     for at in [7, 8] {
         let rest = ints(&[texts[0][at..at + 1].to_vec()], &device);
         let logits = model.extend(2, at, rest, &mut cache);
         assert_close(&format!("{name}: piece at {at}"), logits, &expected.logits[0][at], tolerance);
     }
-    // Two rows begin together, the shorter one padded while it is read.
+    // Two rows begin together; the shorter one is padded.
     let both = [(0, 3), (2, 8)].map(|(row, count)| (row, ints(&[texts[1][..count].to_vec()], &device)));
     for (logits, count) in model.begin_all(both.to_vec(), &mut cache).into_iter().zip([3, 8]) {
         let what = format!("{name}: {count} tokens, begun with others");
@@ -189,7 +185,7 @@ fn check_slots(name: &str, model: &Decoder, expected: &Expected, tolerance: f32)
     }
 }
 
-/// Drafts of which the texts are one branch, behind prompts of which one is padded.
+/// Drafts whose good branch is the text, after prompts with different padding.
 fn check_trees(name: &str, model: &Decoder, expected: &Expected, tolerance: f32) {
     let (device, texts) = (model.device(), &expected.batch);
     // Row 1 has read one token less.
@@ -197,7 +193,8 @@ fn check_trees(name: &str, model: &Decoder, expected: &Expected, tolerance: f32)
     let (_, cache) = model.prefill(ints(&prompts, &device), column(vec![0, 1], &device), 16);
     let mut cache = model.branch(cache);
     let begins = [2, 1];
-    // Node 1 is a wrong guess, and what follows it is another. The good branch is longer than a window.
+    // Node 1 is a wrong guess, and the node after it is another. The good branch is longer than a
+    // window.
     let tree = DraftTree::new(&[0, 1, 0, 3, 4, 5, 6, 7]).unwrap();
     let good = [0, 3, 4, 5, 6, 7, 8];
     let drafts: Vec<Vec<i64>> = (0..2)
@@ -218,7 +215,7 @@ fn check_trees(name: &str, model: &Decoder, expected: &Expected, tolerance: f32)
             check(&logits, row, node, begin + depth);
         }
     }
-    // Four nodes of the good branch are kept, and a chain goes on.
+    // Keeps four nodes of the good branch, and continues with a chain.
     let path = ints(&vec![good.map(|node| node as i64).to_vec(); 2], &device);
     model.compact(path.cast(DType::I32), tree.len(), &mut cache);
     model.truncate(column(vec![6, 6], &device).cast(DType::I32), &mut cache);
@@ -290,12 +287,12 @@ fn steps_beyond_the_capacity_stay_in_the_cache() {
     }
 }
 
-/// WGSL on whatever API WGPU finds; SPIR-V with the feature `vulkan`.
+/// WGSL on the API that WGPU finds; SPIR-V with the feature `vulkan`.
 #[cfg(any(feature = "wgpu", feature = "vulkan"))]
 #[test]
 fn wgpu_f32() {
     use burn::tensor::DeviceKind;
-    use skip::skipped;
+    use burn_dfa_testing::skip::skipped;
     // Without an adapter the device panics at its first use.
     let found = std::panic::catch_unwind(|| {
         let device = Device::wgpu(DeviceKind::DefaultDevice);

@@ -1,4 +1,4 @@
-//! Gradients of every parameter against finite differences (feature `autodiff`).
+//! Compares gradients of every parameter with finite differences (feature `autodiff`).
 #![cfg(feature = "autodiff")]
 
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
@@ -58,7 +58,7 @@ impl ModuleMapper for Nudge {
     }
 }
 
-/// An element that the tokens above touch, also in the embedding matrix (row 5 of 16).
+/// An element that the tokens above use, also in the embedding matrix (row 5 of 16).
 fn element(size: usize) -> usize {
     size * 5 / 16 + 1
 }

@@ -1,4 +1,4 @@
-//! What loading a model takes, measured in processes of their own: at most 1.15 times its weights.
+//! The memory of loading a model, measured in separate processes: at most 1.15 times its weights.
 
 #![cfg(target_os = "linux")]
 
@@ -9,18 +9,18 @@ use burn::tensor::{Device, FloatDType, Int, Tensor};
 use burn_dfa::generation::CausalLm;
 use burn_dfa_decoder::{Decoder, DecoderConfig};
 
-/// Tells a process that it is the one to be measured: the folder and the dtype.
+/// Marks the measured child process: the folder and the dtype.
 const CHILD: &str = "BURN_DFA_LOADED";
 const TEST: &str = "loading_takes_little_more_than_the_weights";
 
-/// The most memory that this process has had, in bytes.
+/// Peak memory of this process, in bytes.
 fn peak() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
     1024 * line.trim().trim_end_matches("kB").trim().parse::<u64>().unwrap()
 }
 
-/// Loads the model, decodes a token, and prints the bytes of its weights and how much the peak has risen.
+/// Loads the model, decodes a token, and prints the size of its weights and the growth of the peak.
 fn child(task: &str) {
     let (dtype, folder) = task.split_once(' ').unwrap();
     let dtype = match dtype {

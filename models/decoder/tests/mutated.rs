@@ -1,5 +1,5 @@
-//! Files of a folder that are cut off or changed: a typed error or a model, no panic, and no memory that a number in a file asks
-//! for.
+//! Truncated or changed files of a folder: a typed error or a model, no panic, and no allocation of
+//! a size that a file claims.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use burn::tensor::{Device, FloatDType};
 use burn_dfa_decoder::{DecoderConfig, Message, Pretrained};
 
-/// Kilobytes of address space that all of it may take beyond what the process had.
+/// Kilobytes of address space that the tests may use beyond the initial peak.
 const SPACE: u64 = 192 << 10;
 
 const CONFIG: &str = r#"{"model_type": "llama", "architectures": ["LlamaForCausalLM"], "vocab_size": 12, "hidden_size": 8,
@@ -25,7 +25,7 @@ const TOKENIZER_CONFIG: &str = r#"{"bos_token": "<s>", "eos_token": {"content": 
 const GENERATION_CONFIG: &str = r#"{"eos_token_id": [2, 3], "max_length": 64}"#;
 const TEMPLATE: &str = "{% for m in messages %}{{ m.role }}: {{ m['content'] | trim }}{% if not loop.last %}\n{% endif %}{% endfor %}";
 
-/// A folder with every file that is read, in two shards.
+/// A folder with every supported file, in two shards.
 fn whole() -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("mutated");
     let _ = std::fs::remove_dir_all(&folder);
@@ -61,7 +61,7 @@ fn whole() -> PathBuf {
     folder
 }
 
-/// Every change of a file's bytes that is tried.
+/// Every tested change of a file's bytes.
 fn changes(bytes: &[u8]) -> Vec<Vec<u8>> {
     let step = bytes.len().div_ceil(24).max(1);
     let mut all: Vec<Vec<u8>> =
@@ -86,7 +86,7 @@ fn changes(bytes: &[u8]) -> Vec<Vec<u8>> {
     all
 }
 
-/// Each number of a text replaced by others.
+/// Replaces each number of a text by other numbers.
 fn numbers(bytes: &[u8]) -> Vec<Vec<u8>> {
     let mut all = Vec::new();
     let mut at = 0;
@@ -115,7 +115,7 @@ fn numbers(bytes: &[u8]) -> Vec<Vec<u8>> {
     all
 }
 
-/// The address space that this process has had at most, in kilobytes.
+/// Peak address space of this process, in kilobytes.
 fn peak() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmPeak:"))?;
@@ -128,7 +128,7 @@ fn changed_files_are_refused_or_read() {
     let device = Device::flex();
     let open = || -> bool {
         let Ok(pretrained) = Pretrained::load(&folder, None, &device) else { return false };
-        // What the template of a changed file says may fail, but not panic.
+        // The template of a changed file may fail, but not panic.
         let _ = pretrained.prompt("hello world");
         let _ = pretrained.encode_chat(&[Message::user("hello")]);
         true
@@ -151,7 +151,7 @@ fn changed_files_are_refused_or_read() {
             }
         }
         println!("{}: {refused} refused, {read} read", path.display());
-        // A template may say anything; of the other files something is refused.
+        // Every change of a template may be valid; of each other file, some changes are refused.
         assert!(refused > 0 || path.ends_with("chat_template.jinja"));
         std::fs::write(&path, &bytes).unwrap();
     }

@@ -1,15 +1,12 @@
-//! Folders of random weights, as `tools/random_model.py` writes them, load and generate under a constraint.
-
-#[path = "../../../tests/common/python.rs"]
-mod python;
-#[path = "../../../tests/common/skip.rs"]
-mod skip;
+//! Folders of random weights, written by `tools/random_model.py`, load and generate under a
+//! constraint.
 
 use std::path::Path;
 
 use burn::tensor::FloatDType;
 use burn_dfa::prelude::*;
 use burn_dfa_decoder::Pretrained;
+use burn_dfa_testing::python;
 
 #[test]
 fn random_folders_load_and_generate() {
@@ -29,8 +26,9 @@ fn random_folders_load_and_generate() {
 
         let pretrained = Pretrained::load(&folder, FloatDType::F32, &Device::flex()).unwrap();
         let colour = Constraint::choice(["red", "blue"]).unwrap();
-        let table = TokenTable::compile(&colour, pretrained.vocabulary(), &Limits::default()).unwrap();
-        let request = Request::new(pretrained.prompt("Name a colour.").unwrap(), 16).with_table(&table);
+        let table =
+            CompiledConstraint::compile(&colour, pretrained.vocabulary(), &Limits::default()).unwrap();
+        let request = Request::new(pretrained.prompt("Name a colour.").unwrap(), 16).with_constraint(&table);
         let (model, vocabulary) = (pretrained.model(), pretrained.vocabulary());
         let config = GenerationConfig::new();
         let all = |_| ControlFlow::Continue(());

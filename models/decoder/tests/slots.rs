@@ -1,7 +1,7 @@
-//! A row that begins while others go on has the logits of its own text.
+//! A row that begins while other rows continue has the same logits as its text alone.
 
 use burn::tensor::{DType, Device, Int, Tensor, TensorData};
-use burn_dfa::generation::{CausalLm, SlotLm};
+use burn_dfa::generation::{CausalLm, ContinuousLm};
 use burn_dfa_decoder::{Decoder, DecoderConfig, DecoderSlots};
 
 const VOCABULARY: usize = 61;
@@ -17,7 +17,7 @@ fn prompt(tokens: &[i64], device: &Device) -> Tensor<2, Int> {
     Tensor::from_data(TensorData::new(tokens.to_vec(), [1, tokens.len()]), device)
 }
 
-/// The texts of three rows, with `None` for one that is idle.
+/// The texts of three rows; `None` for an idle row.
 struct Rows {
     model: Decoder,
     cache: DecoderSlots,
@@ -62,7 +62,7 @@ fn rows_begin_and_begin_again_while_others_go_on() {
     rows.begin(2, &[9, 2]);
     rows.step([6, 0, 7]);
     rows.step([2, 0, 8]);
-    // Another text in the place of a longer one; row 1 is idle past its capacity.
+    // Another text replaces a longer one; row 1 is idle past its capacity.
     rows.begin(0, &[17]);
     for token in 20..28 {
         rows.step([token, 0, token % 5]);
@@ -90,7 +90,8 @@ fn a_row_goes_on_with_what_another_one_has_read() {
     for token in [9, 2, 6] {
         model.step_rows(fed([token, 8, 0]), &mut cache);
     }
-    // Six tokens of row 0, which has eight, and is idle since; the others go on as they are.
+    // Copies six of the eight tokens of row 0, which is idle since; the other rows continue
+    // unchanged.
     let mut rows = Rows { model, cache, texts: [Some(vec![3, 1, 4, 1, 5, 9, 2, 6]), None, None] };
     let rest = [11, 12, 13];
     for to in [2, 1, 0] {

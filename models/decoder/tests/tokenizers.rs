@@ -1,4 +1,4 @@
-//! Small tokenizers of the kinds that the families have, against what Hugging Face transformers makes of them
+//! Compares small tokenizers of the families' kinds with the results of Hugging Face transformers
 //! (`golden/export_tokenizers.py`).
 
 use std::collections::BTreeMap;
@@ -60,8 +60,8 @@ fn the_bytes_of_the_ids_of_a_text_are_the_text() {
             assert_eq!(tokenizer.encode(text.as_str(), false).unwrap().get_ids(), ids, "{name}: {text:?}");
             let content = |&id: &u32| vocabulary.content(TokenId(id)).unwrap();
             let found = String::from_utf8(ids.iter().flat_map(content).copied().collect()).unwrap();
-            // Qwen composes characters; Mistral begins a text, and what follows a special token, with a space; and where there is
-            // a mark for a space, it cannot be written.
+            // Qwen composes characters. Mistral adds a space at the beginning of a text and after a
+            // special token. Tokenizers with a mark for a space cannot write this mark.
             let (text, found) = match name.as_str() {
                 "qwen" => (text.replace("e\u{301}", "é"), found),
                 "llama3" => (text, found),

@@ -1,4 +1,4 @@
-//! Reading a tree gives the logits that each of its paths has as a text of its own.
+//! Reading a tree gives the same logits as reading each of its paths as a separate text.
 
 use burn::tensor::{DType, Device, Int, Tensor, TensorData};
 use burn_dfa::generation::CausalLm;

@@ -1,4 +1,4 @@
-//! What all requests share.
+//! The state that all requests share.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -6,9 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use burn_dfa::cli::Backend;
-use burn_dfa::generation::SlotLm;
-use burn_dfa_decoder::Pretrained;
-use burn_dfa_decoder::cli::Weights;
+use burn_dfa::generation::{ContinuousLm, Recordable};
+use burn_dfa_decoder::{Pretrained, cli::Weights};
 
 use crate::answer::logprobs::Logprobs;
 use crate::answer::now;
@@ -20,30 +19,28 @@ use crate::text::TextModel;
 
 /// The name of the embedded model.
 const TINY: &str = "tiny";
-/// Pieces of work that may wait for a thread of the pool, for each answer that may wait for a row.
-const WORK_PER_ANSWER: usize = 1;
 
 /// An error of the start.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// A model that is served, and all that serves it.
+/// A model, its texts, its engine and its settings.
 #[derive(Debug)]
 pub struct App {
     /// The settings.
     pub config: Config,
-    /// How requests call the model.
+    /// The name of the model in requests.
     pub name: String,
-    /// When it began, in seconds since 1970.
+    /// The start of the server, in seconds since 1970.
     pub started: u64,
     /// The texts of the model.
     pub text: TextModel,
     /// The model.
     pub engine: Engine,
-    /// What compiles constraints.
+    /// Compiles constraints.
     pub compiler: Arc<Compiler>,
-    /// Threads for work of the processor.
+    /// Threads that read requests and encode prompts.
     pub pool: Pool,
-    /// What is counted.
+    /// The metrics.
     pub metrics: Arc<Metrics>,
     ends: AtomicBool,
 }
@@ -52,7 +49,7 @@ impl App {
     /// Loads the model of a configuration, and starts its engine.
     ///
     /// # Errors
-    /// A model that cannot be read, a backend that is not compiled in, sizes that do not fit.
+    /// The model cannot be read, the backend is not compiled in, or the sizes do not fit.
     pub fn load(config: Config) -> std::result::Result<Self, Failure> {
         let pretrained = load(&config.device, config.model.as_deref(), config.dtype)?;
         let model = pretrained.model().clone();
@@ -71,8 +68,8 @@ impl App {
     /// Serves `model` with the texts of `pretrained`.
     ///
     /// # Errors
-    /// Sizes that do not fit, a folder that cannot be written to.
-    pub fn new<M: SlotLm + Send + 'static>(
+    /// The sizes do not fit, or the cache folder is not writable.
+    pub fn new<M: ContinuousLm + Recordable + Send + 'static>(
         config: Config,
         pretrained: Arc<Pretrained>,
         model: M,
@@ -80,7 +77,7 @@ impl App {
         Self::begin(config, pretrained, model, None)
     }
 
-    fn begin<M: SlotLm + Send + 'static>(
+    fn begin<M: ContinuousLm + Recordable + Send + 'static>(
         config: Config,
         pretrained: Arc<Pretrained>,
         model: M,
@@ -92,9 +89,9 @@ impl App {
         let text = TextModel::new(pretrained, &config)?;
         let metrics = Arc::new(Metrics::new(&name)?);
         let shape = Shape::new(&config, model.max_positions());
-        let pool = Pool::new(config.compile_threads, config.max_queue.saturating_mul(WORK_PER_ANSWER));
+        let pool = Pool::new(config.prepare_threads, config.max_queue);
         let vocabulary = text.vocabulary().clone();
-        let compiler = Compiler::new(&config, vocabulary.clone(), &shape, pool.clone(), metrics.clone())?;
+        let compiler = Compiler::new(&config, vocabulary.clone(), &shape, metrics.clone())?;
         let engine = Engine::start(model, vocabulary, shape, metrics.clone(), reload)?;
         Ok(Self {
             config,
@@ -112,7 +109,7 @@ impl App {
     /// Refuses a request for another model.
     ///
     /// # Errors
-    /// 404 where there is no such model.
+    /// 404 if the model does not exist.
     pub fn check_model(&self, asked: Option<&str>) -> Result<()> {
         match asked {
             Some(asked) if asked != self.name => {
@@ -129,22 +126,25 @@ impl App {
         !self.ends.load(Ordering::Acquire) && self.engine.is_alive()
     }
 
-    /// How long pieces of an answer are kept for its next event; without, until its end.
+    /// How long chunks of an answer are held for its next event; `None`: until its end.
     pub fn interval(&self, streams: bool) -> Option<Duration> {
         streams.then_some(self.config.stream_interval)
     }
 
-    /// Answers no new requests.
+    /// Refuses new requests, and requests whose answers have not begun.
     pub fn end(&self) {
         self.ends.store(true, Ordering::Release);
+        self.compiler.end();
     }
 }
 
 impl App {
-    /// How log-probabilities are told, where a request asks for those of so many tokens.
+    /// Log-probabilities of the tokens and of the `top` most likely ones, if a request asks for
+    /// them.
     ///
     /// # Errors
-    /// 400 where the server computes none, or not so many; `params` are the fields that ask.
+    /// 400 if the server does not compute log-probabilities, or only for fewer tokens; `params` are
+    /// the fields of the request.
     pub fn logprobs(self: &Arc<Self>, top: Option<usize>, params: [&str; 2]) -> Result<Option<Logprobs>> {
         match (top, self.config.logprobs()) {
             (None, _) => Ok(None),
@@ -160,10 +160,10 @@ impl App {
         }
     }
 
-    /// Refuses a prompt that is too long to be encoded.
+    /// Refuses a prompt that is too long to encode.
     ///
     /// # Errors
-    /// 400 where it has more bytes than the configuration allows.
+    /// 400 if it has more bytes than the configuration allows.
     pub fn check_prompt(&self, prompt: &str, param: &str) -> Result<()> {
         let most = self.config.max_prompt;
         if prompt.len() <= most {

@@ -1,16 +1,18 @@
-//! The settings of a server, which are the options of its command line.
+//! The settings of a server: the options of its command line.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use burn_dfa::cli::Backend;
+use burn_dfa::constraint::Whitespace;
 use burn_dfa::generation::GenerationConfig;
 use burn_dfa_decoder::cli::Weights;
-use clap::builder::RangedU64ValueParser;
+use clap::builder::{PossibleValuesParser, RangedU64ValueParser, TypedValueParser};
 use clap::{Parser, ValueEnum};
 
-/// A server of OpenAI's API for one model. A constrained answer is always complete and always fits its constraint.
+/// A server of OpenAI's API for one model. A constrained answer is always complete and always fits
+/// its constraint.
 ///
 /// ```
 /// use burn_dfa_serve::Config;
@@ -26,67 +28,95 @@ pub struct Config {
     /// The address to listen on.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
     pub host: IpAddr,
-    /// The port to listen on; 0 takes any that is free.
+    /// The port to listen on; 0 takes any free port.
     #[arg(long, default_value_t = 8000)]
     pub port: u16,
-    /// A Hugging Face folder: config.json, tokenizer.json, model.safetensors. Default: the embedded model.
+    /// A Hugging Face folder: config.json, tokenizer.json, model.safetensors. Default: the embedded
+    /// model.
     #[arg(long, value_name = "DIR")]
     pub model: Option<PathBuf>,
-    /// The name by which requests call the model. Default: the name of its folder, or tiny.
+    /// The name of the model in requests. Default: the name of its folder, or tiny.
     #[arg(long, value_name = "NAME")]
     pub served_model_name: Option<String>,
-    /// Where the model runs: flex, vulkan, wgpu, cuda, or remote:ws://host:port. All but flex need the feature of the same name.
+    /// Where the model runs: flex, vulkan, wgpu, cuda, or remote:ws://host:port. All but flex need
+    /// the feature of the same name.
     #[arg(long, value_name = "DEVICE", default_value = "flex", visible_alias = "backend")]
     pub device: Backend,
     /// The float type of the weights.
     #[arg(long, value_name = "TYPE", value_enum, default_value_t)]
     pub dtype: Weights,
-    /// Answers that are generated at the same time. Keys and values of all rows are reserved at the start.
+    /// Answers that are generated at the same time. Keys and values of all rows are reserved at the
+    /// start.
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = usizes(1..=4096))]
     pub rows: usize,
-    /// Tokens of prompt and answer together that a row has room for. Default: the model's positions, at most 4096.
+    /// Tokens of prompt and answer together that a row can hold. Default: the model's positions, at
+    /// most 4096.
     #[arg(long, value_name = "TOKENS", value_parser = usizes(2..=1 << 24))]
     pub slots: Option<usize>,
-    /// Steps between two reads from the device. More are faster on a GPU, and stream in larger pieces.
+    /// Steps between two reads from the device. More steps are faster on a GPU, and stream in
+    /// larger chunks.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = usizes(1..=256))]
-    pub read_every: usize,
-    /// How long the tokens of a stream are kept for its next event, in seconds; 0: each piece is an event.
+    pub sync_interval: usize,
+    /// How long the tokens of a stream are held for its next event, in seconds; 0: each chunk is an
+    /// event.
     #[arg(long, value_name = "SECONDS", default_value = "0.005", value_parser = interval)]
     pub stream_interval: Duration,
-    /// Tokens of prompts that are read between two steps, so that a long prompt does not hold up the other answers for long.
+    /// Tokens of prompts that are read between two steps, so that a long prompt delays other
+    /// answers only briefly.
     #[arg(long, value_name = "TOKENS", default_value_t = 256, value_parser = usizes(1..=1 << 20))]
     pub prompt_chunk: usize,
-    /// Read every prompt from its beginning, also where it begins as the text of a row does, which can be copied.
+    /// Read every prompt from its beginning, even if it shares a prefix with the text of a row,
+    /// which could be copied.
     #[arg(long)]
     pub no_prefix_cache: bool,
-    /// Begin answers while their constraints are still being compiled: the model reads the prompt meanwhile.
+    /// Begin answers while their constraints are still being compiled: the model reads the prompt
+    /// meanwhile.
     #[arg(long)]
     pub lazy: bool,
-    /// Of how many of the likeliest tokens a request may ask for the log-probabilities.
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = usizes(0..=GenerationConfig::MOST_LOGPROBS as u64))]
+    /// The greatest number of most likely tokens whose log-probabilities a request may ask for.
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = usizes(0..=GenerationConfig::MAX_LOGPROBS as u64))]
     pub max_logprobs: usize,
-    /// Compute no log-probabilities, which cost time at each step whether a request asks for them or not.
+    /// Compute no log-probabilities, which cost time at each step even if no request asks for them.
     #[arg(long, conflicts_with = "max_logprobs")]
     pub no_logprobs: bool,
-    /// The format in which the model writes calls of tools (plain, hermes, llama31, mistral, qwen_xml, deepseek,
-    /// deepseek_v31, harmony). Default: by the chat template, else plain.
+    /// The format in which the model writes calls of tools (plain, hermes, llama31, mistral,
+    /// qwen_xml, deepseek, deepseek_v31, harmony). Default: by the chat template, else plain.
     #[arg(long, value_name = "FORMAT")]
     pub tool_format: Option<burn_dfa::constraint::ToolFormat>,
-    /// Whether answers begin with reasoning, which is then kept apart from their content.
+    /// White space between the tokens of JSON, if a request does not set it: none, a space after
+    /// each comma and colon, lines with two spaces a level, or up to 16 characters anywhere.
+    /// Default: spaced; in arguments of calls as models of the format write them, and in structural
+    /// tags flexible. The embedded model has compact JSON.
+    #[arg(long, value_name = "STYLE", value_parser = styles())]
+    pub whitespace: Option<Whitespace>,
+    /// Whether answers begin with reasoning, which is then separated from their content.
     #[arg(long, value_enum, default_value = "none")]
     pub reasoning: ReasoningMode,
 
-    /// The key that requests have to bring as `Authorization: Bearer`; may be given more than once.
-    #[arg(long = "api-key", value_name = "KEY", env = "BURN_DFA_API_KEY", hide_env_values = true)]
+    /// A key for requests, sent as `Authorization: Bearer`; may be given more than once.
+    #[arg(long = "api-key", value_name = "KEY", env = "BURN_DFA_API_KEY", hide_env_values = true, value_parser = key)]
     pub api_keys: Vec<String>,
-    /// An origin whose pages may call the server from a browser; may be given more than once. Default: none.
+    /// An origin whose pages may call the server from a browser, or *; may be given more than once.
+    /// Default: none.
     #[arg(long = "allow-origin", value_name = "ORIGIN")]
     pub allowed_origins: Vec<String>,
+    /// A name of this server that requests may have in their `Host`, besides localhost and its
+    /// addresses, or *; may be given more than once. With a key, hosts are checked only if this is
+    /// given.
+    #[arg(long = "allow-host", value_name = "NAME")]
+    pub allowed_hosts: Vec<String>,
+    /// Encode special tokens within messages as special tokens, as vLLM does, and not as text.
+    #[arg(long)]
+    pub special_tokens_in_messages: bool,
 
-    /// Answers that may wait for a row; a request beyond them is refused with 503.
+    /// Answers that may wait for a row; further requests are refused with 503.
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = usizes(1..=1 << 20))]
     pub max_queue: usize,
-    /// Threads that compile constraints and encode prompts.
+    /// Threads that read requests, render chat templates and encode prompts.
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = usizes(1..=256))]
+    pub prepare_threads: usize,
+    /// Threads that compile constraints. If there are several, slow constraints leave one of them
+    /// to other constraints.
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = usizes(1..=256))]
     pub compile_threads: usize,
     /// Longest time of one compilation, in seconds.
@@ -105,38 +135,38 @@ pub struct Config {
     /// States of the constraints that are in use at the same time. They are reserved on a GPU.
     #[arg(long, value_name = "N", default_value_t = 65_536, value_parser = usizes(32..=1 << 24))]
     pub arena_states: usize,
-    /// Most columns of a constraint's table.
+    /// Greatest number of token classes of a constraint.
     #[arg(long, value_name = "N", default_value_t = 512, value_parser = usizes(64..=1 << 16))]
     pub arena_classes: usize,
-    /// Most outcomes of a called part of a grammar, mostly 1.
+    /// Greatest number of exits of a procedure of a grammar, mostly 1.
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = usizes(1..=16))]
     pub arena_outcomes: usize,
-    /// Most frames on the stack of a row, about how deep values may be nested.
+    /// Greatest number of frames on the stack of a row, roughly the nesting depth of values.
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = usizes(1..=1024))]
     pub frames: usize,
 
-    /// Most bytes of a request.
+    /// Greatest size of a request in bytes.
     #[arg(long, value_name = "BYTES", default_value_t = 4 << 20)]
     pub max_body: usize,
-    /// Most bytes of a prompt, after the chat template.
+    /// Greatest size of a prompt in bytes, after the chat template.
     #[arg(long, value_name = "BYTES", default_value_t = 1 << 20)]
     pub max_prompt: usize,
-    /// Most bytes of a schema, a grammar or another constraint.
+    /// Greatest size of a schema, a grammar or another constraint in bytes.
     #[arg(long, value_name = "BYTES", default_value_t = 1 << 20)]
     pub max_constraint: usize,
-    /// Most tools of a request.
+    /// Greatest number of tools of a request.
     #[arg(long, value_name = "N", default_value_t = 128)]
     pub max_tools: usize,
-    /// Most answers to one request, its `n`.
+    /// Greatest number of answers to one request, its `n`.
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = usizes(1..=4096))]
     pub max_n: usize,
-    /// Most connections at the same time.
+    /// Greatest number of simultaneous connections.
     #[arg(long, value_name = "N", default_value_t = 1024, value_parser = usizes(1..=1 << 20))]
     pub max_connections: usize,
-    /// How long a client may take to send a request, or to take in what was sent to it, in seconds.
+    /// How long a client may take to send a request, or to receive data, in seconds.
     #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
     pub client_timeout: Duration,
-    /// How long answers may go on after the server was asked to end, in seconds.
+    /// How long answers may continue after the server was asked to end, in seconds.
     #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
     pub grace: Duration,
     /// The form of the log.
@@ -145,7 +175,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// Of how many of the likeliest tokens log-probabilities are computed, if at all.
+    /// The number of most likely tokens whose log-probabilities are computed, if any.
     pub fn logprobs(&self) -> Option<usize> {
         (!self.no_logprobs).then_some(self.max_logprobs)
     }
@@ -154,13 +184,13 @@ impl Config {
 /// Whether answers begin with reasoning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ReasoningMode {
-    /// No answer does.
+    /// No answer.
     None,
-    /// All of them do.
+    /// Every answer.
     Always,
-    /// Some may.
+    /// Some answers.
     Optional,
-    /// All of them do, and the chat template has written its beginning.
+    /// Every answer, and the chat template writes the beginning of the reasoning.
     Opened,
 }
 
@@ -180,8 +210,23 @@ impl Default for Config {
     }
 }
 
+/// The styles of white space by their names.
+fn styles() -> impl TypedValueParser<Value = Whitespace> {
+    let names = Whitespace::NAMED.map(|(name, _)| name);
+    PossibleValuesParser::new(names).try_map(|name| name.parse::<Whitespace>())
+}
+
 fn usizes(range: std::ops::RangeInclusive<u64>) -> RangedU64ValueParser<usize> {
     RangedU64ValueParser::new().range(range)
+}
+
+/// A key that a header can hold. An empty key would allow every request.
+fn key(text: &str) -> Result<String, String> {
+    let is_key = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
+    is_key.then(|| text.to_owned()).ok_or_else(|| {
+        "a key is one or more visible ASCII characters; leave the option out, and unset BURN_DFA_API_KEY, for a server without a key"
+            .to_owned()
+    })
 }
 
 /// A number of seconds.
@@ -194,4 +239,19 @@ fn interval(text: &str) -> Result<Duration, String> {
 fn seconds(text: &str) -> Result<Duration, String> {
     let time = interval(text).ok().filter(|time| !time.is_zero());
     time.ok_or_else(|| "this has to be a positive number of seconds".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_not_empty() {
+        let parse = |key: &str| Config::try_parse_from(["burn-dfa-serve", "--api-key", key]);
+        assert_eq!(parse("sk-1").map(|config| config.api_keys).ok(), Some(vec!["sk-1".to_owned()]));
+        for key in ["", " ", "a b", "a\n", "é"] {
+            let error = parse(key).expect_err("it is no key").to_string();
+            assert!(error.contains("visible ASCII"), "{error}");
+        }
+    }
 }

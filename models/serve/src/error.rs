@@ -1,5 +1,6 @@
-//! Errors as the API tells them: `{"error": {"message", "type", "param", "code"}}`.
+//! Errors in the form of the API: `{"error": {"message", "type", "param", "code"}}`.
 
+use burn_dfa::ErrorKind;
 use std::collections::BTreeMap;
 
 use axum::http::{HeaderValue, StatusCode, header};
@@ -9,98 +10,104 @@ use serde::Serialize;
 use utoipa::openapi::{ContentBuilder, Ref, RefOr, ResponseBuilder};
 use utoipa::{IntoResponses, ToSchema};
 
-/// A request that was not answered.
+use crate::protocol::words;
+
+/// A failed request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ApiError {
     /// The status of the response.
     pub status: StatusCode,
-    /// What is wrong, and the way out.
+    /// The problem and its remedy.
     pub message: String,
-    /// The field that is wrong.
+    /// The field at fault.
     pub param: Option<String>,
-    /// What is wrong, for programs.
+    /// The problem, for programs.
     pub code: Option<&'static str>,
 }
 
-/// The result of what a request asks for.
+/// The result of a request.
 pub type Result<T> = std::result::Result<T, ApiError>;
 
-/// The body of a response that is no answer.
+/// The body of an error response.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct ErrorBody {
     /// The error.
     pub error: ErrorObject,
 }
 
-/// An error as clients know it.
+/// An error in the form for clients.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct ErrorObject {
-    /// What is wrong, and the way out.
+    /// The problem and its remedy.
     pub message: String,
-    /// The kind of error: `invalid_request_error`, `authentication_error`, `not_found_error`, `overloaded_error` or `server_error`.
+    /// The kind of error: `invalid_request_error`, `authentication_error`, `permission_error`,
+    /// `not_found_error`, `overloaded_error` or `server_error`.
     #[serde(rename = "type")]
     pub kind: &'static str,
-    /// The field of the request that is wrong.
+    /// The field of the request at fault.
     pub param: Option<String>,
-    /// What is wrong, for programs.
+    /// The problem, for programs.
     pub code: Option<&'static str>,
 }
 
 impl ApiError {
-    /// An error of any status.
+    /// An error with any status.
     pub fn new(status: StatusCode, message: impl Into<String>) -> Self {
         Self { status, message: message.into(), param: None, code: None }
     }
 
-    /// A field that cannot be honoured.
+    /// A field with an unsupported value.
     pub fn invalid(param: &str, message: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, message).at(param).code("invalid_value")
     }
 
-    /// A field that is known, and not offered.
+    /// A field that is known, but not supported.
     pub fn unsupported(param: &str, message: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, message).at(param).code("unsupported_parameter")
     }
 
-    /// Too much is waiting.
+    /// A full queue.
     pub fn overloaded(message: impl Into<String>) -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, message).code("overloaded")
     }
 
-    /// A fault of the server.
+    /// An internal error of the server.
     pub fn internal(message: impl Into<String>) -> Self {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, message).code("internal_error")
     }
 
-    /// With the field that is wrong.
+    /// Sets the field at fault.
     #[must_use]
     pub fn at(self, param: impl Into<String>) -> Self {
         Self { param: Some(param.into()), ..self }
     }
 
-    /// With a code.
+    /// Sets the code.
     #[must_use]
     pub fn code(self, code: &'static str) -> Self {
         Self { code: Some(code), ..self }
     }
 
-    /// What the library refused, of the field `param`.
+    /// An error of the library, about the field `param`.
     pub fn of_library(error: &Error, param: &str) -> Self {
-        let code = if error.is_budget() {
+        let code = if error.kind() == ErrorKind::Budget {
             "budget_too_small"
-        } else if error.is_limit() {
+        } else if error.kind() == ErrorKind::Limit {
             "constraint_too_large"
-        } else if error.is_unsatisfiable() {
+        } else if error.kind() == ErrorKind::Unsatisfiable {
             "constraint_unsatisfiable"
-        } else if error.is_constraint() || error.is_input() {
+        } else if error.kind().is_constraint()
+            || error.kind() == ErrorKind::Input
+            || error.kind() == ErrorKind::IncompatibleVocabulary
+        {
             "constraint_refused"
         } else {
             return Self::internal(error.to_string());
         };
-        Self::new(StatusCode::BAD_REQUEST, error.to_string()).at(param).code(code)
+        Self::new(StatusCode::BAD_REQUEST, words::of_library(error)).at(param).code(code)
     }
 
-    /// The budget of an answer is below the shortest that its constraint allows.
+    /// The budget of an answer is below the shortest answer that its constraint allows.
     pub fn budget(param: &str, needed: usize, given: usize) -> Self {
         let message = format!(
             "the shortest answer under the constraint takes {needed} tokens (end of sequence included), and there is room for {given}: raise `{param}` to {needed} at least, or shorten the prompt"
@@ -112,6 +119,7 @@ impl ApiError {
     pub fn body(&self) -> ErrorBody {
         let kind = match self.status {
             StatusCode::UNAUTHORIZED => "authentication_error",
+            StatusCode::FORBIDDEN => "permission_error",
             StatusCode::NOT_FOUND => "not_found_error",
             StatusCode::SERVICE_UNAVAILABLE => "overloaded_error",
             status if status.is_server_error() => "server_error",
@@ -122,15 +130,17 @@ impl ApiError {
     }
 }
 
-/// The refusals of an endpoint that reads a body.
+/// The error responses of an endpoint that reads a body.
 impl IntoResponses for ApiError {
     fn responses() -> BTreeMap<String, RefOr<utoipa::openapi::Response>> {
         let refusals = [
             ("400", "The request is wrong, or asks for what is not offered."),
             ("401", "A key is missing or wrong."),
+            ("403", "The request is for another host, or comes from a page of another origin."),
             ("404", "The model, or the response that is named, does not exist."),
             ("408", "The request did not come in time."),
             ("413", "The request is too large."),
+            ("415", "The body is not JSON."),
             ("500", "A fault of the server."),
             ("503", "Too much is waiting, or the server ends."),
         ];

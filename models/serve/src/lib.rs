@@ -1,15 +1,17 @@
-//! A server of OpenAI's API for one model, in which constraints always hold: a constrained answer is a word of its
-//! constraint, and it is complete, or the request is refused before it begins.
+//! A server of OpenAI's API for one model, in which constraints always hold: a constrained answer
+//! satisfies its constraint and is complete, or the request is refused before it begins.
 //!
 //! ```text
 //! routes ──▶ protocol (what was asked) ──▶ engine (compile, queue, model) ──▶ answer (what is sent)
 //! ```
 //!
-//! The program `burn-dfa-serve` is [`App::load`] and [`Server`] on the configuration of its command line.
+//! The program `burn-dfa-serve` is [`App::load`] and [`Server`] with the configuration of its
+//! command line.
 
 pub mod answer;
 mod app;
 mod config;
+mod conversation;
 pub mod engine;
 mod error;
 mod metrics;

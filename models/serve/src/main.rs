@@ -1,10 +1,14 @@
 //! The program: reads its options, loads the model, and serves until it is asked to end.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use burn_dfa_serve::{App, Config, Failure, LogForm, Server};
 use clap::Parser;
 use tracing_subscriber::EnvFilter;
+
+/// How long work on requests may continue after the server has ended.
+const PATIENCE: Duration = Duration::from_millis(500);
 
 fn main() -> ExitCode {
     let config = Config::parse();
@@ -15,7 +19,12 @@ fn main() -> ExitCode {
         LogForm::Json => log.json().init(),
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    let served = runtime.map_err(Failure::from).and_then(|runtime| runtime.block_on(serve(config)));
+    let served = runtime.map_err(Failure::from).and_then(|runtime| {
+        let served = runtime.block_on(serve(config));
+        // Abandoned work does not delay the exit.
+        runtime.shutdown_timeout(PATIENCE);
+        served
+    });
     match served {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
@@ -34,7 +43,7 @@ async fn serve(config: Config) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Waits for control-C, or for the signal by which services are ended.
+/// Waits for control-C, or for the signal that ends services.
 async fn asked_to_end() {
     let interrupt = async {
         if tokio::signal::ctrl_c().await.is_err() {

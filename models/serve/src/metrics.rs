@@ -19,40 +19,40 @@ const SECONDS: [f64; 18] = [
 #[derive(Clone)]
 pub struct Metrics {
     handle: PrometheusHandle,
-    /// Answers that have a row.
+    /// Answers in a row.
     pub(crate) running: Gauge,
-    /// Answers that wait for one.
+    /// Answers that wait for a row.
     pub(crate) waiting: Gauge,
-    /// The part of the slots of all rows that is taken.
+    /// The used fraction of the slots of all rows.
     pub(crate) cache_usage: Gauge,
-    /// The part of the arena's states that is taken.
+    /// The used fraction of the arena's states.
     pub(crate) arena_usage: Gauge,
-    /// Tokens of prompts that were read.
+    /// Tokens of prompts.
     pub(crate) prompt_tokens: Counter,
-    /// Tokens that were generated.
+    /// Generated tokens.
     pub(crate) generation_tokens: Counter,
-    /// Tokens of prompts that might have been copied.
+    /// Tokens of prompts that were looked up in the prefix cache.
     pub(crate) prefix_queries: Counter,
-    /// Tokens of prompts that were copied.
+    /// Tokens of prompts that were copied from the prefix cache.
     pub(crate) prefix_hits: Counter,
     finished: HashMap<&'static str, Counter>,
-    /// From the queue to the first token.
+    /// Time from the queue to the first token.
     pub(crate) first_token: Histogram,
-    /// Between two tokens.
+    /// Time between two tokens.
     pub(crate) inter_token: Histogram,
-    /// From the queue to the end.
+    /// Time from the queue to the end.
     pub(crate) latency: Histogram,
-    /// In the queue.
+    /// Time in the queue.
     pub(crate) queue_time: Histogram,
-    /// Of one compilation.
+    /// Time of one compilation.
     pub(crate) compile_time: Histogram,
-    /// Constraints that were known.
+    /// Constraints found in the cache.
     pub(crate) cache_hits: Counter,
     /// Constraints that were compiled.
     pub(crate) cache_misses: Counter,
-    /// Bytes of the constraints that are kept.
+    /// Bytes of the cached constraints.
     pub(crate) cache_bytes: Gauge,
-    /// Times that the engine broke down and began again.
+    /// Restarts of the engine after a failure.
     pub(crate) engine_restarts: Counter,
 }
 
@@ -63,7 +63,7 @@ impl std::fmt::Debug for Metrics {
 }
 
 impl Metrics {
-    /// Metrics of the model of this name, all of them zero.
+    /// Metrics of a model with this name, all zero.
     ///
     /// # Errors
     /// Never: the buckets are not empty.
@@ -111,7 +111,8 @@ impl Metrics {
         self.handle.render()
     }
 
-    /// Sums up what was recorded, now and then, so that it does not pile up where nobody reads it.
+    /// Aggregates recorded values periodically, so that they do not accumulate if nothing reads
+    /// them.
     pub(crate) async fn keep_up(self: std::sync::Arc<Self>) {
         loop {
             tokio::time::sleep(Duration::from_secs(5)).await;

@@ -1,4 +1,4 @@
-//! A connection that does not wait for ever until the other side takes in what is sent.
+//! A connection with a time limit for writes.
 
 use std::future::Future;
 use std::io::{Error, ErrorKind, IoSlice, Result};
@@ -9,23 +9,23 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
-/// A stream on which a write fails that makes no progress for some time.
+/// A stream whose writes fail if they make no progress for some time.
 #[derive(Debug)]
-pub struct Patient<S> {
+pub struct WriteTimeoutStream<S> {
     stream: S,
     patience: Duration,
-    /// When patience ends; not looked at while writes go on.
+    /// The time limit of a blocked write; unused while writes succeed.
     end: Pin<Box<Sleep>>,
     waits: bool,
 }
 
-impl<S> Patient<S> {
-    /// A stream, and how long a write may wait.
+impl<S> WriteTimeoutStream<S> {
+    /// A stream, and the time limit for a blocked write.
     pub fn new(stream: S, patience: Duration) -> Self {
         Self { stream, patience, end: Box::pin(sleep(patience)), waits: false }
     }
 
-    /// A result of the stream, or an error where it has been waited for too long.
+    /// A result of the stream, or an error after the time limit.
     fn within<T>(&mut self, cx: &mut Context<'_>, written: Poll<Result<T>>) -> Poll<Result<T>> {
         if written.is_ready() {
             self.waits = false;
@@ -40,7 +40,7 @@ impl<S> Patient<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for WriteTimeoutStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -50,7 +50,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for WriteTimeoutStream<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
         self.within(cx, written)
@@ -86,7 +86,7 @@ mod tests {
 
     use super::*;
 
-    /// Takes nothing in.
+    /// Never accepts data.
     struct Stuck;
 
     impl AsyncWrite for Stuck {
@@ -105,7 +105,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_write_without_progress_fails() {
-        let mut stream = Patient::new(Stuck, Duration::from_millis(20));
+        let mut stream = WriteTimeoutStream::new(Stuck, Duration::from_millis(20));
         let write = poll_fn(|cx| Pin::new(&mut stream).poll_write(cx, b"x"));
         let written = tokio::time::timeout(Duration::from_secs(10), write).await;
         assert_eq!(written.expect("it ends").unwrap_err().kind(), ErrorKind::TimedOut);

@@ -1,4 +1,4 @@
-//! Listens, takes connections, and ends in good order.
+//! Listens, accepts connections, and shuts down gracefully.
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -17,10 +17,11 @@ use tokio::sync::Semaphore;
 use tower::ServiceExt;
 
 use crate::app::{App, Failure};
-use crate::patient::Patient;
+use crate::engine::Client;
+use crate::patient::WriteTimeoutStream;
 use crate::routes::router;
 
-/// How long the server waits after a connection could not be taken, for want of file descriptors.
+/// The pause after a connection could not be accepted, for lack of file descriptors.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// A server that listens.
@@ -34,7 +35,7 @@ impl Server {
     /// Listens on the address of the configuration.
     ///
     /// # Errors
-    /// The address is taken, or is not one of this machine.
+    /// The address is in use, or does not belong to this machine.
     pub async fn bind(app: App) -> Result<Self, Failure> {
         let address = SocketAddr::new(app.config.host, app.config.port);
         let listener = TcpListener::bind(address).await.map_err(|error| format!("{address}: {error}"))?;
@@ -44,17 +45,18 @@ impl Server {
     /// The address.
     ///
     /// # Errors
-    /// Those of the operating system.
+    /// An error of the operating system.
     pub fn address(&self) -> std::io::Result<SocketAddr> {
         self.listener.local_addr()
     }
 
-    /// What is served.
+    /// The state of the server.
     pub fn app(&self) -> &Arc<App> {
         &self.app
     }
 
-    /// Serves until `end`; then takes no more requests, and lets those that are there go on for the time of grace.
+    /// Serves until `end`. After that, refuses new requests, and lets running ones continue for the
+    /// grace period.
     pub async fn run(self, end: impl Future<Output = ()>) {
         let Self { app, listener } = self;
         let router = router(app.clone());
@@ -71,15 +73,16 @@ impl Server {
                 taken = free => taken,
                 () = &mut end => break,
             };
-            let stream = match accepted {
-                Ok((stream, _)) => stream,
+            let (stream, peer) = match accepted {
+                Ok(accepted) => accepted,
                 Err(error) => {
                     tracing::warn!(%error, "a connection could not be taken");
                     tokio::time::sleep(PAUSE).await;
                     continue;
                 }
             };
-            let connection = graceful.watch(connection(stream, router.clone(), app.config.client_timeout));
+            let connection =
+                graceful.watch(connection(stream, peer, router.clone(), app.config.client_timeout));
             tokio::spawn(async move {
                 let _place = place;
                 if let Err(error) = connection.await {
@@ -101,19 +104,22 @@ impl Server {
     }
 }
 
-/// One connection, over which requests come one after the other.
+/// One connection, with sequential requests.
 fn connection(
     stream: TcpStream,
+    peer: SocketAddr,
     router: Router,
     patience: Duration,
 ) -> impl hyper_util::server::graceful::GracefulConnection<Error = hyper::Error> {
-    // A token is to go out as it comes.
+    // Sends each token immediately.
     let _ = stream.set_nodelay(true);
-    let service = hyper::service::service_fn(move |request: hyper::Request<Incoming>| {
+    let client = Client::at(peer.ip());
+    let service = hyper::service::service_fn(move |mut request: hyper::Request<Incoming>| {
+        request.extensions_mut().insert(client);
         router.clone().oneshot(request.map(Body::new))
     });
     http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(patience)
-        .serve_connection(TokioIo::new(Patient::new(stream, patience)), service)
+        .serve_connection(TokioIo::new(WriteTimeoutStream::new(stream, patience)), service)
 }

@@ -1,16 +1,22 @@
-//! The texts of a model: its tokenizer, its vocabulary, its chat template, and how it writes calls of tools.
+//! The texts of a model: its tokenizer, its vocabulary, its chat template, and its format of tool
+//! calls.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
-use burn_dfa::constraint::{Reasoning, ToolFormat, Tools};
+use burn_dfa::constraint::{Reasoning, ToolFormat, ToolInput, Tools};
 use burn_dfa::{TokenId, Vocabulary};
-use burn_dfa_decoder::Pretrained;
-use serde_json::Value;
+use burn_dfa_decoder::{ChatPrompt, ChatTemplate, Pretrained, RenderOptions};
+use serde_json::{Value, json};
 
 use crate::config::{Config, ReasoningMode};
+use crate::conversation::{Place, with_calls_as_text, with_text};
 use crate::error::{ApiError, Result};
+use crate::protocol::template::Template;
+use crate::protocol::warning::Warnings;
+use crate::protocol::words;
 
-/// What turns messages to tokens and tokens to text.
+/// Converts messages to tokens and tokens to text.
 #[derive(Clone, Debug)]
 pub struct TextModel {
     pretrained: Arc<Pretrained>,
@@ -18,13 +24,43 @@ pub struct TextModel {
     tool_format: ToolFormat,
     reasoning: Option<Reasoning>,
     mode: ReasoningMode,
+    /// Whether special tokens within messages are special.
+    special_in_messages: bool,
+    shown: Shown,
+}
+
+/// The parts of a conversation that a chat template shows.
+#[derive(Clone, Copy, Debug, Default)]
+struct Shown {
+    /// The definitions of tools.
+    tools: bool,
+    /// The calls of an assistant.
+    calls: bool,
+}
+
+impl Shown {
+    /// Checks what a template shows of a test tool.
+    fn of(template: &ChatTemplate) -> Self {
+        const NAME: &str = "tool_of_a_probe";
+        let parameters = json!({"type": "object", "properties": {}});
+        let function = json!({"name": NAME, "description": "A probe.", "parameters": parameters});
+        let tools = [json!({"type": "function", "function": function})];
+        let system = json!({"role": "system", "content": "Be brief."});
+        let user = json!({"role": "user", "content": "Hi"});
+        let shows = |messages: &[Value]| {
+            template.render_json(messages, &tools, true).is_ok_and(|text| text.contains(NAME))
+        };
+        // Some templates show tools only with a system message.
+        let tools = shows(std::slice::from_ref(&user)) || shows(&[system, user]);
+        Self { tools, calls: template.source().contains("tool_calls") }
+    }
 }
 
 impl TextModel {
-    /// The texts of a model, as the configuration has them.
+    /// The texts of a model, with the options of the configuration.
     ///
     /// # Errors
-    /// Where the format of calls has no reasoning, and answers are to begin with some.
+    /// If the format of calls has no reasoning, but the configuration asks for it.
     pub fn new(pretrained: Arc<Pretrained>, config: &Config) -> burn_dfa::Result<Self> {
         let of_template = || ToolFormat::of_template(pretrained.chat_template()?.source());
         let tool_format = config.tool_format.or_else(of_template).unwrap_or_default();
@@ -42,25 +78,34 @@ impl TextModel {
         };
         plain.to_structural_tag()?;
         let vocabulary = plain.vocabulary(pretrained.vocabulary())?;
-        Ok(Self { pretrained, vocabulary, tool_format, reasoning, mode: config.reasoning })
+        let (mode, special_in_messages) = (config.reasoning, config.special_tokens_in_messages);
+        let shown = pretrained.chat_template().map(Shown::of).unwrap_or_default();
+        if pretrained.chat_template().is_some() && !shown.tools {
+            tracing::info!(
+                format = %tool_format,
+                "the chat template does not show tools: where a request has some, the system message lists them"
+            );
+        }
+        Ok(Self { pretrained, vocabulary, tool_format, reasoning, mode, special_in_messages, shown })
     }
 
-    /// The vocabulary, in which the marks around calls are text.
+    /// The vocabulary, with the marks around calls as text.
     pub fn vocabulary(&self) -> &Vocabulary {
         &self.vocabulary
     }
 
-    /// How calls are written.
+    /// The format of calls.
     pub fn tool_format(&self) -> ToolFormat {
         self.tool_format
     }
 
-    /// What answers begin with.
+    /// The reasoning at the beginning of answers.
     pub fn reasoning(&self) -> Option<&Reasoning> {
         self.reasoning.as_ref()
     }
 
-    /// The marks around the reasoning that comes in front of every answer, where it is told from the answer by them alone.
+    /// The marks around the reasoning before every answer, if only these marks separate it from the
+    /// answer.
     pub fn marks(&self) -> Option<(&'static str, &'static str)> {
         let end = match self.tool_format {
             ToolFormat::Harmony => return None,
@@ -79,25 +124,105 @@ impl TextModel {
         }
     }
 
-    /// The text of a conversation, up to where the model goes on.
+    /// Renders a conversation up to the model's turn. If the chat template does not show tools, the
+    /// messages list them. Tools that the model still does not see, and variables that the template
+    /// does not use, add warnings.
     ///
     /// # Errors
-    /// 400 where there is no chat template, or it refuses the messages.
-    pub fn render(&self, messages: &[Value], tools: &[Value]) -> Result<String> {
-        let template = self.pretrained.chat_template();
-        let template = template.ok_or_else(|| {
-            ApiError::invalid("messages", "this model has no chat template: use /v1/completions")
-        })?;
-        template.render_json(messages, tools, true).map_err(|error| {
-            let with = if tools.is_empty() { "messages" } else { "tools" };
-            ApiError::invalid(with, format!("the chat template does not take this: {error}"))
+    /// 400 if there is no chat template, or it rejects the messages.
+    pub fn render(
+        &self,
+        messages: &[Value],
+        tools: Option<&Tools>,
+        template: &Template,
+        warnings: &mut Warnings,
+    ) -> Result<ChatPrompt> {
+        let source = self.chat_template()?.source();
+        for (name, _, param) in &template.variables {
+            if !source.contains(name.as_str()) {
+                warnings.add(*param, format!("the chat template of this model does not know `{name}`"));
+            }
+        }
+        let variables = template.variables.iter().map(|(name, value, _)| (name.clone(), value.clone()));
+        let options = RenderOptions::new()
+            .with_generation_prompt(template.add_generation_prompt)
+            .with_continued_message(template.continue_final_message)
+            .with_variables(variables.collect());
+        let as_text = |message: &Value| message["role"] == "tool" || !message["tool_calls"].is_null();
+        let messages = match !self.shown.calls && messages.iter().any(as_text) {
+            true => Cow::Owned(with_calls_as_text(messages, self.tool_format)),
+            false => Cow::Borrowed(messages),
+        };
+        let prompt = match tools.filter(|_| !self.shown.tools) {
+            Some(tools) => self.render_listed(&messages, &tools.prompt(), &options)?,
+            None => self.render_with(&messages, &definitions(tools), &options)?,
+        };
+        if let Some(tools) = tools {
+            let text = prompt.text();
+            let unseen = tools.tools().iter().map(|tool| tool.name.as_str());
+            let unseen: Vec<&str> = unseen.filter(|name| !text.contains(name)).collect();
+            if !unseen.is_empty() {
+                let unseen = unseen.join(", ");
+                warnings.add("tools", format!("the model does not see these tools, since its chat template does not show them: {unseen}"));
+            }
+        }
+        Ok(prompt)
+    }
+
+    /// A conversation with a text that lists tools, if the template accepts it.
+    fn render_listed(&self, messages: &[Value], text: &str, options: &RenderOptions) -> Result<ChatPrompt> {
+        for place in [Place::System, Place::User] {
+            let Some(listed) = with_text(messages, text, place) else { continue };
+            match self.render_with(&listed, &[], options) {
+                Ok(prompt) if prompt.text().contains(text) => return Ok(prompt),
+                // The template has no system messages, or drops their contents.
+                Ok(_) | Err(_) => {}
+            }
+        }
+        self.render_with(messages, &[], options)
+    }
+
+    fn render_with(
+        &self,
+        messages: &[Value],
+        tools: &[Value],
+        options: &RenderOptions,
+    ) -> Result<ChatPrompt> {
+        let prompt = match self.special_in_messages {
+            true => self.chat_template()?.render_json_with(messages, tools, options).map(ChatPrompt::from),
+            false => self.pretrained.chat_prompt_with(messages, tools, options),
+        };
+        prompt.map_err(|error| {
+            let with = match options.continue_final_message {
+                true => "continue_final_message",
+                false if options.variables.is_empty() && tools.is_empty() => "messages",
+                false if tools.is_empty() => "chat_template_kwargs",
+                false => "tools",
+            };
+            let reason = words::of_template(&error.to_string());
+            ApiError::invalid(with, format!("the chat template does not take this: {reason}"))
         })
+    }
+
+    fn chat_template(&self) -> Result<&ChatTemplate> {
+        self.pretrained.chat_template().ok_or_else(|| {
+            ApiError::invalid("messages", "this model has no chat template: use /v1/completions")
+        })
+    }
+
+    /// The tokens of a conversation.
+    ///
+    /// # Errors
+    /// 400 if the tokenizer fails.
+    pub fn encode_chat(&self, prompt: &ChatPrompt) -> Result<Vec<TokenId>> {
+        let tokens = self.pretrained.encode_prompt(prompt);
+        tokens.map_err(|error| ApiError::invalid("messages", error.to_string()))
     }
 
     /// The tokens of a text.
     ///
     /// # Errors
-    /// 400 where the tokenizer fails.
+    /// 400 if the tokenizer fails.
     pub fn encode(&self, text: &str, with_special: bool) -> Result<Vec<TokenId>> {
         let encoding = self.pretrained.tokenizer().encode_fast(text, with_special);
         let encoding = encoding.map_err(|error| {
@@ -106,10 +231,10 @@ impl TextModel {
         Ok(encoding.get_ids().iter().map(|&id| TokenId(id)).collect())
     }
 
-    /// The text of some tokens, special ones included.
+    /// The text of some tokens, including special tokens.
     ///
     /// # Errors
-    /// 400 where one is no token of the model.
+    /// 400 if a number is not a token of the model.
     pub fn decode(&self, tokens: &[u32]) -> Result<String> {
         if let Some(token) = tokens.iter().find(|&&token| token as usize >= self.vocabulary.len()) {
             let most = self.vocabulary.len();
@@ -126,4 +251,34 @@ impl TextModel {
     pub fn piece(&self, token: TokenId) -> String {
         String::from_utf8_lossy(self.vocabulary.content(token).unwrap_or_default()).into_owned()
     }
+}
+
+/// The definitions of tools, in the form for chat templates: always with parameters, and custom
+/// tools as functions.
+fn definitions(tools: Option<&Tools>) -> Vec<Value> {
+    let tools = tools.map(Tools::tools).unwrap_or_default();
+    let definition = |tool: &burn_dfa::constraint::Tool| {
+        let mut function = json!({"name": tool.name});
+        let described = match &tool.input {
+            Some(ToolInput::Grammar(grammar)) => {
+                let of = tool.description.as_ref().map(|text| format!("{text}\n")).unwrap_or_default();
+                let syntax = &grammar.syntax;
+                Some(format!("{of}`input` is a text of this {syntax} grammar:\n{}", grammar.definition))
+            }
+            _ => tool.description.clone(),
+        };
+        if let Some(description) = described {
+            function["description"] = description.into();
+        }
+        function["parameters"] = match (&tool.input, &tool.parameters) {
+            (None, None) => json!({"type": "object", "properties": {}}),
+            (None, Some(parameters)) => parameters.clone(),
+            (Some(_), _) => tool.schema(),
+        };
+        if let Some(strict) = tool.strict {
+            function["strict"] = strict.into();
+        }
+        json!({"type": "function", "function": function})
+    };
+    tools.iter().map(definition).collect()
 }

@@ -2,9 +2,11 @@
 //!
 //!     cargo bench -p burn-dfa-sql --bench rows -- --count 10000
 //!
-//! - `extract` in a session of this process against the same rows in `Slots` alone, in turns;
-//! - clusters of 1, 2 and 4 executors with one thread each, in turns, whose answers have to be the same row for row;
-//! - of each field, how often it is what the sentence says.
+//! - `extract` in a session of this process against the same rows in `ContinuousBatch` alone, in
+//!   turns;
+//! - clusters of 1, 2 and 4 executors with one thread each, in turns, whose answers must be the
+//!   same row for row;
+//! - the accuracy of each field.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
@@ -14,10 +16,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use burn::tensor::Device;
-use burn_dfa::generation::{CausalLm, GenerationConfig, Request, SlotLm, Slots};
+use burn_dfa::constraint::JsonOptions;
+use burn_dfa::generation::{CausalLm, ContinuousBatch, ContinuousLm, GenerationConfig, Request};
 use burn_dfa::{TensorOptions, TokenId};
-use burn_dfa_sql::data::{self, Form};
-use burn_dfa_sql::{Constraints, Engine, Forms, Functions, Sizes, Source, session};
+use burn_dfa_sql::{
+    Constraints, Engine, Forms, Functions, Sizes, Source,
+    data::{self, Form},
+    session,
+};
 use burn_dfa_tiny::generator::{Generator, Kind, Split};
 use clap::Parser;
 use datafusion::arrow::util::pretty::pretty_format_batches;
@@ -28,13 +34,13 @@ use indicatif::{ProgressBar, ProgressStyle};
 /// Measures rows per second and accuracy.
 #[derive(Parser)]
 struct Args {
-    /// Sentences in all, of four kinds, for accuracy.
+    /// Sentences of all four kinds, for the accuracy.
     #[arg(long, default_value_t = 10_000)]
     count: u64,
-    /// Orders that are timed in a round.
+    /// Orders in a timed round.
     #[arg(long, default_value_t = 1_000)]
     timed: u64,
-    /// Rounds, of which the median is told.
+    /// Number of rounds; the report shows their median.
     #[arg(long, default_value_t = 5)]
     rounds: usize,
     /// Rows of an engine.
@@ -76,7 +82,9 @@ async fn main() -> Result<()> {
     let tiny = Arc::new(burn_dfa_tiny::load(&Device::flex())?);
     let vocabulary = tiny.vocabulary().clone();
     let sizes = Sizes { rows: args.rows, ..Sizes::default() }.within(tiny.model().max_positions());
-    let constraints = Arc::new(Constraints::new(vocabulary.clone(), Default::default(), sizes.room));
+    let constraints = Constraints::new(vocabulary.clone(), Default::default(), sizes.room);
+    let json = JsonOptions::new().with_whitespace(burn_dfa_tiny::WHITESPACE);
+    let constraints = Arc::new(constraints.with_json(json));
     let engine = Engine::start(tiny.model().clone(), vocabulary, sizes.clone())?;
     let functions = Functions::running(constraints.clone(), engine, tiny.clone(), Forms::plain());
     let context = session::local(&functions, 1024, None);
@@ -96,7 +104,7 @@ fn bar(rounds: usize, what: &'static str) -> ProgressBar {
     ProgressBar::new(rounds as u64).with_style(style).with_message(what)
 }
 
-/// `extract` against `Slots` alone.
+/// `extract` against `ContinuousBatch` alone.
 async fn alone(
     args: &Args,
     sizes: &Sizes,
@@ -113,21 +121,22 @@ async fn alone(
     let mut prompts =
         orders_alone.map(|order| tiny.prompt(&order.prompt)).collect::<std::result::Result<Vec<_>, _>>()?;
     assert_eq!(rows, prompts.len());
-    // As the engine does.
+    // Sorts like the engine.
     prompts.sort_by_key(Vec::len);
     let query = format!("SELECT extract(text, '{}') FROM '{}'", schema(Kind::Order), orders.display());
-    let table = constraints.get(&Source::Schema(schema(Kind::Order).into()))?.table.clone();
+    let table = constraints.get(&Source::Schema(schema(Kind::Order).into(), None))?.table.clone();
     let config = GenerationConfig::new()
-        .with_read_every(sizes.read_every)
+        .with_sync_interval(sizes.sync_interval)
         .with_tensors(TensorOptions::new().with_capacity(sizes.room).with_max_bytes(i32::MAX as usize));
-    let mut slots = Slots::record(tiny.model(), tiny.vocabulary(), sizes.rows, sizes.slots, &config)?;
+    let mut slots =
+        ContinuousBatch::record(tiny.model(), tiny.vocabulary(), sizes.rows, sizes.slots, &config)?;
 
-    let bar = bar(args.rounds, "extract and Slots alone");
+    let bar = bar(args.rounds, "extract and ContinuousBatch alone");
     let (mut in_slots, mut in_sql) = (Vec::new(), Vec::new());
     for _ in 0..args.rounds {
         let started = Instant::now();
         let request = |prompt: &Vec<TokenId>| {
-            Request::new(prompt.clone(), sizes.budget(prompt.len())).with_table(&table)
+            Request::new(prompt.clone(), sizes.budget(prompt.len())).with_constraint(&table)
         };
         drain(&mut slots, prompts.iter().map(request).collect())?;
         in_slots.push(rows as f64 / started.elapsed().as_secs_f64());
@@ -144,13 +153,17 @@ async fn alone(
     bar.finish_and_clear();
     let ratios = in_sql.iter().zip(&in_slots).map(|(sql, slots)| sql / slots);
     println!("{rows} orders, {} rows at a time, {} threads of the model:", sizes.rows, args.threads);
-    println!("  Slots alone {:.1} rows/s, extract {:.1} rows/s", median(&in_slots), median(&in_sql));
-    println!("  extract ÷ Slots {:.3} (bar: at least 0.9)", median(&ratios.collect::<Vec<_>>()));
+    println!(
+        "  ContinuousBatch alone {:.1} rows/s, extract {:.1} rows/s",
+        median(&in_slots),
+        median(&in_sql)
+    );
+    println!("  extract ÷ ContinuousBatch {:.3} (bar: at least 0.9)", median(&ratios.collect::<Vec<_>>()));
     Ok(())
 }
 
 /// All requests, the last one first.
-fn drain<M: SlotLm>(slots: &mut Slots<M>, mut requests: Vec<Request>) -> Result<()> {
+fn drain<M: ContinuousLm>(slots: &mut ContinuousBatch<M>, mut requests: Vec<Request>) -> Result<()> {
     loop {
         let idle: Vec<usize> = slots.idle().collect();
         let next: Vec<_> = idle.into_iter().map_while(|row| Some((row, requests.pop()?))).collect();
@@ -167,7 +180,7 @@ fn drain<M: SlotLm>(slots: &mut Slots<M>, mut requests: Vec<Request>) -> Result<
     }
 }
 
-/// Rows per second on clusters.
+/// Rows per second of clusters.
 fn clusters(args: &Args, orders: &Path) -> Result<()> {
     let clusters = args.executors.iter().map(|&executors| Cluster::start(executors, args.rows));
     let clusters = clusters.collect::<Result<Vec<_>>>()?;
@@ -227,7 +240,7 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// Whether all executors are there.
+    /// Whether all executors are connected.
     fn is_ready(&self) -> bool {
         let Ok(mut stream) = TcpStream::connect(&self.address) else { return false };
         let mut line = String::new();
@@ -264,7 +277,7 @@ fn program(args: &[&str]) -> Command {
     command
 }
 
-/// How often each field is right, and all of them.
+/// The accuracy of each field, and of whole records.
 async fn accuracy(context: &SessionContext, folder: &Path) -> Result<()> {
     println!("\nOf the sentences of each kind, the percentage with each field right, and with all:");
     let started = Instant::now();

@@ -1,4 +1,5 @@
-//! The processes of a cluster: Ballista's scheduler and executors, with the functions of this crate.
+//! The processes of a cluster: Ballista's scheduler and executors, with the functions of this
+//! crate.
 
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::path::PathBuf;
@@ -25,19 +26,19 @@ const ANSWER: Duration = Duration::from_secs(5);
 /// A scheduler.
 #[derive(Clone, Debug)]
 pub struct Scheduler {
-    /// Where it listens; port 0 takes any that is free.
+    /// The address to listen on; port 0 takes any free port.
     pub address: SocketAddr,
-    /// How long an executor may be silent before its tasks are given to others.
+    /// How long an executor may be silent before its tasks go to other executors.
     pub executor_timeout: Duration,
-    /// The executors that have to be there before `/readyz` answers 200.
+    /// The number of connected executors for which `/readyz` answers 200.
     pub executors: usize,
 }
 
 impl Scheduler {
-    /// Serves until the process ends; `listening` is told the address.
+    /// Serves until the process ends; `listening` gets the address.
     ///
     /// # Errors
-    /// An address that is taken.
+    /// The address is in use.
     pub async fn serve(self, functions: Functions, listening: impl FnOnce(SocketAddr)) -> Result<()> {
         let listener = tokio::net::TcpListener::bind(self.address).await?;
         let address = listener.local_addr()?;
@@ -57,7 +58,7 @@ impl Scheduler {
             expire_dead_executor_interval_seconds: seconds.div_ceil(4),
             no_executors_grace_period_seconds: seconds,
             min_ready_executors: self.executors,
-            // Each executor has a model of its own.
+            // Each executor has a separate model.
             task_distribution: TaskDistributionPolicy::RoundRobin,
             override_session_builder: Some(Arc::new(build)),
             override_config_producer: Some(Arc::new(SessionConfig::new_with_ballista)),
@@ -76,15 +77,17 @@ impl Scheduler {
 pub struct Executor {
     /// The scheduler's host and port.
     pub scheduler: (String, u16),
-    /// The address to listen on, for clients that fetch results and for the scheduler; it is told to both.
+    /// The address to listen on, for clients that fetch results and for the scheduler; both connect
+    /// to it.
     pub host: IpAddr,
-    /// The two ports to listen on; 0 takes any that is free.
+    /// The two ports to listen on; 0 takes any free port.
     pub ports: [u16; 2],
-    /// Tasks at the same time. They share the engine: two of them keep it busy while one reads or writes.
+    /// Number of simultaneous tasks. They share the engine: two of them keep it busy while one
+    /// reads or writes.
     pub tasks: usize,
-    /// How often it tells the scheduler that it is there.
+    /// Interval of the heartbeats to the scheduler.
     pub heartbeat: Duration,
-    /// Where results lie until they are fetched.
+    /// The folder of results until they are fetched.
     pub folder: PathBuf,
 }
 
@@ -92,13 +95,13 @@ impl Executor {
     /// Runs tasks until the process is asked to end.
     ///
     /// # Errors
-    /// Where no scheduler answers, or the ports are taken.
+    /// No scheduler answers, or the ports are in use.
     pub async fn serve(self, functions: Functions) -> Result<()> {
         let mut registry = BallistaFunctionRegistry::default();
         for function in functions.all() {
             registry.scalar_functions.insert(function.name().to_owned(), function);
         }
-        // Both at a time, so that they differ.
+        // Binds both at the same time, so that they differ.
         let listeners = self.ports.map(|port| TcpListener::bind((self.host, port)));
         let [port, grpc_port] =
             listeners.map(|listener| listener?.local_addr().map(|address| address.port()));
@@ -124,7 +127,7 @@ impl Executor {
 /// Whether a scheduler answers, at an address such as `http://127.0.0.1:50050`.
 ///
 /// # Errors
-/// Where none does, with its address.
+/// None does; the error contains its address.
 pub async fn reach(scheduler: &str) -> Result<()> {
     let told = |error: tonic::transport::Error| {
         BallistaError::General(format!("no scheduler answers at {scheduler}: {error}"))

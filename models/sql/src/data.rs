@@ -1,4 +1,4 @@
-//! Example data: sentences with the records that they tell.
+//! Example data: sentences with their records.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -16,10 +16,10 @@ use serde_json::Value;
 use crate::output::{Lines, flat};
 use crate::shape::Shape;
 
-/// Rows of a batch, and of a group of a Parquet file: the pieces that go to different tasks.
+/// Rows of a batch, and of a group of a Parquet file: the units of different tasks.
 const ROWS: usize = 250;
 
-/// The form of files of data.
+/// The form of data files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Form {
     /// CSV with a header; lists are JSON text.
@@ -41,7 +41,7 @@ impl Form {
     }
 }
 
-/// An error of files.
+/// An error of writing files.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// The name of the table of a kind of records.
@@ -54,11 +54,12 @@ pub fn table_of(kind: Kind) -> &'static str {
     }
 }
 
-/// Writes `count` held-out sentences of the embedded model's generator to a folder: a table for each kind, with the
-/// sentence in the column `text` and the fields of its true record in the others. Gives the files with their rows.
+/// Writes `count` held-out sentences of the embedded model's generator to a folder: a table for
+/// each kind, with the sentence in the column `text` and the fields of its true record in further
+/// columns. Returns the files with their numbers of rows.
 ///
 /// # Errors
-/// A folder that cannot be written to.
+/// The folder is not writable.
 pub fn generate(folder: &Path, form: Form, seed: u64, count: u64) -> Result<Vec<(PathBuf, usize)>, Failure> {
     std::fs::create_dir_all(folder)?;
     let mut tables = Vec::new();
@@ -75,7 +76,7 @@ pub fn generate(folder: &Path, form: Form, seed: u64, count: u64) -> Result<Vec<
     tables.into_iter().map(Table::finish).collect()
 }
 
-/// A file that is written.
+/// An output file.
 struct Table {
     kind: Kind,
     path: PathBuf,

@@ -1,18 +1,19 @@
-//! Tables of text to records: constrained generation as functions of SQL, on DataFusion and Ballista.
+//! Tables of text to records: constrained generation as functions of SQL, on DataFusion and
+//! Ballista.
 //!
 //! ```text
 //! SELECT extract(text, '{…}') ──▶ planner: schema ──▶ constraint, type of the column
-//!                             ──▶ rows of a batch ──▶ prompts ──▶ engine: Slots ──▶ column of structs
+//!                             ──▶ rows of a batch ──▶ prompts ──▶ engine: ContinuousBatch ──▶ column of structs
 //! ```
 //!
 //! | module | holds |
 //! |---|---|
 //! | `shape` | the type of a column, from the schema of its values |
-//! | `constraints` | what calls ask for, compiled once |
+//! | `constraints` | the constraints of calls, compiled once |
 //! | `engine` | one thread that owns the model |
-//! | `prompts` | what the model is asked for a row |
-//! | `function` | `extract`, `classify`, `matches`, and why there is no answer |
-//! | [`session`], [`cluster`] | where queries run: here, or on Ballista's executors |
+//! | `prompts` | the prompt of a row |
+//! | `function` | `extract`, `classify`, `matches`, and the reasons for missing answers |
+//! | [`session`], [`cluster`] | sessions of queries: in this process, or on Ballista's executors |
 //! | [`data`], [`output`], [`options`] | example data, results as text, the command line |
 
 mod constraints;

@@ -1,5 +1,6 @@
 //! The program: runs a query, or is a process of a cluster.
 
+use burn_dfa::ErrorKind;
 use std::io::{BufWriter, IsTerminal};
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -7,11 +8,14 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use burn_dfa_sql::cluster::{self, Executor, Scheduler};
-use burn_dfa_sql::data::{self, Form};
-use burn_dfa_sql::options::{EngineArgs, Failure, PlanArgs};
-use burn_dfa_sql::output::{Format, Writer, is_closed};
-use burn_dfa_sql::{Functions, Progress, session};
+use burn_dfa_sql::{
+    Functions, Progress,
+    cluster::{self, Executor, Scheduler},
+    data::{self, Form},
+    options::{EngineArgs, Failure, PlanArgs},
+    output::{Format, Writer, is_closed},
+    session,
+};
 use clap::{CommandFactory, Parser, Subcommand};
 use datafusion::error::DataFusionError;
 use datafusion::physical_plan::execute_stream;
@@ -19,8 +23,9 @@ use futures_util::StreamExt;
 use indicatif::{ProgressBar, ProgressStyle};
 use tracing_subscriber::EnvFilter;
 
-/// Runs a query of SQL over files of Parquet, CSV or JSON lines that it names in FROM, with functions that a language model
-/// answers: extract(text, schema), classify(text, label, …), matches(text, pattern, instruction).
+/// Runs a query of SQL over files of Parquet, CSV or JSON lines that it names in FROM, with
+/// functions that a language model answers: extract(text, schema), classify(text, label, …),
+/// matches(text, pattern, instruction).
 ///
 /// burn-dfa-sql "SELECT extract(text, '{\"type\": \"object\", …}') FROM 'people.csv' LIMIT 20"
 #[derive(Parser)]
@@ -37,20 +42,22 @@ struct QueryArgs {
     /// The query.
     #[arg(value_name = "QUERY")]
     text: Option<String>,
-    /// Run it on the cluster of this scheduler, such as http://127.0.0.1:50050. Its executors read the files. Of a model folder
-    /// only the tokenizer is read here; options of the engine are those of the executors.
+    /// Run it on the cluster of this scheduler, such as http://127.0.0.1:50050. Its executors read
+    /// the files. Of a model folder this process reads only the tokenizer; the executors have their
+    /// own engine options.
     #[arg(long, value_name = "URL")]
     scheduler: Option<String>,
     /// The form of the result, on the standard output.
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
-    /// Most rows of a table; the query ends after them.
+    /// Greatest number of rows of a table; the query ends after them.
     #[arg(long, value_name = "N", default_value_t = 1000)]
     max_rows: usize,
-    /// Rows of a batch, for which the model is asked together.
+    /// Rows of a batch, which the engine gets together.
     #[arg(long, value_name = "N", default_value_t = 1024, value_parser = at_least_one())]
     batch: usize,
-    /// Parts in which tables are read at the same time. Default: one for each core, 16 on a cluster.
+    /// Number of partitions that are read at the same time. Default: one for each core, 16 on a
+    /// cluster.
     #[arg(long, value_name = "N", value_parser = at_least_one())]
     partitions: Option<usize>,
     #[command(flatten)]
@@ -64,13 +71,13 @@ enum Command {
         /// The address to listen on.
         #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
         host: IpAddr,
-        /// The port to listen on; 0 takes any that is free.
+        /// The port to listen on; 0 takes any free port.
         #[arg(long, default_value_t = 50050)]
         port: u16,
-        /// How long an executor may be silent before its tasks are given to others, in seconds.
+        /// How long an executor may be silent before its tasks go to other executors, in seconds.
         #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..))]
         executor_timeout: u64,
-        /// The executors that have to be there before /readyz answers 200.
+        /// The number of connected executors for which /readyz answers 200.
         #[arg(long, value_name = "N", default_value_t = 1)]
         executors: usize,
         #[command(flatten)]
@@ -81,28 +88,29 @@ enum Command {
         /// The host and port of the scheduler.
         #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:50050", value_parser = host_and_port)]
         scheduler: (String, u16),
-        /// The address to listen on, which is told to scheduler and clients.
+        /// The address to listen on, to which scheduler and clients connect.
         #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
         host: IpAddr,
-        /// The port from which results are fetched; 0 takes any that is free.
+        /// The port for fetching results; 0 takes any free port.
         #[arg(long, default_value_t = 0)]
         port: u16,
-        /// The port on which tasks come; 0 takes any that is free.
+        /// The port for tasks; 0 takes any free port.
         #[arg(long, default_value_t = 0)]
         task_port: u16,
-        /// Tasks at the same time, which share the model.
+        /// Number of simultaneous tasks, which share the model.
         #[arg(long, value_name = "N", default_value_t = 2, value_parser = at_least_one())]
         tasks: usize,
-        /// How often it tells the scheduler that it is there, in seconds.
+        /// Interval of the heartbeats to the scheduler, in seconds.
         #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..))]
         heartbeat: u64,
-        /// Where results lie until they are fetched. Default: a folder of temporary files.
+        /// The folder of results until they are fetched. Default: a folder of temporary files.
         #[arg(long, value_name = "DIR")]
         folder: Option<PathBuf>,
         #[command(flatten)]
         engine: Box<EngineArgs>,
     },
-    /// Writes example data: sentences that the embedded model has not seen, with their true records.
+    /// Writes example data: sentences that the embedded model has not seen, with their true
+    /// records.
     Generate {
         /// The folder of the files people, orders, events and teams.
         #[arg(value_name = "DIR")]
@@ -110,7 +118,7 @@ enum Command {
         /// The form of the files.
         #[arg(long, value_enum, default_value = "csv")]
         form: Form,
-        /// Sentences in all.
+        /// Number of sentences of all kinds.
         #[arg(long, value_name = "N", default_value_t = 10_000)]
         count: u64,
         /// Other seeds give other sentences.
@@ -119,7 +127,7 @@ enum Command {
     },
 }
 
-/// What a process that was interrupted says to the shell.
+/// The exit code of an interrupted process.
 const INTERRUPTED: u8 = 130;
 
 fn main() -> ExitCode {
@@ -129,7 +137,7 @@ fn main() -> ExitCode {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let ended = runtime.map_err(Failure::from).and_then(|runtime| {
         let ended = runtime.block_on(run(args));
-        // A task that is given up may still encode texts.
+        // A canceled task may still encode texts.
         runtime.shutdown_background();
         ended
     });
@@ -207,7 +215,7 @@ async fn query(args: QueryArgs) -> Result<ExitCode, Failure> {
             Err(error) => return Err(error.into()),
         }
     };
-    // What was asked for and is not wanted any more is given up.
+    // Cancels rows that are no longer needed.
     drop(rows);
     bar.end();
     if end != End::Closed {
@@ -225,18 +233,18 @@ async fn query(args: QueryArgs) -> Result<ExitCode, Failure> {
     Ok(if end == End::Interrupted { ExitCode::from(INTERRUPTED) } else { ExitCode::SUCCESS })
 }
 
-/// Why no more of a result is written.
+/// The reason for the end of the output.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
     Complete,
-    /// A table has no more rows.
+    /// The table is full.
     Enough,
-    /// Nobody reads it.
+    /// The reader closed the pipe.
     Closed,
     Interrupted,
 }
 
-/// What the engine has done so far, on a terminal.
+/// The work of the engine so far, on a terminal.
 struct Bar {
     bar: ProgressBar,
     task: tokio::task::JoinHandle<()>,

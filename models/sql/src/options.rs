@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use burn_dfa::cli::{Backend, LimitArgs};
+use burn_dfa::cli::{Backend, JsonArgs, LimitArgs};
+use burn_dfa::constraint::JsonOptions;
 use burn_dfa::generation::CausalLm;
 use burn_dfa::vocabulary::ModelFiles;
 use burn_dfa::{Capacity, Vocabulary};
-use burn_dfa_decoder::Pretrained;
-use burn_dfa_decoder::cli::Weights;
+use burn_dfa_decoder::{Pretrained, cli::Weights};
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
 
@@ -20,25 +20,34 @@ use crate::prompts::Forms;
 /// An error of the start.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// What a process needs that plans queries: the tokens of the model, and what a constraint may cost.
+/// Options of a process that plans queries: the model's tokens, the style of JSON, and the limits
+/// of constraints.
 #[derive(Args, Clone, Debug)]
+#[command(mut_arg("whitespace", |arg| arg.help(WHITESPACE)))]
 pub struct PlanArgs {
-    /// A Hugging Face folder: config.json, tokenizer.json, model.safetensors. Default: the embedded model.
+    /// A Hugging Face folder: config.json, tokenizer.json, model.safetensors. Default: the embedded
+    /// model.
     #[arg(long, value_name = "DIR")]
     pub model: Option<PathBuf>,
     /// States of the constraints that are in use at the same time. They are reserved on a GPU.
     #[arg(long, value_name = "N", default_value_t = 65_536, value_parser = sizes(32..=1 << 24))]
     pub arena_states: usize,
-    /// Most columns of a constraint's table.
+    /// Greatest number of token classes of a constraint.
     #[arg(long, value_name = "N", default_value_t = 512, value_parser = sizes(64..=1 << 16))]
     pub arena_classes: usize,
-    /// Most outcomes of a called part of a constraint, mostly 1.
+    /// Greatest number of exits of a procedure of a constraint, mostly 1.
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = sizes(1..=16))]
     pub arena_outcomes: usize,
-    /// What the compilation of a constraint may cost.
+    /// The style of the answers of `extract`.
+    #[command(flatten)]
+    pub json: JsonArgs,
+    /// Limits of the compilation of a constraint.
     #[command(flatten)]
     pub limits: LimitArgs,
 }
+
+/// The help of `--whitespace`.
+const WHITESPACE: &str = "White space in the JSON that `extract` writes. Default: compact for the embedded model, spaced for others";
 
 impl PlanArgs {
     fn room(&self, tables: usize) -> Capacity {
@@ -53,13 +62,18 @@ impl PlanArgs {
     }
 
     fn constraints(&self, vocabulary: Vocabulary, tables: usize) -> Constraints {
-        Constraints::new(vocabulary, self.limits.limits(), self.room(tables))
+        let usual = match &self.model {
+            None => JsonOptions::new().with_whitespace(burn_dfa_tiny::WHITESPACE),
+            Some(_) => JsonOptions::new(),
+        };
+        let constraints = Constraints::new(vocabulary, self.limits.limits(), self.room(tables));
+        constraints.with_json(self.json.over(usual))
     }
 
-    /// The functions of a process that only plans. Of a folder the weights are not read.
+    /// The functions of a process that only plans. Reads no weights.
     ///
     /// # Errors
-    /// A tokenizer that cannot be read.
+    /// The tokenizer cannot be read.
     pub fn functions(&self) -> Result<Functions, Failure> {
         let vocabulary = match &self.model {
             None => Vocabulary::from_files(&embedded_files())?,
@@ -69,30 +83,33 @@ impl PlanArgs {
     }
 }
 
-/// What a process needs that runs queries: a model, and the sizes of its engine.
+/// Options of a process that runs queries: a model, and the sizes of its engine.
 #[derive(Args, Clone, Debug)]
 pub struct EngineArgs {
-    /// What is needed to plan.
+    /// The options for planning.
     #[command(flatten)]
     pub plan: PlanArgs,
-    /// Where the model runs: flex, vulkan, wgpu, cuda, or remote:ws://host:port. All but flex need the feature of the same name.
+    /// Where the model runs: flex, vulkan, wgpu, cuda, or remote:ws://host:port. All but flex need
+    /// the feature of the same name.
     #[arg(long, value_name = "DEVICE", default_value = "flex", visible_alias = "backend")]
     pub device: Backend,
     /// The float type of the weights.
     #[arg(long, value_name = "TYPE", value_enum, default_value_t)]
     pub dtype: Weights,
-    /// Rows of a table that are generated at the same time. Keys and values of all of them are reserved at the start.
+    /// Rows of a table that are generated at the same time. Keys and values of all of them are
+    /// reserved at the start.
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = sizes(1..=4096))]
     pub rows: usize,
-    /// Tokens of prompt and answer together that a row has room for. Default: the model's positions, at most 4096.
+    /// Tokens of prompt and answer together that a row can hold. Default: the model's positions, at
+    /// most 4096.
     #[arg(long, value_name = "TOKENS", default_value_t = 4096, hide_default_value = true, value_parser = sizes(2..=1 << 24))]
     pub slots: usize,
-    /// Most tokens of an answer.
+    /// Maximum number of tokens of an answer.
     #[arg(long, value_name = "TOKENS", default_value_t = 512, value_parser = sizes(1..=1 << 24))]
     pub max_tokens: usize,
-    /// Steps between two reads from the device. More are faster on a GPU.
+    /// Steps between two reads from the device. More steps are faster on a GPU.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = sizes(1..=256))]
-    pub read_every: usize,
+    pub sync_interval: usize,
     /// Threads of the model on the CPU. Default: one for each core.
     #[arg(long, value_name = "N", value_parser = sizes(1..=1024))]
     pub threads: Option<usize>,
@@ -108,19 +125,20 @@ pub struct EngineArgs {
 }
 
 impl EngineArgs {
-    /// The sizes of the engine, for a model of so many positions.
+    /// The sizes of the engine, for a model with `positions` positions.
     pub fn sizes(&self, positions: Option<usize>) -> Sizes {
         let sizes = Sizes {
             rows: self.rows,
             slots: self.slots,
             max_new_tokens: self.max_tokens,
-            read_every: self.read_every,
+            sync_interval: self.sync_interval,
             room: self.plan.room(self.rows),
         };
         sizes.within(positions)
     }
 
-    /// The messages to the model: the text alone for the embedded one, with words for others.
+    /// The messages to the model: only the text for the embedded model, with instructions for other
+    /// models.
     pub fn forms(&self) -> Forms {
         let usual = if self.plan.model.is_some() { Forms::instructing() } else { Forms::plain() };
         Forms {
@@ -130,10 +148,11 @@ impl EngineArgs {
         }
     }
 
-    /// Loads the model and starts its engine. To be called once in a process, since the threads of the CPU are for all of it.
+    /// Loads the model and starts its engine. Call it once per process, since all parts of a
+    /// process share the CPU threads.
     ///
     /// # Errors
-    /// A model that cannot be read, a device that is not compiled in, sizes that do not fit.
+    /// The model cannot be read, the device is not compiled in, or the sizes do not fit.
     pub fn functions(&self) -> Result<Functions, Failure> {
         if let Some(threads) = self.threads {
             rayon::ThreadPoolBuilder::new().num_threads(threads).build_global()?;

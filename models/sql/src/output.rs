@@ -1,5 +1,6 @@
 //! Results as text.
 
+use burn_dfa::ErrorKind;
 use std::io::{self, Write};
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use datafusion::arrow::util::pretty::pretty_format_batches;
 /// The form of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Format {
-    /// A table to read, at its end.
+    /// A table to read, written at the end.
     Table,
     /// CSV with a header, batch by batch; columns of structs and lists are JSON text.
     Csv,
@@ -34,7 +35,7 @@ enum Form<W: Write> {
 }
 
 impl<W: Write> Writer<W> {
-    /// Writes a result of these columns in a form; a table has at most `max_rows` rows.
+    /// Writes a result with these columns in a form; a table has at most `max_rows` rows.
     pub fn new(into: W, form: Format, schema: SchemaRef, max_rows: usize) -> Self {
         let form = match form {
             Format::Table => Form::Table { schema, batches: Vec::new(), left: max_rows, into },
@@ -48,10 +49,10 @@ impl<W: Write> Writer<W> {
         Self { form }
     }
 
-    /// Writes a batch; false: no more of them are wanted.
+    /// Writes a batch; false: the writer needs no more batches.
     ///
     /// # Errors
-    /// Where it cannot be written.
+    /// Writing fails.
     pub fn write(&mut self, batch: &RecordBatch) -> Result<bool, ArrowError> {
         match &mut self.form {
             Form::Table { batches, left, .. } => {
@@ -69,10 +70,10 @@ impl<W: Write> Writer<W> {
         Ok(true)
     }
 
-    /// Writes what is left.
+    /// Writes the rest.
     ///
     /// # Errors
-    /// Where it cannot be written.
+    /// Writing fails.
     pub fn finish(self) -> Result<(), ArrowError> {
         match self.form {
             Form::Table { schema, mut batches, mut into, .. } => {
@@ -97,10 +98,10 @@ impl<W: Write> Writer<W> {
     }
 }
 
-/// A batch whose columns of structs and lists are JSON text.
+/// Converts columns of structs and lists to JSON text.
 ///
 /// # Errors
-/// A type that JSON cannot have.
+/// JSON does not support a type.
 pub fn flat(batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
     let schema = batch.schema();
     let columns = schema.fields().iter().zip(batch.columns()).map(|(field, column)| {
@@ -128,7 +129,7 @@ fn json_texts(field: &FieldRef, column: &ArrayRef) -> Result<ArrayRef, ArrowErro
     Ok(Arc::new(StringArray::from_iter(texts)))
 }
 
-/// Whether a result could not be written because nobody reads it any more.
+/// Whether writing failed because the reader closed the pipe.
 pub fn is_closed(error: &ArrowError) -> bool {
     let ArrowError::IoError(_, error) = error else { return error.to_string().contains("Broken pipe") };
     error.kind() == io::ErrorKind::BrokenPipe

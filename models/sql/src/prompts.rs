@@ -1,4 +1,4 @@
-//! What the model is asked for a row.
+//! The prompt of a row.
 
 use std::sync::Arc;
 
@@ -7,8 +7,8 @@ use burn_dfa_decoder::Pretrained;
 
 use crate::engine::Sizes;
 
-/// The forms of the prompts: what stands in the user's message, with `{text}` for the text of the row, and `{schema}`,
-/// `{labels}` or `{instruction}` for what else a call says.
+/// The forms of the prompts: the user's message, with `{text}` for the text of the row, and
+/// `{schema}`, `{labels}` or `{instruction}` for further arguments of a call.
 ///
 /// ```
 /// use burn_dfa_sql::Forms;
@@ -18,16 +18,16 @@ use crate::engine::Sizes;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Forms {
-    /// Of `extract`.
+    /// The form of `extract`.
     pub extract: String,
-    /// Of `classify`.
+    /// The form of `classify`.
     pub classify: String,
-    /// Of `matches` with an instruction; without one it is the text alone.
+    /// The form of `matches` with an instruction; without an instruction the prompt is the text.
     pub matches: String,
 }
 
 impl Forms {
-    /// The text alone, as the embedded model takes it; `matches` puts its instruction in front.
+    /// Only the text, for the embedded model; `matches` puts its instruction first.
     pub fn plain() -> Self {
         Self {
             extract: "{text}".into(),
@@ -36,7 +36,7 @@ impl Forms {
         }
     }
 
-    /// With words for a model that follows instructions.
+    /// Forms for a model that follows instructions.
     pub fn instructing() -> Self {
         Self {
             extract: "Write what the text says as JSON of this schema:\n{schema}\n\nText: {text}".into(),
@@ -46,7 +46,7 @@ impl Forms {
     }
 }
 
-/// Replaces `{name}` by its value, in one pass: what stands in a value is left as it is.
+/// Replaces `{name}` by its value, in one pass: braces in a value stay unchanged.
 pub(crate) fn fill(form: &str, values: &[(&str, &str)]) -> String {
     let (mut filled, mut rest) = (String::with_capacity(form.len()), form);
     while let Some(place) = rest.find('{') {
@@ -62,12 +62,12 @@ pub(crate) fn fill(form: &str, values: &[(&str, &str)]) -> String {
     filled + rest
 }
 
-/// Turns messages into tokens.
+/// Encodes messages.
 #[derive(Debug)]
 pub(crate) struct Prompter {
     pretrained: Arc<Pretrained>,
     pub(crate) forms: Forms,
-    /// Most bytes of a token.
+    /// Greatest number of bytes of a token.
     longest: usize,
 }
 
@@ -80,7 +80,7 @@ impl Prompter {
     /// The tokens of a message.
     ///
     /// # Errors
-    /// In words, where they leave no room in a row.
+    /// A message, if the tokens fill the row.
     pub(crate) fn encode(&self, message: &str, sizes: &Sizes) -> Result<Vec<TokenId>, String> {
         let least = message.len() / self.longest;
         if least > sizes.slots {

@@ -1,4 +1,4 @@
-//! Sessions in which queries run: in this process, or on a cluster.
+//! Sessions for queries: in this process, or on a cluster.
 
 use ballista::extension::{SessionConfigExt, SessionContextExt};
 use datafusion::common::Result;
@@ -7,13 +7,16 @@ use datafusion::prelude::{SessionConfig, SessionContext};
 
 use crate::function::Functions;
 
-/// Bytes from which on a file is cut for several tasks. What a query does with a row takes long, so small pieces pay.
+/// Files of at least this many bytes are cut for several tasks. A row takes long, so small parts
+/// pay off.
 const PIECE: usize = 16 << 10;
 
-/// Settings for queries that ask a model: batches of so many rows, SQL as PostgreSQL reads it, pieces of small files.
+/// Settings for queries that ask a model: the batch size, PostgreSQL's dialect, and small file
+/// parts.
 ///
-/// DataFusion's own dialect takes `extract(text, …)` for a part of a date; with it the function is called in double
-/// quotes, `"extract"(text, …)`. A text of a CSV file may have several lines, so CSV files are not cut.
+/// DataFusion's own dialect reads `extract(text, …)` as a part of a date; in this dialect the
+/// function needs double quotes, `"extract"(text, …)`. A text of a CSV file may have several lines,
+/// so CSV files are not cut.
 pub fn settings(batch: usize) -> SessionConfig {
     adapted(SessionConfig::new(), batch)
 }
@@ -26,7 +29,7 @@ fn adapted(settings: SessionConfig, batch: usize) -> SessionConfig {
         .set_usize("datafusion.optimizer.repartition_file_min_size", PIECE)
 }
 
-/// A session in this process, in so many partitions; files may be named in `FROM`.
+/// A session in this process, with this number of partitions; `FROM` may name files.
 pub fn local(functions: &Functions, batch: usize, partitions: Option<usize>) -> SessionContext {
     let mut settings = settings(batch);
     if let Some(partitions) = partitions {
@@ -37,17 +40,18 @@ pub fn local(functions: &Functions, batch: usize, partitions: Option<usize>) -> 
     context
 }
 
-/// A session whose queries run on the cluster of a scheduler, at an address such as `http://127.0.0.1:50050`.
+/// A session whose queries run on the cluster of a scheduler, at an address such as
+/// `http://127.0.0.1:50050`.
 ///
 /// # Errors
-/// An address that is none. Whether a scheduler answers there is known when a query runs.
+/// The address is malformed. A missing scheduler is an error only when a query runs.
 pub async fn remote(
     scheduler: &str,
     functions: &Functions,
     batch: usize,
     partitions: Option<usize>,
 ) -> Result<SessionContext> {
-    // An executor that has done one partition goes on with another at once.
+    // An executor that has finished one partition starts the next immediately.
     let mut settings = adapted(SessionConfig::new_with_ballista(), batch)
         .set_usize("ballista.scheduler.max_partitions_per_task", 1);
     if let Some(partitions) = partitions {

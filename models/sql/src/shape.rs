@@ -1,4 +1,4 @@
-//! The column that the answers under a JSON schema make.
+//! The column of the answers under a JSON schema.
 
 use std::sync::Arc;
 
@@ -9,10 +9,10 @@ use datafusion::arrow::buffer::{NullBuffer, OffsetBuffer};
 use datafusion::arrow::datatypes::{DataType, Field, Fields};
 use serde_json::{Map, Value};
 
-/// How often a reference is followed on the way to one part of a schema.
+/// Greatest number of references followed on the path to one part of a schema.
 const REFERENCES: usize = 32;
 
-/// Keywords by which an object has properties that it does not declare itself.
+/// Keywords that add undeclared properties to an object.
 const COMBINING: [&str; 9] = [
     "allOf",
     "anyOf",
@@ -68,12 +68,13 @@ pub enum Shape {
 }
 
 impl Shape {
-    /// The shape of a schema's values, of which objects without `additionalProperties` have none but those they declare.
+    /// The shape of a schema's values. An object without `additionalProperties` has only its
+    /// declared properties.
     pub fn of(schema: &Value) -> Self {
         of(schema, schema, REFERENCES)
     }
 
-    /// The type of the column. All parts may be null: a row without an answer is.
+    /// The type of the column. All parts are nullable, since a row may lack an answer.
     pub fn data_type(&self) -> DataType {
         match self {
             Self::Text | Self::Json => DataType::Utf8,
@@ -92,9 +93,9 @@ impl Shape {
     /// A column of values, `None` and JSON's null as null.
     ///
     /// # Errors
-    /// A value that is not of this shape, in words.
+    /// A message, if a value does not have this shape.
     pub fn array(&self, values: &[Option<&Value>]) -> Result<ArrayRef, String> {
-        // JSON's null is SQL's.
+        // JSON's null becomes SQL's null.
         let values: Vec<Option<&Value>> =
             values.iter().map(|value| value.filter(|value| !value.is_null())).collect();
         Ok(match self {
@@ -130,7 +131,7 @@ impl Shape {
         })
     }
 
-    /// What a function reads from each value that is there.
+    /// Reads each value that is not null.
     fn each<'a, T>(
         &self,
         values: &[Option<&'a Value>],
@@ -181,7 +182,7 @@ fn of(root: &Value, part: &Value, references: usize) -> Shape {
     }
 }
 
-/// Of some part or null.
+/// The shape of a part, or of null.
 fn of_alternatives(root: &Value, part: &Map<String, Value>, references: usize) -> Shape {
     let alternatives = part.get("anyOf").or_else(|| part.get("oneOf")).and_then(Value::as_array);
     let others =
@@ -231,7 +232,7 @@ fn of_object(root: &Value, part: &Map<String, Value>, references: usize) -> Shap
     }
 }
 
-/// Whether the integers of a schema fit 64 bits; where it sets no bound, their digits are bounded.
+/// Whether the integers of a schema fit 64 bits; without bounds, the number of digits is limited.
 fn is_within_64_bits(part: &Map<String, Value>) -> bool {
     let bounds = ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"];
     let mut bounds = bounds.iter().filter_map(|keyword| part.get(*keyword));
@@ -239,7 +240,7 @@ fn is_within_64_bits(part: &Map<String, Value>) -> bool {
         && part.get("format").is_none_or(|format| format != "uint64")
 }
 
-/// Of an enumeration.
+/// The shape of an enumeration.
 fn of_values(values: &[Value]) -> Shape {
     let mut values = values.iter().filter(|value| !value.is_null()).peekable();
     let of_value = |value: &Value| match value {

@@ -1,9 +1,10 @@
-//! The default model of `burn-dfa`: a small Llama that turns a short English sentence into a compact
-//! JSON record, embedded in the program with its tokenizer.
+//! The default model of `burn-dfa`: a small Llama that turns a short English sentence into a
+//! compact JSON record, embedded in the program with its tokenizer.
 //!
-//! The files are in exactly the layout of a Hugging Face folder, in the folder of this crate, so the
-//! same loader reads them from disk or from the constants below; `load` (feature `load`, default) does. The text it
-//! was trained on comes from [`generator`]; the trainer and the held-out evaluation are behind the feature `train`.
+//! The folder of this crate has exactly the layout of a Hugging Face folder, so the same loader
+//! reads the files from disk or from the constants below; `load` (feature `load`, default) does.
+//! The training text comes from [`generator`]; the trainer and the held-out evaluation need the
+//! feature `train`.
 
 pub mod generator;
 #[cfg(feature = "load")]
@@ -14,11 +15,12 @@ mod tools;
 pub mod training;
 
 #[cfg(feature = "load")]
-pub use load::load;
+pub use load::{WHITESPACE, load};
 pub use schemas::{Schema, schema, schemas};
 pub use tools::{Tool, catalogue, tool, tools};
 
-/// The draft model: a Llama of a fifth of the size with the same tokenizer, for speculative decoding.
+/// The draft model: a Llama of a fifth of the size with the same tokenizer, for speculative
+/// decoding.
 pub mod draft {
     /// `config.json`.
     pub const CONFIG: &[u8] = include_bytes!("../../tiny-draft/config.json");

@@ -1,10 +1,34 @@
 //! The embedded model, ready to use.
 
 use burn::tensor::{Device, FloatDType};
+use burn_dfa::Constraint;
+use burn_dfa::constraint::{JsonOptions, Whitespace};
 use burn_dfa::vocabulary::ModelFiles;
 use burn_dfa_decoder::{Decoder, DecoderError, Pretrained};
 
-use crate::{CONFIG, GENERATION_CONFIG, TOKENIZER, TOKENIZER_CONFIG, WEIGHTS};
+use crate::{CONFIG, GENERATION_CONFIG, Schema, TOKENIZER, TOKENIZER_CONFIG, WEIGHTS};
+
+/// White space in the JSON of the training text: none. Constraints for the model use the same
+/// style, since it has seen no other.
+pub const WHITESPACE: Whitespace = Whitespace::Compact;
+
+impl Schema {
+    /// The constraint of the schema, with the [white space](WHITESPACE) of the training text.
+    ///
+    /// ```
+    /// use burn_dfa::Limits;
+    ///
+    /// let person = burn_dfa_tiny::schema("person").unwrap().constraint()?.to_byte_dfa(&Limits::default())?.unwrap();
+    /// assert!(person.matches(br#"{"name":"Ada Lovell","age":36,"city":"London","job":"baker"}"#));
+    /// # Ok::<(), burn_dfa::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// None for the schemas of this crate.
+    pub fn constraint(&self) -> burn_dfa::Result<Constraint> {
+        Constraint::json_schema_from_str_with(self.json, &JsonOptions::new().with_whitespace(WHITESPACE))
+    }
+}
 
 /// Loads the model with its tokenizer, vocabulary and chat template, in 32-bit floats.
 ///
@@ -18,7 +42,7 @@ use crate::{CONFIG, GENERATION_CONFIG, TOKENIZER, TOKENIZER_CONFIG, WEIGHTS};
 /// ```
 ///
 /// # Errors
-/// None but those of the device: the files are compiled in.
+/// Only errors of the device: the files are compiled in.
 pub fn load(device: &Device) -> Result<Pretrained, DecoderError> {
     let model = Decoder::from_bytes(&text(CONFIG), WEIGHTS, FloatDType::F32, device)?;
     let files = ModelFiles {

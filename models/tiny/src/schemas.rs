@@ -1,6 +1,6 @@
 //! The JSON schema and the regex of each kind of record.
 
-/// A JSON schema and, where there is one, the regex that matches the same records in compact form.
+/// A JSON schema and, if there is one, the regex that matches the same records in compact form.
 ///
 /// ```
 /// use burn_dfa::Constraint;

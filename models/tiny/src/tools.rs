@@ -1,4 +1,4 @@
-//! The tools that the model can call, each described as a request to a chat model describes it.
+//! The tools that the model can call, in the form of requests to chat models.
 
 use std::fmt::Write as _;
 
@@ -30,8 +30,8 @@ impl Tool {
         self.definition()["function"]["parameters"].take()
     }
 
-    /// The tool as it stands in a prompt: the name, and of each argument its name, `?` where it may be missing, and its
-    /// type or its values.
+    /// The line of the tool in a prompt: the name, and for each argument its name, `?` if it is
+    /// optional, and its type or its values.
     pub fn signature(&self) -> String {
         let parameters = self.parameters();
         let required = parameters["required"].as_array().expect("the required arguments are listed");
@@ -53,7 +53,7 @@ fn values(schema: &Value) -> String {
     schema["enum"].as_array().map_or_else(|| schema["type"].as_str().unwrap_or_default().into(), texts)
 }
 
-/// The lines that stand before the user's turn where tools are offered: one signature each.
+/// The lines before the user's turn if tools are offered: one signature each.
 pub fn catalogue(tools: &[&Tool]) -> String {
     tools.iter().fold(String::new(), |mut text, tool| {
         writeln!(text, "{}", tool.signature()).expect("strings can be written to");

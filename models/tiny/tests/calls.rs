@@ -1,12 +1,15 @@
-//! What the generated tool calls promise: splits that do not touch, arguments that fit the schemas of the tools, and a
-//! prompt that is what the chat template makes of the tools.
+//! Properties of the generated tool calls: disjoint splits, arguments that fit the schemas of the
+//! tools, and a prompt equal to the chat template's.
 
 use std::collections::HashSet;
 
 use burn_dfa::constraint::ToolFormat;
 use burn_dfa_decoder::{ChatTemplate, Message};
-use burn_dfa_tiny::generator::{AnswerExample, CallExample, GREETING, Generator, NO_TOOL, Split, WELCOME};
-use burn_dfa_tiny::{TOKENIZER, TOKENIZER_CONFIG, Tool, catalogue, tool, tools};
+use burn_dfa_tiny::{
+    TOKENIZER, TOKENIZER_CONFIG, Tool, catalogue,
+    generator::{AnswerExample, CallExample, GREETING, Generator, NO_TOOL, Split, WELCOME},
+    tool, tools,
+};
 use serde_json::{Value, json};
 use tokenizers::Tokenizer;
 
@@ -20,7 +23,7 @@ fn template() -> ChatTemplate {
     ChatTemplate::from_files(Some(config), None).expect("it is well formed").expect("there is a template")
 }
 
-/// The prompt as the trainer writes it.
+/// The prompt in the form of the trainer.
 fn prompt(example: &CallExample) -> String {
     format!("{}<|user|>{}<|assistant|>", example.catalogue(), example.prompt)
 }
@@ -189,7 +192,7 @@ fn prompts_with_their_answers_fit_the_positions_of_the_model() {
     }
 }
 
-/// The prompt of an answer as the trainer writes it.
+/// The prompt of an answer in the form of the trainer.
 fn answer_prompt(example: &AnswerExample) -> String {
     let call = format!("{}{}<|endoftext|>", prompt(&example.request), example.request.answer);
     format!("{call}<|user|><tool_response>{}</tool_response><|assistant|>", example.result)
@@ -215,7 +218,7 @@ fn answers_say_what_the_tool_returned() {
         ];
         let rendered = template().render_with_tools(&messages, &definitions, true).expect("it renders");
         assert_eq!(rendered, answer_prompt(&example));
-        // The same, with the call as clients send it back.
+        // The same, with the call in the form in which clients send it back.
         let call = example.request.call.as_ref().expect("it is a call");
         let function = json!({"name": call.tool.name, "arguments": call.arguments});
         let messages = [

@@ -1,13 +1,16 @@
-//! The embedded files fit one another, and the model does what it was made for.
+//! The embedded files fit one another, and the model fulfills its task.
 
 use std::ops::ControlFlow;
 
 use burn::tensor::Device;
 use burn_dfa::generation::{GenerationConfig, Request, generate};
-use burn_dfa::{Constraint, Limits, TokenId, TokenTable};
+use burn_dfa::{CompiledConstraint, Limits, TokenId};
 use burn_dfa_decoder::{Message, Pretrained};
-use burn_dfa_tiny::generator::{Generator, Kind, Split};
-use burn_dfa_tiny::{GENERATION_CONFIG, WEIGHTS, schema};
+use burn_dfa_tiny::{
+    GENERATION_CONFIG, WEIGHTS,
+    generator::{Generator, Kind, Split},
+    schema,
+};
 use serde_json::Value;
 
 fn pretrained() -> Pretrained {
@@ -44,11 +47,12 @@ fn held_out_sentences_become_records() {
     let pretrained = pretrained();
     let vocabulary = pretrained.vocabulary();
     for kind in Kind::ALL {
-        let text = schema(kind.name()).expect("every kind has a schema").json;
-        let schema: Value = serde_json::from_str(text).expect("schemas are JSON");
+        let schema = schema(kind.name()).expect("every kind has a schema");
+        let constraint = schema.constraint().expect("it is supported");
+        let schema: Value = serde_json::from_str(schema.json).expect("schemas are JSON");
         let validator = jsonschema::validator_for(&schema).expect("it is a schema");
-        let constraint = Constraint::json_schema(schema).expect("it is supported");
-        let table = TokenTable::compile(&constraint, vocabulary, &Limits::default()).expect("it compiles");
+        let table =
+            CompiledConstraint::compile(&constraint, vocabulary, &Limits::default()).expect("it compiles");
 
         let generator = Generator::new(77);
         let examples: Vec<_> =
@@ -58,7 +62,7 @@ fn held_out_sentences_become_records() {
             .map(|example| {
                 let message = Message::user(example.prompt.as_str());
                 let prompt = pretrained.encode_chat(&[message]).expect("it encodes");
-                Request::new(prompt, 96).with_table(&table)
+                Request::new(prompt, 96).with_constraint(&table)
             })
             .collect();
         let outputs = generate(pretrained.model(), vocabulary, &requests, &GenerationConfig::new(), |_| {

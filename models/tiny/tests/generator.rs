@@ -1,10 +1,12 @@
-//! What the generated text promises: splits that do not touch, records that fit their schemas and
-//! regexes, and values that stand in the sentence.
+//! Properties of the generated text: disjoint splits, records that fit their schemas and regexes,
+//! and values that occur in the sentence.
 
 use std::collections::HashSet;
 
-use burn_dfa_tiny::generator::{Example, Generator, Kind, Split};
-use burn_dfa_tiny::{schema, schemas};
+use burn_dfa_tiny::{
+    generator::{Example, Generator, Kind, Split},
+    schema, schemas,
+};
 use serde_json::Value;
 
 fn examples(split: Split, count: u64) -> impl Iterator<Item = Example> {

@@ -1,13 +1,16 @@
-//! The trainer: batches, the schedule, and that a run which was cut in two ends like one that was not.
+//! The trainer: batches, the schedule, and the same result of an interrupted and an uninterrupted
+//! run.
 #![cfg(feature = "train")]
 
 use std::path::Path;
 
 use burn::tensor::FloatDType;
 use burn_dfa_decoder::DecoderConfig;
-use burn_dfa_tiny::TOKENIZER;
-use burn_dfa_tiny::generator::{Generator, Split};
-use burn_dfa_tiny::training::{Batch, Batches, Checkpoint, END, Lesson, Schedule, TrainOptions, train};
+use burn_dfa_tiny::{
+    TOKENIZER,
+    generator::{Generator, Split},
+    training::{Batch, Batches, Checkpoint, END, Lesson, Schedule, TrainOptions, train},
+};
 use tokenizers::Tokenizer;
 
 fn tokenizer() -> Tokenizer {
@@ -79,7 +82,8 @@ fn run(checkpoint: &Path, steps: usize, resume: bool) -> Vec<u8> {
             tie_word_embeddings: true,
             ..DecoderConfig::new(tokenizer.get_vocab_size(true), 16, 32, 1, 2)
         },
-        // No decay before the fourth step, so that the rate of the first steps is the same in all runs.
+        // No decay before the fourth step, so that the rate of the first steps is the same in all
+        // runs.
         schedule: Schedule { peak: 1e-2, warmup: 1, decay: 1, steps },
         batch: 2,
         seed: 9,

@@ -1,10 +1,10 @@
-//! What several subcommands take: a constraint, a tokenizer.
+//! Arguments of several subcommands: a constraint, a tokenizer.
 
 use std::path::{Path, PathBuf};
 
+use burn_dfa::vocabulary::ModelFiles;
 use burn_dfa::{Constraint, TokenId, Vocabulary, cli};
 use clap::Args;
-use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use crate::output::Result;
@@ -18,14 +18,12 @@ pub struct ConstraintArgs {
 }
 
 impl ConstraintArgs {
-    /// The JSON schema, where one is given as such, and what is made of it, of a grammar or of a structural tag.
+    /// The JSON schema, if given as a schema, and the constraint of the schema, grammar or
+    /// structural tag.
     pub fn read_with_schema(&self) -> Result<(Option<Value>, burn_dfa::Result<Constraint>)> {
-        if let Some(path) = self.one.schema() {
-            let text = cli::text(path)?;
-            // Of any depth, unlike a value.
-            serde_json::from_str::<IgnoredAny>(&text)
-                .map_err(|error| format!("{} is not JSON: {error}", path.display()))?;
-            return Ok((serde_json::from_str(&text).ok(), Constraint::json_schema_from_str(&text)));
+        if let Some(text) = self.one.read_schema()? {
+            let constraint = Constraint::json_schema_from_str_with(&text, &self.one.json_options());
+            return Ok((serde_json::from_str(&text).ok(), constraint));
         }
         let refusable = match self.one.read_grammar()? {
             None => self.one.read_structural_tag()?,
@@ -42,14 +40,39 @@ impl ConstraintArgs {
         self.one.grammar().or(self.one.structural_tag())
     }
 
+    /// Whether to ignore keywords that no automaton can enforce.
+    pub fn ignores_unenforceable(&self) -> bool {
+        self.one.ignores_unenforceable()
+    }
+
     pub fn read(&self) -> Result<Constraint> {
         self.one.read()?.ok_or_else(|| format!("{} asks for free text", self.one).into())
     }
 }
 
-/// Special tokens that end a sequence in the models in use.
-const ENDS: [&str; 7] =
-    ["</s>", "<eos>", "<|im_end|>", "<|endoftext|>", "<|end_of_text|>", "<|eot_id|>", "<|end|>"];
+/// Special tokens that end a sequence in common models.
+const ENDS: [&str; 16] = [
+    "</s>",
+    "<eos>",
+    "<end_of_turn>",
+    "<|im_end|>",
+    "<|endoftext|>",
+    "<|end_of_text|>",
+    "<|eot_id|>",
+    "<|eom_id|>",
+    "<|eot|>",
+    "<|eom|>",
+    "<|end|>",
+    "<|return|>",
+    "<|call|>",
+    "<|END_OF_TURN_TOKEN|>",
+    "<｜end▁of▁sentence｜>",
+    "[|endofturn|]",
+];
+
+/// The harmony format's end of a message, after which another message may follow, and its end of an
+/// answer, which identifies the format.
+const HARMONY: (&str, &str) = ("<|end|>", "<|return|>");
 
 /// The tokenizer, and the ids that end a sequence.
 #[derive(Args)]
@@ -57,8 +80,8 @@ pub struct TokenizerArgs {
     /// A tokenizer.json, or a folder that holds one.
     #[arg(long, value_name = "PATH")]
     tokenizer: Option<PathBuf>,
-    /// Ids that end a sequence; without it those that the folder's files name, or for a file alone its special
-    /// tokens that are known to be ends.
+    /// Ids that end a sequence. Default: the ids named in the folder's files, or for a single file
+    /// its known end-of-sequence tokens.
     #[arg(long, value_name = "ID", value_delimiter = ',', requires = "tokenizer")]
     eos: Vec<u32>,
 }
@@ -69,7 +92,7 @@ impl TokenizerArgs {
         self.tokenizer.is_some()
     }
 
-    /// The vocabulary with its ends.
+    /// The vocabulary with its end-of-sequence tokens.
     pub fn read(&self) -> Result<Vocabulary> {
         let path = self.path()?;
         let named = ["generation_config.json", "config.json", "tokenizer_config.json"];
@@ -80,16 +103,17 @@ impl TokenizerArgs {
         if !vocabulary.eos().is_empty() {
             return Ok(vocabulary);
         }
-        let ends: Vec<TokenId> = (0..vocabulary.len() as u32)
-            .map(TokenId)
-            .filter(|&id| {
-                let name = vocabulary.content(id).unwrap_or_default();
-                vocabulary.bytes(id).is_none() && ENDS.iter().any(|end| end.as_bytes() == name)
-            })
-            .collect();
+        let ends = known_ends(&vocabulary);
         if ends.is_empty() {
             return Err("which ids end a sequence? give --eos, or the model's folder as --tokenizer".into());
         }
+        let names = ends.iter().map(|&id| {
+            format!("{} {}", id.0, String::from_utf8_lossy(vocabulary.content(id).unwrap_or_default()))
+        });
+        eprintln!(
+            "note: these tokens end a sequence: {}; --eos, or the model's folder as --tokenizer, names others",
+            names.collect::<Vec<_>>().join(", ")
+        );
         Ok(vocabulary.with_eos(ends)?)
     }
 
@@ -97,10 +121,51 @@ impl TokenizerArgs {
         Ok(self.tokenizer.as_deref().ok_or("name a tokenizer with --tokenizer")?)
     }
 
-    /// The vocabulary, with ends only where they are given.
+    /// The vocabulary, with end-of-sequence tokens only if given.
     pub fn read_any(&self) -> Result<Vocabulary> {
         let path = self.path()?;
-        let file = if path.is_dir() { path.join("tokenizer.json") } else { path.to_owned() };
-        Ok(Vocabulary::from_tokenizer_file(file)?.with_eos(self.eos.iter().map(|&id| TokenId(id)))?)
+        let vocabulary = match path.is_dir() {
+            true => Vocabulary::from_files_without_eos(&ModelFiles::read(path)?)?,
+            false => Vocabulary::from_tokenizer_file(path)?,
+        };
+        Ok(vocabulary.with_eos(self.eos.iter().map(|&id| TokenId(id)))?)
+    }
+}
+
+/// The special tokens known to end a sequence.
+fn known_ends(vocabulary: &Vocabulary) -> Vec<TokenId> {
+    let specials: Vec<(TokenId, &[u8])> = (0..vocabulary.len() as u32)
+        .map(TokenId)
+        .filter(|&id| vocabulary.bytes(id).is_none())
+        .map(|id| (id, vocabulary.content(id).unwrap_or_default()))
+        .collect();
+    let (message_end, answer_end) = HARMONY;
+    let is_harmony = specials.iter().any(|(_, name)| *name == answer_end.as_bytes());
+    let is_end = |name: &[u8]| {
+        ENDS.iter().any(|end| end.as_bytes() == name) && !(is_harmony && name == message_end.as_bytes())
+    };
+    specials.into_iter().filter(|(_, name)| is_end(name)).map(|(id, _)| id).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use burn_dfa::vocabulary::TokenKind;
+
+    /// The known end-of-sequence tokens among special tokens of these names.
+    fn ends(names: &[&str]) -> Vec<String> {
+        let tokens = names.iter().map(|name| (TokenKind::Special, name.as_bytes().to_vec()));
+        let vocabulary = Vocabulary::from_tokens(tokens).unwrap();
+        let name = |id| String::from_utf8(vocabulary.content(id).unwrap().to_vec()).unwrap();
+        known_ends(&vocabulary).into_iter().map(name).collect()
+    }
+
+    #[test]
+    fn ends_are_known_by_their_names() {
+        assert_eq!(ends(&["<bos>", "<eos>", "<end_of_turn>", "<start_of_turn>"]), ["<eos>", "<end_of_turn>"]);
+        assert_eq!(ends(&["<|eom_id|>", "<|eot_id|>", "<|python_tag|>"]), ["<|eom_id|>", "<|eot_id|>"]);
+        assert_eq!(ends(&["<|end|>", "<|endoftext|>", "<|user|>"]), ["<|end|>", "<|endoftext|>"]);
+        // In the harmony format other messages follow <|end|>.
+        assert_eq!(ends(&["<|end|>", "<|return|>", "<|call|>"]), ["<|return|>", "<|call|>"]);
     }
 }

@@ -1,33 +1,34 @@
-//! `burn-dfa compile`: the table of a constraint over the tokens of a tokenizer, as a file.
+//! `burn-dfa compile`: compiles a constraint over the tokens of a tokenizer to a file.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
 use burn_dfa::cli::CompileArgs;
-use burn_dfa::table::Origin;
-use burn_dfa::{Layout, TensorOptions, TensorTable};
+use burn_dfa::tokens::Origin;
+use burn_dfa::{DeviceConstraint, Layout, TensorOptions};
 use clap::Args;
 use serde_json::{Map, Value, json};
 
 use crate::args::{ConstraintArgs, TokenizerArgs};
 use crate::output::{Output, Result};
 
-/// Compile a constraint for a tokenizer: print the size of its table, and write it to a file.
+/// Compile a constraint for a tokenizer: print its size, and write it to a file.
 ///
-/// The file is an artefact: `burn-dfa inspect` shows it, `TokenTable::load` and examples/pytorch use it.
+/// The file is an artifact: `burn-dfa inspect` shows it, `CompiledConstraint::load` and
+/// examples/pytorch use it.
 #[derive(Args)]
 #[command(mut_arg("tokenizer", |arg| arg.required(true)))]
 #[command(after_help = "Examples:
   burn-dfa compile --regex '\\d{4}-\\d\\d-\\d\\d' --tokenizer model/
   burn-dfa compile --schema person.json --tokenizer model/ -o person.safetensors
-  burn-dfa compile --schema person.json --tokenizer tokenizer.json --eos 2 --form walked --json")]
+  burn-dfa compile --schema person.json --tokenizer tokenizer.json --eos 2 --form byte-level --json")]
 pub struct Compile {
     #[command(flatten)]
     constraint: ConstraintArgs,
     #[command(flatten)]
     tokenizer: TokenizerArgs,
-    /// Write the table here, as a safetensors file.
+    /// Write the compiled constraint to FILE, as a safetensors file.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
@@ -41,33 +42,36 @@ impl Compile {
         let table = self.compile.table(&constraint, &vocabulary)?;
         let milliseconds = started.elapsed().as_secs_f64() * 1e3;
         let (width, fingerprint) = (vocabulary.len(), vocabulary.fingerprint());
-        let (form, columns) =
-            if table.is_walked() { ("walked", "byte classes ") } else { ("tabulated", "token classes") };
+        let (form, columns) = if table.is_byte_level() {
+            ("byte-level", "byte classes ")
+        } else {
+            ("token-level", "token classes")
+        };
         let (frames, outcomes) = (table.frames(), table.outcomes());
         let (states, classes, least) =
             (table.state_count(), table.class_count(), table.tokens_to_end(table.start()));
         let any = TensorOptions { max_bytes: usize::MAX, ..TensorOptions::default() };
-        // The sizes are told of tables too that are too large for a device.
-        let default = TensorTable::plan(&[&table], width, &any).map(|(layout, _)| layout)?;
+        // Report the sizes even if the constraint is too large for a device.
+        let default = DeviceConstraint::plan(&[&table], width, &any).map(|(layout, _)| layout)?;
         let unrolled = table.unrolled().unwrap_or_default();
         let bytes = [Layout::Dense, Layout::Classes, Layout::Walk].map(|layout| {
             let options = TensorOptions { layout: Some(layout), ..any.clone() };
-            (layout, TensorTable::plan(&[&table], width, &options).map(|(_, bytes)| bytes))
+            (layout, DeviceConstraint::plan(&[&table], width, &options).map(|(_, bytes)| bytes))
         });
         let name = |layout: Layout| format!("{layout:?}").to_lowercase();
-        let mut artefact = None;
+        let mut artifact = None;
         if let Some(path) = &self.output {
             table.save(path, &Origin::new(&constraint, &self.compile.limits()))?;
-            artefact = Some((path, std::fs::metadata(path)?.len()));
+            artifact = Some((path, std::fs::metadata(path)?.len()));
         }
         if out.json {
             let bytes: Map<String, Value> =
                 bytes.iter().map(|(layout, bytes)| (name(*layout), json!(bytes.as_ref().ok()))).collect();
-            let artefact = artefact.map(|(path, bytes)| json!({"path": path, "bytes": bytes}));
+            let artifact = artifact.map(|(path, bytes)| json!({"path": path, "bytes": bytes}));
             let table = json!({
                 "vocabulary": width, "fingerprint": fingerprint.to_string(), "form": form, "states": states,
                 "classes": classes, "bytes": bytes, "layout": name(default), "least_tokens": least,
-                "milliseconds": milliseconds, "artefact": artefact,
+                "milliseconds": milliseconds, "artifact": artifact,
                 "recursion": unrolled.recursion, "any_levels": unrolled.any,
                 "unnamed_levels": unrolled.unnamed, "frames": frames, "outcomes": outcomes,
             });
@@ -101,7 +105,7 @@ impl Compile {
             writeln!(out.to, "stack          {frames} frames, pieces of up to {outcomes} outcomes")?;
         }
         writeln!(out.to, "compiled in    {milliseconds:.1} ms")?;
-        if let Some((path, bytes)) = artefact {
+        if let Some((path, bytes)) = artifact {
             writeln!(out.to, "written to     {}, {bytes} bytes", path.display())?;
         }
         Ok(ExitCode::SUCCESS)

@@ -1,4 +1,4 @@
-//! `burn-dfa completions`: scripts with which shells complete the command line.
+//! `burn-dfa completions`: prints completion scripts for shells.
 
 use std::process::ExitCode;
 
@@ -7,7 +7,7 @@ use clap_complete::Shell;
 
 use crate::output::{Output, Result};
 
-/// Print the script with which a shell completes the command line.
+/// Print the completion script of a shell.
 #[derive(Args)]
 #[command(after_help = "Example:
   burn-dfa completions bash > ~/.local/share/bash-completion/completions/burn-dfa")]

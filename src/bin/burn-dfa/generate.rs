@@ -1,4 +1,4 @@
-//! `burn-dfa generate`: runs the program that has models.
+//! `burn-dfa generate`: runs the program with the models.
 
 use std::env::consts::EXE_SUFFIX;
 use std::ffi::OsString;
@@ -12,20 +12,20 @@ use crate::output::{Output, Result};
 
 const PROGRAM: &str = "burn-dfa-generate";
 
-/// Generate text with a model folder, under a constraint; `burn-dfa generate --help` tells more.
+/// Generate text with a model folder, under a constraint; see `burn-dfa generate --help`.
 ///
-/// This runs the program burn-dfa-generate, beside this one or in PATH.
+/// Runs the program burn-dfa-generate from the folder of this program or from PATH.
 #[derive(Args)]
 #[command(disable_help_flag = true)]
 pub struct Generate {
-    /// What burn-dfa-generate takes.
+    /// The arguments of burn-dfa-generate.
     #[arg(value_name = "ARGS", trailing_var_arg = true, allow_hyphen_values = true)]
     args: Vec<OsString>,
 }
 
 impl Generate {
     pub fn run(&self, out: &mut Output) -> Result<ExitCode> {
-        // In front of the others, `--json` is taken for this program's own.
+        // This program parses a leading `--json` itself, so pass it on.
         let json = out.json.then_some("--json");
         let mut command = Command::new(beside().unwrap_or_else(|| PROGRAM.into()));
         let status = command.args(json).args(&self.args).status().map_err(|error| match error.kind() {
@@ -36,7 +36,7 @@ impl Generate {
             ),
             _ => format!("cannot run {PROGRAM}: {error}"),
         })?;
-        // A program that a signal ended has no code.
+        // A program ended by a signal has no code.
         let code = status.code().and_then(|code| u8::try_from(code).ok());
         Ok(ExitCode::from(code.unwrap_or(2)))
     }

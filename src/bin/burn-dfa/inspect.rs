@@ -1,29 +1,31 @@
-//! `burn-dfa inspect`: what an artefact, a file that `compile` wrote, holds, and whether it is sound.
+//! `burn-dfa inspect`: shows the content of an artifact, a file written by `compile`, and whether
+//! it is sound.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
 use burn_dfa::cli::{LimitArgs, message};
-use burn_dfa::table::Artifact;
-use burn_dfa::{Limits, TokenTable};
+use burn_dfa::tokens::Artifact;
+use burn_dfa::{CompiledConstraint, Limits};
 use clap::Args;
 use serde_json::{Value, json};
 
 use crate::args::TokenizerArgs;
 use crate::output::{FOUND, Output, Result};
 
-/// Show an artefact, a file that `burn-dfa compile` wrote: its origin, its tensors, and whether it is sound.
+/// Show an artifact, a file written by `burn-dfa compile`: its origin, its tensors, and whether it
+/// is sound.
 ///
-/// Sound means that a model can be constrained with it without risk: every index is in bounds, every state can be
-/// completed. Whether it fits a tokenizer is checked where one is named. Exit codes: 0, sound; 1, not sound; 2, an
-/// error, such as a file that is no safetensors file.
+/// A sound artifact can safely constrain a model: every index is in bounds, every state can be
+/// completed. With a tokenizer, the command also checks whether the artifact fits it. Exit codes:
+/// 0, sound; 1, not sound; 2, an error, such as a file that is no safetensors file.
 #[derive(Args)]
 #[command(after_help = "Examples:
   burn-dfa inspect person.safetensors
   burn-dfa inspect person.safetensors --tokenizer model/ --json")]
 pub struct Inspect {
-    /// The artefact.
+    /// The artifact.
     file: PathBuf,
     #[command(flatten)]
     tokenizer: TokenizerArgs,
@@ -41,7 +43,7 @@ impl Inspect {
         let limits = Limits { bytes: limits.bytes.max(bytes.len()), ..limits };
         let vocabulary = if self.tokenizer.is_some() { Some(self.tokenizer.read()?) } else { None };
         if let Some(vocabulary) = &vocabulary {
-            // Computed once, and not a part of reading a file.
+            // Computed once, outside of the measured time.
             vocabulary.fingerprint();
         }
         let started = Instant::now();
@@ -59,7 +61,7 @@ impl Inspect {
             let metadata: serde_json::Map<String, Value> = artifact
                 .all_metadata()
                 .iter()
-                // JSON within JSON is shown as what it is.
+                // Nested JSON texts are shown as JSON.
                 .map(|(name, text)| match &name[..] {
                     "constraint" | "limits" => {
                         (name.clone(), serde_json::from_str(text).unwrap_or_else(|_| json!(text)))
@@ -102,11 +104,11 @@ impl Inspect {
     }
 }
 
-fn least(table: &TokenTable) -> u32 {
+fn least(table: &CompiledConstraint) -> u32 {
     table.tokens_to_end(table.start())
 }
 
-/// The beginning of a text that is long, control characters escaped.
+/// A text cut to a maximum length, with escaped control characters.
 fn shortened(text: &str) -> String {
     const LONGEST: usize = 100;
     let plain = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };

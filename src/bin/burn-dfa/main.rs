@@ -1,12 +1,11 @@
-//! The command line over the library: compile, check, explain, draw and sample constraints, inspect compiled tables,
-//! print vocabularies, measure corpora.
+//! The command line over the library: compile, check, explain, draw and sample constraints, inspect
+//! compiled tables, print vocabularies, measure corpora.
 
 mod args;
 mod check;
 mod compile;
 mod completions;
 mod corpus;
-mod cutter;
 mod draw;
 mod explain;
 mod generate;
@@ -18,15 +17,16 @@ mod vocab;
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 
-use burn_dfa::cli::{parse, report};
+use burn_dfa::cli::{is_refusal, parse, report};
 use clap::{CommandFactory, Parser, Subcommand};
 
-use output::{Output, Result, Styles};
+use output::{FOUND, Output, Result, Styles};
 
 /// Compile, check, explain, draw and sample constraints for constrained decoding.
 ///
-/// Exit codes: 0, done, and whatever was checked holds; 1, a text does not match, a schema is refused, an artefact is
-/// not sound, or a count of a corpus got worse; 2, an error, such as a file that cannot be read or an unknown option.
+/// Exit codes: 0, success, and all checks hold; 1, a failed check: a text does not match, a
+/// constraint is refused, an artifact is not sound, or a count of a corpus got worse; 2, an error,
+/// such as an unreadable file, a file that is not JSON, or an unknown option.
 #[derive(Parser)]
 #[command(name = "burn-dfa", version)]
 #[command(after_help = "Examples:
@@ -37,7 +37,8 @@ use output::{Output, Result, Styles};
 struct Cli {
     #[command(subcommand)]
     command: Command,
-    /// Print JSON: one object, or one a line. Errors are printed to standard error as {"error": "…"}.
+    /// Print JSON: one object, or one per line. Errors are printed to standard error as {"error":
+    /// "…"}.
     #[arg(long, global = true)]
     json: bool,
 }
@@ -63,11 +64,12 @@ fn main() -> ExitCode {
     let result = run(&cli.command, &mut Output { to: &mut stdout, json: cli.json, styles });
     let result = result.and_then(|code| Ok(stdout.flush().map(|()| code)?));
     result.unwrap_or_else(|error| {
-        // The reader of the output, such as `head`, has closed it.
+        // The reader of the output, such as `head`, has closed the pipe.
         if error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe) {
             return ExitCode::SUCCESS;
         }
-        report(&error, cli.json)
+        let failed = report(&error, cli.json);
+        if is_refusal(&error) { ExitCode::from(FOUND) } else { failed }
     })
 }
 

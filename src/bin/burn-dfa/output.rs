@@ -1,21 +1,22 @@
-//! What a subcommand returns, and where it prints: text, in colours where the terminal shows them, or JSON.
+//! The result and the output of a subcommand: text, in colors if the terminal shows them, or JSON.
 
 use std::io::Write;
 
 use anstyle::{AnsiColor, Style};
 use burn_dfa::cli::Failure;
 
-/// What a subcommand returns: an error is printed, and the exit code is 2.
+/// The result of a subcommand: an error is printed, and the exit code is 1 for a refused
+/// constraint, 2 otherwise.
 pub type Result<T> = std::result::Result<T, Failure>;
 
-/// The exit code of a check that found something: a text that does not match, a schema that is refused, an artefact
-/// that is not sound, a count that got worse.
+/// The exit code of a failed check: a text that does not match, a refused constraint, an unsound
+/// artifact, a count that got worse.
 pub const FOUND: u8 = 1;
 
-/// Where a subcommand prints.
+/// The output of a subcommand.
 pub struct Output<'a> {
     pub to: &'a mut dyn Write,
-    /// JSON is asked for.
+    /// Whether to print JSON.
     pub json: bool,
     pub styles: Styles,
 }
@@ -23,18 +24,19 @@ pub struct Output<'a> {
 /// Styles of printed text; none by default.
 #[derive(Clone, Copy, Default)]
 pub struct Styles {
-    /// A check that holds.
+    /// A passed check.
     pub good: Style,
-    /// A check that does not.
+    /// A failed check.
     pub bad: Style,
-    /// The figure or word that matters.
+    /// The important number or word.
     pub strong: Style,
-    /// What can be skipped.
+    /// Minor details.
     pub faint: Style,
 }
 
 impl Styles {
-    /// Those for `stream`: none where it is no terminal, unless `CLICOLOR_FORCE` is set; none under `NO_COLOR`.
+    /// The styles of `stream`: none if it is no terminal, unless `CLICOLOR_FORCE` is set; none
+    /// under `NO_COLOR`.
     pub fn of(stream: &impl anstream::stream::RawStream) -> Self {
         if anstream::AutoStream::choice(stream) == anstream::ColorChoice::Never {
             return Self::default();

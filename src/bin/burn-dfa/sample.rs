@@ -10,7 +10,8 @@ use serde_json::json;
 use crate::args::{ConstraintArgs, TokenizerArgs};
 use crate::output::{Output, Result};
 
-/// Print random texts that match a constraint, drawn token by token, or byte by byte where no tokenizer is named.
+/// Print random texts that match a constraint, drawn token by token, or byte by byte without a
+/// tokenizer.
 #[derive(Args)]
 #[command(after_help = "Examples:
   burn-dfa sample --regex '[a-z]{3}-[0-9]{2}' --count 5
@@ -23,13 +24,14 @@ pub struct Sample {
     tokenizer: TokenizerArgs,
     #[command(flatten)]
     compile: CompileArgs,
-    /// How many texts.
+    /// Number of texts.
     #[arg(long, value_name = "N", default_value_t = 1)]
     count: usize,
     /// The same seed writes the same texts.
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
-    /// Most tokens of a text, end of sequence included; without a tokenizer, most bytes and the end.
+    /// Maximum number of tokens of a text, end of sequence included; without a tokenizer, of bytes
+    /// and the end.
     #[arg(long, value_name = "N", default_value_t = 128)]
     max_tokens: u32,
 }

@@ -13,7 +13,7 @@ use crate::output::{Output, Result};
 
 /// Print every token of a tokenizer: id, kind and bytes in hexadecimal, between tabs.
 ///
-/// Kinds are N, a piece of text; A, added text; S, special, with its name for bytes; and U, unused.
+/// Kinds are N, normal text; A, added text; S, special, with the bytes of its name; and U, unused.
 #[derive(Args)]
 #[command(mut_arg("tokenizer", |arg| arg.required(true)))]
 #[command(after_help = "Example:

@@ -1,4 +1,4 @@
-//! The states and edges of an automaton, as they are drawn: without the dead state, one edge for all bytes
+//! The drawn states and edges of an automaton: without the dead state, with one edge for all bytes
 //! between two states.
 
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::cli::classes::of_bytes;
 
-/// The graph of an automaton, as it is drawn: states in the order in which the start leads to them; the start is 0.
+/// The drawn graph of an automaton: states in order of discovery from the start, which is 0.
 ///
 /// ```
 /// use burn_dfa::cli::Graph;
@@ -26,29 +26,29 @@ pub struct Graph {
     pub(super) edges: Vec<Edge>,
 }
 
-/// What a state is.
+/// The kind of a state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// It reads a byte; whether the text may end there.
+    /// It reads a byte; if `accepting`, the text may end.
     Reads { accepting: bool },
-    /// It is pushed on the stack.
+    /// It pushes a frame on the stack.
     Call,
-    /// It ends a piece with an outcome.
+    /// It ends a procedure with an exit.
     Return(usize),
 }
 
-/// All ways from one state to another.
+/// All transitions from one state to another.
 #[derive(Debug)]
 pub(super) struct Edge {
     pub(super) from: usize,
     pub(super) to: usize,
-    /// The bytes as a class, or what the stack does.
+    /// The bytes as a class, or the stack operation.
     pub(super) label: String,
-    /// Whether no byte is read.
+    /// Whether the edge reads no byte.
     pub(super) is_jump: bool,
 }
 
-/// The states that were met, and their edges.
+/// The discovered states, and their edges.
 #[derive(Default)]
 struct Found {
     order: Vec<ByteStateId>,
@@ -146,7 +146,7 @@ impl Found {
         })
     }
 
-    /// The edges of bytes from a state.
+    /// Adds the edges that read a byte from a state.
     fn read(&mut self, from: usize, next: impl Fn(u8) -> ByteStateId) {
         let mut targets: Vec<ByteStateId> = Vec::new();
         for byte in 0..=u8::MAX {

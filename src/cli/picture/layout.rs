@@ -1,32 +1,34 @@
-//! Where states and edges go: layers from left to right, after Sugiyama, Tagawa and Toda (1981).
+//! The layout of states and edges: layers from left to right, after Sugiyama, Tagawa and Toda
+//! (1981).
 //!
-//! Edges that close a cycle are turned round; a state's layer is its longest way from the start; an edge across
-//! several layers passes a point in each; the order within the layers is that of the barycentres with the fewest
-//! crossings; and heights follow those of the neighbours.
+//! Edges that close a cycle are reversed. A state's layer is the length of the longest path from
+//! the start. An edge across several layers passes a point in each. The order within the layers
+//! follows the barycenters with the fewest crossings. Heights follow the heights of adjacent
+//! points.
 
 use super::graph::Graph;
 
 /// Radius of a state.
 pub(super) const RADIUS: f64 = 18.0;
-/// Most characters of a label.
+/// Maximum number of characters of a label.
 pub(super) const LONGEST: usize = 22;
 /// Width of a character of a label.
 pub(super) const LETTER: f64 = 7.3;
 const SWEEPS: usize = 24;
 
-/// A drawing: states first, the points that long edges pass after them.
+/// A drawing: the points of states first, then the points of long edges.
 pub(super) struct Layout {
     pub(super) points: Vec<(f64, f64)>,
-    /// `[edges]`: the points of each from its source to its target; one point where it is a loop.
+    /// `[edges]`: the points of each edge from its source to its target; one point for a loop.
     pub(super) routes: Vec<Vec<usize>>,
-    /// `[edges]`: whether it runs from right to left.
+    /// `[edges]`: whether the edge runs from right to left.
     pub(super) back: Vec<bool>,
 }
 
 /// A graph with its layers and the routes of its edges.
 struct Layers {
     layer: Vec<usize>,
-    /// `[layers]`: the points of each from the top.
+    /// `[layers]`: the points of each layer from the top.
     order: Vec<Vec<usize>>,
     left: Vec<Vec<usize>>,
     right: Vec<Vec<usize>>,
@@ -87,7 +89,8 @@ impl Layers {
         Self { layer, order, left, right, routes, back }
     }
 
-    /// Sorts each layer by the barycentres of its neighbours, there and back, and keeps the best.
+    /// Sorts each layer by the barycenters of the adjacent layer, in alternating sweeps, and keeps
+    /// the best order.
     fn untangle(&mut self) {
         let mut best = (self.crossings(), self.order.clone());
         for sweep in 0..SWEEPS {
@@ -116,7 +119,7 @@ impl Layers {
         self.order = best.1;
     }
 
-    /// The place of every point within its layer.
+    /// The index of every point within its layer.
     fn places(&self) -> Vec<usize> {
         let mut places = vec![0; self.layer.len()];
         for layer in &self.order {
@@ -140,7 +143,8 @@ impl Layers {
         self.order.iter().map(between).sum()
     }
 
-    /// The height of every point: near its neighbours, apart from the next of its layer.
+    /// The height of every point: near its adjacent points, with a distance from the next point of
+    /// its layer.
     fn heights(&self, graph: &Graph) -> Vec<f64> {
         let has_loop = |point: usize| graph.edges.iter().any(|edge| edge.from == point && edge.to == point);
         let room = |point: usize| match point < graph.states.len() {
@@ -176,14 +180,15 @@ impl Layers {
         heights
     }
 
-    /// The place of every layer from the left: as far from the last as the labels between them are wide.
+    /// The x coordinate of every layer: its distance from the previous layer is the width of the
+    /// labels between them.
     fn columns(&self, graph: &Graph) -> Vec<f64> {
         let mut gaps: Vec<f64> = vec![4.0 * RADIUS; self.order.len()];
         for (edge, route) in graph.edges.iter().zip(&self.routes) {
             let width = LETTER * edge.label.chars().count().min(LONGEST) as f64;
             let low = self.layer[route[label_at(route)]];
             let low = route.get(label_at(route) + 1).map_or(low, |&next| low.min(self.layer[next]));
-            // A label over a loop has the room to both sides of its state.
+            // A label over a loop uses the space on both sides of its state.
             let width = if route.len() == 1 { width / 2.0 } else { width };
             gaps[low] = gaps[low].max(width + 2.0 * RADIUS + 40.0);
             if let Some(before) = low.checked_sub(1).filter(|_| route.len() == 1) {
@@ -195,12 +200,12 @@ impl Layers {
     }
 }
 
-/// The point of a route behind which its label stands.
+/// The point of a route before its label.
 pub(super) fn label_at(route: &[usize]) -> usize {
     (route.len().saturating_sub(1) / 2).min(route.len().saturating_sub(2))
 }
 
-/// Which edges close a cycle, and the states in the order in which a depth-first walk leaves them.
+/// Whether each edge closes a cycle, and the states in depth-first postorder.
 fn cycles(graph: &Graph) -> (Vec<bool>, Vec<usize>) {
     #[derive(Clone, Copy, PartialEq)]
     enum Met {

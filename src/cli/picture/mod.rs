@@ -1,4 +1,4 @@
-//! Pictures of automata: a graph, where its parts go, and how they are written.
+//! Pictures of automata: the graph, its layout, and its output formats.
 
 mod dot;
 mod graph;

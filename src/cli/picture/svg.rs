@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::graph::{Graph, Kind};
 use super::layout::{LETTER, LONGEST, Layout, RADIUS, label_at};
 
-/// Half the height of a letter, to centre texts in every renderer.
+/// Half the height of a letter, to center texts in every renderer.
 const MIDDLE: f64 = 4.0;
 
 /// The picture of `graph`.
@@ -52,7 +52,7 @@ pub(super) fn svg(graph: &Graph) -> String {
     page(&body, bounds(&layout))
 }
 
-/// How texts look.
+/// The font of texts.
 const FONT: &str =
     r##"font-family="ui-monospace, monospace" font-size="12" text-anchor="middle" fill="#1b1f24""##;
 
@@ -80,7 +80,7 @@ fn edge(lines: &mut String, line: &str, title: &str, is_dashed: bool) {
     ));
 }
 
-/// What a label of so many letters stands on, so that no line runs through it.
+/// A background for a label of `letters` letters, so no line crosses it.
 fn ground(labels: &mut String, (x, y): (f64, f64), letters: usize) {
     let width = LETTER * letters as f64 + 2.0;
     let (left, top) = (x - width / 2.0, y - 8.0);
@@ -96,7 +96,7 @@ fn text(texts: &mut String, (x, y): (f64, f64), said: &str) {
     texts.push_str(&format!(r#"<text x="{x:.1}" y="{y:.1}">{said}</text>"#));
 }
 
-/// The line of an edge, and where its label stands.
+/// The line of an edge, and the position of its label.
 fn curve(layout: &Layout, route: &[usize], back: bool) -> (String, (f64, f64)) {
     let at = |index: usize| layout.points[route[index]];
     let last = route.len() - 1;
@@ -114,7 +114,8 @@ fn curve(layout: &Layout, route: &[usize], back: bool) -> (String, (f64, f64)) {
         );
         return (line, (x, y - 50.0));
     }
-    // Forward from side to side; backward from below to below, or above where the route passes above.
+    // Forward edges join the sides of states; backward edges join the bottoms, or the tops if the
+    // route passes above.
     let side = |index: usize, other: usize| if at(other).1 < at(index).1 { -RADIUS } else { RADIUS };
     let (from, to) = if back {
         let ends = (side(0, 1), side(last, last - 1));
@@ -160,7 +161,7 @@ fn bounds(layout: &Layout) -> (f64, f64, f64, f64) {
     (left - 60.0, top - 70.0, right + 50.0, bottom + 50.0)
 }
 
-/// Text within XML; characters that may not or can hardly be seen there as Rust escapes them.
+/// Escapes text for XML; invalid or invisible characters get Rust escapes.
 pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,18 +1,20 @@
-//! What a model must offer so that its rows come and go.
+//! The trait of a model for continuous batching.
 
 use burn::tensor::{Int, Tensor};
 
 use crate::generation::CausalLm;
 
-/// A causal language model whose rows begin on their own, each at its own position, while the others go on.
+/// A causal language model whose rows begin independently, each at its own position, while the
+/// other rows continue.
 ///
-/// As in [`CausalLm`], a step has constant shapes and reads nothing from the device; to be recorded, it uploads nothing
-/// and writes all that it changes into the buffers that it found.
+/// As in [`CausalLm`], a step has constant shapes and reads nothing from the device. A recorded
+/// step uploads nothing either, and its model promises to write all changes into the existing
+/// buffers, see [`Recordable`](crate::generation::Recordable).
 ///
 /// ```
 /// use burn::tensor::{DType, Device, Int, Tensor};
-/// use burn_dfa::generation::{CausalLm, GenerationConfig, Request, SlotLm, Slots};
-/// use burn_dfa::{Capacity, Constraint, Limits, TensorOptions, TokenId, TokenTable, Vocabulary};
+/// use burn_dfa::generation::{CausalLm, GenerationConfig, Request, ContinuousLm, ContinuousBatch};
+/// use burn_dfa::{Capacity, Constraint, Limits, TensorOptions, TokenId, CompiledConstraint, Vocabulary};
 ///
 /// /// Always says the token after the last one, up to the end: there is nothing to remember.
 /// struct Counting(Device);
@@ -34,7 +36,7 @@ use crate::generation::CausalLm;
 ///     }
 /// }
 ///
-/// impl SlotLm for Counting {
+/// impl ContinuousLm for Counting {
 ///     type SlotCache = ();
 ///     fn slots(&self, _rows: usize, _capacity: usize) {}
 ///     fn begin(&self, _row: usize, prompt: Tensor<2, Int>, (): &mut ()) -> Tensor<2> {
@@ -47,40 +49,41 @@ use crate::generation::CausalLm;
 ///
 /// let vocabulary = Vocabulary::from_bytes([Some(b"a".to_vec()), Some(b"b".to_vec()), None])?
 ///     .with_eos([TokenId(2)])?;
-/// let table = TokenTable::compile(&Constraint::regex("bbb|a")?, &vocabulary, &Limits::default())?;
+/// let table = CompiledConstraint::compile(&Constraint::regex("bbb|a")?, &vocabulary, &Limits::default())?;
 /// let capacity = Capacity::new().with_tables(2).with_states(64).with_classes(8);
 /// let tensors = TensorOptions { capacity, ..TensorOptions::default() };
 /// let config = GenerationConfig::new().with_tensors(tensors);
 ///
 /// let model = Counting(Device::flex());
-/// let mut slots = Slots::new(&model, &vocabulary, 2, 16, &config)?;
-/// slots.admit(0, &Request::new(vec![TokenId(0)], 8).with_table(&table))?;
+/// let mut slots = ContinuousBatch::new(&model, &vocabulary, 2, 16, &config)?;
+/// slots.admit(0, &Request::new(vec![TokenId(0)], 8).with_constraint(&table))?;
 /// slots.step(2, |_| ())?;
-/// slots.admit(1, &Request::new(vec![TokenId(1)], 8).with_table(&table))?; // while row 0 goes on
+/// slots.admit(1, &Request::new(vec![TokenId(1)], 8).with_constraint(&table))?; // while row 0 goes on
 /// slots.step(4, |_| ())?;
 /// assert_eq!(slots.finished().collect::<Vec<_>>(), [0, 1]);
 /// assert_eq!(slots.release(0)?.text(), "bbb");
 /// assert_eq!(slots.release(1)?.text(), "a");
 /// # Ok::<(), burn_dfa::Error>(())
 /// ```
-pub trait SlotLm: CausalLm {
-    /// Keys, values and positions of rows with lengths of their own, of a fixed capacity.
+pub trait ContinuousLm: CausalLm {
+    /// Keys, values and positions of rows with individual lengths, of a fixed capacity.
     type SlotCache;
 
-    /// A cache of `rows` rows of `capacity` slots each, all of them idle.
+    /// A cache of `rows` idle rows of `capacity` slots each.
     fn slots(&self, rows: usize, capacity: usize) -> Self::SlotCache;
 
-    /// Begins a row anew with a prompt, in the buffers of the cache; whatever the row held is gone, the other rows
-    /// stay as they are. Returns the logits after the prompt.
+    /// Begins a row with a prompt, in the buffers of the cache, and discards the old content of the
+    /// row. The other rows do not change. Returns the logits after the prompt.
     ///
     /// # Shapes
     /// - `prompt`: `[1, length]`, of at most `capacity` tokens
     /// - returns logits `[1, vocab_size]`
     fn begin(&self, row: usize, prompt: Tensor<2, Int>, cache: &mut Self::SlotCache) -> Tensor<2>;
 
-    /// Begins several rows, of each the row and its prompt, `[1, length]`; returns the logits after each, `[1, vocab_size]`.
+    /// Begins several rows, given as pairs of row and prompt, `[1, length]`; returns the logits
+    /// after each prompt, `[1, vocab_size]`.
     ///
-    /// By default they begin one after the other. A model may read the prompts in one pass.
+    /// By default the rows begin one after the other. A model may read the prompts in one pass.
     fn begin_all(
         &self,
         prompts: Vec<(usize, Tensor<2, Int>)>,
@@ -89,23 +92,24 @@ pub trait SlotLm: CausalLm {
         prompts.into_iter().map(|(row, prompt)| self.begin(row, prompt, cache)).collect()
     }
 
-    /// Whether prompts can be read in pieces, by [`extend`](Self::extend). Default: no.
+    /// Whether prompts can be read in chunks, by [`extend`](Self::extend). Default: no.
     fn reads_in_pieces(&self) -> bool {
         false
     }
 
-    /// Continues the prompt of a row: `tokens` take the positions from `at` on, and whatever the row held there is gone. Returns
-    /// the logits after them.
+    /// Continues the prompt of a row: `tokens` overwrite the positions from `at` on. Returns the
+    /// logits after `tokens`.
     ///
-    /// A row whose prompt is not read to its end is fed by [`step_rows`](Self::step_rows) as an idle one is. So the tokens
-    /// before `at` are those of the pieces, and what steps have written after them does not count.
+    /// [`step_rows`](Self::step_rows) feeds a row with an incomplete prompt like an idle row. So
+    /// the tokens before `at` come from earlier chunks, and tokens written by steps at or after
+    /// `at` have no meaning.
     ///
     /// # Shapes
-    /// - `tokens`: `[1, length]`; with those before, at most `capacity`
+    /// - `tokens`: `[1, length]`, with `at + length` at most `capacity`
     /// - returns logits `[1, vocab_size]`
     ///
     /// # Panics
-    /// By default, as [`reads_in_pieces`](Self::reads_in_pieces) says no.
+    /// By default, because [`reads_in_pieces`](Self::reads_in_pieces) is false.
     fn extend(
         &self,
         row: usize,
@@ -117,19 +121,21 @@ pub trait SlotLm: CausalLm {
         panic!("row {row} at {at}: this model reads prompts whole");
     }
 
-    /// Whether a row can begin with what was read in another one, by [`copy_prefix`](Self::copy_prefix). Default: no.
+    /// Whether a row can begin with tokens read in another row, by
+    /// [`copy_prefix`](Self::copy_prefix). Default: no.
     fn copies_prefixes(&self) -> bool {
         false
     }
 
-    /// Begins row `to` anew with the first `length` tokens of row `from`; [`extend`](Self::extend) goes on behind them. The
-    /// rows may be the same one, which then keeps these tokens and no others.
+    /// Begins row `to` with the first `length` tokens of row `from`; [`extend`](Self::extend)
+    /// continues after these tokens. If both are the same row, it keeps only these tokens.
     ///
-    /// The tokens are those of the prompt of `from`, and behind it those that [`step_rows`](Self::step_rows) has fed to it. The
-    /// row may have become idle since, and have been fed other tokens behind them.
+    /// The tokens are the prompt of `from`, followed by tokens fed by
+    /// [`step_rows`](Self::step_rows). The row `from` may be idle by now, and may hold further
+    /// tokens after the first `length`.
     ///
     /// # Panics
-    /// By default, as [`copies_prefixes`](Self::copies_prefixes) says no.
+    /// By default, because [`copies_prefixes`](Self::copies_prefixes) is false.
     fn copy_prefix(&self, from: usize, to: usize, length: usize, cache: &mut Self::SlotCache) {
         let _ = cache;
         panic!("{length} tokens of row {from} for row {to}: this model copies none");
@@ -137,8 +143,7 @@ pub trait SlotLm: CausalLm {
 
     /// Feeds one token to every row, each at its own position, and returns the next logits.
     ///
-    /// Rows that are idle or have ended are fed as well, for as long as they stay so: past its capacity, a row
-    /// writes its last slot and no other place.
+    /// Idle and ended rows are fed as well. Past its capacity, a row writes only its last slot.
     ///
     /// # Shapes
     /// - `tokens`: `[rows]`

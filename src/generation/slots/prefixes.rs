@@ -1,31 +1,33 @@
-//! What the rows hold, so that a prompt that begins as one of them does is not read from its beginning.
+//! The tokens of the rows, so a prompt can reuse the prefix that it shares with a row.
 
 use std::cmp::Reverse;
 
 use crate::vocabulary::TokenId;
 
-/// The fewest tokens that are copied; fewer are read as fast.
+/// The shortest prefix that is copied; reading a shorter one is as fast.
 const LEAST: usize = 16;
 
-/// The tokens that the model has read in each row. They outlive the request, up to the beginning of the next one in the row.
+/// The tokens that the model has read in each row. They stay after the end of the request, until
+/// the next request begins in the row.
 pub(super) struct Prefixes {
     rows: Vec<Held>,
-    /// Counts what rows are used for.
+    /// Counts the uses of rows.
     clock: u64,
 }
 
-/// What a row holds.
+/// The tokens of a row.
 #[derive(Default)]
 struct Held {
     salt: Option<String>,
     tokens: Vec<TokenId>,
-    /// Without the last token that was generated, which the next step feeds to the model.
+    /// The number of tokens read by the model: without the last generated token, which the next
+    /// step feeds to the model.
     read: usize,
     used: u64,
 }
 
 impl Held {
-    /// The tokens that it shares with a prompt, from the first on.
+    /// The length of the prefix that the row shares with a prompt.
     fn shared(&self, prompt: &[TokenId], salt: Option<&str>) -> usize {
         if self.salt.as_deref() != salt {
             return 0;
@@ -35,14 +37,14 @@ impl Held {
 }
 
 impl Prefixes {
-    /// Of rows that hold nothing.
+    /// Empty rows.
     pub(super) fn new(rows: usize) -> Self {
         Self { rows: (0..rows).map(|_| Held::default()).collect(), clock: 0 }
     }
 
-    /// The row that holds most of the beginning of a prompt, and how many tokens; among equals `own`. The last token of the
-    /// prompt is not among them, since the logits after it are needed. So the last slot of a row is never among them either,
-    /// which a row writes that is idle for long.
+    /// The row with the longest shared prefix of a prompt, and the length of the prefix; `own` wins
+    /// a tie. The prefix excludes the last token of the prompt, because the logits after it are
+    /// needed. So it also excludes the last slot of a row, which a long-idle row overwrites.
     pub(super) fn find(&self, own: usize, prompt: &[TokenId], salt: Option<&str>) -> Option<(usize, usize)> {
         let prompt = &prompt[..prompt.len() - 1];
         let shared = |(row, held): (usize, &Held)| (row, held.shared(prompt, salt));
@@ -51,8 +53,8 @@ impl Prefixes {
         found.filter(|&(_, shared)| shared >= LEAST)
     }
 
-    /// The row of some in which a prompt begins best: one that holds nothing but its beginning, else the one that was not used
-    /// for longest.
+    /// The best of `rows` for a prompt: a row that holds only a prefix of the prompt, else the
+    /// least recently used row.
     pub(super) fn choose(
         &self,
         rows: impl Iterator<Item = usize>,
@@ -66,7 +68,7 @@ impl Prefixes {
         })
     }
 
-    /// A row begins with the first `length` tokens of the row `from`, or with none.
+    /// Begins a row with the first `length` tokens of the row `from`.
     pub(super) fn begin(&mut self, row: usize, from: usize, length: usize, salt: Option<&str>) {
         let tokens = self.rows[from].tokens[..length].to_vec();
         self.touch(from);
@@ -74,14 +76,14 @@ impl Prefixes {
         self.touch(row);
     }
 
-    /// The model has read more of the prompt of a row.
+    /// Appends a chunk of the prompt, which the model has read.
     pub(super) fn read(&mut self, row: usize, piece: &[TokenId]) {
         let held = &mut self.rows[row];
         held.tokens.extend_from_slice(piece);
         held.read = held.tokens.len();
     }
 
-    /// The model has chosen more tokens of a row.
+    /// Appends tokens that the model has chosen.
     pub(super) fn append(&mut self, row: usize, tokens: &[TokenId]) {
         self.touch(row);
         let held = &mut self.rows[row];
@@ -89,7 +91,7 @@ impl Prefixes {
         held.read = held.read.max(held.tokens.len() - 1);
     }
 
-    /// A row holds nothing that may be copied.
+    /// Clears a row, so nothing of it is copied.
     pub(super) fn forget(&mut self, row: usize) {
         self.rows[row] = Held::default();
     }

@@ -1,18 +1,19 @@
-//! Prompts that are read between the steps of the other rows: in pieces, or while their tables are compiled.
+//! Prompts that are read between the steps of the other rows: in chunks, or while their constraints
+//! are compiled.
 
+use crate::ErrorKind;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::model::SlotLm;
-use super::session::SlotSession;
+use super::model::ContinuousLm;
+use super::session::ContinuousSession;
 use super::{Occupant, Progress};
-use crate::error::{Error, Result};
 use crate::generation::options::SamplingOptions;
 use crate::generation::request::Request;
-use crate::table::PendingTable;
 use crate::vocabulary::TokenId;
+use burn_dfa_tokens::{Error, PendingConstraint, Result};
 
-/// What a row begins with.
+/// The initial data of a row.
 pub(super) struct Prompt {
     pub(super) tokens: Vec<TokenId>,
     pub(super) options: SamplingOptions,
@@ -32,7 +33,7 @@ impl Prompt {
     }
 }
 
-/// The prompts that are not read to their ends, in order of admission.
+/// The prompts that are not read completely, in order of admission.
 pub(super) struct Waiting {
     /// The most tokens between two steps; `None`: prompts are read whole.
     chunk: Option<usize>,
@@ -42,23 +43,24 @@ pub(super) struct Waiting {
 struct Reading {
     row: usize,
     prompt: Prompt,
-    /// Tokens that were read, or copied.
+    /// The number of tokens read or copied.
     read: usize,
-    /// The row begins without it as far as it can.
+    /// The pending constraint; the prompt is read without it as far as possible.
     table: Option<Awaited>,
 }
 
 /// A constraint that the row does not have yet.
 struct Awaited {
-    table: PendingTable,
-    /// Most tokens of the output.
+    table: PendingConstraint,
+    /// Maximum number of tokens of the output.
     budget: usize,
-    /// It is compiled, and there is no room for it.
+    /// The error if the constraint is compiled, but there is no space for it.
     full: Option<Error>,
 }
 
 impl Reading {
-    /// How far the prompt may be read now: without a table up to its last token, whose logits are those of the first choice.
+    /// How far the prompt may be read now: while the constraint is pending up to its last token,
+    /// because the logits after it choose the first output token.
     fn end(&self, in_pieces: bool) -> usize {
         match self.table {
             None => self.prompt.tokens.len(),
@@ -77,13 +79,13 @@ impl Waiting {
         self.prompts.is_empty()
     }
 
-    /// Whether the prompt of a request is read here, and not when it is admitted.
+    /// Whether the prompt of a request is read between steps, and not at admission.
     pub(super) fn takes(&self, request: &Request) -> bool {
         self.chunk.is_some() || request.pending.is_some()
     }
 
     pub(super) fn push(&mut self, row: usize, request: &Request, prompt: Prompt) {
-        let awaited = |table: &PendingTable| Awaited {
+        let awaited = |table: &PendingConstraint| Awaited {
             table: table.clone(),
             budget: request.max_new_tokens,
             full: None,
@@ -101,19 +103,20 @@ impl Waiting {
         self.prompts.retain(|reading| reading.row != row);
     }
 
-    /// That there is no room for the table of a row; those that come later have to wait as well.
+    /// The error of a constraint without space; later constraints have to wait as well.
     pub(super) fn full(&self) -> Option<&Error> {
         self.prompts.iter().find_map(|reading| reading.table.as_ref()?.full.as_ref())
     }
 
-    /// Waits for some time until a table is compiled; whether one was.
+    /// Waits at most `most` until a constraint is compiled; returns whether one was.
     pub(super) fn wait(&self, most: Duration) -> bool {
         let mut tables = self.prompts.iter().filter_map(|reading| Some(&reading.table.as_ref()?.table));
         tables.find(|table| !table.is_ready()).is_some_and(|table| table.wait_for(most).is_some())
     }
 
-    /// Gives the rows the tables that were compiled since, first come, first served; one that is refused ends its row.
-    fn seat<M: SlotLm>(&mut self, session: &mut SlotSession<M>, rows: &mut [Option<Occupant>]) {
+    /// Loads the newly compiled constraints into their rows, first come, first served; a refused
+    /// constraint ends its row.
+    fn seat<M: ContinuousLm>(&mut self, session: &mut ContinuousSession<M>, rows: &mut [Option<Occupant>]) {
         let mut is_full = false;
         self.prompts.retain_mut(|reading| {
             let (row, Some(awaited)) = (reading.row, &mut reading.table) else { return true };
@@ -127,7 +130,7 @@ impl Waiting {
                     occupant.row.constrain(table);
                     reading.table = None;
                 }
-                Err(error) if error.is_full() => {
+                Err(error) if error.kind() == ErrorKind::Full => {
                     is_full = true;
                     awaited.full = Some(error);
                 }
@@ -137,11 +140,11 @@ impl Waiting {
         });
     }
 
-    /// Reads as many tokens as may be read between two steps; rows whose prompts end with them begin, `steps` steps after
-    /// the host's last read. Gives whether there was anything to read.
-    pub(super) fn read<M: SlotLm>(
+    /// Reads one chunk, the tokens between two steps. Rows with complete prompts begin, `steps`
+    /// steps after the host's last read. Returns whether there was anything to read.
+    pub(super) fn read<M: ContinuousLm>(
         &mut self,
-        session: &mut SlotSession<M>,
+        session: &mut ContinuousSession<M>,
         rows: &mut [Option<Occupant>],
         steps: usize,
     ) -> bool {

@@ -1,57 +1,58 @@
-//! A batch whose requests come and go: the model, and all that a step reads and writes.
+//! A running continuous batch: the model, and the tensors that a step reads and writes.
 
 use std::slice;
 
 use burn::tensor::{DType, Device, Int, Tensor, TensorData};
 
-use super::model::SlotLm;
+use super::model::ContinuousLm;
 use super::prefixes::Prefixes;
 use super::prompts::Prompt;
-use crate::error::{Error, Result};
 use crate::generation::config::GenerationConfig;
 use crate::generation::log::{LogprobLog, NewLines, StepLog, choose};
-use crate::generation::options::{SamplingKinds, SamplingOptions};
+use crate::generation::model::Recordable;
+use crate::generation::options::{SamplingFeatures, SamplingOptions};
 use crate::generation::selection::{BatchSampler, Filters, filters};
 use crate::processor::{
-    Chain, DfaProcessor, InitContext, LogitsProcessor, Persistent, RowState, StepContext,
+    Chain, ConstraintProcessor, InPlaceState, InitContext, LogitsProcessor, RowState, StepContext,
 };
-use crate::table::TokenTable;
 use crate::tensor::{Arena, ints};
 use crate::vocabulary::{TokenId, Vocabulary};
+use burn_dfa_tokens::{CompiledConstraint, Error, Result};
 
-type Processor = Chain<DfaProcessor, Filters>;
+type Processor = Chain<ConstraintProcessor, Filters>;
 
-/// As [`Session`](crate::generation::session::Session), its tensors are the only handles of their buffers: a step
-/// writes all of them in place, and so does a row that begins or ends.
-pub(super) struct SlotSession<'m, M: SlotLm> {
+/// As in [`Session`](crate::generation::session::Session), its tensors are the only handles of
+/// their buffers: a step, a beginning row and an ending row write all of them in place.
+pub(super) struct ContinuousSession<'m, M: ContinuousLm> {
     model: &'m M,
     cache: M::SlotCache,
-    /// What the rows of the cache hold; `None`: every prompt is read whole.
+    /// The tokens in the rows of the cache; `None`: every prompt is read whole.
     prefixes: Option<Prefixes>,
     chain: Processor,
     state: <Processor as LogitsProcessor>::State,
     sampler: BatchSampler,
     vocabulary: Vocabulary,
-    /// The options that rows may use.
-    kinds: SamplingKinds,
-    /// What each row uses of them; `None`: idle.
-    used: Vec<Option<SamplingKinds>>,
-    /// Whether a step leaves out what no row uses; a recorded step cannot.
+    /// The features that rows may use.
+    kinds: SamplingFeatures,
+    /// The features used by each row; `None`: idle.
+    used: Vec<Option<SamplingFeatures>>,
+    /// Whether a step skips unused features; a recorded step cannot.
     is_adaptive: bool,
     /// Every row counts its own steps.
     context: StepContext,
-    /// Line 0 holds the first token of the rows that began since the last read; the tokens of every step since follow.
+    /// Line 0 holds the first token of each row that began since the last read; the tokens of every
+    /// later step follow.
     log: StepLog,
-    /// The log-probabilities of the same tokens, where they are asked for.
+    /// The log-probabilities of the same tokens, if requested.
     logprobs: Option<LogprobLog>,
-    /// Where the next step writes, `[1]`.
+    /// The line that the next step writes, `[1]`.
     line: Tensor<1, Int>,
-    /// What an idle row is fed.
+    /// The token fed to idle rows.
     idle: i32,
 }
 
-impl<'m, M: SlotLm> SlotSession<'m, M> {
-    /// All rows idle; at most `steps` steps between two reads.
+impl<'m, M: ContinuousLm> ContinuousSession<'m, M> {
+    /// A session of idle rows, with at most `steps` steps between two reads.
     pub(super) fn new(
         model: &'m M,
         vocabulary: &Vocabulary,
@@ -59,19 +60,20 @@ impl<'m, M: SlotLm> SlotSession<'m, M> {
         config: &GenerationConfig,
         steps: usize,
     ) -> Result<Self> {
-        let (device, width) = (model.device(), model.vocab_size());
-        let arena = Arena::new(vocabulary, width, &config.tensors, &device)?;
-        let kinds = SamplingKinds::of(&config.sampling).or(config.row_options);
+        let (device, vocab_size) = (model.device(), model.vocab_size());
+        let arena = Arena::new(vocabulary, vocab_size, &config.tensors, &device)?;
+        let kinds = SamplingFeatures::of(&config.sampling).or(config.row_features);
         let options = vec![SamplingOptions::default(); rows];
-        let chain = DfaProcessor::slots(arena, rows)?.then(filters(&options, kinds, kinds, vocabulary)?);
-        let sampler = BatchSampler::new(&options, kinds, &vec![0; rows], width, &device)?;
+        let chain =
+            ConstraintProcessor::slots(arena, rows)?.then(filters(&options, kinds, kinds, vocabulary)?);
+        let sampler = BatchSampler::new(&options, kinds, &vec![0; rows], vocab_size, &device)?;
         let end = vocabulary.eos().first().ok_or_else(|| {
             Error::incompatible_vocabulary("it names no end-of-sequence id, so no row could ever be idle")
         })?;
         let idle = end.0 as i32;
         let full = |shape, value: i32| Tensor::<1, Int>::full(shape, value, (&device, DType::I32));
         let prompt = full([rows], idle).reshape([rows, 1]);
-        let state = chain.init(&InitContext { prompt, padding: full([rows], 0), width });
+        let state = chain.init(&InitContext { prompt, padding: full([rows], 0), vocab_size });
         Ok(Self {
             cache: model.slots(rows, capacity),
             prefixes: config.prefix_cache.then(|| Prefixes::new(rows)),
@@ -95,36 +97,38 @@ impl<'m, M: SlotLm> SlotSession<'m, M> {
         self.model
     }
 
-    pub(super) fn arena(&self) -> Option<&Arena> {
-        self.chain.first().arena()
+    /// The arena. It must not be cloned: with a clone, the next `load` would write to buffers that
+    /// a recorded step does not read.
+    pub(super) fn arena(&self) -> &Arena {
+        self.chain.first().arena().expect("its rows come and go")
     }
 
     pub(super) fn prefixes(&self) -> Option<&Prefixes> {
         self.prefixes.as_ref()
     }
 
-    /// Leaves every option that rows may use in the step, whether one uses it or not.
+    /// Makes every step apply all features that rows may use, even if no row uses them.
     pub(super) fn fix(&mut self) -> Result<()> {
         self.is_adaptive = false;
         self.switch(self.kinds)
     }
 
-    /// The options that rows may use.
-    pub(super) fn kinds(&self) -> SamplingKinds {
+    /// The features that rows may use.
+    pub(super) fn kinds(&self) -> SamplingFeatures {
         self.kinds
     }
 
-    /// Notes what a row uses, and leaves out of the steps what none does.
-    fn note(&mut self, row: usize, used: Option<SamplingKinds>) -> Result<()> {
+    /// Notes the features of a row, and skips unused features in the steps.
+    fn note(&mut self, row: usize, used: Option<SamplingFeatures>) -> Result<()> {
         self.used[row] = used;
         if !self.is_adaptive {
             return Ok(());
         }
-        self.switch(self.used.iter().flatten().copied().fold(SamplingKinds::NONE, SamplingKinds::or))
+        self.switch(self.used.iter().flatten().copied().fold(SamplingFeatures::NONE, SamplingFeatures::or))
     }
 
-    fn switch(&mut self, on: SamplingKinds) -> Result<()> {
-        // What the options are is in the states.
+    fn switch(&mut self, on: SamplingFeatures) -> Result<()> {
+        // The states hold the actual options.
         let any = [SamplingOptions::default()];
         *self.chain.second_mut() = filters(&any, self.kinds, on, &self.vocabulary)?;
         self.sampler.switch(on.temperature);
@@ -146,14 +150,20 @@ impl<'m, M: SlotLm> SlotSession<'m, M> {
     }
 
     /// Loads a constraint into an idle row, which stays idle on the device.
-    pub(super) fn seat(&mut self, row: usize, table: Option<&TokenTable>, budget: usize) -> Result<()> {
+    pub(super) fn seat(
+        &mut self,
+        row: usize,
+        table: Option<&CompiledConstraint>,
+        budget: usize,
+    ) -> Result<()> {
         self.chain.first_mut().seat(row, table, budget)
     }
 
-    /// Reads prompts into rows, to their ends; gives of each how many tokens were copied, and the logits after it, `[1, width]`.
+    /// Reads whole prompts into rows; returns for each the number of copied tokens, and the logits
+    /// after it, `[1, vocab_size]`.
     pub(super) fn read_whole(&mut self, prompts: &[(usize, Prompt)]) -> Vec<(usize, Tensor<2>)> {
         if self.prefixes.is_some() {
-            // One after the other: one may begin as the one before it does.
+            // One after the other, because a prompt may share a prefix with the one before.
             let read = |(row, prompt): &(usize, Prompt)| {
                 let copied = self.copy_prefix(*row, prompt);
                 (copied, self.read_piece(*row, copied, &prompt.tokens[copied..]))
@@ -168,8 +178,8 @@ impl<'m, M: SlotLm> SlotSession<'m, M> {
         self.model.begin_all(prompts, &mut self.cache).into_iter().map(|logits| (0, logits)).collect()
     }
 
-    /// Copies into a row what another one, or the row itself, holds of the beginning of a prompt; gives how many tokens. The
-    /// rest is to be [read](Self::read_piece).
+    /// Copies a prefix of a prompt into a row, from another row or from the row itself; returns its
+    /// length. The caller [reads](Self::read_piece) the rest.
     pub(super) fn copy_prefix(&mut self, row: usize, prompt: &Prompt) -> usize {
         let Some(prefixes) = &mut self.prefixes else { return 0 };
         let salt = prompt.salt.as_deref();
@@ -181,7 +191,8 @@ impl<'m, M: SlotLm> SlotSession<'m, M> {
         length
     }
 
-    /// Reads a piece of a prompt into a row, after the `read` tokens that are there; gives the logits after it.
+    /// Reads a chunk of a prompt into a row, after its first `read` tokens; returns the logits
+    /// after the chunk.
     pub(super) fn read_piece(&mut self, row: usize, read: usize, piece: &[TokenId]) -> Tensor<2> {
         if let Some(prefixes) = &mut self.prefixes {
             prefixes.read(row, piece);
@@ -193,33 +204,35 @@ impl<'m, M: SlotLm> SlotSession<'m, M> {
         }
     }
 
-    /// Notes what the steps chose in a row: each of the tokens is fed to the model by the next one.
+    /// Notes the tokens chosen in a row. Each step feeds the token of the previous step to the
+    /// model.
     pub(super) fn note_chosen(&mut self, row: usize, tokens: &[TokenId]) {
         if let Some(prefixes) = &mut self.prefixes {
             prefixes.append(row, tokens);
         }
     }
 
-    /// Copies nothing of a row: what the model computed there is not to be trusted.
+    /// Excludes a row from prefix copies, because its computed values cannot be trusted.
     pub(super) fn forget(&mut self, row: usize) {
         if let Some(prefixes) = &mut self.prefixes {
             prefixes.forget(row);
         }
     }
 
-    /// Begins a row whose prompt was read, with the logits after it: chooses its first token, by itself. The other rows stay
-    /// as they are.
+    /// Begins a row with the logits after its prompt: chooses the first token of this row alone.
+    /// The other rows do not change.
     pub(super) fn begin(&mut self, row: usize, prompt: &Prompt, logits: Tensor<2>) -> Result<()> {
-        let (device, width) = (self.model.device(), self.model.vocab_size());
-        let used = SamplingKinds::of(&prompt.options);
+        let (device, vocab_size) = (self.model.device(), self.model.vocab_size());
+        let used = SamplingFeatures::of(&prompt.options);
         let filters = filters(slice::from_ref(&prompt.options), self.kinds, used, &self.vocabulary)?;
         let sampler = self.sampler.of_one_row(&prompt.options, prompt.seed)?;
         let chain = self.chain.first().row(row).then(filters);
         chain.first().check(&logits)?;
         let tokens = upload(&prompt.tokens, &device);
-        let mut state = chain.init(&InitContext { prompt: tokens, padding: ints(vec![0], &device), width });
+        let mut state =
+            chain.init(&InitContext { prompt: tokens, padding: ints(vec![0], &device), vocab_size });
         let mut context =
-            StepContext { tokens: ints(vec![width as i32], &device), step: ints(vec![0], &device) };
+            StepContext { tokens: ints(vec![vocab_size as i32], &device), step: ints(vec![0], &device) };
         let logged = choose(&chain, &mut state, &mut context, logits, sampler.sampler(), &self.logprobs);
 
         self.state.assign_row(row, state);
@@ -233,29 +246,34 @@ impl<'m, M: SlotLm> SlotSession<'m, M> {
         self.note(row, Some(used))
     }
 
-    /// Makes a row idle, unless it is: its constraint may not have come.
-    pub(super) fn vacate(&mut self, row: usize) -> Result<()> {
+    /// Makes a row idle. The row is already idle if its constraint was still pending.
+    pub(super) fn release(&mut self, row: usize) -> Result<()> {
         if self.chain.first().is_idle(row) {
             return Ok(());
         }
-        self.chain.first_mut().vacate(&mut self.state.0, row)?;
+        self.chain.first_mut().release(&mut self.state.0, row)?;
         self.context.tokens.assign_row(row, ints(vec![self.idle], &self.model.device()));
         self.note(row, None)
     }
 
-    /// Reads the first tokens of the rows that began since the last read, and what the `steps` steps since chose; begins
-    /// the log again.
+    /// Reads the first tokens of rows that began since the last read, and the tokens of the `steps`
+    /// steps since then; restarts the log.
     pub(super) fn read(&mut self, steps: usize) -> Result<NewLines> {
         let lines = self.log.read_with(self.logprobs.as_ref(), 0..steps + 1);
         self.rewind();
         lines
     }
 
-    /// Begins the log again.
+    /// Restarts the log.
     pub(super) fn rewind(&mut self) {
         self.line.assign(self.line.ones_like());
     }
 }
+
+// SAFETY: As for `Session`. `Arena::admit` writes in place, because `begin` drops the only clone of
+// its device constraint, in the processor of a beginning row, before it returns.
+#[allow(unsafe_code)]
+unsafe impl<M: ContinuousLm + Recordable> Recordable for ContinuousSession<'_, M> {}
 
 /// A prompt as the model reads it, `[1, length]`.
 fn upload(prompt: &[TokenId], device: &Device) -> Tensor<2, Int> {

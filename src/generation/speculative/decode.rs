@@ -1,21 +1,22 @@
-//! The entry points of speculative decoding, and what the host reads of it.
+//! The entry points of speculative decoding, and the reads of the host.
 
 use std::ops::ControlFlow;
 
 use super::drafter::Drafter;
 use super::model::TreeLm;
-use super::recorded::{RECORDING, RecordedSession};
+use super::recorded::RECORDING;
 use super::session::{SpeculativeSession, SpeculativeSteps};
-use crate::error::{Error, Result};
 use crate::generation::batch::Batch;
 use crate::generation::config::GenerationConfig;
-use crate::generation::pieces::{Found, Pieces, ReadSchedule, TokenSource};
-use crate::generation::request::{Output, Piece, Request};
+use crate::generation::model::Recordable;
+use crate::generation::pieces::{Found, ReadSchedule, TokenSource, TokenStream};
+use crate::generation::recorded::Stepped;
+use crate::generation::request::{Chunk, Output, Request};
 use crate::generation::row::NewTokens;
-use crate::table::TokenTable;
 use crate::vocabulary::{TokenId, Vocabulary};
+use burn_dfa_tokens::{CompiledConstraint, Error, Result};
 
-/// What a row generated, and how many calls of the model that took.
+/// The output of a row, and the number of model calls.
 ///
 /// ```
 /// use burn_dfa::generation::speculative::SpeculativeOutput;
@@ -28,18 +29,19 @@ use crate::vocabulary::{TokenId, Vocabulary};
 pub struct SpeculativeOutput {
     /// The output.
     pub output: Output,
-    /// Calls of the model until the row had ended. Reading the prompt is one, with the first draft tokens if they are a
-    /// chain.
+    /// Calls of the model until the row ended. Reading the prompt counts as one call, which
+    /// includes the first draft tokens if the drafts are a chain.
     pub calls: usize,
 }
 
-/// Generates the outputs of a batch of requests as [`generate`](crate::generation::generate) does, with draft tokens of
-/// `drafter` that the model verifies.
+/// Generates the outputs of a batch of requests as [`generate`](crate::generation::generate) does,
+/// with draft tokens of `drafter`, which the model verifies.
 ///
-/// Greedy outputs are equal to those of `generate`, token for token, as far as the model's logits do not depend on
-/// how many tokens it reads at once. Sampled outputs have the same distribution, but differ for the same seed. Budgets,
-/// ends of sequence and constraints per row hold alike. The host reads every
-/// [`read_every`](GenerationConfig::read_every) speculative steps.
+/// Greedy outputs equal the outputs of `generate`, token for token, if the model's logits do not
+/// depend on how many tokens it reads at once. Sampled outputs have the same distribution, but
+/// differ for the same seed. Budgets, ends of sequence and constraints per row work as in
+/// `generate`. The host reads every [`sync_interval`](GenerationConfig::sync_interval) speculative
+/// steps.
 ///
 /// ```
 /// use std::ops::ControlFlow;
@@ -59,23 +61,23 @@ pub struct SpeculativeOutput {
 /// ```
 ///
 /// # Errors
-/// As [`generate`](crate::generation::generate); [`Error::is_input`](crate::Error::is_input) for penalties or
-/// `min_new_tokens`, which depend on the tokens before, for requests with options of their own, for log-probabilities, or
-/// where outputs and draft tokens exceed the model's positions;
-/// and as [`Drafter::start`].
+/// As [`generate`](crate::generation::generate) and [`Drafter::start`]; also
+/// [`ErrorKind::Input`](crate::ErrorKind::Input) for penalties or `min_new_tokens`, which depend on
+/// earlier tokens, for requests with sampling options, for log-probabilities, or if outputs and
+/// draft tokens exceed the model's positions.
 pub fn speculate<M: TreeLm>(
     model: &M,
     vocabulary: &Vocabulary,
     requests: &[Request],
     config: &GenerationConfig,
     drafter: impl Drafter,
-    on_piece: impl FnMut(Piece) -> ControlFlow<()>,
+    on_piece: impl FnMut(Chunk) -> ControlFlow<()>,
 ) -> Result<Vec<SpeculativeOutput>> {
     Ok(outputs(stream(model, vocabulary, requests, config, drafter)?.for_each_piece(on_piece)?))
 }
 
-/// Begins to generate the outputs of a batch of requests as [`speculate`] does; the iterator goes on whenever it is
-/// asked for a piece.
+/// Begins to generate the outputs of a batch of requests as [`speculate`] does; the iterator takes
+/// steps only when the caller asks for a chunk.
 ///
 /// # Errors
 /// As [`speculate`].
@@ -85,76 +87,83 @@ pub fn stream<'a, M: TreeLm>(
     requests: &[Request],
     config: &GenerationConfig,
     drafter: impl Drafter + 'a,
-) -> Result<Pieces<'a>> {
+) -> Result<TokenStream<'a>> {
     config.check()?;
-    let unconstrained = TokenTable::unconstrained(vocabulary);
+    let unconstrained = CompiledConstraint::unconstrained(vocabulary);
     let batch = Batch::new(model, vocabulary, requests, &config.sampling, &unconstrained)?;
     let session = SpeculativeSession::start(model, drafter, vocabulary, &batch, config, batch.steps)?;
     Ok(pieces(&batch, vocabulary, config, session, 1))
 }
 
-/// As [`speculate`], with the speculative step recorded once the prompts are read, and replayed: one dispatch a step on
-/// the host's side, see [`DecodeGraph`](crate::generation::DecodeGraph). The steps that recording takes count like any
-/// others. On the CPU, which records nothing, it is `speculate`.
+/// As [`speculate`], but records the speculative step after reading the prompts, and replays it:
+/// one dispatch per step on the host, see [`DecodeGraph`](crate::generation::DecodeGraph). The
+/// steps taken during recording count as steps. On the CPU, which records nothing, it equals
+/// `speculate`.
 ///
-/// The model and the drafter have to leave what they change in the buffers that held it, and to read nothing back and
-/// upload nothing after their first step. Those of this library do.
+/// The model and the drafter make the promise of [`Recordable`]. After their first step they must
+/// neither read from the device nor upload. The drafters of this library do neither.
 ///
 /// ```
 /// use std::ops::ControlFlow;
 ///
 /// use burn_dfa::generation::speculative::{PromptLookup, SpeculativeOutput, TreeLm, speculate_recorded};
-/// use burn_dfa::generation::{GenerationConfig, Request};
+/// use burn_dfa::generation::{GenerationConfig, Recordable, Request};
 /// use burn_dfa::{Result, Vocabulary};
 ///
-/// fn run(model: &impl TreeLm, words: &Vocabulary, requests: &[Request]) -> Result<Vec<SpeculativeOutput>> {
+/// fn run<M>(model: &M, words: &Vocabulary, requests: &[Request]) -> Result<Vec<SpeculativeOutput>>
+/// where
+///     M: TreeLm + Recordable,
+/// {
 ///     let drafter = PromptLookup::new(4, 3);
 ///     speculate_recorded(model, words, requests, &GenerationConfig::new(), drafter, |_| ControlFlow::Continue(()))
 /// }
 /// ```
 ///
 /// # Errors
-/// As [`speculate`], and [`Error::is_model`] where the device records graphs, but not of this step.
-pub fn speculate_recorded<M: TreeLm>(
+/// As [`speculate`], and [`ErrorKind::Model`](crate::ErrorKind::Model) if the device records graphs, but not of this step.
+pub fn speculate_recorded<M: TreeLm + Recordable>(
     model: &M,
     vocabulary: &Vocabulary,
     requests: &[Request],
     config: &GenerationConfig,
-    drafter: impl Drafter,
-    on_piece: impl FnMut(Piece) -> ControlFlow<()>,
+    drafter: impl Drafter + Recordable,
+    on_piece: impl FnMut(Chunk) -> ControlFlow<()>,
 ) -> Result<Vec<SpeculativeOutput>> {
     config.check()?;
-    let unconstrained = TokenTable::unconstrained(vocabulary);
+    let unconstrained = CompiledConstraint::unconstrained(vocabulary);
     let batch = Batch::new(model, vocabulary, requests, &config.sampling, &unconstrained)?;
     let steps = batch.steps + RECORDING;
     let session = SpeculativeSession::start(model, drafter, vocabulary, &batch, config, steps)?;
-    let (session, taken) = RecordedSession::new(session, &model.device())?;
+    let session =
+        Stepped::record(session, SpeculativeSession::take_step, &model.device(), "use `speculate`")?;
+    // A device that records a step may or may not take it.
+    let taken = session.lock()?.steps()?;
     Ok(outputs(pieces(&batch, vocabulary, config, session, taken).for_each_piece(on_piece)?))
 }
 
-/// The outputs so far, with the calls that they took.
-fn outputs(pieces: Pieces) -> Vec<SpeculativeOutput> {
+/// The outputs so far, with their numbers of calls.
+fn outputs(pieces: TokenStream) -> Vec<SpeculativeOutput> {
     let rows = pieces.into_rows();
     rows.map(|row| SpeculativeOutput { calls: row.calls(), output: row.into_output() }).collect()
 }
 
-/// The pieces of a batch that has begun and taken `taken` steps.
+/// The chunks of a batch that has taken `taken` steps.
 fn pieces<'a>(
     batch: &Batch,
     vocabulary: &'a Vocabulary,
     config: &GenerationConfig,
     session: impl SpeculativeSteps + 'a,
     taken: usize,
-) -> Pieces<'a> {
-    // Every step appends a token at least.
-    let schedule = ReadSchedule::new(config.read_every, batch.steps);
+) -> TokenStream<'a> {
+    // Every step appends at least one token.
+    let schedule = ReadSchedule::new(config.sync_interval, batch.steps);
     let read = vec![batch.length; batch.len()];
     let source =
         SpeculativeSource { session, taken, schedule, tokens: Vec::new(), lengths: Vec::new(), read };
-    Pieces::new(source, batch.rows(vocabulary))
+    TokenStream::new(source, batch.rows(vocabulary))
 }
 
-/// A source of as many tokens per row and step as were accepted.
+/// A source of a varying number of accepted tokens per row and step.
 struct SpeculativeSource<S> {
     session: S,
     /// Steps taken.
@@ -162,9 +171,9 @@ struct SpeculativeSource<S> {
     schedule: ReadSchedule,
     /// The tokens of all rows at the last read, row by row.
     tokens: Vec<i32>,
-    /// The lengths of the rows after each step since the read before, step by step.
+    /// The lengths of the rows after each step since the previous read, step by step.
     lengths: Vec<i32>,
-    /// Tokens handed out of each row, those of the prompt included.
+    /// The number of returned tokens of each row, prompt included.
     read: Vec<usize>,
 }
 
@@ -172,7 +181,7 @@ impl<S: SpeculativeSteps> TokenSource for SpeculativeSource<S> {
     fn advance(&mut self) -> Result<bool> {
         let Some(steps) = self.schedule.next() else { return Ok(false) };
         while self.taken < steps.end {
-            self.session.step();
+            self.session.step()?;
             self.taken += 1;
         }
         (self.tokens, self.lengths) = self.session.read(steps)?;

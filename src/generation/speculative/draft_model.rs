@@ -1,4 +1,4 @@
-//! A smaller model that drafts.
+//! Drafts of a smaller model.
 
 use burn::tensor::activation::softmax;
 use burn::tensor::{DType, IndexingUpdateOp, Int, Tensor};
@@ -7,19 +7,22 @@ use super::drafter::{DraftToken, Drafter, DrafterContext};
 use super::model::TreeLm;
 use super::seeds::{Use, derived};
 use super::sequences::Sequences;
-use crate::error::{Error, Result};
-use crate::processor::{DfaProcessor, DraftTree, Persistent, Position};
+use crate::generation::model::Recordable;
+use crate::processor::{ConstraintProcessor, DraftTree, InPlaceState, Position};
 use crate::sampling::{Greedy, GumbelMax, Sampler, temperature_factor};
-use crate::tensor::{TensorTable, ints};
+use crate::tensor::{DeviceConstraint, ints};
 use crate::vocabulary::TokenId;
+use burn_dfa_tokens::{Error, Result};
 
 /// Proposes a chain of tokens of a smaller model, the *draft model*, token by token.
 ///
-/// By default the draft model is masked by the constraint as the model is, so that no draft token is illegal. That costs
-/// a mask per draft token, and pays unless the draft model keeps to the constraint by itself. Draft tokens are sampled
-/// at the temperature of the model, or the likeliest where the model is greedy.
+/// By default the constraint masks the draft model as it masks the model, so no draft token is
+/// illegal. The masking costs a mask per draft token; it pays off unless the draft model mostly
+/// follows the constraint anyway. Draft tokens are sampled at the temperature of the model, or
+/// greedily if the model is greedy.
 ///
-/// A draft model may have logits for a part of the vocabulary only, see [`with_ids`](Self::with_ids).
+/// A draft model may have logits for only a part of the vocabulary, see
+/// [`with_ids`](Self::with_ids).
 ///
 /// ```
 /// use burn_dfa::generation::speculative::{DraftModel, Drafter, ForcedTokens, ForcedBytes, TreeLm};
@@ -38,21 +41,21 @@ pub struct DraftModel<'m, M: TreeLm> {
     batch: Option<DraftBatch<M::TreeCache>>,
 }
 
-/// What is kept for a batch.
+/// The state of a batch.
 #[derive(Debug)]
 struct DraftBatch<C> {
     cache: C,
-    /// What the cache holds.
+    /// The tokens in the cache.
     read: Sequences,
-    /// The most tokens that a step appends and the draft model has not read.
+    /// The maximum number of tokens that a step appends and the draft model has not read.
     unread: usize,
     /// Advances states.
-    constraint: DfaProcessor,
+    constraint: ConstraintProcessor,
     /// Masks rows of the draft model, in its own ids.
-    mask: Option<DfaProcessor>,
-    /// The token of each of the draft model's ids, `[draft width]`, where they differ.
+    mask: Option<ConstraintProcessor>,
+    /// The token of each of the draft model's ids, `[draft vocab_size]`, if they differ.
     ids: Option<Tensor<1, Int>>,
-    width: usize,
+    vocab_size: usize,
     /// 1 / temperature, and the sampler; `None`: greedy.
     sampling: Option<(f32, GumbelMax)>,
     /// Number of draws so far, `[1]`.
@@ -70,13 +73,18 @@ impl<'m, M: TreeLm> DraftModel<'m, M> {
         Self { is_masked: false, ..self }
     }
 
-    /// Logit *d* of the draft model is that of the token `ids[d]`: the draft model reads tokens of the whole vocabulary
-    /// and proposes these only, as the heads of EAGLE-3 do (their `d2t`; Li et al., 2025, arXiv:2503.01840). Its logits
-    /// may be wider than `ids`.
+    /// Maps logit *d* of the draft model to the token `ids[d]`. The draft model reads tokens of the
+    /// whole vocabulary and proposes only `ids`, as the heads of EAGLE-3 do (their `d2t`; Li et
+    /// al., 2025, arXiv:2503.01840). Its logits may be wider than `ids`.
     pub fn with_ids(self, ids: impl IntoIterator<Item = TokenId>) -> Self {
         Self { ids: Some(ids.into_iter().collect()), ..self }
     }
 }
+
+// SAFETY: `draft` writes the sequences and the number of draws in place. The model makes the
+// promise for its cache. The drafts are new tensors.
+#[allow(unsafe_code)]
+unsafe impl<M: TreeLm + Recordable> Recordable for DraftModel<'_, M> {}
 
 impl<M: TreeLm> Drafter for DraftModel<'_, M> {
     fn tree(&self) -> DraftTree {
@@ -84,12 +92,13 @@ impl<M: TreeLm> Drafter for DraftModel<'_, M> {
     }
 
     /// # Errors
-    /// - [`Error::is_input`]: sequences and draft tokens exceed the positions of the draft model, or its vocabulary is
-    ///   not the model's and no ids are given, or ids are not tokens of the model;
-    /// - as [`TensorTable::new`] for the tables in the draft model's ids.
+    /// - [`ErrorKind::Input`](crate::ErrorKind::Input): sequences and draft tokens exceed the positions of the draft model,
+    ///   or its vocabulary is not the model's and no ids are given, or ids are not tokens of the
+    ///   model;
+    /// - as [`DeviceConstraint::new`] for the constraints in the draft model's ids.
     fn start(&mut self, context: &DrafterContext) -> Result<()> {
         let (device, own) = (self.model.device(), self.model.vocab_size());
-        let width = context.constraint.table().width();
+        let vocab_size = context.constraint.table().vocab_size();
         let capacity = context.slots + context.unread + self.drafts;
         if let Some(most) = self.model.max_positions().filter(|&most| capacity > most) {
             return Err(Error::input(format!(
@@ -105,15 +114,16 @@ impl<M: TreeLm> Drafter for DraftModel<'_, M> {
             let tables = context.tables.iter().map(|table| table.prune(context.vocabulary, given));
             let tables = tables.collect::<Result<Vec<_>>>()?;
             let tables = tables.iter().collect::<Vec<_>>();
-            let table = TensorTable::new(&tables, own, context.tensors, &device)?;
-            mask = Some(DfaProcessor::new(table, context.rows)?);
-            // Logits past the ids are masked; without a mask they stand for the first id, and are verified as that.
+            let table = DeviceConstraint::new(&tables, own, context.tensors, &device)?;
+            mask = Some(ConstraintProcessor::new(table, context.rows)?);
+            // Logits past the ids are masked; without a mask they propose the first id, which is
+            // then verified.
             let mut tokens = given.iter().map(|id| id.0 as i32).collect::<Vec<_>>();
             tokens.resize(own, given[0].0 as i32);
             ids = Some(ints(tokens, &device));
-        } else if own != width {
+        } else if own != vocab_size {
             return Err(Error::input(format!(
-                "a draft model of {own} logits for a model of {width}: name its tokens with `DraftModel::with_ids`"
+                "a draft model of {own} logits for a model of {vocab_size}: name its tokens with `DraftModel::with_ids`"
             )));
         }
         let [_, length] = context.prompt.dims();
@@ -133,7 +143,7 @@ impl<M: TreeLm> Drafter for DraftModel<'_, M> {
             constraint: context.constraint.clone(),
             mask: self.is_masked.then(|| mask.unwrap_or_else(|| context.constraint.clone())),
             ids,
-            width,
+            vocab_size,
             sampling,
             draws: Tensor::zeros([1], (&device, DType::I32)),
         });
@@ -141,7 +151,7 @@ impl<M: TreeLm> Drafter for DraftModel<'_, M> {
     }
 
     /// # Panics
-    /// Where no batch was begun.
+    /// If no batch was begun.
     fn draft(&mut self, sequences: &Sequences, state: &Position) -> Vec<DraftToken> {
         if self.drafts == 0 {
             return Vec::new();
@@ -168,8 +178,8 @@ impl<M: TreeLm> Drafter for DraftModel<'_, M> {
 }
 
 impl<C> DraftBatch<C> {
-    /// Reads the tokens that the draft model has not read yet, and returns the logits after the last one,
-    /// `[batch, draft width]`.
+    /// Reads the tokens that the draft model has not read yet, and returns the logits after the
+    /// last one, `[batch, draft vocab_size]`.
     fn catch_up<M: TreeLm<TreeCache = C>>(&mut self, model: &M, sequences: &Sequences) -> Tensor<2> {
         let common = self.read.common(sequences);
         model.truncate(common.clone(), &mut self.cache);
@@ -182,13 +192,13 @@ impl<C> DraftBatch<C> {
         logits.gather(1, last.reshape([batch, 1, 1]).expand([batch, 1, own])).reshape([batch, own])
     }
 
-    /// Chooses from logits `[batch, draft width]`.
+    /// Chooses from logits `[batch, draft vocab_size]`.
     fn choose(&mut self, logits: Tensor<2>, state: &Position) -> DraftToken {
         let logits = match &self.mask {
             None => logits,
             Some(mask) => {
                 let masked = mask.mask(state, logits.clone());
-                // Of a part of the vocabulary, no token may be legal.
+                // In a partial vocabulary, it is possible that no token is legal.
                 let empty = masked.clone().equal_elem(f32::NEG_INFINITY).all_dim(1);
                 masked.mask_where(empty.expand(logits.dims()), logits)
             }
@@ -207,7 +217,7 @@ impl<C> DraftBatch<C> {
         };
         let spread = |chances: Tensor<2>| {
             let [batch, _] = chances.dims();
-            let none = Tensor::zeros([batch, self.width], (&chances.device(), DType::F32));
+            let none = Tensor::zeros([batch, self.vocab_size], (&chances.device(), DType::F32));
             none.select_assign(1, ids.clone(), chances, IndexingUpdateOp::Add)
         };
         DraftToken { tokens: ids.clone().select(0, tokens), probabilities: probabilities.map(spread) }

@@ -1,15 +1,15 @@
-//! Who proposes draft tokens.
+//! The trait of drafters, which propose draft tokens.
 
 use burn::tensor::{DType, IndexingUpdateOp, Int, Tensor};
 
 use super::sequences::Sequences;
-use crate::error::Result;
-use crate::processor::{DfaProcessor, DraftTree, Position};
-use crate::table::TokenTable;
+use crate::generation::model::Recordable;
+use crate::processor::{ConstraintProcessor, DraftTree, Position};
 use crate::tensor::TensorOptions;
 use crate::vocabulary::Vocabulary;
+use burn_dfa_tokens::{CompiledConstraint, Result};
 
-/// What a [`Drafter`] is told before the first step of a batch.
+/// The input of a [`Drafter`] before the first step of a batch.
 ///
 /// ```
 /// use burn_dfa::generation::speculative::DrafterContext;
@@ -25,19 +25,20 @@ pub struct DrafterContext<'a> {
     pub prompt: Tensor<2, Int>,
     /// Padded positions of each row, `[batch]`.
     pub padding: Tensor<1, Int>,
-    /// The most tokens of a row of the [`Sequences`].
+    /// The maximum number of tokens in a row of the [`Sequences`].
     pub slots: usize,
-    /// The most tokens that a step appends beyond the draft tokens that this drafter has proposed and read itself.
+    /// The maximum number of tokens appended by a step, beyond the draft tokens that this drafter
+    /// has proposed and read.
     pub unread: usize,
     /// The constraint of every row.
-    pub constraint: &'a DfaProcessor,
-    /// The tables of the constraint.
-    pub tables: &'a [&'a TokenTable],
-    /// The table of each row.
+    pub constraint: &'a ConstraintProcessor,
+    /// The compiled constraints of `constraint`.
+    pub tables: &'a [&'a CompiledConstraint],
+    /// The index into `tables` of each row.
     pub rows: &'a [usize],
     /// The model's tokens.
     pub vocabulary: &'a Vocabulary,
-    /// The layout of tables on the device.
+    /// The layout of constraints on the device.
     pub tensors: &'a TensorOptions,
     /// The temperature at which tokens are sampled; `None`: greedily.
     pub temperature: Option<f32>,
@@ -60,21 +61,22 @@ pub struct DrafterContext<'a> {
 /// ```
 #[derive(Clone, Debug)]
 pub struct DraftToken {
-    /// `[batch]`, `i32`; any token of the model where there is nothing to propose for a row.
+    /// `[batch]`, `i32`; any token of the model for a row without a proposal.
     pub tokens: Tensor<1, Int>,
-    /// The probabilities that the tokens were sampled from, `[batch, width]`, each row of sum 1; `None`: they were not
-    /// sampled.
+    /// The distributions from which the tokens were sampled, `[batch, vocab_size]`, each row of sum
+    /// 1; `None`: not sampled.
     pub probabilities: Option<Tensor<2>>,
 }
 
 impl DraftToken {
-    /// The probabilities that the tokens were sampled from, `[batch, width]`; 1 for the token itself where they were
-    /// not sampled.
-    pub(super) fn distribution(&self, width: usize) -> Tensor<2> {
+    /// The distributions from which the tokens were sampled, `[batch, vocab_size]`; without
+    /// sampling, probability 1 for the token.
+    pub(super) fn distribution(&self, vocab_size: usize) -> Tensor<2> {
         // Burn's `one_hot` reads its indices back.
         let itself = || {
             let ([batch], options) = (self.tokens.dims(), (&self.tokens.device(), DType::F32));
-            let (none, one) = (Tensor::zeros([batch, width], options), Tensor::ones([batch, 1], options));
+            let (none, one) =
+                (Tensor::zeros([batch, vocab_size], options), Tensor::ones([batch, 1], options));
             none.scatter(1, self.tokens.clone().reshape([batch, 1]), one, IndexingUpdateOp::Add)
         };
         self.probabilities.clone().unwrap_or_else(itself)
@@ -83,8 +85,8 @@ impl DraftToken {
 
 /// Proposes the next tokens of every row, as a tree of fixed shape.
 ///
-/// A draft token may be wrong or illegal, but is a token of the model. A drafter is not told which of its draft tokens
-/// were accepted: it finds out by comparing the sequences with what it proposed.
+/// A draft token may be wrong or illegal, but must be a token of the model. A drafter finds its
+/// accepted draft tokens by comparing the sequences with its proposals.
 ///
 /// ```
 /// use burn::tensor::{DType, Tensor};
@@ -114,15 +116,16 @@ pub trait Drafter {
     /// Begins a batch.
     ///
     /// # Errors
-    /// Where the drafter cannot serve the batch.
+    /// If the drafter cannot serve the batch.
     fn start(&mut self, context: &DrafterContext) -> Result<()>;
 
-    /// Proposes a token for every node of the tree but the root, which stands for the last token of each row. `state`
-    /// is the constraint's state after that token. What changes stays in the buffers that hold it, see
-    /// [`Persistent`](crate::processor::Persistent), so that a step can be recorded.
+    /// Proposes a token for every node of the tree but the root, which stands for the last token of
+    /// each row. `state` is the constraint's state after the last token. For a recorded step, the
+    /// drafter must write its changes into its existing buffers, as
+    /// [`Recordable`](crate::generation::Recordable) promises.
     ///
     /// # Panics
-    /// Some drafters panic where no batch was begun.
+    /// Some drafters panic if no batch was begun.
     fn draft(&mut self, sequences: &Sequences, state: &Position) -> Vec<DraftToken>;
 }
 
@@ -141,6 +144,10 @@ impl Drafter for () {
     }
 }
 
+// SAFETY: It has no tensors.
+#[allow(unsafe_code)]
+unsafe impl Recordable for () {}
+
 /// Drafters behind pointers.
 macro_rules! delegates {
     ($($pointer:ty),*) => {$(
@@ -157,6 +164,10 @@ macro_rules! delegates {
                 (**self).draft(sequences, state)
             }
         }
+
+        // SAFETY: The drafter makes the promise.
+        #[allow(unsafe_code)]
+        unsafe impl<D: Drafter + Recordable + ?Sized> Recordable for $pointer {}
     )*};
 }
 

@@ -1,15 +1,15 @@
-//! Draft tokens out of the constraint.
+//! Draft tokens forced by the constraint.
 
 use burn::tensor::{DType, Int, Tensor};
 
 use super::drafter::{DraftToken, Drafter, DrafterContext};
 use super::sequences::Sequences;
-use crate::error::{Error, Result};
-use crate::processor::{DfaProcessor, DraftTree, Position};
-use crate::table::StateId;
+use crate::generation::model::Recordable;
+use crate::processor::{ConstraintProcessor, DraftTree, Position};
 use crate::tensor::ints;
+use burn_dfa_tokens::{Error, Result, StateId};
 
-/// What is proposed where the constraint leaves no choice of bytes, but one of tokens: `{"`, or `{` and `"`.
+/// The proposal if the constraint forces the bytes, but not the tokens: `{"`, or `{` and `"`.
 ///
 /// [`ForcedTokens`] has an example.
 ///
@@ -21,18 +21,20 @@ use crate::tensor::ints;
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ForcedBytes {
-    /// The longest token that adds nothing but forced bytes, which is what most tokenizers write.
+    /// The longest token of only forced bytes, as most tokenizers would write it.
     #[default]
     LongestToken,
-    /// Nothing, since the choice is the model's: only a token without alternative is proposed.
+    /// No proposal, because the choice is the model's: only a token without alternative is
+    /// proposed.
     ModelsChoice,
 }
 
-/// Proposes the tokens that the constraint leaves no choice about (jump-forward decoding; Zheng et al., "SGLang",
-/// arXiv:2312.07104), and after them what another drafter proposes.
+/// Proposes the tokens forced by the constraint (jump-forward decoding; Zheng et al., "SGLang",
+/// arXiv:2312.07104), followed by the proposals of another drafter.
 ///
 /// A forced token costs one lookup. With [`ForcedBytes::ModelsChoice`] it is never rejected; with
-/// [`ForcedBytes::LongestToken`] it is where the model splits the forced bytes into other tokens.
+/// [`ForcedBytes::LongestToken`] it is rejected if the model splits the forced bytes into other
+/// tokens.
 ///
 /// ```
 /// use burn_dfa::generation::speculative::{Drafter, ForcedBytes, ForcedTokens, PromptLookup};
@@ -51,12 +53,12 @@ pub struct ForcedTokens<D = ()> {
     batch: Option<ForcedBatch>,
 }
 
-/// What is kept for a batch.
+/// The state of a batch.
 #[derive(Clone, Debug)]
 struct ForcedBatch {
-    /// The forced token of every state, −1 where there is none: `[states]`.
+    /// The forced token of every state, or −1: `[states]`.
     token: Tensor<1, Int>,
-    constraint: DfaProcessor,
+    constraint: ConstraintProcessor,
 }
 
 impl ForcedTokens {
@@ -65,10 +67,10 @@ impl ForcedTokens {
         Self { most, bytes, rest: (), batch: None }
     }
 
-    /// The forced tokens, and after them the draft tokens of `rest`.
+    /// The forced tokens, followed by the draft tokens of `rest`.
     ///
     /// # Errors
-    /// [`Error::is_input`] where `rest` does not propose a chain.
+    /// [`ErrorKind::Input`](crate::ErrorKind::Input) if `rest` does not propose a chain.
     pub fn before<D: Drafter>(self, rest: D) -> Result<ForcedTokens<D>> {
         if !rest.tree().is_chain() {
             return Err(Error::input(
@@ -78,6 +80,11 @@ impl ForcedTokens {
         Ok(ForcedTokens { most: self.most, bytes: self.bytes, rest, batch: None })
     }
 }
+
+// SAFETY: `draft` only reads the tensors of `start`, the drafts are new tensors, and `rest` makes
+// the promise.
+#[allow(unsafe_code)]
+unsafe impl<D: Recordable> Recordable for ForcedTokens<D> {}
 
 impl<D: Drafter> Drafter for ForcedTokens<D> {
     fn tree(&self) -> DraftTree {
@@ -89,7 +96,7 @@ impl<D: Drafter> Drafter for ForcedTokens<D> {
         let mut token = vec![-1; table.state_count()];
         for (index, own) in context.tables.iter().enumerate() {
             own.check_vocabulary(context.vocabulary)?;
-            // A table that starts in a reserved state has no states of its own.
+            // A constraint that starts in a reserved state has no other states.
             let Some(shift) = table.start(index).0.checked_sub(own.start().0) else {
                 continue;
             };
@@ -102,13 +109,13 @@ impl<D: Drafter> Drafter for ForcedTokens<D> {
         }
         let token = ints(token, table.device());
         self.batch = Some(ForcedBatch { token, constraint: context.constraint.clone() });
-        // The rest reads forced tokens as if they were accepted already.
+        // `rest` reads forced tokens as if they were accepted already.
         let unread = context.unread + self.most;
         self.rest.start(&DrafterContext { unread, ..context.clone() })
     }
 
     /// # Panics
-    /// Where no batch was begun.
+    /// If no batch was begun.
     fn draft(&mut self, sequences: &Sequences, state: &Position) -> Vec<DraftToken> {
         let ForcedBatch { token, constraint } =
             self.batch.as_ref().expect("`Drafter::start` comes before `draft`");
@@ -131,11 +138,12 @@ impl<D: Drafter> Drafter for ForcedTokens<D> {
         let mut longer = sequences.clone();
         longer.append(Tensor::stack(tokens.clone(), 1), count.clone());
         let rest = self.rest.draft(&longer, &state);
-        joined(tokens, &rest, count, constraint.table().width())
+        joined(tokens, &rest, count, constraint.table().vocab_size())
     }
 }
 
-/// The first `count` of the forced tokens, then those of `rest`; past these, the last one again.
+/// The first `count` forced tokens, then the tokens of `rest`; the last token fills the remaining
+/// nodes.
 ///
 /// # Shapes
 /// - `forced`: `[batch]` each
@@ -144,13 +152,13 @@ fn joined(
     forced: Vec<Tensor<1, Int>>,
     rest: &[DraftToken],
     count: Tensor<1, Int>,
-    width: usize,
+    vocab_size: usize,
 ) -> Vec<DraftToken> {
     let ([batch], most, last) = (count.dims(), forced.len(), rest.len() as i32 - 1);
     let all: Vec<_> = forced.into_iter().chain(rest.iter().map(|draft| draft.tokens.clone())).collect();
     let all = Tensor::<1, Int>::stack::<2>(all, 1);
     let sampled = rest.iter().any(|draft| draft.probabilities.is_some());
-    let distributions = || rest.iter().map(|draft| draft.distribution(width)).collect();
+    let distributions = || rest.iter().map(|draft| draft.distribution(vocab_size)).collect();
     let distributions = sampled.then(|| Tensor::stack::<3>(distributions(), 1));
     (0..most + rest.len())
         .map(|at| {
@@ -161,10 +169,11 @@ fn joined(
             let tokens = all.clone().gather(1, place.reshape([batch, 1])).reshape([batch]);
             let certain = is_forced.bool_or(beyond.greater_elem(last));
             let probabilities = distributions.clone().map(|distributions| {
-                let place = of_rest.reshape([batch, 1, 1]).expand([batch, 1, width]);
-                let sampled = distributions.gather(1, place).reshape([batch, width]);
-                let itself = DraftToken { tokens: tokens.clone(), probabilities: None }.distribution(width);
-                sampled.mask_where(certain.reshape([batch, 1]).expand([batch, width]), itself)
+                let place = of_rest.reshape([batch, 1, 1]).expand([batch, 1, vocab_size]);
+                let sampled = distributions.gather(1, place).reshape([batch, vocab_size]);
+                let itself =
+                    DraftToken { tokens: tokens.clone(), probabilities: None }.distribution(vocab_size);
+                sampled.mask_where(certain.reshape([batch, 1]).expand([batch, vocab_size]), itself)
             });
             DraftToken { tokens, probabilities }
         })

@@ -1,16 +1,18 @@
-//! Draft tokens out of the row's own tokens.
+//! Draft tokens copied from earlier tokens of the row.
 
 use burn::tensor::{DType, Int, Tensor};
 
 use super::drafter::{DraftToken, Drafter, DrafterContext};
 use super::sequences::Sequences;
-use crate::error::Result;
+use crate::generation::model::Recordable;
 use crate::processor::{DraftTree, Position};
+use burn_dfa_tokens::Result;
 
-/// Proposes what followed the last tokens when they occurred before (Saxena, "Prompt Lookup Decoding", 2023).
+/// Proposes the tokens that followed an earlier occurrence of the last tokens (Saxena, "Prompt
+/// Lookup Decoding", 2023).
 ///
-/// Of all earlier positions it takes the one whose preceding tokens agree with the end of the row the longest, and the
-/// latest of those that agree equally long. It needs no model, and pays where outputs repeat parts of the prompt.
+/// It searches for the longest suffix of the row that occurred earlier, and takes the latest
+/// occurrence. It needs no model, and pays off if outputs repeat parts of the prompt.
 ///
 /// ```
 /// use burn_dfa::generation::speculative::{Drafter, PromptLookup};
@@ -24,11 +26,15 @@ pub struct PromptLookup {
 }
 
 impl PromptLookup {
-    /// A chain of `drafts` draft tokens; up to `longest` tokens are compared, at least 1.
+    /// A chain of `drafts` draft tokens; compares suffixes of up to `longest` tokens, at least 1.
     pub fn new(drafts: usize, longest: usize) -> Self {
         Self { drafts, longest: longest.max(1) }
     }
 }
+
+// SAFETY: It holds no tensors, and its drafts are new tensors.
+#[allow(unsafe_code)]
+unsafe impl Recordable for PromptLookup {}
 
 impl Drafter for PromptLookup {
     fn tree(&self) -> DraftTree {
@@ -44,7 +50,7 @@ impl Drafter for PromptLookup {
         let ([batch, slots], device) = (tokens.dims(), tokens.device());
         let all = [batch, slots];
         let zeros = |columns| Tensor::<2, Int>::zeros([batch, columns], (&device, DType::I32));
-        // How many tokens up to each slot agree with the end of the row.
+        // The number of tokens up to each slot that agree with the end of the row.
         let (mut agree, mut still) = (zeros(slots), zeros(slots) + 1);
         for back in 0..self.longest.min(slots) {
             let shifted = match back {

@@ -1,13 +1,14 @@
-//! Two drafters side by side.
+//! Merges the drafts of two drafters.
 
 use super::drafter::{DraftToken, Drafter, DrafterContext};
 use super::seeds::{Use, derived};
 use super::sequences::Sequences;
-use crate::error::Result;
+use crate::generation::model::Recordable;
 use crate::processor::{DraftTree, Position};
+use burn_dfa_tokens::Result;
 
-/// The drafts of two drafters, merged into one tree: the model reads both at once, and accepts the path that it agrees
-/// with (merge-based speculation; Miao et al., "SpecInfer", 2024).
+/// Merges the drafts of two drafters into one tree: the model reads both at once, and accepts the
+/// path that it agrees with (merge-based speculation; Miao et al., "SpecInfer", 2024).
 ///
 /// ```
 /// use burn_dfa::generation::speculative::{Drafter, MergedDrafters, PromptLookup};
@@ -24,16 +25,20 @@ pub struct MergedDrafters<A, B> {
 }
 
 impl<A: Drafter, B: Drafter> MergedDrafters<A, B> {
-    /// The drafts of `first`, and those of `second` beside them. Where both propose the same token, the path of
-    /// `first` is accepted.
+    /// The drafts of `first` and of `second` from one root. If both propose the same token, the
+    /// path of `first` is accepted.
     ///
     /// # Errors
-    /// [`Error::is_input`](crate::Error::is_input) for more than [`DraftTree::MOST`] nodes.
+    /// [`ErrorKind::Input`](crate::ErrorKind::Input) for more than [`DraftTree::MAX`] nodes.
     pub fn new(first: A, second: B) -> Result<Self> {
         let tree = first.tree().beside(&second.tree())?;
         Ok(Self { first, second, tree })
     }
 }
+
+// SAFETY: Both drafters make the promise, and the value holds no other tensors.
+#[allow(unsafe_code)]
+unsafe impl<A: Recordable, B: Recordable> Recordable for MergedDrafters<A, B> {}
 
 impl<A: Drafter, B: Drafter> Drafter for MergedDrafters<A, B> {
     fn tree(&self) -> DraftTree {
@@ -41,7 +46,7 @@ impl<A: Drafter, B: Drafter> Drafter for MergedDrafters<A, B> {
     }
 
     fn start(&mut self, context: &DrafterContext) -> Result<()> {
-        // A whole path of the other drafter may be accepted, and neither reads the other's.
+        // The model may accept a whole path of the other drafter, which neither drafter reads.
         let unread = context.unread + self.tree.depth();
         let seeds = derived(&context.seeds, Use::SecondDrafter);
         self.first.start(&DrafterContext { unread, ..context.clone() })?;

@@ -1,17 +1,21 @@
-//! Speculative decoding: a drafter proposes several tokens, and one call of the model verifies them.
+//! Speculative decoding: a drafter proposes several tokens, and one call of the model verifies
+//! them.
 //!
 //! A *draft token* is a proposal for the next token of a row. Draft tokens form a *draft tree*
-//! ([`DraftTree`](crate::processor::DraftTree)): its root stands for the last token of the row, every other node is a draft
-//! token that follows its parent, and a *chain* is a tree without branches. A *speculative step* has three parts:
+//! ([`DraftTree`](crate::processor::DraftTree)): its root stands for the last token of the row,
+//! every other node is a draft token that follows its parent, and a *chain* is a tree without
+//! branches. A *speculative step* has three parts:
 //!
 //! 1. *draft*: a [`Drafter`] proposes a tree of draft tokens;
-//! 2. *verify*: the model, a [`TreeLm`], reads all nodes at once, the constraint follows every node and masks its
-//!    logits ([`DfaProcessor::mask_tree`]), and a [`Verifier`] accepts a path of the tree;
-//! 3. *append*: the accepted draft tokens, and the token that the model chooses after them, become part of the row.
+//! 2. *verify*: the model, a [`TreeLm`], reads all nodes at once, the constraint follows every node
+//!    and masks its logits ([`ConstraintProcessor::mask_tree`]), and a [`Verifier`] accepts a path
+//!    of the tree;
+//! 3. *append*: the accepted draft tokens, and the token that the model chooses after them, become
+//!    part of the row.
 //!
-//! Speculation changes how often the model is called, never what comes out: greedy outputs are those of
-//! [`generate`](super::generate), sampled ones have the same distribution. A draft token that breaks the constraint or
-//! the budget is rejected like any other.
+//! Speculation changes the number of model calls, not the output: greedy outputs equal the outputs
+//! of [`generate`](super::generate), sampled outputs have the same distribution. A draft token that
+//! violates the constraint or the budget is rejected like any other.
 //!
 //! | drafter | proposes |
 //! |---|---|
@@ -21,15 +25,15 @@
 //! | [`MergedDrafters`] | what two drafters say, side by side |
 //! | `()` | nothing |
 //!
-//! [`speculate`] generates a batch; [`stream`] does the same as an iterator. All shapes are fixed, and a speculative
-//! step uploads nothing and reads nothing back: the number of accepted tokens differs from row to row and is a tensor.
-//! So a step can be recorded and replayed, see [`speculate_recorded`].
+//! [`speculate`] generates a batch; [`stream`] does the same as an iterator. All shapes are fixed,
+//! and a speculative step uploads nothing and reads nothing back: the number of accepted tokens per
+//! row is a tensor. Therefore a step can be recorded and replayed, see [`speculate_recorded`].
 //!
-//! Sources: Leviathan, Kalman, Matias, "Fast Inference from Transformers via Speculative Decoding", 2023
-//! (arXiv:2211.17192); Miao et al., "SpecInfer", 2024 (arXiv:2305.09781) for trees; Saxena, "Prompt Lookup
-//! Decoding", 2023.
+//! Sources: Leviathan, Kalman, Matias, "Fast Inference from Transformers via Speculative Decoding",
+//! 2023 (arXiv:2211.17192); Miao et al., "SpecInfer", 2024 (arXiv:2305.09781) for trees; Saxena,
+//! "Prompt Lookup Decoding", 2023.
 //!
-//! [`DfaProcessor::mask_tree`]: crate::processor::DfaProcessor::mask_tree
+//! [`ConstraintProcessor::mask_tree`]: crate::processor::ConstraintProcessor::mask_tree
 
 mod decode;
 mod draft_model;

@@ -1,15 +1,16 @@
-//! What a model must offer beyond a decode step.
+//! The trait of a model for speculative decoding.
 
 use burn::tensor::{Int, Tensor};
 
 use crate::generation::CausalLm;
 use crate::processor::DraftTree;
 
-/// A causal language model that reads a tree of tokens at once, and forgets some of them again.
+/// A causal language model that reads a tree of tokens at once, and can discard some of them.
 ///
-/// Its rows grow by different numbers of tokens, so that each has a length of its own: the number of slots in
-/// use, left padding included. As in [`CausalLm`], shapes are constant and nothing is read from the device; so that a
-/// step can be recorded, caches stay in the buffers that hold them.
+/// Its rows grow by different numbers of tokens, so each row has its own length: the number of
+/// slots in use, left padding included. As in [`CausalLm`], shapes are constant and nothing is read
+/// from the device. For a recorded step, the cache must stay in the same buffers, as
+/// [`Recordable`](crate::generation::Recordable) promises.
 ///
 /// ```
 /// use std::ops::ControlFlow;
@@ -18,7 +19,7 @@ use crate::processor::DraftTree;
 /// use burn_dfa::generation::speculative::{ForcedTokens, ForcedBytes, TreeLm, speculate};
 /// use burn_dfa::generation::{CausalLm, GenerationConfig, Request};
 /// use burn_dfa::processor::DraftTree;
-/// use burn_dfa::{Constraint, Limits, TokenId, TokenTable, Vocabulary};
+/// use burn_dfa::{Constraint, Limits, TokenId, CompiledConstraint, Vocabulary};
 ///
 /// /// Always says the token after the last one, up to the end: there is nothing to remember.
 /// struct Counting(Device);
@@ -53,8 +54,8 @@ use crate::processor::DraftTree;
 ///
 /// let vocabulary = Vocabulary::from_bytes([Some(b"a".to_vec()), Some(b"b".to_vec()), None])?
 ///     .with_eos([TokenId(2)])?;
-/// let table = TokenTable::compile(&Constraint::regex("bbb")?, &vocabulary, &Limits::default())?;
-/// let requests = [Request::new(vec![TokenId(0)], 8).with_table(&table)];
+/// let table = CompiledConstraint::compile(&Constraint::regex("bbb")?, &vocabulary, &Limits::default())?;
+/// let requests = [Request::new(vec![TokenId(0)], 8).with_constraint(&table)];
 /// let drafter = ForcedTokens::new(3, ForcedBytes::ModelsChoice);
 /// let model = Counting(Device::flex());
 /// let rows = speculate(&model, &vocabulary, &requests, &GenerationConfig::new(), drafter, |_| {
@@ -65,18 +66,20 @@ use crate::processor::DraftTree;
 /// # Ok::<(), burn_dfa::Error>(())
 /// ```
 pub trait TreeLm: CausalLm {
-    /// The cache of a batch whose rows have lengths of their own.
+    /// The cache of a batch whose rows have individual lengths.
     type TreeCache;
 
-    /// The cache of a prefill as one of rows with lengths; each is that of the prompts.
+    /// Converts the cache of a prefill to a cache with a length per row, initially the length of
+    /// the prompts.
     fn branch(&self, cache: Self::Cache) -> Self::TreeCache;
 
-    /// Reads prompts as [`prefill`](CausalLm::prefill) does, and a chain of draft tokens after them; returns the logits
-    /// after each prompt and each draft token. The default makes two calls, one after the other.
+    /// Reads prompts as [`prefill`](CausalLm::prefill) does, followed by a chain of draft tokens;
+    /// returns the logits after each prompt and each draft token. The default makes two calls, one
+    /// after the other.
     ///
     /// # Shapes
     /// - `prompt`: `[batch, length]`; `padding`: `[batch]`
-    /// - `drafts`: `[batch, count]`, one at least
+    /// - `drafts`: `[batch, count]`, at least one
     /// - returns logits `[batch, count + 1, vocab_size]`
     fn prefill_chain(
         &self,
@@ -92,24 +95,25 @@ pub trait TreeLm: CausalLm {
         (Tensor::cat(vec![logits.unsqueeze_dim::<3>(1), more], 1), cache)
     }
 
-    /// Reads the nodes of a tree, each with the row's tokens and its own ancestors before it, appends all of them
-    /// and returns the logits after each.
+    /// Reads the nodes of a tree, each with the row's tokens and its ancestors as context, appends
+    /// all nodes and returns the logits after each.
     ///
     /// # Shapes
     /// - `tokens`: `[batch, nodes]`
     /// - returns logits `[batch, nodes, vocab_size]`
     fn read(&self, tokens: Tensor<2, Int>, tree: &DraftTree, cache: &mut Self::TreeCache) -> Tensor<3>;
 
-    /// Moves the nodes of a path to the front of the last `nodes` tokens; what lies after them has no meaning until
-    /// [`truncate`](Self::truncate) drops it. The path of a chain moves nothing.
+    /// Moves the nodes of a path to the front of the last `nodes` tokens. The tokens after the path
+    /// have no meaning until [`truncate`](Self::truncate) drops them. The path of a chain moves
+    /// nothing.
     ///
     /// # Shapes
     /// - `path`: `[batch, depth]`, node numbers that rise, the last one perhaps repeated
     fn compact(&self, path: Tensor<2, Int>, nodes: usize, cache: &mut Self::TreeCache);
 
-    /// Forgets what lies at or after a length.
+    /// Drops the tokens at and after a length.
     ///
     /// # Shapes
-    /// - `lengths`: `[batch]`, none greater than the present one
+    /// - `lengths`: `[batch]`, none greater than the current length
     fn truncate(&self, lengths: Tensor<1, Int>, cache: &mut Self::TreeCache);
 }

@@ -1,6 +1,6 @@
-//! Independent random numbers out of the seed of one row.
+//! Independent random numbers from the seed of one row.
 
-/// What random numbers decide.
+/// The uses of random numbers.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Use {
     /// Whether a draft token is accepted.
@@ -13,7 +13,7 @@ pub(super) enum Use {
     DraftModel = 4,
 }
 
-/// Other seeds for the same rows, a set for each use.
+/// Derived seeds of the same rows for a use.
 pub(super) fn derived(seeds: &[u64], to: Use) -> Vec<u64> {
     let salt = (to as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     seeds.iter().map(|seed| seed.rotate_left(17) ^ salt).collect()

@@ -2,12 +2,12 @@
 
 use burn::tensor::{DType, IndexingUpdateOp, Int, Tensor};
 
-use crate::processor::Persistent;
+use crate::processor::InPlaceState;
 
-/// The token ids of every row so far, prompt and output; each row has a length of its own.
+/// The token ids of every row so far, prompt and output; each row has its own length.
 ///
-/// Prompts are left padded, so that all rows begin with the same length. Slots past the length of a row hold arbitrary
-/// tokens.
+/// Prompts are left padded, so all rows begin with the same length. Slots past the length of a row
+/// hold arbitrary tokens.
 ///
 /// ```
 /// use burn::tensor::{DType, Device, Int, Tensor};
@@ -26,17 +26,18 @@ pub struct Sequences {
     tokens: Tensor<2, Int>,
     /// `[batch]`, `i32`
     lengths: Tensor<1, Int>,
-    /// `0..slots`. Burn uploads ranges from the host, and a step uploads nothing, so they are made once.
+    /// `0..slots`, made once, because Burn uploads ranges from the host and a step must upload
+    /// nothing.
     steps: Tensor<1, Int>,
-    /// Where each row begins in a flat buffer, `[batch]`.
+    /// The start of each row in a flat buffer, `[batch]`.
     rows: Tensor<1, Int>,
 }
 
 impl Sequences {
-    /// The prompts, in rows of `slots` tokens at most.
+    /// The prompts, in rows of at most `slots` tokens.
     ///
     /// # Panics
-    /// Where the prompts do not fit.
+    /// If the prompts do not fit.
     pub fn new(prompt: Tensor<2, Int>, slots: usize) -> Self {
         let ([batch, length], device) = (prompt.dims(), prompt.device());
         assert!(length <= slots, "prompts of {length} tokens in {slots} slots");
@@ -72,20 +73,20 @@ impl Sequences {
     /// - `from`: `[batch]`
     ///
     /// # Panics
-    /// Where `count` is more than the slots.
+    /// If `count` is more than the slots.
     pub fn window(&self, from: Tensor<1, Int>, count: usize) -> Tensor<2, Int> {
         let [_, slots] = self.tokens.dims();
         self.tokens.clone().gather(1, self.run(from, count).clamp(0, slots as i32 - 1))
     }
 
-    /// Appends `counts[b]` of the tokens to row `b`; a row that is full stays as long as it is.
+    /// Appends the first `counts[b]` tokens to row `b`; a full row keeps its length.
     ///
     /// # Shapes
     /// - `tokens`: `[batch, most]`
     /// - `counts`: `[batch]`, `i32`
     ///
     /// # Panics
-    /// Where `most` is more than the slots.
+    /// If `most` is more than the slots.
     pub fn append(&mut self, tokens: Tensor<2, Int>, counts: Tensor<1, Int>) {
         let ([batch, most], [_, slots]) = (tokens.dims(), self.tokens.dims());
         let longest = slots.saturating_sub(most) as i32;
@@ -111,8 +112,8 @@ impl Sequences {
         from.reshape([batch, 1]).expand([batch, count]) + steps
     }
 
-    /// Length of the common prefix of each row with that of other sequences, `[batch]`: at most all of this row and all
-    /// but the last token of the other.
+    /// Length of the common prefix of each row with the row of `other`, `[batch]`: at most the
+    /// length of this row, and less than the length of the other.
     pub(super) fn common(&self, other: &Self) -> Tensor<1, Int> {
         let [batch, slots] = self.tokens.dims();
         let slot = self.steps.clone().reshape([1, slots]).expand([batch, slots]);
@@ -122,7 +123,7 @@ impl Sequences {
     }
 }
 
-impl Persistent for Sequences {
+impl InPlaceState for Sequences {
     fn assign(&mut self, new: Self) {
         self.tokens.assign(new.tokens);
         self.lengths.assign(new.lengths);

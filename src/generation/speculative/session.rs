@@ -1,4 +1,5 @@
-//! A batch while it is generated speculatively: the model, the drafter, and all that a step reads and writes.
+//! A running speculative batch: the model, the drafter, and the tensors that a step reads and
+//! writes.
 
 use std::ops::Range;
 
@@ -8,34 +9,35 @@ use super::drafter::{DraftToken, Drafter, DrafterContext};
 use super::model::TreeLm;
 use super::sequences::Sequences;
 use super::verify::Verifier;
-use crate::error::{Error, Result};
 use crate::generation::batch::Batch;
 use crate::generation::config::GenerationConfig;
 use crate::generation::log::{StepLog, read};
-use crate::generation::options::SamplingKinds;
+use crate::generation::model::Recordable;
+use crate::generation::options::SamplingFeatures;
 use crate::generation::selection::{Filters, filters, sampler_temperature};
 use crate::processor::{
-    DfaProcessor, DraftTree, InitContext, LogitsProcessor, Persistent, Position, StepContext,
+    ConstraintProcessor, DraftTree, InPlaceState, InitContext, LogitsProcessor, Position, StepContext,
 };
 use crate::vocabulary::Vocabulary;
+use burn_dfa_tokens::{Error, Result};
 
-/// A batch that takes speculative steps, of which the host reads the results now and then.
+/// A batch that takes speculative steps, and whose results the host reads every few steps.
 pub(super) trait SpeculativeSteps {
-    /// Drafts, verifies, and appends the accepted tokens with the one after them.
-    fn step(&mut self);
+    /// Drafts, verifies, and appends the accepted tokens and the next token.
+    fn step(&mut self) -> Result<()>;
 
-    /// Reads the tokens of every row so far, row by row, and the lengths of the rows after some of the steps, step by
-    /// step.
+    /// Reads the tokens of every row so far, row by row, and the lengths of the rows after some of
+    /// the steps, step by step.
     fn read(&self, steps: Range<usize>) -> Result<(Vec<i32>, Vec<i32>)>;
 }
 
-/// A step reads nothing back, uploads nothing, and writes its state into the buffers that hold it.
+/// A step reads nothing back, uploads nothing, and writes its state in place.
 pub(super) struct SpeculativeSession<'m, M: TreeLm, D> {
     model: &'m M,
     drafter: D,
     cache: M::TreeCache,
-    constraint: DfaProcessor,
-    /// Before the last token of the sequences.
+    constraint: ConstraintProcessor,
+    /// The position before the last token of the sequences.
     state: Position,
     filters: Filters,
     filter_state: <Filters as LogitsProcessor>::State,
@@ -53,8 +55,9 @@ pub(super) struct SpeculativeSession<'m, M: TreeLm, D> {
 }
 
 impl<'m, M: TreeLm, D: Drafter> SpeculativeSession<'m, M, D> {
-    /// Takes the first step: reads the prompts, with the first draft tokens if they are a chain, and appends to every
-    /// row. `steps` is the number of steps that can be logged, this one included.
+    /// Takes the first step: reads the prompts, with the first draft tokens if they are a chain,
+    /// and appends to every row. `steps` is the maximum number of logged steps, including the
+    /// first.
     pub(super) fn start(
         model: &'m M,
         mut drafter: D,
@@ -63,10 +66,10 @@ impl<'m, M: TreeLm, D: Drafter> SpeculativeSession<'m, M, D> {
         config: &GenerationConfig,
         steps: usize,
     ) -> Result<Self> {
-        let (device, width) = (model.device(), model.vocab_size());
-        let constraint = batch.constraint(config, width, &device)?;
+        let (device, vocab_size) = (model.device(), model.vocab_size());
+        let constraint = batch.constraint(config, vocab_size, &device)?;
         let sampling = &config.sampling;
-        let kinds = SamplingKinds::of(sampling);
+        let kinds = SamplingFeatures::of(sampling);
         if kinds.repetition_penalty || kinds.output_penalties || kinds.min_new_tokens {
             return Err(Error::input(
                 "penalties and min_new_tokens depend on the tokens before, which drafts do not share: leave them out, \
@@ -85,7 +88,7 @@ impl<'m, M: TreeLm, D: Drafter> SpeculativeSession<'m, M, D> {
         let filters = filters(std::slice::from_ref(sampling), kinds, kinds, vocabulary)?;
         let verifier = match sampler_temperature(sampling) {
             None => Verifier::greedy(),
-            Some(temperature) => Verifier::sampling(&batch.seeds(), width, temperature, &device)?,
+            Some(temperature) => Verifier::sampling(&batch.seeds(), vocab_size, temperature, &device)?,
         };
         let tree = drafter.tree();
         let longest = batch.length + batch.steps;
@@ -113,7 +116,7 @@ impl<'m, M: TreeLm, D: Drafter> SpeculativeSession<'m, M, D> {
             seeds: batch.seeds(),
         })?;
         let sequences = Sequences::new(prompt.clone(), slots);
-        let init = InitContext { prompt: prompt.clone(), padding: padding.clone(), width };
+        let init = InitContext { prompt: prompt.clone(), padding: padding.clone(), vocab_size };
         let state = constraint.start();
         let first_tree = if tree.is_chain() { tree.clone() } else { DraftTree::chain(0) };
         let drafts = if first_tree.len() > 1 { drafter.draft(&sequences, &state) } else { Vec::new() };
@@ -142,17 +145,18 @@ impl<'m, M: TreeLm, D: Drafter> SpeculativeSession<'m, M, D> {
             sequences,
             tree,
         };
-        let none = Tensor::full([batch.len()], width as i32, (&device, DType::I32));
+        let none = Tensor::full([batch.len()], vocab_size as i32, (&device, DType::I32));
         let tokens = nodes(none, &drafts);
         session.verify(&first_tree, tokens, &drafts, logits);
         Ok(session)
     }
 
-    /// Verifies draft tokens that the model has read; appends the accepted ones and the token after them.
+    /// Verifies draft tokens that the model has read; appends the accepted tokens and the next
+    /// token.
     ///
     /// # Shapes
     /// - `tokens`: `[batch, nodes]`
-    /// - `logits`: `[batch, nodes, width]`
+    /// - `logits`: `[batch, nodes, vocab_size]`
     fn verify(&mut self, tree: &DraftTree, tokens: Tensor<2, Int>, drafts: &[DraftToken], logits: Tensor<3>) {
         let [batch, _] = tokens.dims();
         let (logits, nodes) = self.constraint.mask_tree(&self.state, tree, tokens.clone(), logits);
@@ -175,16 +179,27 @@ impl<'m, M: TreeLm, D: Drafter> SpeculativeSession<'m, M, D> {
         self.steps.inplace(|steps| steps + 1);
     }
 
-    /// Filters the logits of every node, `[batch, nodes, width]`.
+    /// Filters the logits of every node, `[batch, nodes, vocab_size]`.
     fn filter(&self, logits: Tensor<3>) -> Tensor<3> {
         if self.filters.is_identity() {
             return logits;
         }
-        let [batch, nodes, width] = logits.dims();
-        // What these filters do to a row depends on nothing else.
+        let [batch, nodes, vocab_size] = logits.dims();
+        // The result of these filters depends on nothing else.
         let context = StepContext { tokens: self.sequences.last(), step: self.steps.clone() };
-        let rows = logits.reshape([batch * nodes, width]);
-        self.filters.process(self.filter_state.clone(), rows, &context).0.reshape([batch, nodes, width])
+        let rows = logits.reshape([batch * nodes, vocab_size]);
+        self.filters.process(self.filter_state.clone(), rows, &context).0.reshape([batch, nodes, vocab_size])
+    }
+
+    /// A step as [`SpeculativeSteps::step`].
+    pub(super) fn take_step(&mut self) {
+        let last = self.sequences.last();
+        let now = self.constraint.advance(self.state.clone(), last.clone());
+        let drafts = self.drafter.draft(&self.sequences, &now);
+        let tokens = nodes(last, &drafts);
+        let logits = self.model.read(tokens.clone(), &self.tree, &mut self.cache);
+        let tree = self.tree.clone();
+        self.verify(&tree, tokens, &drafts, logits);
     }
 
     /// The number of steps so far.
@@ -195,20 +210,21 @@ impl<'m, M: TreeLm, D: Drafter> SpeculativeSession<'m, M, D> {
 }
 
 impl<M: TreeLm, D: Drafter> SpeculativeSteps for SpeculativeSession<'_, M, D> {
-    fn step(&mut self) {
-        let last = self.sequences.last();
-        let now = self.constraint.advance(self.state.clone(), last.clone());
-        let drafts = self.drafter.draft(&self.sequences, &now);
-        let tokens = nodes(last, &drafts);
-        let logits = self.model.read(tokens.clone(), &self.tree, &mut self.cache);
-        let tree = self.tree.clone();
-        self.verify(&tree, tokens, &drafts, logits);
+    fn step(&mut self) -> Result<()> {
+        self.take_step();
+        Ok(())
     }
 
     fn read(&self, steps: Range<usize>) -> Result<(Vec<i32>, Vec<i32>)> {
         Ok((read(self.sequences.tokens())?, self.lengths.read(steps)?))
     }
 }
+
+// SAFETY: `start` makes every tensor of the session. A step writes them in place, or only reads
+// them. Only the model and the drafter get clones of handles that a step writes, and promise to
+// keep none. All work is on the stream of the caller.
+#[allow(unsafe_code)]
+unsafe impl<M: TreeLm + Recordable, D: Drafter + Recordable> Recordable for SpeculativeSession<'_, M, D> {}
 
 /// The tokens of all nodes, `[batch, nodes]`: the last token of every row, and its draft tokens.
 fn nodes(last: Tensor<1, Int>, drafts: &[DraftToken]) -> Tensor<2, Int> {

@@ -1,21 +1,21 @@
-//! Which draft tokens are accepted, and the token after them.
+//! Accepts draft tokens and chooses the next token.
 
 use burn::tensor::activation::softmax;
 use burn::tensor::{DType, Device, Int, Tensor};
 
 use super::drafter::DraftToken;
 use super::seeds::{Use, derived};
-use crate::error::Result;
 use crate::processor::DraftTree;
 use crate::sampling::{Greedy, GumbelMax, Sampler, temperature_factor};
+use burn_dfa_tokens::Result;
 
 /// Accepts a path of a draft tree and chooses the token after it.
 ///
-/// Greedily, a draft token is accepted if it is the likeliest token after its parent. Sampled, it is accepted with
-/// probability min(1, *p* / *q*), where *p* is its probability under the model and *q* that with which it was drawn. The
-/// token after the path is drawn from what rejected draft tokens leave of *p* (Leviathan et al., 2023; siblings one
-/// after the other as in SpecInfer). So tokens have the distribution that they have without speculation, whatever the
-/// drafter proposes.
+/// Greedily, a draft token is accepted if it is the likeliest token after its parent. Sampled, it
+/// is accepted with probability min(1, *p* / *q*): *p* is its probability under the model, and *q*
+/// the probability with which the drafter drew it. The token after the path is drawn from the
+/// residual distribution after the rejections (Leviathan et al., 2023; siblings one after the other
+/// as in SpecInfer). So the output distribution does not depend on the drafter.
 ///
 /// ```
 /// use burn::tensor::{DType, Device, Tensor};
@@ -34,7 +34,7 @@ pub struct Verifier {
     sampling: Option<Sampling>,
 }
 
-/// What a [`Verifier`] decides for each row; see there for an example.
+/// The decision of a [`Verifier`] for each row, see its example.
 ///
 /// ```
 /// use burn::tensor::{DType, Device, Tensor};
@@ -52,9 +52,9 @@ pub struct Verifier {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Acceptance {
-    /// The node of the last accepted draft token, `[batch]`; 0, the root, where none was accepted.
+    /// The node of the last accepted draft token, `[batch]`; 0, the root, if none was accepted.
     pub last_accepted: Tensor<1, Int>,
-    /// The token that the model chooses after it, `[batch]`.
+    /// The token that the model chooses after this node, `[batch]`.
     pub next_token: Tensor<1, Int>,
 }
 
@@ -76,25 +76,27 @@ impl Verifier {
         Self::default()
     }
 
-    /// Samples at a temperature, with a seed for each row of `width` logits.
+    /// Samples at a temperature, with a seed for each row of `vocab_size` logits.
     ///
     /// # Errors
-    /// [`Error::is_input`](crate::Error::is_input): no seed, no width, or a temperature outside of 0.01 to 100.
-    pub fn sampling(seeds: &[u64], width: usize, temperature: f32, device: &Device) -> Result<Self> {
+    /// [`ErrorKind::Input`](crate::ErrorKind::Input): no seed, a `vocab_size` of 0, or a temperature
+    /// outside of 0.01 to 100.
+    pub fn sampling(seeds: &[u64], vocab_size: usize, temperature: f32, device: &Device) -> Result<Self> {
         let sampling = Sampling {
             factor: temperature_factor(temperature)?,
             accept: GumbelMax::new(&derived(seeds, Use::Acceptance), 2, device)?,
-            next: GumbelMax::new(&derived(seeds, Use::NextToken), width, device)?,
+            next: GumbelMax::new(&derived(seeds, Use::NextToken), vocab_size, device)?,
             draws: Tensor::zeros([1], (device, DType::I32)),
         };
         Ok(Self { sampling: Some(sampling) })
     }
 
-    /// Verifies the draft tokens of every row. None is accepted whose logit after its parent is −∞.
+    /// Verifies the draft tokens of every row. A draft token with a logit of −∞ after its parent is
+    /// rejected.
     ///
     /// # Shapes
     /// - `drafts`: one for every node of `tree` but the root
-    /// - `logits`: `[batch, nodes, width]`, masked and filtered
+    /// - `logits`: `[batch, nodes, vocab_size]`, masked and filtered
     ///
     /// # Panics
     /// For another number of draft tokens or nodes.
@@ -109,8 +111,8 @@ impl Verifier {
 }
 
 fn greedily(tree: &DraftTree, drafts: &[DraftToken], logits: Tensor<3>) -> Acceptance {
-    let ([batch, nodes, width], device) = (logits.dims(), logits.device());
-    let best = Greedy.sample(logits.reshape([batch * nodes, width]), &Tensor::zeros([1], &device));
+    let ([batch, nodes, vocab_size], device) = (logits.dims(), logits.device());
+    let best = Greedy.sample(logits.reshape([batch * nodes, vocab_size]), &Tensor::zeros([1], &device));
     let best = best.reshape([batch, nodes]);
     let mut last = Tensor::<1, Int>::zeros([batch], (&device, DType::I32));
     for (node, (draft, &parent)) in drafts.iter().zip(&tree.parents()[1..]).enumerate() {
@@ -124,17 +126,20 @@ fn greedily(tree: &DraftTree, drafts: &[DraftToken], logits: Tensor<3>) -> Accep
 
 impl Sampling {
     fn verify(&mut self, tree: &DraftTree, drafts: &[DraftToken], logits: Tensor<3>) -> Acceptance {
-        let ([batch, _, width], device) = (logits.dims(), logits.device());
+        let ([batch, _, vocab_size], device) = (logits.dims(), logits.device());
         let probabilities = softmax(logits.cast(DType::F32) * self.factor, 2);
         let of_node = |node: usize| {
-            probabilities.clone().slice([0..batch, node..node + 1, 0..width]).reshape([batch, width])
+            probabilities
+                .clone()
+                .slice([0..batch, node..node + 1, 0..vocab_size])
+                .reshape([batch, vocab_size])
         };
-        // The last accepted node, and what is left of the probabilities of the token after it.
+        // The last accepted node, and the residual probabilities of the next token.
         let mut last = Tensor::<1, Int>::zeros([batch], (&device, DType::I32));
         let mut left = of_node(0);
         for (node, (draft, &parent)) in drafts.iter().zip(&tree.parents()[1..]).enumerate() {
             let token = draft.tokens.clone().reshape([batch, 1]);
-            let drawn_from = draft.distribution(width);
+            let drawn_from = draft.distribution(vocab_size);
             let [p, q] = [&left, &drawn_from].map(|all| all.clone().gather(1, token.clone()));
             let accept = (p / q.clamp_min(f32::MIN_POSITIVE)).clamp_max(1.0);
             let sides = Tensor::cat(vec![accept.clone().log(), (-accept + 1.0).log()], 1);
@@ -144,10 +149,10 @@ impl Sampling {
 
             let rest = (left.clone() - drawn_from).clamp_min(0.0);
             let sum = rest.clone().sum_dim(1);
-            // Nothing is left only where a rejection has no probability.
+            // The residual is empty only if the probability of a rejection is 0.
             let rejected = verified.reshape([batch, 1]).bool_and(sum.clone().greater_elem(0.0));
             let rest = rest / sum.clamp_min(f32::MIN_POSITIVE);
-            let wide = [batch, width];
+            let wide = [batch, vocab_size];
             left = left.mask_where(rejected.expand(wide), rest);
             left = left.mask_where(accepted.clone().reshape([batch, 1]).expand(wide), of_node(node + 1));
             last = last.mask_fill(accepted, node as i32 + 1);

@@ -1,9 +1,10 @@
-//! On the CPU: one pass over a row for a bound or for sums, then a selection among what is left.
+//! On the CPU: one pass over a row for a bound or for sums, then a selection among the remaining
+//! logits.
 //!
-//! Top-k takes the maxima of small groups: the `k`-th greatest of them bounds the least from below, and few
-//! logits are above that bound. Top-p adds the weights up by their distance from the greatest, in bins of an
-//! eighth of an octave, and searches the bin where the sum reaches its target. What is left is selected in
-//! linear time.
+//! Top-k takes the maxima of small groups: the `k`-th greatest maximum bounds the least from below,
+//! and few logits are above the bound. Top-p adds up the weights by distance from the greatest, in
+//! bins of an eighth of an octave, and searches the bin in which the sum reaches its target. The
+//! selection among the remaining logits takes linear time.
 
 use burn::backend::{Flex, flex::FlexTensor};
 use burn::tensor::{DType, bf16, f16};
@@ -13,8 +14,8 @@ use super::weight::{BITS, OCTAVE_BITS, distance, fraction, target, weight};
 
 impl FilterOps for Flex {
     fn filter_top_k(logits: FlexTensor, k: FlexTensor) -> FlexTensor {
-        let width = logits.layout().shape()[1];
-        keep(logits, k, |k| k as usize >= width, |row, k| kth_greatest(row, k as usize))
+        let vocab_size = logits.layout().shape()[1];
+        keep(logits, k, |k| k as usize >= vocab_size, |row, k| kth_greatest(row, k as usize))
     }
 
     fn filter_top_p(logits: FlexTensor, p: FlexTensor) -> FlexTensor {
@@ -22,8 +23,8 @@ impl FilterOps for Flex {
     }
 }
 
-/// Masks the logits of each row that are below the row's `least`, which sees no NaN and the number that is `wanted` of the
-/// row; leaves the rows of which `everything` is wanted.
+/// Masks the logits of each row below the row's `least`, a function of the row without NaN and of
+/// the row's number in `wanted`. Rows with `everything` wanted do not change.
 fn keep(
     logits: FlexTensor,
     wanted: FlexTensor,
@@ -31,15 +32,15 @@ fn keep(
     least: impl Fn(&[f32], f32) -> f32,
 ) -> FlexTensor {
     let mut logits = if logits.is_contiguous() { logits } else { logits.to_contiguous() };
-    let width = logits.layout().shape()[1];
+    let vocab_size = logits.layout().shape()[1];
     let (start, end) = logits.layout().contiguous_offsets().expect("a contiguous tensor");
     let wanted = wanted.to_contiguous();
     let (from, to) = wanted.layout().contiguous_offsets().expect("a contiguous tensor");
     let wanted = &wanted.storage::<f32>()[from..to];
-    let mut ranks: Vec<f32> = Vec::with_capacity(width);
+    let mut ranks: Vec<f32> = Vec::with_capacity(vocab_size);
     macro_rules! rows {
         ($element:ty) => {
-            let rows = logits.storage_mut::<$element>()[start..end].chunks_exact_mut(width);
+            let rows = logits.storage_mut::<$element>()[start..end].chunks_exact_mut(vocab_size);
             for (row, &wanted) in rows.zip(wanted.iter().cycle()) {
                 if everything(wanted) {
                     continue;
@@ -76,7 +77,7 @@ fn rank(x: f32) -> f32 {
 /// Independent maxima of [`maxima`].
 const LANES: usize = 16;
 
-/// The greatest of every lane of every piece of `LANES · height` values.
+/// The greatest value of every lane of every chunk of `LANES · height` values.
 fn maxima(row: &[f32], height: usize) -> Vec<f32> {
     let mut all = Vec::with_capacity((row.len() / (LANES * height) + 1) * LANES);
     for piece in row.chunks(LANES * height) {
@@ -102,7 +103,7 @@ fn greatest(values: &[f32]) -> f32 {
 
 /// The `k`-th greatest of the row.
 fn kth_greatest(row: &[f32], k: usize) -> f32 {
-    // As few groups as still give a good bound.
+    // The fewest groups that still give a good bound.
     let height = (row.len() / (LANES * 2 * k)).min(64);
     if height < 2 {
         return select(&mut row.to_vec(), k - 1);
@@ -117,11 +118,12 @@ fn kth_greatest(row: &[f32], k: usize) -> f32 {
     if above.len() < k { f32::NEG_INFINITY } else { select(&mut above, k - 1) }
 }
 
-/// Distances of a bin: an eighth of an octave.
+/// The width of a bin: an eighth of an octave.
 const BIN_BITS: u32 = OCTAVE_BITS - 3;
 const BINS: usize = (BITS as usize) << (OCTAVE_BITS - BIN_BITS);
 
-/// The greatest value such that the weights from there on reach the fraction `p` of all.
+/// The greatest value such that the weights of all values at or above it reach the fraction `p` of
+/// the total.
 fn least_of_mass(row: &[f32], p: u32) -> f32 {
     let greatest = greatest(&maxima(row, 64));
     if greatest.is_infinite() {

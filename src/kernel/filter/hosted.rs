@@ -1,4 +1,4 @@
-//! The filters on a server that hosts them.
+//! The filters on a server.
 
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Backend, Dispatch, Remote, backend_extension};

@@ -1,12 +1,13 @@
 //! Top-k and top-p by a search for a threshold, without sorting a row.
 //!
-//! Both keep the logits that are at least some logit of the row, their *least*, and mask the rest with −∞. NaN
-//! ranks as +∞. What the least is:
+//! Both keep the logits at or above a threshold, a logit of the row called the *least*, and mask
+//! the rest with −∞. NaN ranks as +∞. The least is:
 //! - top-k: the `k`-th greatest, counted with repetition;
-//! - top-p: the greatest one such that the probability of it and of all greater ones, together, reaches `p`.
+//! - top-p: the greatest logit such that the total probability of the logits at or above it reaches
+//!   `p`.
 //!
-//! Probabilities are integers ([`weight`]), so that their sums are exact: the order of summation, and with it
-//! the backend, the batch and the number of threads, changes nothing.
+//! Probabilities are integers ([`weight`]), so their sums are exact: the result does not depend on
+//! the order of summation, and so not on the backend, the batch or the number of threads.
 
 mod built_in;
 #[cfg(feature = "cube")]
@@ -26,9 +27,9 @@ use burn::tensor::Tensor;
 use crate::remote::is_remote;
 use crate::tensor::{is_fused, reads};
 
-/// The widest row of the fused operations: numbers up to here are exact in `f32`.
+/// The maximum row width of the fused operations: integers up to this one are exact in `f32`.
 const MAX_WIDTH: usize = 1 << 24;
-/// The widest row of which probabilities are summed, so that 32 bits hold every sum of a GPU's kernel.
+/// The maximum row width for sums of probabilities: 32 bits hold every partial sum of a GPU kernel.
 const MAX_SUMMED: usize = 1 << 18;
 
 #[backend_extension(Fusion: cfg(feature = "fusion"), Flex: cfg(feature = "flex"), Cube: cfg(feature = "cube"))]
@@ -42,10 +43,11 @@ pub(crate) trait FilterOps: Backend {
     fn filter_top_p(logits: FloatTensor<Self>, p: FloatTensor<Self>) -> FloatTensor<Self>;
 }
 
-/// Keeps the `k` greatest logits of a row and those that equal the least of them; everything where `k` is the width.
+/// Keeps the `k` greatest logits of a row and all logits equal to the least of them; all logits if
+/// `k` is `vocab_size`.
 ///
 /// # Shapes
-/// - `k`: `[1]`, or `[batch]` where rows differ; `f32`, whole numbers from 1 to the width
+/// - `k`: `[1]`, or `[batch]` if rows differ; `f32`, whole numbers from 1 to `vocab_size`
 pub(crate) fn top_k(logits: Tensor<2>, k: Tensor<1>) -> Tensor<2> {
     #[cfg(feature = "remote")]
     if fused(&logits, MAX_WIDTH) && is_remote(&logits.device()) {
@@ -57,11 +59,11 @@ pub(crate) fn top_k(logits: Tensor<2>, k: Tensor<1>) -> Tensor<2> {
     }
 }
 
-/// Keeps the fewest of the likeliest tokens whose probability reaches `p`, and those that equal the least of
-/// them; everything where `p` is 1.
+/// Keeps the smallest set of likeliest tokens whose probability reaches `p`, and all tokens equal
+/// to the least of them; all tokens if `p` is 1.
 ///
 /// # Shapes
-/// - `p`: `[1]`, or `[batch]` where rows differ; `f32`, above 0, at most 1
+/// - `p`: `[1]`, or `[batch]` if rows differ; `f32`, above 0, at most 1
 pub(crate) fn top_p(logits: Tensor<2>, p: Tensor<1>) -> Tensor<2> {
     #[cfg(feature = "remote")]
     if fused(&logits, MAX_SUMMED) && is_remote(&logits.device()) {
@@ -84,13 +86,13 @@ mod tests {
 
     use super::*;
 
-    /// Values with ties, in every row some −∞, in the last NaN and +∞.
-    fn rows(width: usize) -> Vec<f32> {
+    /// Values with ties, with some −∞ in every row, and NaN and +∞ in the last row.
+    fn rows(vocab_size: usize) -> Vec<f32> {
         let value = |i: usize| ((i * 7919) % 1009) as f32 * 0.02 - 10.0;
-        let mut values: Vec<f32> = (0..4 * width).map(value).collect();
+        let mut values: Vec<f32> = (0..4 * vocab_size).map(value).collect();
         values.iter_mut().step_by(5).for_each(|x| *x = f32::NEG_INFINITY);
-        values[3 * width + 1] = f32::NAN;
-        values[3 * width + 2] = f32::INFINITY;
+        values[3 * vocab_size + 1] = f32::NAN;
+        values[3 * vocab_size + 2] = f32::INFINITY;
         values
     }
 
@@ -101,25 +103,25 @@ mod tests {
     #[test]
     fn built_in_and_fused_operations_agree() {
         let device = Device::default();
-        for width in [7, 400, 5000] {
-            let logits = Tensor::<2>::from_data(TensorData::new(rows(width), [4, width]), &device);
+        for vocab_size in [7, 400, 5000] {
+            let logits = Tensor::<2>::from_data(TensorData::new(rows(vocab_size), [4, vocab_size]), &device);
             assert!(fused(&logits, MAX_SUMMED));
             let wanted = |wanted: &[f32]| Tensor::<1>::from_floats(wanted, &device);
-            for k in [&[1.0][..], &[3.0], &[6.0], &[1.0, 5.0, width as f32, 2.0]] {
+            for k in [&[1.0][..], &[3.0], &[6.0], &[1.0, 5.0, vocab_size as f32, 2.0]] {
                 let built_in = built_in::top_k(logits.clone(), wanted(k));
                 assert_eq!(
                     bits(top_k(logits.clone(), wanted(k))),
                     bits(built_in),
-                    "{width} wide, k of {k:?}"
+                    "{vocab_size} wide, k of {k:?}"
                 );
             }
-            // None of these is within the tolerance of a cumulative probability of these rows.
+            // No `p` is within the tolerance of a cumulative probability of the rows.
             for p in [&[0.123][..], &[0.5001], &[0.9], &[0.987], &[0.9, 1.0, 0.123, 0.5001]] {
                 let built_in = built_in::top_p(logits.clone(), wanted(p));
                 assert_eq!(
                     bits(top_p(logits.clone(), wanted(p))),
                     bits(built_in),
-                    "{width} wide, p of {p:?}"
+                    "{vocab_size} wide, p of {p:?}"
                 );
             }
         }

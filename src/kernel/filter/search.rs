@@ -1,11 +1,13 @@
 //! The search as a kernel: one cube per row, integer sums in shared memory.
 //!
-//! Logits become keys, unsigned integers of the same order. Six passes over the row: its greatest key; a
-//! histogram over the distance from it, in bins of a quarter of an octave, which spreads logits evenly; four
-//! histograms over the bytes of the keys in the bin where the sum reaches what is wanted; and the mask. Sums
-//! of integers do not depend on the order in which the units add, nor on their number.
+//! Logits become keys, unsigned integers of the same order. The kernel makes seven passes over the
+//! row. The first finds the greatest key. The second makes a histogram of the distances from it, in
+//! bins of a quarter of an octave, which spreads logits evenly. Four passes make histograms over
+//! the bytes of the keys in the bin in which the sum reaches its target. The last pass masks.
+//! Integer sums do not depend on the order or the number of the units.
 //!
-//! A sum of weights is three sums of 14 bits of each; as a pair, `high · 2²⁸ + low`.
+//! A sum of weights is split into three sums of 14 bits of each weight; as a pair,
+//! `high · 2²⁸ + low`.
 
 use cubecl::prelude::*;
 
@@ -13,18 +15,19 @@ use super::weight::{BITS, FAR, OCTAVE_BITS, OCTAVES, POLYNOMIAL};
 
 /// Bins of a histogram.
 const BINS: usize = 256;
-/// Bits of a weight that are summed together: 2¹⁸ of them fit 32 bits.
+/// Bits of a weight per partial sum: a sum of 2¹⁸ limbs fits 32 bits.
 const LIMB: u32 = 14;
 const LIMB_MASK: u32 = (1 << LIMB) - 1;
 const LOW_BITS: u32 = 2 * LIMB;
 const LOW_MASK: u32 = (1 << LOW_BITS) - 1;
-/// The key of +∞, which NaN shares.
+/// The key of +∞ and NaN.
 const INFINITE: u32 = 0xff80_0000;
 /// No distance.
 const NONE: u32 = u32::MAX;
 
-/// Masks what is below the least, which is the `wanted`-th greatest or, `by_mass`, the greatest from which on
-/// the weights reach the fraction `wanted` of the row's. `wanted` is one number, or one for each row.
+/// Masks logits below the least: the `wanted`-th greatest logit or, with `by_mass`, the greatest
+/// logit such that the weights at or above it reach the fraction `wanted` of the row's total.
+/// `wanted` is one number, or one for each row.
 #[cube(launch)]
 pub(super) fn keep<F: Float>(
     logits: &Tensor<F>,
@@ -34,12 +37,12 @@ pub(super) fn keep<F: Float>(
     #[comptime] by_mass: bool,
     #[define(F)] _dtype: ElemType,
 ) {
-    let width = logits.shape(1);
+    let vocab_size = logits.shape(1);
     let (row, column) = (CUBE_POS_X as usize * logits.stride(0), logits.stride(1));
     let units = CUBE_DIM as usize;
     let number = wanted[min(CUBE_POS_X as usize, wanted.shape(0) - 1) * wanted.stride(0)];
-    // All of a row: the least is below every key.
-    let mut everything = number >= f32::cast_from(width as u32);
+    // To keep the whole row, the least is below every key.
+    let mut everything = number >= f32::cast_from(vocab_size as u32);
     let mut wanted = u32::cast_from(number);
     if comptime!(by_mass) {
         everything = number >= 1.0f32;
@@ -54,7 +57,7 @@ pub(super) fn keep<F: Float>(
     sync_cube();
     let mut top = 0u32;
     let mut v = UNIT_POS as usize;
-    while v < width {
+    while v < vocab_size {
         top = max(top, key(f32::cast_from(logits[row + v * column])));
         v += units;
     }
@@ -63,7 +66,7 @@ pub(super) fn keep<F: Float>(
     let top = shared_top[0].load();
 
     let sums = Shared::<[Atomic<u32>]>::new_slice(3 * BINS);
-    // Where the sum reaches what is wanted: a bin, and what is missing before it.
+    // The bin in which the sum reaches its target, and the rest of the target at its start.
     let mut found = Shared::<[u32]>::new_slice(3usize);
     let mut near = 0u32;
     let mut least = 0u32;
@@ -75,11 +78,11 @@ pub(super) fn keep<F: Float>(
             bin += units;
         }
         sync_cube();
-        // The bytes of the least that are known by now, and the place of the next.
+        // The shift of the next byte of the least, and the mask of its known bytes.
         let shift = 32 - 8 * max(digit, 1u32);
         let known = (!0xffu32) << shift;
         let mut v = UNIT_POS as usize;
-        while v < width {
+        while v < vocab_size {
             let key = key(f32::cast_from(logits[row + v * column]));
             let distance = distance(key, top);
             let mut bin = near_bin(distance);
@@ -158,14 +161,14 @@ pub(super) fn keep<F: Float>(
     let (kept_row, kept_column) = (CUBE_POS_X as usize * kept.stride(0), kept.stride(1));
     let masked = negative_infinity.get::<F>();
     let mut v = UNIT_POS as usize;
-    while v < width {
+    while v < vocab_size {
         let logit = logits[row + v * column];
         kept[kept_row + v * kept_column] = select(key(f32::cast_from(logit)) < least, masked, logit);
         v += units;
     }
 }
 
-/// An unsigned integer of the same order; both zeros are one, NaN is +∞.
+/// An unsigned integer of the same order; both zeros are equal, NaN equals +∞.
 #[cube]
 fn key(logit: f32) -> u32 {
     let bits = u32::reinterpret(logit);
@@ -194,7 +197,7 @@ fn distance(key: u32, top: u32) -> u32 {
     distance
 }
 
-/// A quarter of an octave each, the last for all that is further.
+/// Bins of a quarter of an octave; the last bin takes all greater distances.
 #[cube]
 fn near_bin(distance: u32) -> u32 {
     min(distance >> (OCTAVE_BITS - 2), 0xff)

@@ -1,23 +1,24 @@
 //! Probabilities as integers.
 //!
-//! A logit `x` weighs 2⁴² · exp(x − greatest), rounded by integer operations that every backend can repeat bit
-//! for bit: one subtraction and one product in f32, then a polynomial in fixed point.
+//! A logit `x` weighs 2⁴² · exp(x − greatest). The rounding is reproducible bit for bit on every
+//! backend: one subtraction and one product in f32, then a polynomial in fixed point.
 //!
 //! # Error
-//! A weight is within 3.6 · 10⁻⁶ of the exact one, relatively: at most 42 octaves below the greatest, times
-//! the roundings in f32 (2⁻²³ · ln 2 together), and the polynomial's 10⁻⁷. Logits further below weigh nothing,
-//! which with the truncation loses 2⁻²⁴ of the row's mass at most, at 2¹⁸ logits. So the mass of a set of
-//! tokens is within 2⁻¹⁸ of its probability.
+//! A weight is within 3.6 · 10⁻⁶ of the exact one, relatively: at most 42 octaves below the
+//! greatest, times the roundings in f32 (2⁻²³ · ln 2 together), and the polynomial's 10⁻⁷. Logits
+//! further below weigh nothing; together with the truncation, at most 2⁻²⁴ of the row's mass is
+//! lost at 2¹⁸ logits. So the mass of a set of tokens is within 2⁻¹⁸ of its probability.
 
 /// Bits of a weight.
 pub(super) const BITS: u32 = 42;
 /// Fraction bits of a distance in octaves.
 pub(super) const OCTAVE_BITS: u32 = 24;
-/// Octaves, 2⁻²⁴ each, in a difference of 1 between two logits.
+/// Units of 2⁻²⁴ octaves in a difference of 1 between two logits.
 pub(super) const OCTAVES: f32 = std::f32::consts::LOG2_E * (1 << OCTAVE_BITS) as f32;
-/// Differences from here on, 42 octaves, weigh nothing.
+/// Logits at this difference (42 octaves) or further weigh nothing.
 pub(super) const FAR: f32 = BITS as f32 * std::f32::consts::LN_2;
-/// 2³¹ · 2⁻ᶠ for 0 ≤ f < 1: coefficients of (−f)ⁱ, interpolated at the Chebyshev points; in units of 2⁻³¹.
+/// 2³¹ · 2⁻ᶠ for 0 ≤ f < 1: coefficients of (−f)ⁱ, interpolated at the Chebyshev points; in units
+/// of 2⁻³¹.
 pub(super) const POLYNOMIAL: [u32; 6] =
     [2_147_483_527, 1_488_513_547, 515_780_381, 118_751_808, 19_776_564, 2_033_403];
 
@@ -26,7 +27,7 @@ pub(super) fn fraction(p: f32) -> u32 {
     (p * 32f32.exp2()) as u32
 }
 
-/// How far below the greatest logit, in units of 2⁻²⁴ octaves; `None` from [`FAR`] on.
+/// The distance below the greatest logit, in units of 2⁻²⁴ octaves; `None` from [`FAR`] on.
 pub(super) fn distance(below: f32) -> Option<u32> {
     (below < FAR).then_some((below * OCTAVES) as u32)
 }

@@ -1,18 +1,18 @@
-//! The step in Burn's built-in operations: the reference, and what runs on every backend.
+//! The step in Burn's built-in operations: the reference, which runs on every backend.
 
 use burn::tensor::{Bool, Int, Tensor};
 
 use super::built_in_stack::Rows;
-use crate::table::{StateId, TokenTable};
 use crate::tensor::{Array, BY_CLASS, FOLLOWED, Image, Layout, Position};
+use burn_dfa_tokens::{CompiledConstraint, StateId};
 
-/// The position after `tokens`, `[batch]`: in the state `DEAD` where a token is illegal or no token at all, the same
-/// where it is the id `width`.
+/// The position after `tokens`, `[batch]`: in the state `DEAD` for an illegal or invalid token,
+/// unchanged for the id `vocab_size`.
 pub(super) fn after(image: &Image, position: Position, tokens: Tensor<1, Int>) -> Position {
     if image.sizes.ends > 0 {
         return after_on_stack(image, position, tokens);
     }
-    let last = image.sizes.width as i32 - 1;
+    let last = image.sizes.vocab_size as i32 - 1;
     let outside = tokens.clone().lower_elem(0).bool_or(tokens.clone().greater_elem(last));
     let none = tokens.clone().equal_elem(last + 1);
     let (states, remaining) = (in_range(image, position.states()), position.remaining());
@@ -31,7 +31,7 @@ fn can_end<const D: usize>(
     entries(image, Array::TokensToEnd, states.reshape([-1])).reshape(shape).lower_equal(remaining)
 }
 
-/// What remains after a token.
+/// The budget after a token.
 fn spend(remaining: Tensor<1, Int>) -> Tensor<1, Int> {
     (remaining - 1).clamp_min(0)
 }
@@ -47,7 +47,7 @@ pub(super) fn mask(
     (logits.mask_fill(illegal(image, position.clone()), f32::NEG_INFINITY), position)
 }
 
-/// Whether each token may not follow, `[batch, width]`.
+/// Whether each token is illegal, `[batch, vocab_size]`.
 pub(super) fn illegal(image: &Image, position: Position) -> Tensor<2, Bool> {
     let batch = position.batch();
     let (states, left) = (in_range(image, position.states()), spend(position.remaining()));
@@ -56,9 +56,9 @@ pub(super) fn illegal(image: &Image, position: Position) -> Tensor<2, Bool> {
         can_end(image, next, left)
     };
     if image.sizes.ends > 0 {
-        let all = [batch, image.sizes.width];
-        let mut rows = Rows::repeated(image, &position, image.sizes.width);
-        let token = image.numbers(image.sizes.width).reshape([1, -1]).expand(all).reshape([-1]);
+        let all = [batch, image.sizes.vocab_size];
+        let mut rows = Rows::repeated(image, &position, image.sizes.vocab_size);
+        let token = image.numbers(image.sizes.vocab_size).reshape([1, -1]).expand(all).reshape([-1]);
         read(image, &mut rows, token);
         let left = left.reshape([batch, 1]).expand(all);
         return rows.to_end().reshape(all).lower_equal(left).bool_not();
@@ -70,8 +70,8 @@ pub(super) fn illegal(image: &Image, position: Position) -> Tensor<2, Bool> {
             legal(rows(image, Array::Next, states)).int().gather(1, class).equal_elem(1)
         }
         Layout::Walk => {
-            let all = [batch, image.sizes.width];
-            let token = image.numbers(image.sizes.width).reshape([1, -1]).expand(all).reshape([-1]);
+            let all = [batch, image.sizes.vocab_size];
+            let token = image.numbers(image.sizes.vocab_size).reshape([1, -1]).expand(all).reshape([-1]);
             let state = states.reshape([batch, 1]).expand(all).reshape([-1]);
             legal(next(image, state, token).reshape(all))
         }
@@ -102,9 +102,9 @@ pub(super) fn follow(
     Position::stack(nodes)
 }
 
-/// As [`after`], of tables with calls.
+/// As [`after`], for constraints with calls.
 fn after_on_stack(image: &Image, position: Position, tokens: Tensor<1, Int>) -> Position {
-    let last = image.sizes.width as i32 - 1;
+    let last = image.sizes.vocab_size as i32 - 1;
     let outside = tokens.clone().lower_elem(0).bool_or(tokens.clone().greater_elem(last));
     let none = tokens.clone().equal_elem(last + 1);
     let remaining = position.remaining();
@@ -114,28 +114,46 @@ fn after_on_stack(image: &Image, position: Position, tokens: Tensor<1, Int>) -> 
     rows.position(spend(remaining)).or(none, position)
 }
 
-/// Moves rows with stacks on by tokens in range: at once where a class says where they lead, else symbol by symbol.
+/// Advances rows with stacks by tokens in range: at once if the token class determines the next
+/// state, else symbol by symbol.
 fn read(image: &Image, rows: &mut Rows, tokens: Tensor<1, Int>) {
     let (sizes, owner) = (&image.sizes, owners(image, rows.states.clone()));
-    let class = cells(image, Array::Class, sizes.width, owner.clone(), tokens.clone());
+    let class = cells(image, Array::Class, sizes.vocab_size, owner.clone(), tokens.clone());
     let by_class = entries(image, Array::Text, owner.clone()).equal_elem(BY_CLASS);
-    let next = class.clone().mask_fill(by_class.clone().bool_not(), TokenTable::NEVER as i32);
+    let next = class.clone().mask_fill(by_class.clone().bool_not(), CompiledConstraint::NEVER as i32);
     let next = cells(image, Array::Next, sizes.columns, rows.states.clone(), next);
     let landing = if sizes.landings > 0 {
-        // Tables that are read by class have other classes.
+        // Token-level constraints have different classes.
         let class = class.mask_fill(by_class.clone(), 0);
-        cells(image, Array::Landings, sizes.landings, rows.states.clone(), class)
+        cells(image, Array::TokenTransitions, sizes.landings, rows.states.clone(), class)
     } else {
         next.full_like(FOLLOWED)
     };
     let landing = landing.mask_where(by_class, next);
     let is_known = landing.clone().greater_equal_elem(0);
+    let short = is_too_short(image, rows.states.clone(), owner.clone(), tokens.clone());
+    let short = short.bool_and(is_known.clone().bool_not());
     rows.land(landing, is_known.clone());
+    rows.states = rows.states.clone().mask_fill(short, StateId::DEAD.0 as i32);
     walk(image, owner, tokens, |column, more| rows.step(column, more.bool_and(is_known.clone().bool_not())));
 }
 
-/// Calls `step` with the column of each symbol of the tokens, `[rows]`, and the rows whose tokens have one more, as often as
-/// the longest token has symbols.
+/// Whether tokens have too few symbols to be legal in these states, `[rows]`.
+fn is_too_short(
+    image: &Image,
+    states: Tensor<1, Int>,
+    owner: Tensor<1, Int>,
+    tokens: Tensor<1, Int>,
+) -> Tensor<1, Bool> {
+    let text = entries(image, Array::Text, owner).clamp_min(0);
+    let vocab_size = image.sizes.vocab_size + 1;
+    let begin = cells(image, Array::Offsets, vocab_size, text.clone(), tokens.clone());
+    let end = cells(image, Array::Offsets, vocab_size, text, tokens + 1);
+    (end - begin).lower(entries(image, Array::Shortest, states))
+}
+
+/// Calls `step` once per symbol of the longest token, with the column of each row's next symbol,
+/// `[rows]`, and a mask of the rows that have one.
 fn walk(
     image: &Image,
     owner: Tensor<1, Int>,
@@ -143,12 +161,12 @@ fn walk(
     mut step: impl FnMut(Tensor<1, Int>, Tensor<1, Bool>),
 ) {
     let sizes = &image.sizes;
-    // Of tables that are read by class the text is of no use, but it is looked up in bounds.
+    // Token-level constraints do not use the text, but the lookup must be in bounds.
     let text = entries(image, Array::Text, owner.clone()).clamp_min(0);
-    let width = sizes.width + 1;
-    let mut at = cells(image, Array::Offsets, width, text.clone(), tokens.clone());
-    let end = cells(image, Array::Offsets, width, text, tokens + 1);
-    // As many symbols as the longest token has.
+    let vocab_size = sizes.vocab_size + 1;
+    let mut at = cells(image, Array::Offsets, vocab_size, text.clone(), tokens.clone());
+    let end = cells(image, Array::Offsets, vocab_size, text, tokens + 1);
+    // One iteration per symbol of the longest token.
     for _ in 0..image.longest {
         let more = at.clone().lower(end.clone());
         let symbol = entries(image, Array::Symbols, at.clone().min_pair(end.clone() - 1));
@@ -157,12 +175,12 @@ fn walk(
     }
 }
 
-/// Keeps states that were not made here from being looked up out of bounds.
+/// Clamps states from outside, so lookups stay in bounds.
 pub(super) fn in_range(image: &Image, states: Tensor<1, Int>) -> Tensor<1, Int> {
     states.clamp(0, image.sizes.states as i32 - 1)
 }
 
-/// The state after one token a row, `[rows]`; states and tokens are in range.
+/// The state after one token per row, `[rows]`; states and tokens are in range.
 fn next(image: &Image, states: Tensor<1, Int>, tokens: Tensor<1, Int>) -> Tensor<1, Int> {
     let sizes = &image.sizes;
     let step = |states: Tensor<1, Int>, column| cells(image, Array::Next, sizes.columns, states, column);
@@ -170,7 +188,7 @@ fn next(image: &Image, states: Tensor<1, Int>, tokens: Tensor<1, Int>) -> Tensor
         return step(states, tokens);
     }
     let owner = owners(image, states.clone());
-    let class = cells(image, Array::Class, sizes.width, owner.clone(), tokens.clone());
+    let class = cells(image, Array::Class, sizes.vocab_size, owner.clone(), tokens.clone());
     if sizes.layout == Layout::Classes {
         return step(states, class);
     }
@@ -179,17 +197,18 @@ fn next(image: &Image, states: Tensor<1, Int>, tokens: Tensor<1, Int>) -> Tensor
     if image.longest == 0 {
         return step(states, class);
     }
-    let mut state = states.clone();
+    let short = is_too_short(image, states.clone(), owner.clone(), tokens.clone());
+    let mut state = states.clone().mask_fill(short, StateId::DEAD.0 as i32);
     walk(image, owner, tokens, |column, more| {
         state = state.clone().mask_where(more, step(state.clone(), column));
     });
-    // Alive as bytes is not enough: some token path must lead on.
+    // A state with live byte transitions is dead if no sequence of tokens reaches the end.
     let lost = entries(image, Array::TokensToEnd, state.clone()).equal_elem(i32::MAX);
     let walked = state.mask_fill(lost, StateId::DEAD.0 as i32);
     walked.mask_where(by_class, step(states, class))
 }
 
-/// The table of each state.
+/// The constraint of each state.
 fn owners(image: &Image, states: Tensor<1, Int>) -> Tensor<1, Int> {
     if image.sizes.has_owner() { entries(image, Array::Owner, states) } else { states.zeros_like() }
 }
@@ -210,11 +229,12 @@ pub(super) fn entries(image: &Image, array: Array, index: Tensor<1, Int>) -> Ten
     image.values.clone().select(0, index + image.range(array).start as i32)
 }
 
-/// The rows of an array, `[batch, columns]`, entry by entry: some backends copy the whole of a slice to select from it.
+/// The rows of an array, `[batch, columns]`, entry by entry, because some backends copy a whole
+/// slice to select from it.
 fn rows(image: &Image, array: Array, row: Tensor<1, Int>) -> Tensor<2, Int> {
     let columns = match array {
         Array::Next => image.sizes.columns,
-        _ => image.sizes.width,
+        _ => image.sizes.vocab_size,
     };
     let shape = [row.dims()[0], columns];
     let row = row.reshape([-1, 1]).expand(shape).reshape([-1]);

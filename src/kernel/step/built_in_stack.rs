@@ -1,21 +1,22 @@
-//! The stack of rows in Burn's built-in operations: the reference of the kernels; see `table::Stacks`.
+//! The stack of rows in Burn's built-in operations: the reference of the kernels; see
+//! `table::Stacks`.
 
 use burn::tensor::{Bool, Int, Tensor};
 
 use super::built_in::{cells, entries};
-use crate::table::{FARTHEST, StateId};
 use crate::tensor::{Array, Image, Position};
+use burn_dfa_tokens::{FARTHEST, StateId};
 
-/// No way, as a distance or a cost.
+/// An infinite distance or cost.
 const NONE: i32 = i32::MAX;
 
-/// Rows amid a token.
+/// Rows in the middle of a token.
 pub(super) struct Rows<'a> {
     image: &'a Image,
     /// `[rows]`
     pub(super) states: Tensor<1, Int>,
     depth: Tensor<1, Int>,
-    /// `[rows, numbers]`: the frames of a position are in place.
+    /// `[rows, numbers]`: positions; only their frames are current.
     values: Tensor<2, Int>,
 }
 
@@ -34,7 +35,7 @@ impl<'a> Rows<'a> {
         Self::at(image, &Position { values: values.reshape([batch * count, numbers]) })
     }
 
-    /// The positions of the rows, with so many tokens left.
+    /// The positions of the rows, with `remaining` tokens left.
     pub(super) fn position(self, remaining: Tensor<1, Int>) -> Position {
         let rows = self.states.dims()[0];
         let head = Tensor::stack(vec![self.states, remaining, self.depth], 1);
@@ -42,13 +43,13 @@ impl<'a> Rows<'a> {
         Position { values: Tensor::cat(vec![head, self.values.slice([0..rows, 3..numbers])], 1) }
     }
 
-    /// Moves the rows of `mask` on by the byte in `column`.
+    /// Advances the rows of `mask` by the byte in `column`.
     pub(super) fn step(&mut self, column: Tensor<1, Int>, mask: Tensor<1, Bool>) {
         let next = cells(self.image, Array::Next, self.image.sizes.columns, self.states.clone(), column);
         self.land(next, mask);
     }
 
-    /// Brings the rows of `mask` to rest from where their next byte leads to.
+    /// Sets the states of the rows of `mask` to `next` and computes their epsilon closures.
     pub(super) fn land(&mut self, next: Tensor<1, Int>, mask: Tensor<1, Bool>) {
         self.states = self.states.clone().mask_where(mask, next);
         for _ in 0..self.image.chain {
@@ -56,7 +57,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// Pushes the call states, and pops for the RETURN states.
+    /// Pushes a frame in call states, and pops a frame in RETURN states.
     fn jump(&mut self) {
         let (frame, depth) = (self.image.sizes.frame() as i32, self.image.sizes.depth as i32);
         let jump = |state: Tensor<1, Int>, place| entries(self.image, Array::Jumps, state * frame + place);
@@ -65,7 +66,7 @@ impl<'a> Rows<'a> {
         let no_room = calls.clone().bool_and(self.depth.clone().greater_equal_elem(depth));
         let no_frame = returns.clone().bool_and(self.depth.clone().equal_elem(0));
 
-        // A frame that is pushed.
+        // The pushed frame.
         let pushes = calls.clone().bool_and(no_room.clone().bool_not());
         let mut numbers = vec![self.states.clone()];
         for outcome in 0..frame - 1 {
@@ -73,7 +74,7 @@ impl<'a> Rows<'a> {
             let cost = self.cost(to.clone()).mask_fill(to.equal_elem(0), NONE);
             numbers.push(cost);
         }
-        // The call state that is popped, and where it returns to.
+        // The popped call state, and its return state.
         let popped = self.top(0).clamp(0, self.image.sizes.states as i32 - 1);
         let outcome = (enter.clone().neg()).clamp(1, frame - 1);
         let back = entries(self.image, Array::Jumps, popped * frame + outcome);
@@ -89,7 +90,7 @@ impl<'a> Rows<'a> {
         self.states = next.mask_fill(no_room.bool_or(no_frame), StateId::DEAD.0 as i32);
     }
 
-    /// Writes a number into a column of its own of each row of `mask`.
+    /// Writes a number into a column of each row of `mask`; the column differs per row.
     fn write(&mut self, column: Tensor<1, Int>, number: Tensor<1, Int>, mask: Tensor<1, Bool>) {
         let shape = self.values.dims();
         let columns = self.image.numbers(shape[1]).reshape([1, -1]).expand(shape);
@@ -98,7 +99,7 @@ impl<'a> Rows<'a> {
         self.values = self.values.clone().mask_where(here, number.reshape([-1, 1]).expand(shape));
     }
 
-    /// A number of the frame on top; of no use where there is none.
+    /// A number of the top frame; arbitrary on an empty stack.
     fn top(&self, place: usize) -> Tensor<1, Int> {
         let frame = self.image.sizes.frame() as i32;
         let column = (self.depth.clone() - 1).clamp_min(0) * frame + (3 + place as i32);
@@ -106,7 +107,7 @@ impl<'a> Rows<'a> {
         self.values.clone().gather(1, column.reshape([rows, 1])).reshape([rows])
     }
 
-    /// The least number of tokens from `states` to the end, `i32::MAX` where there is no way.
+    /// The least number of tokens from `states` to the end, `i32::MAX` if it is unreachable.
     fn cost(&self, states: Tensor<1, Int>) -> Tensor<1, Int> {
         let ends = self.image.sizes.ends as i32;
         let outermost = self.depth.clone().equal_elem(0);
@@ -127,7 +128,8 @@ impl<'a> Rows<'a> {
         least
     }
 
-    /// The least number of tokens from where the rows are to the end, `i32::MAX` where there is no way.
+    /// The least number of tokens from the rows' positions to the end, `i32::MAX` if it is
+    /// unreachable.
     pub(super) fn to_end(&self) -> Tensor<1, Int> {
         self.cost(self.states.clone())
     }

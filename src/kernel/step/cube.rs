@@ -11,10 +11,10 @@ use cubecl::prelude::{CubeCount, CubeDim, InputScalar, SequenceArg};
 
 use super::kernels::{GumbelLaunch, NoiseArgs, UNITS, choose_kernel, mask_kernel};
 use super::lookup::{CLASSES, DENSE, LookupLaunch, WALK};
-use crate::sampling::{GumbelMax, Rule};
+use crate::sampling::{FusedSampler, GumbelMax};
 use crate::tensor::{Array, Image, Layout, Position};
 
-/// The image of a table, see `tensor::Image`.
+/// The image of a device constraint, see `tensor::Image`.
 #[derive(ExtensionType)]
 #[extension_type(fusion: cfg(feature = "fusion"))]
 pub(crate) struct Table<B: Backend> {
@@ -22,7 +22,7 @@ pub(crate) struct Table<B: Backend> {
     offsets: [u32; Array::ALL.len()],
     states: u32,
     columns: u32,
-    width: u32,
+    vocab_size: u32,
     alphabet: u32,
     layout: u32,
     has_owner: bool,
@@ -32,7 +32,7 @@ pub(crate) struct Table<B: Backend> {
     landings: u32,
 }
 
-/// What the noise is made of, see `GumbelMax`.
+/// The parameters of the noise, see `GumbelMax`.
 #[derive(ExtensionType)]
 #[extension_type(fusion: cfg(feature = "fusion"))]
 pub(crate) struct Gumbel<B: Backend> {
@@ -41,7 +41,8 @@ pub(crate) struct Gumbel<B: Backend> {
     quantiles: FloatTensor<B>,
 }
 
-/// Integers are `i32`; `tokens` are `[batch]`, `position` is `[batch, numbers]`, `logits` are `[batch, width]`.
+/// Integers are `i32`; `tokens` are `[batch]`, `position` is `[batch, numbers]`, `logits` are
+/// `[batch, vocab_size]`.
 #[backend_extension(Cube, Fusion: cfg(feature = "fusion"))]
 pub(crate) trait CubeStep: Backend {
     /// The masked logits and the next position.
@@ -53,7 +54,7 @@ pub(crate) trait CubeStep: Backend {
         #[extension_type] table: Table<Self>,
     ) -> (FloatTensor<Self>, IntTensor<Self>);
 
-    /// The tokens of the greatest legal logits and the next position, in place of the old ones.
+    /// The tokens of the greatest legal logits and the next position, written in place.
     #[fusion(meta = |_logits, position, tokens, _table| (tokens.clone(), position.clone()))]
     fn greedy_step(
         logits: FloatTensor<Self>,
@@ -62,7 +63,7 @@ pub(crate) trait CubeStep: Backend {
         #[extension_type] table: Table<Self>,
     ) -> (IntTensor<Self>, IntTensor<Self>);
 
-    /// As `greedy_step`, after the noise.
+    /// As `greedy_step`, after adding the noise.
     #[fusion(meta = |_logits, position, tokens, _table, _noise| (tokens.clone(), position.clone()))]
     fn gumbel_step(
         logits: FloatTensor<Self>,
@@ -89,7 +90,7 @@ impl CubeStep for CubeBackend {
         let batch = logits.shape()[0] as u32;
         mask_kernel::launch(
             &client,
-            CubeCount::Static(table.width.div_ceil(UNITS), batch, 1),
+            CubeCount::Static(table.vocab_size.div_ceil(UNITS), batch, 1),
             CubeDim::new_1d(UNITS),
             logits.into_tensor_arg(),
             position.into_tensor_arg(),
@@ -128,7 +129,7 @@ impl CubeStep for CubeBackend {
     }
 }
 
-/// Gives the chosen tokens and the next position.
+/// Returns the chosen tokens and the next position.
 fn launch_choose(
     logits: CubeTensor,
     position: CubeTensor,
@@ -163,7 +164,7 @@ impl Table<CubeBackend> {
             offsets,
             self.states,
             self.columns,
-            self.width,
+            self.vocab_size,
             self.alphabet,
             self.layout,
             self.has_owner,
@@ -184,7 +185,7 @@ impl Table<Dispatch> {
             offsets: image.offsets.map(|offset| offset as u32),
             states: sizes.states as u32,
             columns: sizes.columns as u32,
-            width: sizes.width as u32,
+            vocab_size: sizes.vocab_size as u32,
             alphabet: sizes.alphabet as u32,
             layout: match sizes.layout {
                 Layout::Dense => DENSE,
@@ -210,7 +211,7 @@ impl Gumbel<Dispatch> {
     }
 }
 
-/// The tensor itself where nobody else holds it, else a copy.
+/// The tensor itself if it has no other handle, else a copy.
 fn own(tensor: CubeTensor) -> CubeTensor {
     if tensor.can_mut() { tensor } else { tensor.copy() }
 }
@@ -238,13 +239,13 @@ pub(super) fn choose(
     position: Position,
     tokens: Tensor<1, Int>,
     step: Tensor<1, Int>,
-    rule: Rule,
+    rule: FusedSampler,
 ) -> (Tensor<1, Int>, Position) {
     let (logits, tokens) = (logits.into_dispatch(), tokens.into_dispatch());
     let (position, table) = (position.values.into_dispatch(), Table::of(image));
     let (tokens, position) = match rule {
-        Rule::Greedy => <Dispatch as CubeStep>::greedy_step(logits, position, tokens, table),
-        Rule::GumbelMax(sampler) => {
+        FusedSampler::Greedy => <Dispatch as CubeStep>::greedy_step(logits, position, tokens, table),
+        FusedSampler::GumbelMax(sampler) => {
             let noise = Gumbel::of(sampler, step);
             <Dispatch as CubeStep>::gumbel_step(logits, position, tokens, table, noise)
         }

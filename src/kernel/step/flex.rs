@@ -1,4 +1,4 @@
-//! The step on Flex: plain loops over the tables of the host.
+//! The step on Flex: plain loops over the constraints on the host.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -8,13 +8,11 @@ use burn::backend::tensor::{FloatTensor, IntTensor};
 use burn::backend::{Backend, Dispatch, Flex, backend_extension};
 use burn::tensor::{DType, Int, Shape, Tensor, bf16, f16};
 
-use super::legal::legal;
-use super::row::{self, Logit};
-use crate::sampling::{Keys, Rule};
-use crate::tensor::{HostRow, HostTable, Legal, Position};
-use crate::threads;
+use crate::sampling::{FusedSampler, Keys};
+use crate::tensor::{HostRow, HostTable, Position};
+use burn_dfa_tokens::{Logit, TokenMask, threads};
 
-/// How [`FlexStep::choose_after`] chooses.
+/// The sampling rule of [`FlexStep::choose_after`].
 #[derive(Clone, Debug)]
 pub(crate) enum FlexRule {
     /// The greatest logit.
@@ -23,7 +21,8 @@ pub(crate) enum FlexRule {
     Gumbel(Arc<Keys>),
 }
 
-/// Integers are `i32`, logits `f32`, `f16` or `bf16`; `tokens` are `[batch]`, `position` is `[batch, numbers]`.
+/// Integers are `i32`, logits `f32`, `f16` or `bf16`; `tokens` are `[batch]`, `position` is
+/// `[batch, numbers]`.
 #[backend_extension(Flex)]
 pub(crate) trait FlexStep: Backend {
     /// The position after `tokens`.
@@ -31,10 +30,10 @@ pub(crate) trait FlexStep: Backend {
         position: IntTensor<Self>,
         tokens: IntTensor<Self>,
         table: Arc<HostTable>,
-        width: usize,
+        vocab_size: usize,
     ) -> IntTensor<Self>;
 
-    /// `logits` `[batch, width]`, masked, and the position after `tokens`.
+    /// `logits` `[batch, vocab_size]`, masked, and the position after `tokens`.
     fn mask_after(
         logits: FloatTensor<Self>,
         position: IntTensor<Self>,
@@ -42,8 +41,8 @@ pub(crate) trait FlexStep: Backend {
         table: Arc<HostTable>,
     ) -> (FloatTensor<Self>, IntTensor<Self>);
 
-    /// `logits` `[batch, nodes, width]`, masked, and the positions of all nodes `[batch, nodes, numbers]`, whose `tokens` are
-    /// `[batch, nodes]`.
+    /// `logits` `[batch, nodes, vocab_size]`, masked, and the positions of all nodes
+    /// `[batch, nodes, numbers]`, whose `tokens` are `[batch, nodes]`.
     fn mask_tree(
         logits: FloatTensor<Self>,
         position: IntTensor<Self>,
@@ -52,7 +51,8 @@ pub(crate) trait FlexStep: Backend {
         parents: Arc<[usize]>,
     ) -> (FloatTensor<Self>, IntTensor<Self>);
 
-    /// The tokens chosen from `logits` `[batch, width]`, and the position after `tokens`; `step` is `[1]` or `[batch]`.
+    /// The tokens chosen from `logits` `[batch, vocab_size]`, and the position after `tokens`;
+    /// `step` is `[1]` or `[batch]`.
     fn choose_after(
         logits: FloatTensor<Self>,
         position: IntTensor<Self>,
@@ -64,9 +64,14 @@ pub(crate) trait FlexStep: Backend {
 }
 
 impl FlexStep for Flex {
-    fn after(position: FlexTensor, tokens: FlexTensor, table: Arc<HostTable>, width: usize) -> FlexTensor {
+    fn after(
+        position: FlexTensor,
+        tokens: FlexTensor,
+        table: Arc<HostTable>,
+        vocab_size: usize,
+    ) -> FlexTensor {
         let mut position = packed(position);
-        advanced(&table, &mut position, tokens, width);
+        advanced(&table, &mut position, tokens, vocab_size);
         position
     }
 
@@ -76,10 +81,10 @@ impl FlexStep for Flex {
         tokens: FlexTensor,
         table: Arc<HostTable>,
     ) -> (FlexTensor, FlexTensor) {
-        let width = logits.layout().shape()[1];
+        let vocab_size = logits.layout().shape()[1];
         let mut position = packed(position);
-        let rows = advanced(&table, &mut position, tokens, width);
-        (masked(logits, width, rows), position)
+        let rows = advanced(&table, &mut position, tokens, vocab_size);
+        (masked(logits, vocab_size, rows), position)
     }
 
     fn mask_tree(
@@ -89,16 +94,16 @@ impl FlexStep for Flex {
         table: Arc<HostTable>,
         parents: Arc<[usize]>,
     ) -> (FlexTensor, FlexTensor) {
-        let [batch, nodes, width] = logits.layout().shape().dims();
+        let [batch, nodes, vocab_size] = logits.layout().shape().dims();
         let (position, tokens) = (packed(position), packed(tokens));
         let count = numbers(&position);
         let mut tree = FlexTensor::zeros(Shape::from([batch, nodes, count]), DType::I32);
         let trees = tree.storage_mut::<i32>().chunks_exact_mut(nodes * count);
         let trees = trees.zip(ints(&tokens).chunks_exact(nodes)).zip(ints(&position).chunks_exact(count));
         let rows =
-            trees.flat_map(|((tree, tokens), start)| table.follow(&parents, start, tokens, tree, width));
+            trees.flat_map(|((tree, tokens), start)| table.follow(&parents, start, tokens, tree, vocab_size));
         let rows = rows.collect();
-        (masked(logits, width, rows), tree)
+        (masked(logits, vocab_size, rows), tree)
     }
 
     fn choose_after(
@@ -110,9 +115,9 @@ impl FlexStep for Flex {
         rule: FlexRule,
     ) -> (FlexTensor, FlexTensor) {
         let mut logits = packed(logits);
-        let width = logits.layout().shape()[1];
+        let vocab_size = logits.layout().shape()[1];
         let (mut chosen, mut position) = (packed(tokens.clone()), packed(position));
-        let rows = advanced(&table, &mut position, tokens, width);
+        let rows = advanced(&table, &mut position, tokens, vocab_size);
         let step = packed(step);
         let (step, out) = (ints(&step), chosen.storage_mut::<i32>());
         match logits.dtype() {
@@ -125,7 +130,7 @@ impl FlexStep for Flex {
     }
 }
 
-/// The tensor in memory of its own shape, from its first element on.
+/// The tensor with contiguous elements from the first on.
 fn packed(tensor: FlexTensor) -> FlexTensor {
     let whole = tensor.layout().num_elements() * tensor.dtype().size() == tensor.bytes().len();
     if whole && tensor.is_contiguous() { tensor } else { tensor.to_contiguous() }
@@ -136,55 +141,64 @@ fn ints(tensor: &FlexTensor) -> &[i32] {
     tensor.storage::<i32>()
 }
 
-/// How many numbers a position has.
+/// The size of a position in numbers.
 fn numbers(position: &FlexTensor) -> usize {
     *position.layout().shape().to_vec().last().unwrap_or(&1)
 }
 
-/// Moves each position of a packed tensor on by its token, and gives the rows there.
+/// Advances each position of a packed tensor by its token, and returns the rows at the new
+/// positions.
 fn advanced<'a>(
     table: &'a HostTable,
     position: &mut FlexTensor,
     tokens: FlexTensor,
-    width: usize,
+    vocab_size: usize,
 ) -> Vec<HostRow<'a>> {
     let (tokens, count) = (packed(tokens), numbers(position));
     let positions = position.storage_mut::<i32>().chunks_exact_mut(count).zip(ints(&tokens));
-    positions.map(|(position, &token)| table.advance(position, token, width)).collect()
+    positions.map(|(position, &token)| table.advance(position, token, vocab_size)).collect()
 }
 
-/// Masks `rows` of `width` logits.
-fn masked(logits: FlexTensor, width: usize, rows: Vec<HostRow<'_>>) -> FlexTensor {
+/// Masks `rows` of `vocab_size` logits.
+fn masked(logits: FlexTensor, vocab_size: usize, rows: Vec<HostRow<'_>>) -> FlexTensor {
     let mut logits = packed(logits);
     match logits.dtype() {
-        DType::F32 => mask_rows(logits.storage_mut::<f32>(), width, &rows),
-        DType::F16 => mask_rows(logits.storage_mut::<f16>(), width, &rows),
-        DType::BF16 => mask_rows(logits.storage_mut::<bf16>(), width, &rows),
+        DType::F32 => mask_rows(logits.storage_mut::<f32>(), vocab_size, &rows),
+        DType::F16 => mask_rows(logits.storage_mut::<f16>(), vocab_size, &rows),
+        DType::BF16 => mask_rows(logits.storage_mut::<bf16>(), vocab_size, &rows),
         other => unreachable!("logits of {other:?} take the built-in operations"),
     }
     logits
 }
 
-/// Each thread but the last masks so many bytes of logits at least: to start one takes a fraction of that time.
+/// Each thread but the last masks at least this many bytes of logits, which takes several times as
+/// long as starting a thread.
 const SHARED_BYTES: usize = 4 << 20;
 
-fn mask_rows<F: Logit>(logits: &mut [F], width: usize, rows: &[HostRow<'_>]) {
-    let least = SHARED_BYTES.div_ceil(width.max(1) * size_of::<F>());
-    mask_shared(logits, width, rows, threads::available(), least);
+fn mask_rows<F: Logit>(logits: &mut [F], vocab_size: usize, rows: &[HostRow<'_>]) {
+    let least = SHARED_BYTES.div_ceil(vocab_size.max(1) * size_of::<F>());
+    mask_shared(logits, vocab_size, rows, threads::available(), least);
 }
 
-/// Masks rows on at most so many threads, each of which has `least` rows at least.
-fn mask_shared<F: Logit>(logits: &mut [F], width: usize, rows: &[HostRow<'_>], threads: usize, least: usize) {
-    threads::rows(logits, width, threads, least, |first, logits| {
-        let mut known: Option<(&HostRow<'_>, Arc<Legal>, Range<u32>)> = None;
-        // The last rows first: they were written last, and many rows are more than the cache holds.
-        for (logits, at) in logits.chunks_exact_mut(width).zip(&rows[first..]).rev() {
-            // Behind a draft that may not follow, and often amid text, rows of a tree are at the same place.
+/// Masks rows on at most `threads` threads, with at least `least` rows per thread.
+fn mask_shared<F: Logit>(
+    logits: &mut [F],
+    vocab_size: usize,
+    rows: &[HostRow<'_>],
+    threads: usize,
+    least: usize,
+) {
+    threads::rows(logits, vocab_size, threads, least, |first, logits| {
+        let mut known: Option<(&HostRow<'_>, Arc<TokenMask>, Range<u32>)> = None;
+        // The last rows first: they were written last, and may still be in the CPU cache.
+        for (logits, at) in logits.chunks_exact_mut(vocab_size).zip(&rows[first..]).rev() {
+            // After an illegal draft token, and often inside strings, rows of a tree have the same
+            // position.
             let (legal, alike) = match known.take() {
                 Some((same, legal, alike)) if at.is_at(same) && alike.contains(&at.left()) => (legal, alike),
-                _ => legal(at),
+                _ => at.masker.legal(&at.position),
             };
-            row::mask(logits, at, &legal);
+            at.masker.apply(&legal, logits);
             known = Some((at, legal, alike));
         }
     });
@@ -197,17 +211,19 @@ fn choose_rows<F: Logit>(
     rule: &FlexRule,
     out: &mut [i32],
 ) {
-    let width = logits.len() / out.len();
-    let rows = logits.chunks_exact_mut(width).zip(rows).zip(out).enumerate();
+    let vocab_size = logits.len() / out.len();
+    let rows = logits.chunks_exact_mut(vocab_size).zip(rows).zip(out).enumerate();
     for (index, ((logits, row), out)) in rows {
         let token = match rule {
-            FlexRule::Greedy => row::greatest(logits, row),
+            FlexRule::Greedy => row.masker.greatest(&row.position, logits),
             FlexRule::Gumbel(keys) => match keys.noise(index, step[index.min(step.len() - 1)]) {
-                None => row::greatest(logits, row),
-                Some(noise) => row::sampled(logits, row, &noise),
+                None => row.masker.greatest(&row.position, logits),
+                Some(noise) => {
+                    row.masker.best_by(&row.position, logits, |logit, id| noise.disturb(logit, id))
+                }
             },
         };
-        *out = token as i32;
+        *out = token.0 as i32;
     }
 }
 
@@ -216,10 +232,10 @@ pub(super) fn after(
     table: &Arc<HostTable>,
     position: Position,
     tokens: Tensor<1, Int>,
-    width: usize,
+    vocab_size: usize,
 ) -> Position {
     let (position, tokens) = (position.values.into_dispatch(), tokens.into_dispatch());
-    let position = <Dispatch as FlexStep>::after(position, tokens, table.clone(), width);
+    let position = <Dispatch as FlexStep>::after(position, tokens, table.clone(), vocab_size);
     Position { values: Tensor::from_dispatch(position) }
 }
 
@@ -264,11 +280,11 @@ pub(super) fn choose(
     position: Position,
     tokens: Tensor<1, Int>,
     step: Tensor<1, Int>,
-    rule: Rule,
+    rule: FusedSampler,
 ) -> (Tensor<1, Int>, Position) {
     let rule = match rule {
-        Rule::Greedy => FlexRule::Greedy,
-        Rule::GumbelMax(sampler) => FlexRule::Gumbel(sampler.host_keys().clone()),
+        FusedSampler::Greedy => FlexRule::Greedy,
+        FusedSampler::GumbelMax(sampler) => FlexRule::Gumbel(sampler.host_keys().clone()),
     };
     let (tokens, position) = <Dispatch as FlexStep>::choose_after(
         logits.into_dispatch(),
@@ -287,15 +303,17 @@ mod tests {
 
     use super::*;
     use crate::tensor::Store;
-    use crate::{Constraint, Layout, Limits, TensorOptions, TensorTable, TokenId, TokenTable, Vocabulary};
+    use crate::{
+        CompiledConstraint, Constraint, DeviceConstraint, Layout, Limits, TensorOptions, TokenId, Vocabulary,
+    };
 
     #[test]
     fn rows_are_masked_alike_by_any_number_of_threads() {
         let vocabulary = Vocabulary::from_chars("abcde.".chars()).unwrap().with_eos([TokenId(5)]).unwrap();
         let constraint = Constraint::regex("a(b|cd*)e|d{4}").unwrap();
-        let table = TokenTable::compile(&constraint, &vocabulary, &Limits::default()).unwrap();
+        let table = CompiledConstraint::compile(&constraint, &vocabulary, &Limits::default()).unwrap();
         let options = TensorOptions { layout: Some(Layout::Classes), ..TensorOptions::default() };
-        let on_device = TensorTable::new(&[&table], 8, &options, &Device::flex()).unwrap();
+        let on_device = DeviceConstraint::new(&[&table], 8, &options, &Device::flex()).unwrap();
         let Store::Host(host) = on_device.store() else { panic!("a table on the host") };
         let mut positions: Vec<[i32; 2]> =
             (0..table.state_count() as i32).flat_map(|state| [[state, 9], [state, 9], [state, 1]]).collect();

@@ -1,4 +1,4 @@
-//! The step on a server that hosts it: the client's half. Each operation is one message, and nothing comes back.
+//! The step on a server: the client's part. Each operation is one message without a reply.
 
 use std::sync::Arc;
 
@@ -8,17 +8,17 @@ use burn::backend::{Backend, Dispatch, Remote, TensorMetadata, backend_extension
 use burn::tensor::{Int, Shape, Tensor};
 
 use crate::remote::{OPERATIONS, call, like};
-use crate::sampling::Rule;
+use crate::sampling::FusedSampler;
 use crate::tensor::{Hosted, Position};
 
-/// As the operations of Flex, with a handle of the tables.
+/// As the operations of Flex, with a handle of the constraints.
 #[backend_extension(Remote)]
 trait HostedStep: Backend {
     fn hosted_after(
         tables: IntTensor<Self>,
         position: IntTensor<Self>,
         tokens: IntTensor<Self>,
-        width: usize,
+        vocab_size: usize,
     ) -> IntTensor<Self>;
 
     fn hosted_mask(
@@ -58,11 +58,11 @@ impl HostedStep for Remote {
         tables: IntTensor<Self>,
         position: IntTensor<Self>,
         tokens: IntTensor<Self>,
-        width: usize,
+        vocab_size: usize,
     ) -> IntTensor<Self> {
         let after = like(&position);
-        let width = vec![ScalarIr::UInt(width as u64)];
-        let [position] = call(OPERATIONS.after, [tables, position, tokens], [after], width);
+        let vocab_size = vec![ScalarIr::UInt(vocab_size as u64)];
+        let [position] = call(OPERATIONS.after, [tables, position, tokens], [after], vocab_size);
         position
     }
 
@@ -122,9 +122,14 @@ impl HostedStep for Remote {
 }
 
 /// [`super::after`] on a server.
-pub(super) fn after(tables: &Hosted, position: Position, tokens: Tensor<1, Int>, width: usize) -> Position {
+pub(super) fn after(
+    tables: &Hosted,
+    position: Position,
+    tokens: Tensor<1, Int>,
+    vocab_size: usize,
+) -> Position {
     let (position, tokens) = (position.values.into_dispatch(), tokens.into_dispatch());
-    let position = <Dispatch as HostedStep>::hosted_after(tables.handle(), position, tokens, width);
+    let position = <Dispatch as HostedStep>::hosted_after(tables.handle(), position, tokens, vocab_size);
     Position { values: Tensor::from_dispatch(position) }
 }
 
@@ -169,13 +174,13 @@ pub(super) fn choose(
     position: Position,
     tokens: Tensor<1, Int>,
     step: Tensor<1, Int>,
-    rule: Rule,
+    rule: FusedSampler,
 ) -> (Tensor<1, Int>, Position) {
     let (tables, logits) = (tables.handle(), logits.into_dispatch());
     let (position, tokens) = (position.values.into_dispatch(), tokens.into_dispatch());
     let (tokens, position) = match rule {
-        Rule::Greedy => <Dispatch as HostedStep>::hosted_greedy(tables, logits, position, tokens),
-        Rule::GumbelMax(sampler) => <Dispatch as HostedStep>::hosted_sampled(
+        FusedSampler::Greedy => <Dispatch as HostedStep>::hosted_greedy(tables, logits, position, tokens),
+        FusedSampler::GumbelMax(sampler) => <Dispatch as HostedStep>::hosted_sampled(
             tables,
             logits,
             position,

@@ -1,4 +1,4 @@
-//! The kernels of the step. No subgroup operations: a row is reduced through shared memory.
+//! The kernels of the step. They reduce a row through shared memory, without subgroup operations.
 
 use cubecl::prelude::*;
 
@@ -8,7 +8,7 @@ use super::stack;
 /// Units of a cube.
 pub(super) const UNITS: u32 = 256;
 
-/// A row at its position after its last token: in registers or, with a stack, in memory that the cube shares.
+/// A row at its position after its last token: in registers or, with a stack, in shared memory.
 #[derive(CubeType)]
 struct Row {
     state: u32,
@@ -43,7 +43,7 @@ impl Row {
         }
     }
 
-    /// Writes the position, by all units of a cube.
+    /// Writes the position, with all units of a cube.
     fn write(&self, table: &Lookup, position: &mut Tensor<i32>, row: usize) {
         if comptime!(table.ends == 0) {
             if UNIT_POS == 0 {
@@ -57,7 +57,7 @@ impl Row {
     }
 }
 
-/// One unit a logit: the row moves on, the logit is masked. `x` covers the row, `y` the batch.
+/// One unit per logit: advances the row and masks the logit. `x` covers the row, `y` the batch.
 #[cube(launch)]
 pub(super) fn mask_kernel<F: Float>(
     logits: &Tensor<F>,
@@ -76,7 +76,7 @@ pub(super) fn mask_kernel<F: Float>(
     if CUBE_POS_X == 0 {
         after.write(table, next_position, row);
     }
-    if column < table.width {
+    if column < table.vocab_size {
         let legal = after.may_follow(table, column);
         let at = column as usize;
         let logit = logits[row * logits.stride(0) + at * logits.stride(1)];
@@ -85,7 +85,7 @@ pub(super) fn mask_kernel<F: Float>(
     }
 }
 
-/// A key that orders floats as integers: NaN first of all, equal zeros, −∞ last.
+/// A key that orders floats as integers: NaN greatest, both zeros equal, −∞ least.
 #[cube]
 fn order(value: f32) -> u32 {
     let bits = u32::reinterpret(value);
@@ -104,7 +104,7 @@ fn mix(value: u32) -> u32 {
     x ^ (x >> 16u32)
 }
 
-/// Where the noise of a hash is in the table of quantiles.
+/// The index of a hash in the table of quantiles.
 #[cube]
 fn quantile_of(hash: u32) -> u32 {
     let high = hash >> 16u32;
@@ -112,7 +112,7 @@ fn quantile_of(hash: u32) -> u32 {
     select(high == 0u32, (hash & 0xffffu32) + 131072u32, index)
 }
 
-/// What is added to the logits before the greatest is taken.
+/// The noise added to the logits before the maximum is taken.
 #[derive(CubeLaunch, CubeType)]
 #[allow(dead_code, reason = "only its launch arguments are ever made")]
 pub(super) enum Noise {
@@ -122,19 +122,20 @@ pub(super) enum Noise {
     Gumbel(Gumbel),
 }
 
-/// What Gumbel noise is made of.
+/// The parameters of Gumbel noise.
 #[derive(CubeLaunch, CubeType)]
 pub(super) struct Gumbel {
     /// `[1]` or `[batch]`
     pub(super) step: OwnedTensor<i32>,
-    /// `[batch, 3]`: the halves of the seed, and the bits of what logits are multiplied by, 0 for a greedy row.
+    /// `[batch, 3]`: the halves of the seed, and the bits of the factor of the logits, 0 for a
+    /// greedy row.
     pub(super) keys: OwnedTensor<i32>,
     pub(super) quantiles: OwnedTensor<f32>,
 }
 
 #[cube]
 impl Noise {
-    /// What the noise of all tokens of a row depends on.
+    /// The hash key of the noise of a row.
     fn key(&self, row: usize) -> u32 {
         #[comptime]
         match self {
@@ -151,7 +152,7 @@ impl Noise {
         }
     }
 
-    /// What the logits of a row are multiplied by; 0 for a greedy row.
+    /// The factor of the logits of a row; 0 for a greedy row.
     fn factor(&self, row: usize) -> f32 {
         #[comptime]
         match self {
@@ -199,12 +200,12 @@ fn best_of_cube(key: u32, id: u32) -> u32 {
         sync_cube();
         half /= 2;
     }
-    // All −∞: the first of the row, as a plain argmax has it.
+    // If all logits are −∞, the first token, as a plain argmax.
     select(keys[0] == 0x007f_ffffu32, 0u32, ids[0])
 }
 
-/// One cube a row: the row moves on, the legal token of the greatest logit, with its noise, is chosen; all is written
-/// in place.
+/// One cube per row: advances the row, and chooses the legal token with the greatest logit plus
+/// noise. Writes the token and the position in place.
 #[cube(launch)]
 pub(super) fn choose_kernel<F: Float>(
     logits: &Tensor<F>,
@@ -222,7 +223,7 @@ pub(super) fn choose_kernel<F: Float>(
     let mut id = 0u32;
     let mut column = UNIT_POS;
     let mut after = Row::after(table, &*position, row, token);
-    while column < table.width {
+    while column < table.vocab_size {
         if after.may_follow(table, column) {
             let order = order_of(logits, noise, row, column, key, factor);
             if order > best {

@@ -1,31 +1,31 @@
-//! The rule of a step in a kernel. Imports nothing of this crate but numbers.
+//! The rule of a step in a kernel. Imports only constants of this crate.
 
 use cubecl::prelude::*;
 
 use crate::tensor::Array;
 
-/// One lookup a token.
+/// One lookup per token.
 pub(super) const DENSE: u32 = 0;
 /// Through the token's class.
 pub(super) const CLASSES: u32 = 1;
 /// Symbol by symbol.
 pub(super) const WALK: u32 = 2;
 
-/// The image of a table, see `tensor::Image`.
+/// The image of a device constraint, see `tensor::Image`.
 #[derive(CubeLaunch, CubeType)]
 pub(super) struct Lookup {
     pub(super) image: Box<[i32]>,
-    /// Where each of the arrays begins.
+    /// The offset of each array.
     pub(super) offsets: Sequence<u32>,
     pub(super) states: u32,
     pub(super) columns: u32,
-    pub(super) width: u32,
+    pub(super) vocab_size: u32,
     pub(super) alphabet: u32,
     #[cube(comptime)]
     pub(super) layout: u32,
     #[cube(comptime)]
     pub(super) has_owner: bool,
-    /// Of tables with calls, see `tensor::Sizes`; else 0.
+    /// For constraints with calls, see `tensor::Sizes`; else 0.
     #[cube(comptime)]
     pub(super) ends: u32,
     #[cube(comptime)]
@@ -50,7 +50,7 @@ impl Lookup {
         u32::cast_from(self.entry(Array::Next, state * self.columns + column))
     }
 
-    /// The table that a state belongs to.
+    /// The constraint of a state.
     pub(super) fn owner_of(&self, state: u32) -> u32 {
         let mut table = 0u32;
         if comptime!(self.has_owner) {
@@ -59,7 +59,7 @@ impl Lookup {
         table
     }
 
-    /// The state after a token in range, which is read as table `table` reads it; 0 where it is illegal.
+    /// The state after a token in range, read as constraint `table` reads it; 0 if it is illegal.
     fn next(&self, state: u32, table: u32, token: u32) -> u32 {
         if comptime!(self.layout == DENSE) {
             self.step(state, token)
@@ -76,10 +76,10 @@ impl Lookup {
     }
 
     pub(super) fn class_of(&self, table: u32, token: u32) -> u32 {
-        u32::cast_from(self.entry(Array::Class, table * self.width + token))
+        u32::cast_from(self.entry(Array::Class, table * self.vocab_size + token))
     }
 
-    /// The column of the symbol at a place.
+    /// The column of the symbol at an index.
     pub(super) fn column_of(&self, table: u32, at: u32) -> u32 {
         let symbol = u32::cast_from(self.entry(Array::Symbols, at));
         u32::cast_from(self.entry(Array::Column, table * self.alphabet + symbol))
@@ -88,41 +88,45 @@ impl Lookup {
     /// The state after the symbols of a token.
     fn walk(&self, state: u32, table: u32, text: u32, token: u32) -> u32 {
         let mut next = state;
-        let place = text * (self.width + 1) + token;
+        let place = text * (self.vocab_size + 1) + token;
         let mut at = u32::cast_from(self.entry(Array::Offsets, place));
         let end = u32::cast_from(self.entry(Array::Offsets, place + 1));
+        // In forced text only the longest token is legal.
+        if end - at < u32::cast_from(self.entry(Array::Shortest, state)) {
+            next = 0u32.runtime();
+        }
         while at < end && next != 0 {
             next = self.step(next, self.column_of(table, at));
             at += 1;
         }
-        // Alive as bytes is not enough: some token path must lead on.
+        // A state with live byte transitions is dead if no sequence of tokens reaches the end.
         select(self.entry(Array::TokensToEnd, next) == i32::MAX, 0u32, next)
     }
 
-    /// The position after the last token of a row, which may be none, or no token at all.
+    /// The position after the last token of a row, which may be `no_token` or invalid.
     pub(super) fn after(&self, state: i32, remaining: i32, token: i32) -> (u32, i32) {
-        let width = i32::cast_from(self.width);
+        let vocab_size = i32::cast_from(self.vocab_size);
         let mut next = 0u32;
         let mut left = max(remaining - 1, 0);
         let mut now = 0u32;
         if state > 0 {
             now = min(u32::cast_from(state), self.states - 1);
         }
-        if token == width {
+        if token == vocab_size {
             next = now;
             left = remaining;
-        } else if token >= 0 && token < width {
+        } else if token >= 0 && token < vocab_size {
             next = self.next(now, self.owner_of(now), u32::cast_from(token));
         }
         (next, left)
     }
 
-    /// Whether the end is within what remains.
+    /// Whether the end is within the remaining budget.
     fn can_end(&self, state: u32, remaining: i32) -> bool {
         self.entry(Array::TokensToEnd, state) <= remaining
     }
 
-    /// Whether a token in range may follow, in a state of table `table`.
+    /// Whether a token in range may follow, in a state of constraint `table`.
     pub(super) fn may_follow(&self, state: u32, table: u32, remaining: i32, token: u32) -> bool {
         self.can_end(self.next(state, table, token), max(remaining - 1, 0))
     }

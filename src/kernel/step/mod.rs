@@ -1,9 +1,10 @@
-//! The constraint's step: move rows on by their last token, mask their logits, or choose from them.
+//! The constraint's step: advance rows by their last token, mask their logits, or choose from them.
 //!
-//! There is one rule, in three forms that give the same results: on the host ([`RowPosition`](crate::table::RowPosition)),
-//! in a kernel (`lookup`), and in Burn's built-in operations (`built_in`). Each form has two functions: `after`, the
-//! position after a token, and `can_end`, whether the end is within what remains there. A token may follow where the
-//! position after it can end.
+//! The rule has three implementations with the same results: on the host
+//! ([`RowPosition`](burn_dfa_tokens::RowPosition)), in a kernel (`lookup`), and in Burn's built-in
+//! operations (`built_in`). Each has two functions: `after`, the position after a token, and
+//! `can_end`, whether the end is within the remaining budget. A token may follow if the position
+//! after it can end.
 
 mod built_in;
 mod built_in_stack;
@@ -15,17 +16,11 @@ mod flex;
 mod hosted;
 #[cfg(feature = "cube")]
 mod kernels;
-#[cfg(feature = "flex")]
-mod legal;
 #[cfg(feature = "cube")]
 mod lookup;
 mod lookups;
-#[cfg(feature = "flex")]
-mod row;
 #[cfg(feature = "cube")]
 mod stack;
-#[cfg(feature = "flex")]
-mod vectorized;
 
 #[cfg(all(feature = "remote-server", feature = "flex"))]
 pub(crate) use flex::{FlexRule, FlexStep};
@@ -34,32 +29,32 @@ use std::sync::Arc;
 
 use burn::tensor::{Int, Tensor};
 
-use crate::sampling::Rule;
-use crate::tensor::{Position, Store, TensorTable};
+use crate::sampling::FusedSampler;
+use crate::tensor::{DeviceConstraint, Position, Store};
 
-/// Moves every row on by its last token; the id `width` is no token and leaves a row as it is.
+/// Advances every row by its last token; the id `vocab_size` is no token and does not change a row.
 ///
 /// # Shapes
 /// - `tokens`: `[batch]`, `i32`
-pub(crate) fn after(table: &TensorTable, position: Position, tokens: Tensor<1, Int>) -> Position {
+pub(crate) fn after(table: &DeviceConstraint, position: Position, tokens: Tensor<1, Int>) -> Position {
     match table.store() {
         #[cfg(feature = "flex")]
-        Store::Host(host) => flex::after(host, position, tokens, table.width()),
+        Store::Host(host) => flex::after(host, position, tokens, table.vocab_size()),
         #[cfg(feature = "remote")]
-        Store::Hosted(tables) => hosted::after(tables, position, tokens, table.width()),
+        Store::Hosted(tables) => hosted::after(tables, position, tokens, table.vocab_size()),
         #[cfg(feature = "cube")]
         Store::Cube(image) => built_in::after(image, position, tokens),
         Store::BuiltIn(image) => built_in::after(image, position, tokens),
     }
 }
 
-/// Moves every row on by its last token and puts −∞ where a token may not follow.
+/// Advances every row by its last token and sets the logits of illegal tokens to −∞.
 ///
 /// # Shapes
-/// - `logits`: `[batch, width]`, kept, as is the dtype
+/// - `logits`: `[batch, vocab_size]`; the result has the same shape and dtype
 /// - `tokens`: `[batch]`, `i32`
 pub(crate) fn mask(
-    table: &TensorTable,
+    table: &DeviceConstraint,
     logits: Tensor<2>,
     position: Position,
     tokens: Tensor<1, Int>,
@@ -75,18 +70,18 @@ pub(crate) fn mask(
     }
 }
 
-/// Moves every row on by its last token, follows the draft tokens after it, and puts −∞ where a token may not follow
-/// a node.
+/// Advances every row by its last token, follows the draft tokens after it, and sets the logits of
+/// tokens that are illegal after a node to −∞.
 ///
-/// A node of a token that may not follow its parent stays in the parent's position, so that its row of logits is
-/// never empty.
+/// A node whose token may not follow its parent keeps the parent's position, so its row of logits
+/// is never empty.
 ///
 /// # Shapes
-/// - `logits`: `[batch, nodes, width]`, kept, as is the dtype
+/// - `logits`: `[batch, nodes, vocab_size]`; the result has the same shape and dtype
 /// - `tokens`: `[batch, nodes]`, `i32`
-/// - `parents`: of every node
+/// - `parents`: the parent of every node
 pub(crate) fn mask_tree(
-    table: &TensorTable,
+    table: &DeviceConstraint,
     parents: &Arc<[usize]>,
     logits: Tensor<3>,
     position: Position,
@@ -101,29 +96,30 @@ pub(crate) fn mask_tree(
         Store::Cube(image) => image,
         Store::BuiltIn(image) => image,
     };
-    let [batch, nodes, width] = logits.dims();
+    let [batch, nodes, vocab_size] = logits.dims();
     let none = Tensor::full([batch * nodes], table.no_token() as i32, (&tokens.device(), tokens.dtype()));
     let tree = built_in::follow(image, parents, position, tokens);
-    let (masked, _) = mask(table, logits.reshape([batch * nodes, width]), tree.flatten(), none);
-    (masked.reshape([batch, nodes, width]), tree)
+    let (masked, _) = mask(table, logits.reshape([batch * nodes, vocab_size]), tree.flatten(), none);
+    (masked.reshape([batch, nodes, vocab_size]), tree)
 }
 
-/// Moves every row on by its last token and chooses the next one, `[batch]`, in one pass over the logits.
+/// Advances every row by its last token and chooses the next token, `[batch]`, in one pass over the
+/// logits.
 ///
 /// # Shapes
-/// - `logits`: `[batch, width]`
+/// - `logits`: `[batch, vocab_size]`
 /// - `tokens`: `[batch]`, `i32`
 /// - `step`: `[1]` or `[batch]`
 ///
 /// # Panics
-/// Where the table's lookups are not fused.
+/// If the lookups are not fused.
 pub(crate) fn choose(
-    table: &TensorTable,
+    table: &DeviceConstraint,
     logits: Tensor<2>,
     position: Position,
     tokens: Tensor<1, Int>,
     step: Tensor<1, Int>,
-    rule: Rule,
+    rule: FusedSampler,
 ) -> (Tensor<1, Int>, Position) {
     match table.store() {
         #[cfg(feature = "flex")]

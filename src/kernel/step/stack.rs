@@ -1,29 +1,30 @@
-//! The stack of a row in a kernel; see `table::Stacks`. Imports nothing of this crate but numbers.
+//! The stack of a row in a kernel; see `table::Stacks`. Imports only constants of this crate.
 //!
-//! The numbers of a row's position lie in the memory that a cube shares, its *base*. A token is followed by one unit, which
-//! reads the base, counts how many of its frames are left and holds the frames that the token pushes.
+//! The shared memory of a cube holds the numbers of a row's position, its *base*. One unit follows
+//! a token: it reads the base, counts the remaining frames of the base, and holds the frames pushed
+//! by the token.
 
 use cubecl::prelude::*;
 
 use super::lookup::Lookup;
 use crate::tensor::{Array as Place, FOLLOWED};
 
-/// No way, as a distance or a cost.
+/// An infinite distance or cost.
 const NONE: i32 = i32::MAX;
-/// Distances and costs from here on count as none.
-const FARTHEST: i32 = crate::table::FARTHEST as i32;
+/// Distances and costs from this value on count as infinite.
+const FARTHEST: i32 = burn_dfa_tokens::FARTHEST as i32;
 
-/// A row amid a token.
+/// A row in the middle of a token.
 #[derive(CubeType, Clone, Copy)]
 pub(super) struct At {
     state: u32,
-    /// The frames of the base that are left.
+    /// The number of remaining frames of the base.
     kept: u32,
-    /// The frames that were pushed on them.
+    /// The number of frames pushed on top of the base.
     pushed: u32,
 }
 
-/// A number of the frame on top; of no use on an empty stack.
+/// A number of the top frame; arbitrary on an empty stack.
 #[cube]
 fn top(
     table: &Lookup,
@@ -43,7 +44,7 @@ fn top(
     number
 }
 
-/// The least number of tokens from `state`, to the end; [`NONE`] where there is no way.
+/// The least number of tokens from `state` to the end; [`NONE`] if it is unreachable.
 #[cube]
 fn cost(
     table: &Lookup,
@@ -75,7 +76,8 @@ fn cost(
     least
 }
 
-/// Pushes call states and pops for RETURN states, until the row comes to rest.
+/// Computes the epsilon closure: pushes a frame in call states and pops a frame in RETURN states,
+/// until the state reads a byte.
 #[cube]
 fn settle(table: &Lookup, base: &Shared<[i32]>, own: &mut Array<i32>, at: &mut At) {
     let frame = table.ends + 1;
@@ -117,7 +119,7 @@ fn settle(table: &Lookup, base: &Shared<[i32]>, own: &mut Array<i32>, at: &mut A
     }
 }
 
-/// Where a row is after a token in range.
+/// The state and stack of a row after a token in range.
 #[cube]
 fn walk(table: &Lookup, base: &Shared<[i32]>, own: &mut Array<i32>, token: u32) -> At {
     let state = u32::cast_from(base[0]);
@@ -128,15 +130,19 @@ fn walk(table: &Lookup, base: &Shared<[i32]>, own: &mut Array<i32>, token: u32) 
     if text < 0 {
         landing = i32::cast_from(table.step(state, table.class_of(owner, token)));
     } else if comptime!(table.has_landings) {
-        landing = table.entry(Place::Landings, state * table.landings + table.class_of(owner, token));
+        landing = table.entry(Place::TokenTransitions, state * table.landings + table.class_of(owner, token));
     }
     if landing >= 0 {
         at.state = u32::cast_from(landing);
         settle(table, base, own, &mut at);
     } else {
-        let place = u32::cast_from(text) * (table.width + 1) + token;
+        let place = u32::cast_from(text) * (table.vocab_size + 1) + token;
         let mut symbol = u32::cast_from(table.entry(Place::Offsets, place));
         let end = u32::cast_from(table.entry(Place::Offsets, place + 1));
+        // In forced text only the longest token is legal.
+        if end - symbol < u32::cast_from(table.entry(Place::Shortest, state)) {
+            at.state = 0u32.runtime();
+        }
         while symbol < end && at.state != 0 {
             let column = table.column_of(owner, symbol);
             at.state = table.step(at.state, column);
@@ -147,14 +153,14 @@ fn walk(table: &Lookup, base: &Shared<[i32]>, own: &mut Array<i32>, token: u32) 
     at
 }
 
-/// Room for the frames that a token pushes.
+/// An array for the frames pushed by a token.
 #[cube]
 pub(super) fn room(table: &Lookup) -> Array<i32> {
     Array::<i32>::new(comptime!((table.pushes.max(1) * (table.ends + 1)) as usize))
 }
 
-/// The base of a row, at its position after its last token, which may be none, or no token at all; without a stack a base of no
-/// use.
+/// The base of a row, at its position after its last token, which may be `no_token` or invalid;
+/// arbitrary without a stack.
 #[cube]
 pub(super) fn begin(
     table: &Lookup,
@@ -189,15 +195,15 @@ fn load(
     }
     sync_cube();
     if UNIT_POS == 0 {
-        let width = i32::cast_from(table.width);
+        let vocab_size = i32::cast_from(table.vocab_size);
         let last = i32::cast_from(table.states) - 1;
         base[0] = min(max(base[0], 0), last);
         base[2] = min(max(base[2], 0), i32::cast_from(table.depth));
-        if token != width {
+        if token != vocab_size {
             let mut state = 0u32.runtime();
             let mut kept = 0u32.runtime();
             let mut pushed = 0u32.runtime();
-            if token >= 0 && token < width {
+            if token >= 0 && token < vocab_size {
                 let at = walk(table, &*base, own, u32::cast_from(token));
                 state = at.state;
                 kept = at.kept;
@@ -225,7 +231,7 @@ pub(super) fn may_follow(table: &Lookup, base: &Shared<[i32]>, own: &mut Array<i
     cost(table, base, own, at.kept, at.pushed, at.state) <= max(base[1] - 1, 0)
 }
 
-/// Writes the position of a row, by all units of a cube.
+/// Writes the position of a row, with all units of a cube.
 #[cube]
 pub(super) fn write(table: &Lookup, base: &Shared<[i32]>, position: &mut Tensor<i32>, row: usize) {
     let numbers = comptime!(3 + table.depth * (table.ends + 1));

@@ -1,5 +1,6 @@
-//! A load writes where the arrays are, and nowhere else.
+//! A load writes into the existing arrays.
 
+use crate::ErrorKind;
 use burn::backend::Flex;
 use burn::tensor::{Int, Tensor};
 
@@ -18,7 +19,7 @@ fn arena(vocabulary: &Vocabulary, kernels: Kernels, layout: Option<Layout>) -> A
     Arena::new(vocabulary, 9, &options, &Device::flex()).unwrap()
 }
 
-/// Where the values of a tensor lie.
+/// The address of the values of a tensor.
 fn address(tensor: &Tensor<1, Int>) -> *const i32 {
     tensor.clone().try_into_primitive::<Flex>().unwrap().storage::<i32>().as_ptr()
 }
@@ -27,7 +28,8 @@ fn address(tensor: &Tensor<1, Int>) -> *const i32 {
 fn a_load_copies_no_buffer() {
     let vocabulary = vocabulary();
     let compile = |pattern: &str| {
-        TokenTable::compile(&Constraint::regex(pattern).unwrap(), &vocabulary, &Limits::default()).unwrap()
+        CompiledConstraint::compile(&Constraint::regex(pattern).unwrap(), &vocabulary, &Limits::default())
+            .unwrap()
     };
     for layout in [Layout::Dense, Layout::Classes, Layout::Walk] {
         let mut arena = arena(&vocabulary, Kernels::BuiltIn, Some(layout));
@@ -37,15 +39,15 @@ fn a_load_copies_no_buffer() {
         };
         let before = of(&arena);
         for pattern in ["(ab|c)*", "a{40}", "[abc]{3}", "b", "c{70}"] {
-            let index = arena.load(&compile(pattern)).unwrap();
+            let index = arena.admit(&compile(pattern)).unwrap();
             assert_eq!(of(&arena), before, "{layout:?}: {pattern}");
             if index > 1 {
                 arena.release(index).unwrap();
             }
         }
-        // A clone keeps what it has.
+        // A clone keeps its constraints.
         let kept = arena.clone();
-        arena.load(&compile("a{50}")).unwrap();
+        arena.admit(&compile("a{50}")).unwrap();
         assert_eq!(of(&kept), before, "{layout:?}");
         assert_ne!(kept.room(), arena.room());
     }
@@ -55,39 +57,47 @@ fn a_load_copies_no_buffer() {
 fn room_is_shared_refused_and_given_back() {
     let vocabulary = vocabulary();
     let compile = |pattern: &str| {
-        TokenTable::compile(&Constraint::regex(pattern).unwrap(), &vocabulary, &Limits::default()).unwrap()
+        CompiledConstraint::compile(&Constraint::regex(pattern).unwrap(), &vocabulary, &Limits::default())
+            .unwrap()
     };
-    let walked = TokenTable::walk(&Constraint::regex("a{9}").unwrap(), &vocabulary, &Limits::default());
+    let walked = CompiledConstraint::compile_byte_level(
+        &Constraint::regex("a{9}").unwrap(),
+        &vocabulary,
+        &Limits::default(),
+    );
     let walked = walked.unwrap();
     for kernels in [Kernels::Fused, Kernels::BuiltIn] {
         let mut arena = arena(&vocabulary, kernels, None);
         let all = arena.capacity();
         assert_eq!(all, Room { states: 5 * PAGE, tables: 3 });
         assert_eq!(arena.room(), all);
-        // One state more than two pages.
+        // One state too many for two pages.
         let long = compile("a{64}");
-        let first = arena.load(&long).unwrap();
-        assert_eq!(arena.load(&long.clone()).unwrap(), first, "a clone is the same table");
+        let first = arena.admit(&long).unwrap();
+        assert_eq!(arena.admit(&long.clone()).unwrap(), first, "a clone is the same table");
         assert_eq!(arena.holders(first), 2);
-        assert_eq!(arena.load(&TokenTable::unconstrained(&vocabulary)).unwrap(), Arena::UNCONSTRAINED);
+        assert_eq!(
+            arena.admit(&CompiledConstraint::unconstrained(&vocabulary)).unwrap(),
+            Arena::UNCONSTRAINED
+        );
         assert_eq!(arena.room(), Room { states: 2 * PAGE, tables: 2 });
 
-        let error = arena.load(&compile("c{64}")).unwrap_err();
+        let error = arena.admit(&compile("c{64}")).unwrap_err();
         let [needed, free] = error.room().unwrap();
-        assert!(error.is_full() && !error.is_input(), "{error}");
+        assert!(error.kind() == ErrorKind::Full && error.kind() != ErrorKind::Input, "{error}");
         assert_eq!(needed, Room { states: 3 * PAGE, tables: 1 });
         assert_eq!(free, arena.room());
         assert!(error.to_string().contains("96 states"), "{error}");
 
-        assert!(arena.load(&compile("a{200}")).unwrap_err().is_input(), "never fits");
-        assert!(arena.release(2).unwrap_err().is_input());
-        assert!(arena.release(9).unwrap_err().is_input());
-        let second = arena.load(&walked).unwrap();
-        let third = arena.load(&compile("b")).unwrap();
+        assert_eq!(arena.admit(&compile("a{200}")).unwrap_err().kind(), ErrorKind::Input, "never fits");
+        assert_eq!(arena.release(2).unwrap_err().kind(), ErrorKind::Input);
+        assert_eq!(arena.release(9).unwrap_err().kind(), ErrorKind::Input);
+        let second = arena.admit(&walked).unwrap();
+        let third = arena.admit(&compile("b")).unwrap();
         assert_eq!(arena.room(), Room { states: 0, tables: 0 });
-        assert!(arena.load(&compile("c")).unwrap_err().is_full());
+        assert_eq!(arena.admit(&compile("c")).unwrap_err().kind(), ErrorKind::Full);
         arena.release(first).unwrap();
-        assert!(arena.load(&compile("c")).unwrap_err().is_full(), "held once more");
+        assert_eq!(arena.admit(&compile("c")).unwrap_err().kind(), ErrorKind::Full, "held once more");
         arena.release(first).unwrap();
         assert_eq!(arena.table().start(first), StateId::DEAD);
         arena.release(second).unwrap();
@@ -95,13 +105,16 @@ fn room_is_shared_refused_and_given_back() {
         assert_eq!(arena.room(), all);
     }
     let mut classes = arena(&vocabulary, Kernels::BuiltIn, Some(Layout::Classes));
-    let error = classes.load(&walked).unwrap_err();
-    assert!(error.is_input() && error.to_string().contains("walked"), "{error}");
+    let error = classes.admit(&walked).unwrap_err();
+    assert!(error.kind() == ErrorKind::Input && error.to_string().contains("byte-level"), "{error}");
     let none = TensorOptions::default();
-    assert!(Arena::new(&vocabulary, 9, &none, &Device::flex()).unwrap_err().is_input());
-    assert!(Arena::new(&vocabulary, 5, &none, &Device::flex()).unwrap_err().is_input());
+    assert_eq!(Arena::new(&vocabulary, 9, &none, &Device::flex()).unwrap_err().kind(), ErrorKind::Input);
+    assert_eq!(Arena::new(&vocabulary, 5, &none, &Device::flex()).unwrap_err().kind(), ErrorKind::Input);
     let huge = Capacity { tables: usize::MAX, states: usize::MAX, classes: usize::MAX, ..Capacity::new() };
     let huge = TensorOptions { capacity: huge, ..none };
-    assert!(Arena::new(&vocabulary, 9, &huge, &Device::flex()).unwrap_err().is_limit());
-    assert!(Arena::new(&vocabulary, 5, &huge, &Device::flex()).unwrap_err().is_incompatible_vocabulary());
+    assert_eq!(Arena::new(&vocabulary, 9, &huge, &Device::flex()).unwrap_err().kind(), ErrorKind::Limit);
+    assert_eq!(
+        Arena::new(&vocabulary, 5, &huge, &Device::flex()).unwrap_err().kind(),
+        ErrorKind::IncompatibleVocabulary
+    );
 }

@@ -1,5 +1,6 @@
-//! What is written under constraints behind a marker: by every loop, in every form of table and layout.
+//! Outputs under constraints after a marker: of every loop, in every form and layout.
 
+use burn_dfa::ErrorKind;
 use std::ops::ControlFlow;
 
 use burn::tensor::{DType, Device};
@@ -7,15 +8,17 @@ use burn_dfa::constraint::{Marker, Transitions};
 use burn_dfa::generation::speculative::{
     DraftModel, Drafter, ForcedBytes, ForcedTokens, MergedDrafters, PromptLookup, speculate,
 };
-use burn_dfa::generation::{Finish, GenerationConfig, Request, generate};
+use burn_dfa::generation::{FinishReason, GenerationConfig, Request, generate};
 use burn_dfa::vocabulary::TokenKind;
 use burn_dfa::{
-    Constraint, Kernels, Layout, StateId, TensorOptions, TensorTable, TokenId, TokenTable, Vocabulary,
+    CompiledConstraint, Constraint, DeviceConstraint, Kernels, Layout, StateId, TensorOptions, TokenId,
+    Vocabulary,
 };
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
 use super::{FORMS, admits, assert_ends, limits};
 use crate::common::{devices, model::RandomLm};
+use burn_dfa_testing::words::compact;
 
 /// The bytes, some words, two special tokens, an end.
 fn words() -> Vocabulary {
@@ -36,9 +39,8 @@ const MARK: TokenId = TokenId(268);
 const TEXT_MARK: TokenId = TokenId(259);
 
 fn schema() -> Constraint {
-    Constraint::json_schema(serde_json::json!({"type": "object", "properties": {"a": {"type": "boolean"}},
+    compact(&serde_json::json!({"type": "object", "properties": {"a": {"type": "boolean"}},
         "required": ["a"], "additionalProperties": false}))
-    .unwrap()
 }
 
 fn constraints() -> Vec<(Marker, Constraint)> {
@@ -63,7 +65,7 @@ fn generated_texts_pass_the_marker_in_time_in_every_form() {
             let member = inner.to_byte_dfa(&limits()).unwrap().unwrap();
             let constraint = Constraint::after(marker.clone(), inner);
             let tables = FORMS.map(|compile| compile(&constraint, &vocabulary, &limits()).unwrap());
-            let other = TokenTable::walk(&schema(), &vocabulary, &limits()).unwrap();
+            let other = CompiledConstraint::compile_byte_level(&schema(), &vocabulary, &limits()).unwrap();
             for (form, layout, kernels) in [
                 (0, Layout::Classes, Kernels::Fused),
                 (1, Layout::Walk, Kernels::Fused),
@@ -77,17 +79,18 @@ fn generated_texts_pass_the_marker_in_time_in_every_form() {
                 }
                 let table = &tables[form];
                 let least = table.tokens_to_end(table.start()) as usize;
-                // A walked table with other tokens of its own rides along, and a row that is free.
+                // The batch also has a byte-level constraint with other special tokens, and a free
+                // row.
                 let requests: Vec<_> = (0..6)
                     .map(|row| {
                         let request = Request::new(vec![TokenId(97 + row)], least + rng.random_range(0..16));
                         let request = request.with_seed(rng.random());
                         match row {
                             4 if layout == Layout::Walk => {
-                                Request { max_new_tokens: 30, ..request.with_table(&other) }
+                                Request { max_new_tokens: 30, ..request.with_constraint(&other) }
                             }
                             5 => request,
-                            _ => request.with_table(table),
+                            _ => request.with_constraint(table),
                         }
                     })
                     .collect();
@@ -108,7 +111,7 @@ fn generated_texts_pass_the_marker_in_time_in_every_form() {
                             Box::new(MergedDrafters::new(model_draft(), PromptLookup::new(2, 2)).unwrap()),
                         ),
                     ];
-                    // A software Vulkan takes a second for what Flex does in milliseconds.
+                    // A software Vulkan is much slower than Flex.
                     let most = if name == "flex" { drafters.len() } else { 1 };
                     for (drafter, make) in drafters.into_iter().take(most) {
                         let rows = speculate(&model, &vocabulary, &requests, &config, make, |_| {
@@ -125,7 +128,7 @@ fn generated_texts_pass_the_marker_in_time_in_every_form() {
                             let Some(followed) = request.table else { continue };
                             let place =
                                 format!("{name}, {drafter}, {marker:?}, {layout:?}: {:?}", output.text());
-                            assert_eq!(output.finish, Finish::EndOfSequence, "{place}");
+                            assert_eq!(output.finish, FinishReason::EndOfSequence, "{place}");
                             assert!(output.tokens.len() <= request.max_new_tokens, "{place}");
                             let text = &output.tokens[..output.tokens.len() - 1];
                             if std::ptr::eq(followed, table) {
@@ -144,12 +147,12 @@ fn generated_texts_pass_the_marker_in_time_in_every_form() {
 }
 
 #[test]
-fn a_walked_table_asks_for_no_less_and_both_forms_agree_otherwise() {
+fn a_byte_level_table_needs_at_least_as_many_tokens_and_both_forms_agree_otherwise() {
     let vocabulary = words();
     for (marker, inner) in constraints() {
         let constraint = Constraint::after(marker.clone(), inner);
         let [tabulated, walked] = FORMS.map(|compile| compile(&constraint, &vocabulary, &limits()).unwrap());
-        assert!(!tabulated.is_walked() && walked.is_walked());
+        assert!(!tabulated.is_byte_level() && walked.is_byte_level());
         let mut rng = StdRng::seed_from_u64(2);
         for _ in 0..40 {
             let (mut one, mut other) = (tabulated.start(), walked.start());
@@ -191,7 +194,7 @@ fn special_tokens_are_free_before_the_marker_and_forbidden_after_it() {
             assert_eq!(table.next(table.start(), end), StateId::DEAD);
             assert_eq!(table.next(table.start(), TokenId(269)), StateId::DEAD);
             assert_eq!(table.next(table.start(), TokenId(1000)), StateId::DEAD);
-            // In a draft model's ids, some of which stand for one token.
+            // In the ids of a draft model, with several ids for one token.
             let ids = [end, mark, TokenId(101), SPECIAL, mark, TokenId(115), TokenId(121)];
             let pruned = table.prune(&vocabulary, &ids).unwrap();
             for state in (0..table.state_count() as u32).map(StateId) {
@@ -221,7 +224,7 @@ fn a_text_marker_that_is_a_token_is_not_ended_by_its_spelling() {
         let accepts = |parts: &[&[TokenId]]| table.accepts(&[&parts.concat()[..], &[end]].concat());
         assert!(!accepts(&[&spelled, &[TokenId(97)]]));
         assert!(accepts(&[&spelled, &[TEXT_MARK, TokenId(97)]]));
-        // In the constraint it is spelled, as the token means the marker alone.
+        // The constraint spells the text, because the token only means the marker.
         assert!(accepts(&[&[TEXT_MARK, TokenId(97)], &spelled]));
         assert!(!accepts(&[&[TEXT_MARK, TokenId(97), TEXT_MARK]]));
     }
@@ -247,19 +250,25 @@ fn markers_nest_and_stand_before_constraints_on_tokens() {
     let transitions =
         Constraint::transitions(Transitions::new(7, [7], [(7, x, 7), (7, TEXT_MARK, 7)]).unwrap());
     for (marker, close) in [(Marker::from("</think>"), TEXT_MARK), (MARK.into(), MARK)] {
-        let table =
-            TokenTable::compile(&Constraint::after(marker.clone(), sets.clone()), &vocabulary, &limits());
+        let table = CompiledConstraint::compile(
+            &Constraint::after(marker.clone(), sets.clone()),
+            &vocabulary,
+            &limits(),
+        );
         let table = table.unwrap();
         assert_ends(&table);
         assert!(table.accepts(&[a, SPECIAL, close, SPECIAL, TEXT_MARK, end]));
         assert!(!table.accepts(&[a, close, a, TEXT_MARK, end]));
-        let table =
-            TokenTable::compile(&Constraint::after(marker, transitions.clone()), &vocabulary, &limits())
-                .unwrap();
+        let table = CompiledConstraint::compile(
+            &Constraint::after(marker, transitions.clone()),
+            &vocabulary,
+            &limits(),
+        )
+        .unwrap();
         assert!(table.accepts(&[b, close, x, TEXT_MARK, x, end]) && table.accepts(&[close, end]));
     }
-    // A token that holds the end of the marker and more cannot be halved.
-    let table = TokenTable::compile(&Constraint::after(">{", sets), &vocabulary, &limits()).unwrap();
+    // A token with the end of the marker and more text cannot be split.
+    let table = CompiledConstraint::compile(&Constraint::after(">{", sets), &vocabulary, &limits()).unwrap();
     assert_eq!(table.next(table.start(), TokenId(260)), StateId::DEAD);
 }
 
@@ -270,24 +279,29 @@ fn markers_that_no_vocabulary_has_are_refused() {
         [1000, 269, 270].map(TokenId).into_iter().flat_map(|id| FORMS.map(|form| (id, form)))
     {
         let constraint = Constraint::after(token, Constraint::regex("a").unwrap());
-        assert!(compile(&constraint, &vocabulary, &limits()).unwrap_err().is_incompatible_vocabulary());
+        assert_eq!(
+            compile(&constraint, &vocabulary, &limits()).unwrap_err().kind(),
+            ErrorKind::IncompatibleVocabulary
+        );
     }
     let long = Constraint::after("ab".repeat(1 << 20), Constraint::regex("a").unwrap());
     for compile in FORMS {
-        assert!(compile(&long, &vocabulary, &limits()).unwrap_err().is_limit());
+        assert_eq!(compile(&long, &vocabulary, &limits()).unwrap_err().kind(), ErrorKind::Limit);
     }
     let unspelled = Vocabulary::from_bytes([Some("a"), None]).unwrap().with_eos([TokenId(1)]).unwrap();
     let constraint = Constraint::after("b", Constraint::regex("a").unwrap());
     for compile in FORMS {
-        assert!(compile(&constraint, &unspelled, &limits()).unwrap_err().is_unsatisfiable());
+        assert_eq!(compile(&constraint, &unspelled, &limits()).unwrap_err().kind(), ErrorKind::Unsatisfiable);
     }
 }
 
 #[test]
-fn tables_with_and_without_a_marker_take_each_others_place() {
+fn tables_with_and_without_a_marker_replace_each_other() {
     let vocabulary = words();
     let (device, width) = (Device::flex(), vocabulary.len());
-    let walk = |constraint: &Constraint| TokenTable::walk(constraint, &vocabulary, &limits()).unwrap();
+    let walk = |constraint: &Constraint| {
+        CompiledConstraint::compile_byte_level(constraint, &vocabulary, &limits()).unwrap()
+    };
     let with = walk(&Constraint::after(TEXT_MARK, schema()));
     let without = walk(&schema());
     let capacity = burn_dfa::Capacity {
@@ -297,7 +311,7 @@ fn tables_with_and_without_a_marker_take_each_others_place() {
         ..burn_dfa::Capacity::new()
     };
     let options = TensorOptions { capacity, kernels: Kernels::BuiltIn, ..TensorOptions::default() };
-    let mut tensors = TensorTable::new(&[&without], width, &options, &device).unwrap();
+    let mut tensors = DeviceConstraint::new(&[&without], width, &options, &device).unwrap();
     for table in [&with, &without] {
         tensors.replace(&[table]).unwrap();
         let states = tensors.states(&[tensors.start(0)]).unwrap();

@@ -1,35 +1,39 @@
-//! Requests that begin together, and prompts that are read in pieces.
+//! Requests that begin together, and prompts read in chunks.
 
+use burn_dfa::ErrorKind;
 use std::cell::RefCell;
 use std::ops::ControlFlow;
 
 use burn::tensor::{DType, Device};
 use burn_dfa::generation::{
-    Cancel, Finish, GenerationConfig, Output, Piece, Request, SamplingKinds, SamplingOptions, SlotLm, Slots,
-    generate,
+    Cancel, Chunk, ContinuousBatch, ContinuousLm, FinishReason, GenerationConfig, Output, Request,
+    SamplingFeatures, SamplingOptions, generate,
 };
-use burn_dfa::{Capacity, Constraint, Limits, TensorOptions, TokenId, TokenTable, Vocabulary};
+use burn_dfa::{Capacity, CompiledConstraint, Constraint, Limits, TensorOptions, TokenId, Vocabulary};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
 use crate::common::altered::{Altered, Call};
-use crate::common::words::vocabulary;
 use crate::common::{devices, embedded::Embedded, model::RandomLm};
+use burn_dfa_testing::words::vocabulary;
 
 fn config(states: usize) -> GenerationConfig {
     let capacity = Capacity { tables: 4, states, classes: 300, ..Capacity::new() };
     let tensors = TensorOptions { capacity, ..TensorOptions::default() };
-    GenerationConfig::new().with_tensors(tensors).with_read_every(4).with_row_options(SamplingKinds::ALL)
+    GenerationConfig::new()
+        .with_tensors(tensors)
+        .with_sync_interval(4)
+        .with_row_features(SamplingFeatures::ALL)
 }
 
-fn alone<M: SlotLm>(model: &M, vocabulary: &Vocabulary, requests: &[Request]) -> Vec<Output> {
-    let go_on = |_: Piece| ControlFlow::Continue(());
+fn alone<M: ContinuousLm>(model: &M, vocabulary: &Vocabulary, requests: &[Request]) -> Vec<Output> {
+    let go_on = |_: Chunk| ControlFlow::Continue(());
     let config = GenerationConfig::new();
     let one = |request| generate(model, vocabulary, std::slice::from_ref(request), &config, go_on);
     requests.iter().map(|request| one(request).unwrap().remove(0)).collect()
 }
 
-/// Serves all requests, as many at once as there are idle rows.
-fn serve<M: SlotLm>(slots: &mut Slots<M>, requests: &[Request], seed: u64) -> Vec<Output> {
+/// Serves all requests, in all idle rows at once.
+fn serve<M: ContinuousLm>(slots: &mut ContinuousBatch<M>, requests: &[Request], seed: u64) -> Vec<Output> {
     let mut rng = StdRng::seed_from_u64(seed);
     let mut outputs: Vec<Option<Output>> = vec![None; requests.len()];
     let mut streamed = vec![Vec::new(); requests.len()];
@@ -41,11 +45,11 @@ fn serve<M: SlotLm>(slots: &mut Slots<M>, requests: &[Request], seed: u64) -> Ve
         for ((&row, &index), result) in rows.iter().zip(&next).zip(slots.admit_all(&batch)) {
             match result {
                 Ok(()) => in_row[row] = index,
-                Err(error) if error.is_full() => waiting.push(index),
+                Err(error) if error.kind() == ErrorKind::Full => waiting.push(index),
                 Err(error) => panic!("{error}"),
             }
         }
-        let take = |piece: Piece| streamed[in_row[piece.row]].extend(piece.tokens);
+        let take = |piece: Chunk| streamed[in_row[piece.row]].extend(piece.tokens);
         slots.step(rng.random_range(0..9), take).unwrap();
         for row in slots.finished().collect::<Vec<_>>() {
             outputs[in_row[row]] = Some(slots.release(row).unwrap());
@@ -57,10 +61,11 @@ fn serve<M: SlotLm>(slots: &mut Slots<M>, requests: &[Request], seed: u64) -> Ve
 }
 
 #[test]
-fn what_a_row_writes_does_not_depend_on_how_its_prompt_was_read() {
+fn outputs_do_not_depend_on_how_prompts_are_read() {
     let vocabulary = vocabulary();
     let tables = ["[0-9]{4}-[0-9]{2}", "(true|false|été)", "[a-c]{1,9}"].map(|pattern| {
-        TokenTable::compile(&Constraint::regex(pattern).unwrap(), &vocabulary, &Limits::default()).unwrap()
+        CompiledConstraint::compile(&Constraint::regex(pattern).unwrap(), &vocabulary, &Limits::default())
+            .unwrap()
     });
     let mut rng = StdRng::seed_from_u64(1);
     let warm = SamplingOptions::new().with_temperature(0.9);
@@ -76,14 +81,14 @@ fn what_a_row_writes_does_not_depend_on_how_its_prompt_was_read() {
     let expected = alone(&flex, &vocabulary, &requests);
     for (name, device) in devices::all() {
         let model = RandomLm::new(vocabulary.len() + 5, 9, DType::F32, &device);
-        // A software Vulkan takes its time.
+        // A software Vulkan is slow.
         let (chunks, requests) = if name == "flex" {
             (&[None, Some(1), Some(7), Some(64)][..], &requests[..])
         } else {
             (&[None, Some(7)][..], &requests[..15])
         };
         for &chunk in chunks {
-            for make in [Slots::new, Slots::record] {
+            for make in [ContinuousBatch::new, ContinuousBatch::record] {
                 let config = config(600).with_prompt_chunk(chunk);
                 let mut slots = make(&model, &vocabulary, 4, 64, &config).unwrap();
                 for (index, (output, expected)) in
@@ -91,15 +96,14 @@ fn what_a_row_writes_does_not_depend_on_how_its_prompt_was_read() {
                 {
                     assert_eq!(output, expected, "{name}, {chunk:?}, request {index}");
                 }
-                let arena = slots.arena().unwrap();
-                assert_eq!(arena.room(), arena.capacity(), "{name}");
+                assert_eq!(slots.room(), slots.room_in_all(), "{name}");
             }
         }
     }
 }
 
 #[test]
-fn the_embedded_model_reads_prompts_in_pieces_and_together() {
+fn the_embedded_model_reads_prompts_in_chunks_and_together() {
     for (name, device) in devices::all() {
         let embedded = Embedded::load(&device);
         let tables = [embedded.schema("person"), embedded.regex("[0-9]{3}-[0-9]{4}")];
@@ -110,7 +114,7 @@ fn the_embedded_model_reads_prompts_in_pieces_and_together() {
         let expected = alone(model, vocabulary, &requests);
         for &chunk in chunks {
             let config = config(6000).with_prompt_chunk(chunk);
-            let mut slots = Slots::new(model, vocabulary, 4, 256, &config).unwrap();
+            let mut slots = ContinuousBatch::new(model, vocabulary, 4, 256, &config).unwrap();
             for (index, (output, expected)) in
                 serve(&mut slots, &requests, 5).iter().zip(&expected).enumerate()
             {
@@ -121,7 +125,7 @@ fn the_embedded_model_reads_prompts_in_pieces_and_together() {
 }
 
 #[test]
-fn a_long_prompt_holds_up_no_step_for_longer_than_a_chunk() {
+fn a_long_prompt_delays_a_step_by_at_most_a_chunk() {
     let vocabulary = vocabulary();
     let calls = RefCell::new(Vec::new());
     let random = RandomLm::new(vocabulary.len(), 9, DType::F32, &Device::flex());
@@ -133,15 +137,16 @@ fn a_long_prompt_holds_up_no_step_for_longer_than_a_chunk() {
         logits
     });
     let config = config(600).with_prompt_chunk(10);
-    let mut slots = Slots::new(&model, &vocabulary, 3, 128, &config).unwrap();
+    let mut slots = ContinuousBatch::new(&model, &vocabulary, 3, 128, &config).unwrap();
     let of_length = |length: usize| Request::new(vec![TokenId(65); length], 20);
-    // Nobody is held up by the first: it is read at once.
+    // The first prompt delays no row: it is read at once.
     slots.admit(0, &of_length(25)).unwrap();
     let mut pieces = Vec::new();
     slots.step(1, |piece| pieces.push((piece.row, piece.tokens.len()))).unwrap();
     assert_eq!(calls.take(), [10, 10, 5, 0]);
     assert_eq!(pieces, [(0, 2)]);
-    // Two prompts of 12 and 15 tokens are read in three steps; the last piece leaves room for no other.
+    // Two prompts of 12 and 15 tokens are read in three steps; the last chunk leaves no space for
+    // another.
     slots.admit(1, &of_length(12)).unwrap();
     slots.admit(2, &of_length(15)).unwrap();
     pieces.clear();
@@ -155,7 +160,7 @@ fn a_prompt_that_is_being_read_can_be_cancelled_and_released() {
     let vocabulary = vocabulary();
     let model = RandomLm::new(vocabulary.len(), 9, DType::F32, &Device::flex());
     let config = config(600).with_prompt_chunk(1);
-    let mut slots = Slots::new(&model, &vocabulary, 3, 64, &config).unwrap();
+    let mut slots = ContinuousBatch::new(&model, &vocabulary, 3, 64, &config).unwrap();
     let request = Request::new(vec![TokenId(65); 30], 30);
     let short = Request::new(vec![TokenId(65)], 30);
     slots.admit(0, &short).unwrap();
@@ -169,7 +174,7 @@ fn a_prompt_that_is_being_read_can_be_cancelled_and_released() {
     assert_eq!(slots.finished().collect::<Vec<_>>(), [1]);
     for row in [1, 2] {
         let output = slots.release(row).unwrap();
-        assert_eq!((output.finish, output.tokens.len()), (Finish::Cancelled, 0));
+        assert_eq!((output.finish, output.tokens.len()), (FinishReason::Cancelled, 0));
     }
     slots.admit(2, &short).unwrap();
     slots.step(30, |_| ()).unwrap();
@@ -178,10 +183,10 @@ fn a_prompt_that_is_being_read_can_be_cancelled_and_released() {
 }
 
 #[test]
-fn one_that_is_refused_leaves_the_others() {
+fn a_refused_request_does_not_affect_the_others() {
     let vocabulary = vocabulary();
     let model = RandomLm::new(vocabulary.len(), 9, DType::F32, &Device::flex());
-    let mut slots = Slots::new(&model, &vocabulary, 2, 32, &config(600)).unwrap();
+    let mut slots = ContinuousBatch::new(&model, &vocabulary, 2, 32, &config(600)).unwrap();
     let fine = Request::new(vec![TokenId(65)], 8);
     let long = Request::new(vec![TokenId(65)], 80);
     let results = slots.admit_all(&[(0, &long), (1, &fine), (1, &fine), (7, &fine)]);

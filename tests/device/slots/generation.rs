@@ -1,15 +1,21 @@
-//! What a batch of slots writes is what each of its requests writes alone.
+//! The outputs of a continuous batch equal the outputs of each request alone.
 
+use burn_dfa::ErrorKind;
 use std::ops::ControlFlow;
 
 use burn::tensor::{DType, Device};
 use burn_dfa::constraint::Syntax;
-use burn_dfa::generation::{Cancel, Finish, GenerationConfig, Output, Request, SlotLm, Slots, generate};
-use burn_dfa::{Capacity, Constraint, Kernels, Limits, TensorOptions, TokenId, TokenTable, Vocabulary};
+use burn_dfa::generation::{
+    Cancel, ContinuousBatch, ContinuousLm, FinishReason, GenerationConfig, Output, Request, generate,
+};
+use burn_dfa::{
+    Capacity, CompiledConstraint, Constraint, Kernels, Limits, TensorOptions, TokenId, Vocabulary,
+};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 use serde_json::{Value, json};
 
 use crate::common::{devices, embedded::Embedded, model::RandomLm};
+use burn_dfa_testing::words::compact;
 
 const EOS: TokenId = TokenId(256);
 
@@ -24,8 +30,8 @@ fn tensors(kernels: Kernels) -> TensorOptions {
     TensorOptions { kernels, capacity, ..TensorOptions::default() }
 }
 
-/// Serves the requests in rows that are taken at random, in steps of random number; gives the outputs in order.
-fn serve<M: SlotLm>(slots: &mut Slots<M>, requests: &[Request], seed: u64) -> Vec<Output> {
+/// Serves the requests in random rows, with random numbers of steps; returns the outputs in order.
+fn serve<M: ContinuousLm>(slots: &mut ContinuousBatch<M>, requests: &[Request], seed: u64) -> Vec<Output> {
     let mut rng = StdRng::seed_from_u64(seed);
     let mut outputs: Vec<Option<Output>> = requests.iter().map(|_| None).collect();
     let mut served: Vec<usize> = vec![usize::MAX; slots.rows()];
@@ -38,12 +44,12 @@ fn serve<M: SlotLm>(slots: &mut Slots<M>, requests: &[Request], seed: u64) -> Ve
             match slots.admit(row, &requests[next]) {
                 Ok(()) => served[row] = next,
                 Err(error) => {
-                    assert!(error.is_full(), "{error}");
+                    assert_eq!(error.kind(), ErrorKind::Full, "{error}");
                     waiting.push(next);
                 }
             }
         }
-        let take = |piece: burn_dfa::generation::Piece| {
+        let take = |piece: burn_dfa::generation::Chunk| {
             let (text, tokens) = &mut pieces[served[piece.row]];
             text.push_str(&piece.text);
             tokens.extend_from_slice(&piece.tokens);
@@ -61,7 +67,7 @@ fn serve<M: SlotLm>(slots: &mut Slots<M>, requests: &[Request], seed: u64) -> Ve
     outputs
 }
 
-fn alone<M: SlotLm>(
+fn alone<M: ContinuousLm>(
     model: &M,
     vocabulary: &Vocabulary,
     requests: &[Request],
@@ -79,14 +85,18 @@ fn alone<M: SlotLm>(
 }
 
 #[test]
-fn requests_come_and_go_in_every_row_under_every_option() {
+fn requests_begin_and_end_in_every_row_under_every_option() {
     let vocabulary = vocabulary();
     let patterns = ["[0-9]{4}-[0-9]{2}", "(true|false|été)", "[a-c]{1,9}", "x{30}", "(ab|12)*", "[^a]{3,12}"];
-    let tables: Vec<TokenTable> = patterns
+    let tables: Vec<CompiledConstraint> = patterns
         .iter()
         .enumerate()
         .map(|(index, pattern)| {
-            let compile = if index % 2 == 0 { TokenTable::compile } else { TokenTable::walk };
+            let compile = if index % 2 == 0 {
+                CompiledConstraint::compile
+            } else {
+                CompiledConstraint::compile_byte_level
+            };
             compile(&Constraint::regex(pattern).unwrap(), &vocabulary, &Limits::default()).unwrap()
         })
         .collect();
@@ -100,7 +110,7 @@ fn requests_come_and_go_in_every_row_under_every_option() {
             Request { table, ..request }
         })
         .collect();
-    let greedy = GenerationConfig::new().with_read_every(3);
+    let greedy = GenerationConfig::new().with_sync_interval(3);
     let sampled = greedy.clone().with_temperature(0.9);
     let filters = greedy
         .clone()
@@ -113,32 +123,31 @@ fn requests_come_and_go_in_every_row_under_every_option() {
         .with_min_new_tokens(4);
     let model = |device: &Device| RandomLm::new(vocabulary.len() + 5, 9, DType::F32, device);
     for (kind, config) in [("greedy", &greedy), ("sampled", &sampled), ("filters", &filters)] {
-        // Given equal logits, every device writes the same.
+        // For equal logits, every device writes the same tokens.
         let expected = alone(&model(&Device::flex()), &vocabulary, &requests, config);
         for (name, device) in devices::all() {
             let model = model(&device);
             for kernels in [Kernels::Fused, Kernels::BuiltIn] {
-                // The built-in operations are slow on a GPU, and the same everywhere.
+                // The built-in operations are slow on a GPU, and equal on all devices.
                 if name != "flex" && kernels == Kernels::BuiltIn && kind != "filters" {
                     continue;
                 }
                 let config = config.clone().with_tensors(tensors(kernels));
-                let mut slots = Slots::new(&model, &vocabulary, 5, 64, &config).unwrap();
-                // A software Vulkan takes its time.
+                let mut slots = ContinuousBatch::new(&model, &vocabulary, 5, 64, &config).unwrap();
+                // A software Vulkan is slow.
                 let requests = if name == "flex" { &requests[..] } else { &requests[..20] };
                 let outputs = serve(&mut slots, requests, 2);
                 for (index, (output, expected)) in outputs.iter().zip(&expected).enumerate() {
                     assert_eq!(output, expected, "{name}, {kind}, {kernels:?}, request {index}");
                 }
-                let arena = slots.arena().unwrap();
-                assert_eq!(arena.room(), arena.capacity(), "{name}, {kind}");
+                assert_eq!(slots.room(), slots.room_in_all(), "{name}, {kind}");
             }
         }
     }
 }
 
 #[test]
-fn rows_with_stacks_come_and_go() {
+fn rows_with_stacks_begin_and_end_independently() {
     let vocabulary = vocabulary();
     let schemas = [
         json!({"type": "array", "items": {"$ref": "#"}}),
@@ -147,17 +156,20 @@ fn rows_with_stacks_come_and_go() {
     ];
     let limits = Limits::new().with_frames(6);
     let compile = |schema: &Value| {
-        let constraint = Constraint::json_schema(schema.clone()).unwrap();
-        TokenTable::compile(&constraint, &vocabulary, &limits).unwrap()
+        let constraint = compact(schema);
+        CompiledConstraint::compile(&constraint, &vocabulary, &limits).unwrap()
     };
     let blocks = r#"root ::= (part ",")* "."
         part ::= "[" (part ",")* "x" | [x-z]+ "1""#;
-    let mut tables: Vec<TokenTable> = schemas.iter().map(compile).collect();
+    let mut tables: Vec<CompiledConstraint> = schemas.iter().map(compile).collect();
     let blocks = Constraint::grammar(Syntax::Gbnf, blocks).unwrap();
-    tables.push(TokenTable::compile(&blocks, &vocabulary, &limits).unwrap());
+    tables.push(CompiledConstraint::compile(&blocks, &vocabulary, &limits).unwrap());
     assert!(tables.iter().all(|table| table.outcomes() > 0));
-    let outcomes = tables.iter().map(TokenTable::outcomes).max().unwrap();
-    tables.push(TokenTable::walk(&Constraint::regex("[0-9]{4}").unwrap(), &vocabulary, &limits).unwrap());
+    let outcomes = tables.iter().map(CompiledConstraint::outcomes).max().unwrap();
+    tables.push(
+        CompiledConstraint::compile_byte_level(&Constraint::regex("[0-9]{4}").unwrap(), &vocabulary, &limits)
+            .unwrap(),
+    );
     let mut rng = StdRng::seed_from_u64(4);
     let requests: Vec<Request> = (0..24)
         .map(|index| {
@@ -168,17 +180,21 @@ fn rows_with_stacks_come_and_go() {
         })
         .collect();
     let model = |device: &Device| RandomLm::new(vocabulary.len() + 2, 9, DType::F32, device);
-    let config = GenerationConfig::new().with_temperature(1.2).with_read_every(3);
+    let config = GenerationConfig::new().with_temperature(1.2).with_sync_interval(3);
     let expected = alone(&model(&Device::flex()), &vocabulary, &requests, &config);
     for (name, device) in devices::all() {
         let model = model(&device);
         let refused = config.clone().with_tensors(tensors(Kernels::Fused));
-        let mut slots = Slots::new(&model, &vocabulary, 1, 64, &refused).unwrap();
+        let mut slots = ContinuousBatch::new(&model, &vocabulary, 1, 64, &refused).unwrap();
         let error = slots.admit(0, &requests[0]).unwrap_err();
-        assert!(error.is_input() && error.to_string().contains("TensorOptions::capacity"), "{error}");
+        assert!(
+            error.kind() == ErrorKind::Input && error.to_string().contains("TensorOptions::capacity"),
+            "{error}"
+        );
         let mut room = tensors(Kernels::Fused);
         room.capacity = room.capacity.with_stack(outcomes, 6);
-        let mut slots = Slots::new(&model, &vocabulary, 3, 64, &config.clone().with_tensors(room)).unwrap();
+        let mut slots =
+            ContinuousBatch::new(&model, &vocabulary, 3, 64, &config.clone().with_tensors(room)).unwrap();
         for (index, (output, expected)) in serve(&mut slots, &requests, 2).iter().zip(&expected).enumerate() {
             assert_eq!(output, expected, "{name}, request {index}");
             if let Some(schema) = schemas.get(index % 6) {
@@ -194,7 +210,7 @@ fn rows_with_stacks_come_and_go() {
 }
 
 #[test]
-fn the_embedded_model_writes_in_a_slot_what_it_writes_alone() {
+fn the_embedded_model_writes_the_same_in_a_slot_and_alone() {
     for (name, device) in devices::all() {
         let embedded = Embedded::load(&device);
         let tables = ["person", "order", "event", "team"].map(|kind| embedded.schema(kind));
@@ -206,13 +222,13 @@ fn the_embedded_model_writes_in_a_slot_what_it_writes_alone() {
         };
         let rows: Vec<_> = (0..if name == "flex" { 24 } else { 6 }).map(of).collect();
         let requests = embedded.requests(&rows, 60, 0);
-        let config = GenerationConfig::new().with_read_every(6);
+        let config = GenerationConfig::new().with_sync_interval(6);
         let (model, vocabulary) = (embedded.model(), &embedded.vocabulary);
         let expected = alone(model, vocabulary, &requests, &config);
         let capacity = Capacity { tables: 3, states: 6000, classes: 300, ..Capacity::new() };
         let tensors = TensorOptions { capacity, ..TensorOptions::default() };
         let config = config.with_tensors(tensors);
-        let mut slots = Slots::new(model, vocabulary, 4, 256, &config).unwrap();
+        let mut slots = ContinuousBatch::new(model, vocabulary, 4, 256, &config).unwrap();
         for (index, (output, expected)) in serve(&mut slots, &requests, 5).iter().zip(&expected).enumerate() {
             assert_eq!(output, expected, "{name}, request {index}: {} or {}", output.text(), expected.text());
         }
@@ -220,11 +236,11 @@ fn the_embedded_model_writes_in_a_slot_what_it_writes_alone() {
 }
 
 #[test]
-fn a_step_of_nothing_hands_out_first_tokens() {
+fn a_step_of_zero_returns_first_tokens() {
     let vocabulary = vocabulary();
     let model = RandomLm::new(vocabulary.len(), 9, DType::F32, &Device::flex());
     let config = GenerationConfig::new().with_tensors(tensors(Kernels::Fused));
-    let mut slots = Slots::new(&model, &vocabulary, 2, 32, &config).unwrap();
+    let mut slots = ContinuousBatch::new(&model, &vocabulary, 2, 32, &config).unwrap();
     slots.admit(1, &Request::new(vec![TokenId(65)], 8)).unwrap();
     let mut read = Vec::new();
     slots.step(0, |piece| read.push((piece.row, piece.tokens.len()))).unwrap();
@@ -235,16 +251,16 @@ fn a_step_of_nothing_hands_out_first_tokens() {
 }
 
 #[test]
-fn a_cancelled_row_is_finished_at_the_next_read_and_the_others_go_on() {
+fn a_cancelled_row_is_finished_at_the_next_read_and_other_rows_continue() {
     let vocabulary = vocabulary();
     let device = Device::flex();
     let model = RandomLm::new(vocabulary.len(), 3, DType::F32, &device);
-    let config = GenerationConfig::new().with_tensors(tensors(Kernels::Fused)).with_read_every(2);
+    let config = GenerationConfig::new().with_tensors(tensors(Kernels::Fused)).with_sync_interval(2);
     let pattern = Constraint::regex("[a-z]{12}").unwrap();
-    let table = TokenTable::compile(&pattern, &vocabulary, &Limits::default()).unwrap();
-    let request = Request::new(vec![TokenId(1)], 16).with_table(&table);
+    let table = CompiledConstraint::compile(&pattern, &vocabulary, &Limits::default()).unwrap();
+    let request = Request::new(vec![TokenId(1)], 16).with_constraint(&table);
     let cancel = Cancel::default();
-    let mut slots = Slots::new(&model, &vocabulary, 2, 32, &config).unwrap();
+    let mut slots = ContinuousBatch::new(&model, &vocabulary, 2, 32, &config).unwrap();
     slots.admit(0, &request.clone().with_cancel(&cancel)).unwrap();
     slots.admit(1, &request).unwrap();
     slots.step(2, |_| {}).unwrap();
@@ -255,7 +271,7 @@ fn a_cancelled_row_is_finished_at_the_next_read_and_the_others_go_on() {
     let cancelled = slots.release(0).unwrap();
     slots.step(16, |_| {}).unwrap();
     let whole = slots.release(1).unwrap();
-    assert_eq!((cancelled.finish, whole.finish), (Finish::Cancelled, Finish::EndOfSequence));
+    assert_eq!((cancelled.finish, whole.finish), (FinishReason::Cancelled, FinishReason::EndOfSequence));
     assert!(!cancelled.tokens.is_empty() && whole.tokens.starts_with(&cancelled.tokens));
     assert_eq!(whole, alone(&model, &vocabulary, &[request], &config)[0]);
 }

@@ -1,4 +1,4 @@
-//! Rows that come and go: the arena of constraints, and the batch.
+//! Continuous batching: the arena of constraints, and the batch.
 
 mod admission;
 mod generation;

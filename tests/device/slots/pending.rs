@@ -1,60 +1,64 @@
-//! Rows that begin before their tables are compiled.
+//! Rows that begin before their constraints are compiled.
 
+use burn_dfa::ErrorKind;
 use std::cell::RefCell;
 use std::ops::ControlFlow;
 use std::thread;
 
 use burn::tensor::{DType, Device};
 use burn_dfa::generation::{
-    Cancel, Finish, GenerationConfig, Output, Piece, Request, SamplingKinds, SamplingOptions, SlotLm, Slots,
-    generate,
+    Cancel, Chunk, ContinuousBatch, ContinuousLm, FinishReason, GenerationConfig, Output, Request,
+    SamplingFeatures, SamplingOptions, generate,
 };
 use burn_dfa::{
-    Capacity, Constraint, Limits, PendingTable, Result, TableSender, TensorOptions, TokenId, TokenTable,
-    Vocabulary,
+    Capacity, CompiledConstraint, Constraint, ConstraintSender, Limits, PendingConstraint, Result,
+    TensorOptions, TokenId, Vocabulary,
 };
 use rand::{Rng, SeedableRng, rngs::StdRng};
 use serde_json::json;
 
 use super::prefixes::Plain;
 use crate::common::altered::{Altered, Call};
-use crate::common::words::{vocabulary, vocabulary_of};
 use crate::common::{devices, embedded::Embedded, model::RandomLm};
+use burn_dfa_testing::words::{compact, vocabulary, vocabulary_of};
 
 fn config(states: usize) -> GenerationConfig {
     let capacity = Capacity { tables: 4, states, classes: 300, ..Capacity::new() }.with_stack(4, 64);
     let tensors = TensorOptions { capacity, ..TensorOptions::default() };
-    GenerationConfig::new().with_tensors(tensors).with_read_every(4).with_row_options(SamplingKinds::ALL)
+    GenerationConfig::new()
+        .with_tensors(tensors)
+        .with_sync_interval(4)
+        .with_row_features(SamplingFeatures::ALL)
 }
 
-fn regex(pattern: &str, vocabulary: &Vocabulary) -> TokenTable {
-    TokenTable::compile(&Constraint::regex(pattern).unwrap(), vocabulary, &Limits::default()).unwrap()
+fn regex(pattern: &str, vocabulary: &Vocabulary) -> CompiledConstraint {
+    CompiledConstraint::compile(&Constraint::regex(pattern).unwrap(), vocabulary, &Limits::default()).unwrap()
 }
 
-fn schema(schema: &serde_json::Value, vocabulary: &Vocabulary) -> TokenTable {
-    let constraint = Constraint::json_schema(schema.clone()).unwrap();
-    TokenTable::compile(&constraint, vocabulary, &Limits::default()).unwrap()
+fn schema(schema: &serde_json::Value, vocabulary: &Vocabulary) -> CompiledConstraint {
+    let constraint = compact(schema);
+    CompiledConstraint::compile(&constraint, vocabulary, &Limits::default()).unwrap()
 }
 
-fn alone<M: SlotLm>(model: &M, vocabulary: &Vocabulary, request: &Request) -> Output {
-    let go_on = |_: Piece| ControlFlow::Continue(());
+fn alone<M: ContinuousLm>(model: &M, vocabulary: &Vocabulary, request: &Request) -> Output {
+    let go_on = |_: Chunk| ControlFlow::Continue(());
     let config = GenerationConfig::new();
     generate(model, vocabulary, std::slice::from_ref(request), &config, go_on).unwrap().remove(0)
 }
 
-/// The same request with its table still to come, and what tells of it.
-fn pending<'a>(request: &Request<'a>) -> (TableSender, Request<'a>) {
-    let (sender, pending) = PendingTable::channel();
+/// The same request with a pending constraint, and its sender.
+fn pending<'a>(request: &Request<'a>) -> (ConstraintSender, Request<'a>) {
+    let (sender, pending) = PendingConstraint::channel();
     (sender, Request { table: None, ..request.clone() }.with_pending(&pending))
 }
 
-/// Serves all requests. The tables of most are compiled at some time after they were admitted, in any order.
-fn serve<M: SlotLm>(slots: &mut Slots<M>, requests: &[Request], seed: u64) -> Vec<Output> {
+/// Serves all requests. Most constraints are compiled some time after the admission, in any order.
+fn serve<M: ContinuousLm>(slots: &mut ContinuousBatch<M>, requests: &[Request], seed: u64) -> Vec<Output> {
     let mut rng = StdRng::seed_from_u64(seed);
     let mut outputs: Vec<Option<Output>> = vec![None; requests.len()];
     let mut streamed = vec![Vec::new(); requests.len()];
     let (mut waiting, mut in_row) = ((0..requests.len()).rev().collect::<Vec<_>>(), vec![0; slots.rows()]);
-    let mut senders: Vec<(usize, TableSender)> = Vec::new();
+    let mut senders: Vec<(usize, ConstraintSender)> = Vec::new();
     while outputs.iter().any(Option::is_none) {
         while rng.random_bool(0.7)
             && let Some(&index) = waiting.last()
@@ -69,7 +73,7 @@ fn serve<M: SlotLm>(slots: &mut Slots<M>, requests: &[Request], seed: u64) -> Ve
             };
             match admitted {
                 Ok(()) => in_row[row] = index,
-                Err(error) if error.is_full() => break,
+                Err(error) if error.kind() == ErrorKind::Full => break,
                 Err(error) => panic!("{error}"),
             }
             waiting.pop();
@@ -79,7 +83,7 @@ fn serve<M: SlotLm>(slots: &mut Slots<M>, requests: &[Request], seed: u64) -> Ve
             assert!(streamed[index].is_empty(), "a token without a table");
             sender.send(Ok(requests[index].table.unwrap().clone()));
         }
-        let take = |piece: Piece| streamed[in_row[piece.row]].extend(piece.tokens);
+        let take = |piece: Chunk| streamed[in_row[piece.row]].extend(piece.tokens);
         slots.step(rng.random_range(0..9), take).unwrap();
         for row in slots.finished().collect::<Vec<_>>() {
             outputs[in_row[row]] = Some(slots.release(row).unwrap());
@@ -90,8 +94,8 @@ fn serve<M: SlotLm>(slots: &mut Slots<M>, requests: &[Request], seed: u64) -> Ve
     outputs
 }
 
-/// Constraints of each kind: a regex, a schema, one with calls.
-fn tables(vocabulary: &Vocabulary) -> Vec<TokenTable> {
+/// Constraints of each kind: a regex, a schema, a constraint with calls.
+fn tables(vocabulary: &Vocabulary) -> Vec<CompiledConstraint> {
     let person = json!({
         "type": "object", "properties": {"name": {"type": "string", "maxLength": 4}, "age": {"enum": [12, null]}},
         "required": ["name", "age"], "additionalProperties": false
@@ -110,13 +114,13 @@ fn tables(vocabulary: &Vocabulary) -> Vec<TokenTable> {
 }
 
 #[test]
-fn what_a_row_writes_does_not_depend_on_when_its_table_came() {
+fn outputs_do_not_depend_on_when_tables_are_compiled() {
     let vocabulary = vocabulary();
     let tables = tables(&vocabulary);
     let mut rng = StdRng::seed_from_u64(1);
     let warm = SamplingOptions::new().with_temperature(0.9);
     let options = [warm.clone(), SamplingOptions::new(), warm.with_top_p(0.8).with_repetition_penalty(1.4)];
-    // Some prompts begin as others do.
+    // Some prompts share a prefix.
     let beginning: Vec<TokenId> = (0..20).map(|_| TokenId(rng.random_range(0..256))).collect();
     let requests: Vec<Request> = (0..36)
         .map(|index| {
@@ -135,25 +139,25 @@ fn what_a_row_writes_does_not_depend_on_when_its_table_came() {
     let expected: Vec<Output> = requests.iter().map(|request| alone(&flex, &vocabulary, request)).collect();
     for (name, device) in devices::all() {
         let model = RandomLm::new(vocabulary.len() + 5, 9, DType::F32, &device);
-        // A software Vulkan takes its time.
+        // A software Vulkan is slow.
         let (chunks, requests) = if name == "flex" {
             (&[None, Some(1), Some(7)][..], &requests[..])
         } else {
             (&[None, Some(7)][..], &requests[..16])
         };
         for &chunk in chunks {
-            for (make, prefixes) in
-                [Slots::new, Slots::record].into_iter().flat_map(|make| [(make, false), (make, true)])
+            for (make, prefixes) in [ContinuousBatch::new, ContinuousBatch::record]
+                .into_iter()
+                .flat_map(|make| [(make, false), (make, true)])
             {
-                // Room for the largest, and not for all at once.
+                // Space for the largest constraint, but not for all at once.
                 let config = config(320).with_prompt_chunk(chunk).with_prefix_cache(prefixes);
                 let mut slots = make(&model, &vocabulary, 3, 96, &config).unwrap();
                 let outputs = serve(&mut slots, requests, 2);
                 for (index, (output, expected)) in outputs.iter().zip(&expected).enumerate() {
                     assert_eq!(output, expected, "{name}, {chunk:?}, {prefixes}, request {index}");
                 }
-                let arena = slots.arena().unwrap();
-                assert_eq!(arena.room(), arena.capacity(), "{name}");
+                assert_eq!(slots.room(), slots.room_in_all(), "{name}");
             }
         }
     }
@@ -170,7 +174,7 @@ fn the_embedded_model_reads_while_tables_are_compiled() {
         let (model, vocabulary) = (embedded.model(), &embedded.vocabulary);
         for chunk in [None, Some(5)] {
             let config = config(6000).with_prompt_chunk(chunk);
-            let mut slots = Slots::new(model, vocabulary, 3, 256, &config).unwrap();
+            let mut slots = ContinuousBatch::new(model, vocabulary, 3, 256, &config).unwrap();
             for (output, request) in serve(&mut slots, &requests, 5).iter().zip(&requests) {
                 assert_eq!(output.text(), alone(model, vocabulary, request).text(), "{name}, {chunk:?}");
             }
@@ -183,18 +187,18 @@ fn a_table_is_compiled_while_a_row_begins() {
     let vocabulary = vocabulary();
     let model = RandomLm::new(vocabulary.len(), 9, DType::F32, &Device::flex());
     let constraint = Constraint::regex("[a-f]{5}").unwrap();
-    let compile = |limits: Limits| PendingTable::compile(&constraint, &vocabulary, &limits);
+    let compile = |limits: Limits| PendingConstraint::compile(&constraint, &vocabulary, &limits);
     let request = Request::new(vec![TokenId(65); 9], 8);
-    let mut slots = Slots::new(&model, &vocabulary, 2, 64, &config(600)).unwrap();
+    let mut slots = ContinuousBatch::new(&model, &vocabulary, 2, 64, &config(600)).unwrap();
     slots.admit(0, &request.clone().with_pending(&compile(Limits::default()))).unwrap();
     slots.admit(1, &request.clone().with_pending(&compile(Limits::new().with_states(3)))).unwrap();
-    // Without anything else to do it waits.
+    // Without other work the batch waits.
     while slots.finished().count() < 2 {
         slots.step(8, |_| ()).unwrap();
     }
     let table = regex("[a-f]{5}", &vocabulary);
-    assert_eq!(slots.release(0).unwrap(), alone(&model, &vocabulary, &request.with_table(&table)));
-    assert!(slots.release(1).unwrap_err().is_limit());
+    assert_eq!(slots.release(0).unwrap(), alone(&model, &vocabulary, &request.with_constraint(&table)));
+    assert_eq!(slots.release(1).unwrap_err().kind(), ErrorKind::Limit);
 }
 
 #[test]
@@ -214,18 +218,18 @@ fn all_but_the_last_token_of_a_prompt_is_read_without_a_table() {
             logits
         });
         let config = config(600).with_prompt_chunk(chunk);
-        let mut slots = Slots::new(&model, &vocabulary, 3, 96, &config).unwrap();
+        let mut slots = ContinuousBatch::new(&model, &vocabulary, 3, 96, &config).unwrap();
         slots.admit(0, &Request::new(vec![TokenId(65)], 60)).unwrap();
         slots.step(1, |_| ()).unwrap();
         calls.take();
-        let request = Request::new(vec![TokenId(65); 25], 8).with_table(&table);
+        let request = Request::new(vec![TokenId(65); 25], 8).with_constraint(&table);
         let (sender, later) = pending(&request);
         slots.admit(1, &later).unwrap();
         assert!(calls.take().is_empty());
         let mut pieces = Vec::new();
         slots.step(3, |piece| pieces.push((piece.row, piece.tokens.len()))).unwrap();
         assert_eq!((calls.take(), &pieces[..]), (before, &[(0, 3)][..]), "{chunk:?}");
-        // A request behind it does not wait for it.
+        // A later request does not wait for it.
         slots.admit(2, &Request::new(vec![TokenId(65)], 4)).unwrap();
         slots.step(1, |piece| pieces.push((piece.row, piece.tokens.len()))).unwrap();
         assert_eq!((calls.take(), &pieces[1..]), (vec![1, 0], &[(0, 1), (2, 2)][..]), "{chunk:?}");
@@ -240,8 +244,8 @@ fn a_model_that_reads_prompts_whole_reads_them_with_the_table() {
     let vocabulary = vocabulary();
     let table = regex("[a-f]{5}", &vocabulary);
     let model = Plain(RandomLm::new(vocabulary.len(), 9, DType::F32, &Device::flex()));
-    let request = Request::new(vec![TokenId(65); 9], 8).with_table(&table);
-    let mut slots = Slots::new(&model, &vocabulary, 2, 64, &config(600)).unwrap();
+    let request = Request::new(vec![TokenId(65); 9], 8).with_constraint(&table);
+    let mut slots = ContinuousBatch::new(&model, &vocabulary, 2, 64, &config(600)).unwrap();
     let (sender, later) = pending(&request);
     slots.admit(0, &later).unwrap();
     slots.admit(1, &Request::new(vec![TokenId(65)], 4)).unwrap();
@@ -252,32 +256,38 @@ fn a_model_that_reads_prompts_whole_reads_them_with_the_table() {
 }
 
 #[test]
-fn a_late_refusal_is_of_its_request_alone() {
+fn a_late_refusal_affects_only_its_request() {
     let vocabulary = vocabulary();
     let model = RandomLm::new(vocabulary.len(), 9, DType::F32, &Device::flex());
     let table = regex("[a-f]{9}", &vocabulary);
     let compile = |pattern: &str, vocabulary: &Vocabulary, limits: &Limits| {
-        TokenTable::compile(&Constraint::regex(pattern).unwrap(), vocabulary, limits)
+        CompiledConstraint::compile(&Constraint::regex(pattern).unwrap(), vocabulary, limits)
     };
     let (other, small) = (vocabulary_of(&["other"]), Limits::new().with_states(9));
     let nothing = Constraint::json_schema(json!({"allOf": [{"type": "string"}, {"type": "null"}]})).unwrap();
-    type Refused = (&'static str, Option<Result<TokenTable>>, fn(&burn_dfa::Error) -> bool);
+    type Refused = (&'static str, Option<Result<CompiledConstraint>>, fn(&burn_dfa::Error) -> bool);
     let refused: [Refused; 6] = [
-        ("a limit", Some(compile("a{20}", &vocabulary, &small)), |error| error.is_limit()),
-        ("a contradiction", Some(TokenTable::compile(&nothing, &vocabulary, &Limits::default())), |error| {
-            error.is_unsatisfiable()
-        }),
+        ("a limit", Some(compile("a{20}", &vocabulary, &small)), |error| error.kind() == ErrorKind::Limit),
+        (
+            "a contradiction",
+            Some(CompiledConstraint::compile(&nothing, &vocabulary, &Limits::default())),
+            |error| error.kind() == ErrorKind::Unsatisfiable,
+        ),
         ("a budget", Some(Ok(regex("a{20}", &vocabulary))), |error| error.tokens_needed() == Some(21)),
-        ("no room at all", Some(Ok(regex("(ab?){5}[a-f]{900}|a", &vocabulary))), |error| error.is_input()),
-        ("another vocabulary", Some(Ok(regex("a", &other))), |error| error.is_incompatible_vocabulary()),
-        ("nothing", None, |error| error.is_table()),
+        ("no room at all", Some(Ok(regex("(ab?){5}[a-f]{900}|a", &vocabulary))), |error| {
+            error.kind() == ErrorKind::Input
+        }),
+        ("another vocabulary", Some(Ok(regex("a", &other))), |error| {
+            error.kind() == ErrorKind::IncompatibleVocabulary
+        }),
+        ("nothing", None, |error| error.kind() == ErrorKind::Artifact),
     ];
     for chunk in [None, Some(4)] {
         let config = config(600).with_prompt_chunk(chunk).with_prefix_cache(true);
-        let mut slots = Slots::new(&model, &vocabulary, 2, 96, &config).unwrap();
+        let mut slots = ContinuousBatch::new(&model, &vocabulary, 2, 96, &config).unwrap();
         for (why, outcome, is_it) in &refused {
-            let beside = Request::new(vec![TokenId(66); 3], 40).with_table(&table).with_seed(7);
-            let request = Request::new(vec![TokenId(65); 9], 12).with_table(&table);
+            let beside = Request::new(vec![TokenId(66); 3], 40).with_constraint(&table).with_seed(7);
+            let request = Request::new(vec![TokenId(65); 9], 12).with_constraint(&table);
             let (sender, later) = pending(&request);
             slots.admit(0, &beside).unwrap();
             slots.admit(1, &later).unwrap();
@@ -290,32 +300,31 @@ fn a_late_refusal_is_of_its_request_alone() {
             assert_eq!(slots.finished().collect::<Vec<_>>(), [1], "{why}");
             let error = slots.release(1).unwrap_err();
             assert!(is_it(&error), "{why}: {error}");
-            // The row is free for the next.
+            // The row is free for the next request.
             slots.admit(1, &request).unwrap();
             slots.step(12, |_| ()).unwrap();
             for (row, request) in [(0, &beside), (1, &request)] {
                 assert_eq!(slots.release(row).unwrap(), alone(&model, &vocabulary, request), "{why}");
             }
-            let arena = slots.arena().unwrap();
-            assert_eq!(arena.room(), arena.capacity(), "{why}");
+            assert_eq!(slots.room(), slots.room_in_all(), "{why}");
         }
     }
 }
 
 #[test]
-fn the_host_follows_a_table_that_came_late() {
+fn the_host_follows_a_late_table() {
     let vocabulary = vocabulary();
     let random = RandomLm::new(vocabulary.len(), 9, DType::F32, &Device::flex());
     let model = Altered::new(random, |call, logits| match call {
         Call::StepRows => logits.full_like(f32::NEG_INFINITY),
         _ => logits,
     });
-    let mut slots = Slots::new(&model, &vocabulary, 1, 64, &config(600)).unwrap();
-    let (sender, table) = PendingTable::channel();
+    let mut slots = ContinuousBatch::new(&model, &vocabulary, 1, 64, &config(600)).unwrap();
+    let (sender, table) = PendingConstraint::channel();
     slots.admit(0, &Request::new(vec![TokenId(65); 4], 8).with_pending(&table)).unwrap();
     sender.send(Ok(regex("[a-f]{5}", &vocabulary)));
     slots.step(8, |_| ()).unwrap();
-    assert!(slots.release(0).unwrap_err().is_model());
+    assert_eq!(slots.release(0).unwrap_err().kind(), ErrorKind::Model);
 }
 
 #[test]
@@ -325,8 +334,8 @@ fn a_row_that_waits_for_its_table_can_be_cancelled_and_released() {
     let table = regex("[a-f]{5}", &vocabulary);
     for chunk in [None, Some(2)] {
         let mut slots =
-            Slots::new(&model, &vocabulary, 2, 64, &config(600).with_prompt_chunk(chunk)).unwrap();
-        let request = Request::new(vec![TokenId(65); 9], 8).with_table(&table);
+            ContinuousBatch::new(&model, &vocabulary, 2, 64, &config(600).with_prompt_chunk(chunk)).unwrap();
+        let request = Request::new(vec![TokenId(65); 9], 8).with_constraint(&table);
         let cancel = Cancel::default();
         let (first, later) = pending(&request);
         slots.admit(0, &later.with_cancel(&cancel)).unwrap();
@@ -338,9 +347,9 @@ fn a_row_that_waits_for_its_table_can_be_cancelled_and_released() {
         assert_eq!(slots.finished().collect::<Vec<_>>(), [0]);
         for row in [0, 1] {
             let output = slots.release(row).unwrap();
-            assert_eq!((output.finish, output.tokens.len()), (Finish::Cancelled, 0));
+            assert_eq!((output.finish, output.tokens.len()), (FinishReason::Cancelled, 0));
         }
-        // What comes of the tables is nothing to the rows that follow.
+        // The results of the compilations do not affect later requests in the rows.
         let (third, later) = pending(&request);
         slots.admit(0, &later).unwrap();
         first.send(Ok(regex("x", &vocabulary)));
@@ -356,8 +365,8 @@ fn a_row_that_waits_for_its_table_can_be_cancelled_and_released() {
 fn a_batch_can_be_dropped_while_its_tables_are_compiled() {
     let vocabulary = vocabulary();
     let model = RandomLm::new(vocabulary.len(), 9, DType::F32, &Device::flex());
-    let (sender, table) = PendingTable::channel();
-    let mut slots = Slots::new(&model, &vocabulary, 1, 64, &config(600)).unwrap();
+    let (sender, table) = PendingConstraint::channel();
+    let mut slots = ContinuousBatch::new(&model, &vocabulary, 1, 64, &config(600)).unwrap();
     slots.admit(0, &Request::new(vec![TokenId(65)], 8).with_pending(&table)).unwrap();
     slots.step(2, |_| ()).unwrap();
     drop(slots);
@@ -367,32 +376,32 @@ fn a_batch_can_be_dropped_while_its_tables_are_compiled() {
 }
 
 #[test]
-fn a_table_without_room_is_the_next_that_has_some() {
+fn a_table_that_waits_for_space_is_loaded_before_later_ones() {
     let vocabulary = vocabulary();
     let model = RandomLm::new(vocabulary.len(), 9, DType::F32, &Device::flex());
     // One page of 32 states, one, and two, of three.
     let (small, other, large) =
         (regex("[a-f]{20}", &vocabulary), regex("[0-9]{9}", &vocabulary), regex("x{50}", &vocabulary));
     let third = regex("y{9}", &vocabulary);
-    let of = |table| Request::new(vec![TokenId(65); 3], 60).with_table(table);
-    let mut slots = Slots::new(&model, &vocabulary, 5, 96, &config(96)).unwrap();
+    let of = |table| Request::new(vec![TokenId(65); 3], 60).with_constraint(table);
+    let mut slots = ContinuousBatch::new(&model, &vocabulary, 5, 96, &config(96)).unwrap();
     slots.admit(0, &of(&small)).unwrap();
     slots.admit(1, &of(&other)).unwrap();
     let (first, later) = pending(&of(&large));
     slots.admit(2, &later).unwrap();
     let (second, later) = pending(&of(&third));
     slots.admit(3, &later).unwrap();
-    // What waits for its table holds nobody up.
+    // A request that waits for its constraint delays no other.
     slots.step(1, |_| ()).unwrap();
     slots.admit(4, &of(&third)).unwrap();
     slots.release(4).unwrap();
     first.send(Ok(large.clone()));
     second.send(Ok(third.clone()));
-    // A page is free: it is kept for the one that came first, but for free text there is always room.
+    // The free page is reserved for the first request, but free text always has space.
     slots.step(1, |piece| assert!(piece.row < 2)).unwrap();
-    assert!(slots.admit(4, &of(&third)).is_err_and(|error| error.is_full()));
+    assert!(slots.admit(4, &of(&third)).is_err_and(|error| error.kind() == ErrorKind::Full));
     slots.admit(4, &Request::new(vec![TokenId(65)], 30)).unwrap();
-    let begin = |slots: &mut Slots<_>, row| {
+    let begin = |slots: &mut ContinuousBatch<_>, row| {
         slots.release(row).unwrap();
         let mut rows = Vec::new();
         slots.step(1, |piece| rows.push(piece.row)).unwrap();
@@ -406,29 +415,32 @@ fn a_table_without_room_is_the_next_that_has_some() {
 }
 
 #[test]
-fn what_compiles_a_table_may_panic() {
-    let (sender, table) = PendingTable::channel();
+fn a_panic_of_the_compiling_thread_is_an_error() {
+    let (sender, table) = PendingConstraint::channel();
     let other = table.clone();
     let thread = thread::spawn(move || {
         let _sender = sender;
         panic!("as it was told");
     });
-    assert!(table.wait().unwrap_err().is_table());
+    assert_eq!(table.wait().unwrap_err().kind(), ErrorKind::Artifact);
     assert!(thread.join().is_err() && other.is_ready());
 }
 
 #[test]
-fn only_slots_go_on_without_a_table() {
+fn only_continuous_batches_accept_pending_constraints() {
     let vocabulary = vocabulary();
     let model = RandomLm::new(vocabulary.len(), 9, DType::F32, &Device::flex());
-    let (_sender, table) = PendingTable::channel();
+    let (_sender, table) = PendingConstraint::channel();
     let request = Request::new(vec![TokenId(65)], 8).with_pending(&table);
-    let go_on = |_: Piece| ControlFlow::Continue(());
+    let go_on = |_: Chunk| ControlFlow::Continue(());
     let requests = std::slice::from_ref(&request);
     let error = generate(&model, &vocabulary, requests, &GenerationConfig::new(), go_on).unwrap_err();
-    assert!(error.is_input() && error.to_string().contains("PendingTable::wait"), "{error}");
+    assert!(
+        error.kind() == ErrorKind::Input && error.to_string().contains("PendingConstraint::wait"),
+        "{error}"
+    );
     let own = regex("a", &vocabulary);
-    let mut slots = Slots::new(&model, &vocabulary, 1, 64, &config(600)).unwrap();
-    assert!(slots.admit(0, &request.with_table(&own)).unwrap_err().is_input());
+    let mut slots = ContinuousBatch::new(&model, &vocabulary, 1, 64, &config(600)).unwrap();
+    assert_eq!(slots.admit(0, &request.with_constraint(&own)).unwrap_err().kind(), ErrorKind::Input);
     assert_eq!(slots.idle().count(), 1);
 }

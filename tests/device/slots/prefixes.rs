@@ -1,33 +1,34 @@
-//! Prompts that begin as the text of a row does: what a row writes is what its request writes alone, and only the rest of its
-//! prompt is read.
+//! Prompts that share a prefix with the text of a row: a row writes the output of its request
+//! alone, and only the rest of its prompt is read.
 
+use burn_dfa::ErrorKind;
 use std::cell::{Cell, RefCell};
 use std::ops::ControlFlow;
 
 use burn::tensor::{DType, Device, Int, Tensor};
 use burn_dfa::generation::{
-    CausalLm, GenerationConfig, Output, Piece, Request, SamplingKinds, SamplingOptions, SlotLm, Slots,
-    generate,
+    CausalLm, Chunk, ContinuousBatch, ContinuousLm, GenerationConfig, Output, Request, SamplingFeatures,
+    SamplingOptions, generate,
 };
-use burn_dfa::{Capacity, Constraint, Limits, TensorOptions, TokenId, TokenTable, Vocabulary};
+use burn_dfa::{Capacity, CompiledConstraint, Constraint, Limits, TensorOptions, TokenId, Vocabulary};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
 use crate::common::altered::{Altered, Call};
-use crate::common::words::{EOS, vocabulary};
 use crate::common::{devices, embedded::Embedded, model::RandomLm};
+use burn_dfa_testing::words::{EOS, vocabulary};
 
-/// The fewest tokens that are copied.
+/// The minimum number of copied tokens.
 const LEAST: usize = 16;
 
 fn config(states: usize) -> GenerationConfig {
     let capacity = Capacity { tables: 4, states, classes: 300, ..Capacity::new() };
     let tensors = TensorOptions { capacity, ..TensorOptions::default() };
-    let config = GenerationConfig::new().with_tensors(tensors).with_read_every(4);
-    config.with_row_options(SamplingKinds::ALL).with_prefix_cache(true)
+    let config = GenerationConfig::new().with_tensors(tensors).with_sync_interval(4);
+    config.with_row_features(SamplingFeatures::ALL).with_prefix_cache(true)
 }
 
-fn alone<M: SlotLm>(model: &M, vocabulary: &Vocabulary, request: &Request) -> Output {
-    let go_on = |_: Piece| ControlFlow::Continue(());
+fn alone<M: ContinuousLm>(model: &M, vocabulary: &Vocabulary, request: &Request) -> Output {
+    let go_on = |_: Chunk| ControlFlow::Continue(());
     generate(model, vocabulary, std::slice::from_ref(request), &GenerationConfig::new(), go_on)
         .unwrap()
         .remove(0)
@@ -37,9 +38,13 @@ fn tokens(rng: &mut StdRng, count: usize) -> Vec<TokenId> {
     (0..count).map(|_| TokenId(rng.random_range(0..256))).collect()
 }
 
-/// Serves the requests one after the other as rows are idle, each where it begins best or anywhere; gives the outputs, and how
-/// many tokens were copied.
-fn serve<M: SlotLm>(slots: &mut Slots<M>, requests: &[Request], seed: u64) -> (Vec<Output>, usize) {
+/// Serves the requests one after the other in idle rows, each in the best row or in any; returns
+/// the outputs, and the number of copied tokens.
+fn serve<M: ContinuousLm>(
+    slots: &mut ContinuousBatch<M>,
+    requests: &[Request],
+    seed: u64,
+) -> (Vec<Output>, usize) {
     let mut rng = StdRng::seed_from_u64(seed);
     let mut outputs: Vec<Option<Output>> = vec![None; requests.len()];
     let (mut waiting, mut in_row) = ((0..requests.len()).rev().collect::<Vec<_>>(), vec![0; slots.rows()]);
@@ -53,7 +58,7 @@ fn serve<M: SlotLm>(slots: &mut Slots<M>, requests: &[Request], seed: u64) -> (V
             let Some(row) = row else { break };
             match slots.admit(row, &requests[index]) {
                 Ok(()) => in_row[row] = index,
-                Err(error) if error.is_full() => break,
+                Err(error) if error.kind() == ErrorKind::Full => break,
                 Err(error) => panic!("{error}"),
             }
             waiting.pop();
@@ -69,11 +74,11 @@ fn serve<M: SlotLm>(slots: &mut Slots<M>, requests: &[Request], seed: u64) -> (V
     (outputs.into_iter().flatten().collect(), copied)
 }
 
-/// Conversations: each goes on with the output of the one before it, or leaves it somewhere.
-fn conversations<'a, M: SlotLm>(
+/// Conversations: each continues the output of the previous one, or diverges from it.
+fn conversations<'a, M: ContinuousLm>(
     model: &M,
     vocabulary: &Vocabulary,
-    tables: &'a [TokenTable],
+    tables: &'a [CompiledConstraint],
     count: usize,
 ) -> (Vec<Request<'a>>, Vec<Output>) {
     let mut rng = StdRng::seed_from_u64(1);
@@ -107,23 +112,24 @@ fn conversations<'a, M: SlotLm>(
 }
 
 #[test]
-fn what_a_row_writes_does_not_depend_on_what_was_copied() {
+fn outputs_do_not_depend_on_copied_prefixes() {
     let vocabulary = vocabulary();
     let tables = ["[0-9]{4}-[0-9]{2}", "(true|false|été)", "[a-c]{1,9}"].map(|pattern| {
-        TokenTable::compile(&Constraint::regex(pattern).unwrap(), &vocabulary, &Limits::default()).unwrap()
+        CompiledConstraint::compile(&Constraint::regex(pattern).unwrap(), &vocabulary, &Limits::default())
+            .unwrap()
     });
     let flex = RandomLm::new(vocabulary.len() + 5, 9, DType::F32, &Device::flex());
     let (requests, expected) = conversations(&flex, &vocabulary, &tables, 60);
     for (name, device) in devices::all() {
         let model = RandomLm::new(vocabulary.len() + 5, 9, DType::F32, &device);
-        // A software Vulkan takes its time.
+        // A software Vulkan is slow.
         let (chunks, count) = if name == "flex" {
             (&[None, Some(1), Some(7), Some(64)][..], requests.len())
         } else {
             (&[None, Some(7)][..], 20)
         };
         for &chunk in chunks {
-            for make in [Slots::new, Slots::record] {
+            for make in [ContinuousBatch::new, ContinuousBatch::record] {
                 let config = config(600).with_prompt_chunk(chunk);
                 let mut slots = make(&model, &vocabulary, 4, 120, &config).unwrap();
                 let (outputs, copied) = serve(&mut slots, &requests[..count], 2);
@@ -137,12 +143,12 @@ fn what_a_row_writes_does_not_depend_on_what_was_copied() {
 }
 
 #[test]
-fn the_embedded_model_goes_on_with_what_was_copied() {
+fn the_embedded_model_continues_copied_prefixes() {
     for (name, device) in devices::all() {
         let embedded = Embedded::load(&device);
         let (model, vocabulary) = (embedded.model(), &embedded.vocabulary);
         let tables = [embedded.schema("person"), embedded.regex("[0-9]{3}-[0-9]{4}")];
-        // The same two examples in front of every prompt.
+        // The same two examples before every prompt.
         let beginning = [embedded.prompt(40), embedded.prompt(41)].concat();
         let (chunks, count) = if name == "flex" { (&[None, Some(9)][..], 12) } else { (&[Some(9)][..], 4) };
         let rows: Vec<_> = (0..count).map(|index| tables.get(index % 3)).collect();
@@ -153,14 +159,14 @@ fn the_embedded_model_goes_on_with_what_was_copied() {
         let expected: Vec<Output> =
             requests.iter().map(|request| alone(model, vocabulary, request)).collect();
         for &chunk in chunks {
-            for make in [Slots::new, Slots::record] {
+            for make in [ContinuousBatch::new, ContinuousBatch::record] {
                 let config = config(6000).with_prompt_chunk(chunk);
                 let mut slots = make(model, vocabulary, 3, 256, &config).unwrap();
                 let (outputs, copied) = serve(&mut slots, &requests, 5);
                 for (index, (output, expected)) in outputs.iter().zip(&expected).enumerate() {
                     assert_eq!(output.text(), expected.text(), "{name}, {chunk:?}, request {index}");
                 }
-                // All but the first, which may be more than one that begin at once.
+                // All prompts but the first copy the examples.
                 let least = (requests.len() - 1) * beginning.len();
                 assert!(copied >= least, "{name}, {chunk:?}: {copied} of {least}");
             }
@@ -168,7 +174,7 @@ fn the_embedded_model_goes_on_with_what_was_copied() {
     }
 }
 
-/// A model that tells how many tokens of prompts it reads at a time.
+/// A model that records how many prompt tokens it reads at a time.
 fn counted<'a>(
     vocabulary: &Vocabulary,
     read: &'a RefCell<Vec<usize>>,
@@ -192,17 +198,17 @@ fn only_the_rest_of_a_prompt_is_read() {
     for (shared, copied) in
         [(0, 0), (1, 0), (LEAST - 1, 0), (LEAST, LEAST), (20, 20), (29, 29), (30, 30), (31, 29)]
     {
-        // All tokens of the prompt; or it ends where the first one does, and its last token is read all the same.
+        // Shares the whole first prompt; a prompt that ends there still reads its last token.
         let mut prompt = first[..shared.min(30)].to_vec();
         if shared < 31 {
-            // No token of the first one's.
+            // A token different from the first prompt's.
             let next = first.get(shared).map_or(TokenId(1), |token| TokenId(token.0 ^ 1));
             prompt.push(next);
         }
         for row in [0, 1] {
             for chunk in [None, Some(100)] {
                 let config = config(600).with_prompt_chunk(chunk);
-                let mut slots = Slots::new(&model, &vocabulary, 2, 64, &config).unwrap();
+                let mut slots = ContinuousBatch::new(&model, &vocabulary, 2, 64, &config).unwrap();
                 slots.admit(0, &Request::new(first.clone(), 1)).unwrap();
                 assert_eq!(slots.cached_tokens(0), chunk.is_none().then_some(0));
                 slots.step(3, |_| ()).unwrap();
@@ -221,17 +227,17 @@ fn only_the_rest_of_a_prompt_is_read() {
 }
 
 #[test]
-fn a_row_that_goes_on_and_its_answer_are_beginnings_too() {
+fn running_rows_and_outputs_are_reusable_prefixes() {
     let vocabulary = vocabulary();
     let read = RefCell::new(Vec::new());
     let model = counted(&vocabulary, &read);
     let mut rng = StdRng::seed_from_u64(3);
     let first = Request::new(tokens(&mut rng, 18), 30);
     let answer = alone(&model, &vocabulary, &first).tokens;
-    let mut slots = Slots::new(&model, &vocabulary, 3, 96, &config(600)).unwrap();
+    let mut slots = ContinuousBatch::new(&model, &vocabulary, 3, 96, &config(600)).unwrap();
     slots.admit(0, &first).unwrap();
     slots.step(8, |_| ()).unwrap();
-    // Its first token and eight more, the last of which the model has not read yet.
+    // Its first token and eight more; the model has not read the last one yet.
     let text = [&first.prompt[..], &answer].concat();
     let mut next = |known: usize, own: usize| {
         Request::new([&text[..known], &tokens(&mut rng, own)].concat(), 12).with_seed(own as u64)
@@ -245,19 +251,19 @@ fn a_row_that_goes_on_and_its_answer_are_beginnings_too() {
     }
     slots.step(30, |_| ()).unwrap();
     assert_eq!(slots.release(0).unwrap().tokens, answer);
-    // Idle steps write behind it.
+    // Idle steps write after it.
     slots.admit(1, &Request::new(vec![TokenId(65)], 60)).unwrap();
     slots.step(60, |_| ()).unwrap();
     slots.release(1).unwrap();
     read.take();
     let turn = next(text.len(), 6);
-    // There it begins without a copy, and nothing that others may want is lost.
+    // In this row it begins without a copy, and no prefix of others is lost.
     assert_eq!(slots.idle_for(&turn), Some(0));
     slots.admit(0, &turn).unwrap();
     assert_eq!(read.take(), [7]);
     slots.step(12, |_| ()).unwrap();
     assert_eq!(slots.release(0).unwrap(), alone(&model, &vocabulary, &turn));
-    // Another text takes its place, and the first one is gone.
+    // Another text replaces the first one.
     let other = next(0, 40);
     slots.admit(0, &other).unwrap();
     read.take();
@@ -271,7 +277,7 @@ fn a_row_that_goes_on_and_its_answer_are_beginnings_too() {
 }
 
 #[test]
-fn prompts_that_begin_alike_and_come_together_are_read_once() {
+fn a_shared_prefix_of_simultaneous_prompts_is_read_once() {
     let vocabulary = vocabulary();
     for chunk in [None, Some(8)] {
         let read = RefCell::new(Vec::new());
@@ -281,7 +287,7 @@ fn prompts_that_begin_alike_and_come_together_are_read_once() {
         let requests: Vec<Request> =
             (0..4).map(|_| Request::new([&beginning[..], &tokens(&mut rng, 5)].concat(), 9)).collect();
         let config = config(600).with_prompt_chunk(chunk);
-        let mut slots = Slots::new(&model, &vocabulary, 4, 64, &config).unwrap();
+        let mut slots = ContinuousBatch::new(&model, &vocabulary, 4, 64, &config).unwrap();
         slots
             .admit_all(&requests.iter().enumerate().collect::<Vec<_>>())
             .into_iter()
@@ -295,13 +301,14 @@ fn prompts_that_begin_alike_and_come_together_are_read_once() {
 }
 
 #[test]
-fn a_prompt_that_was_cut_short_is_a_beginning_as_far_as_it_was_read() {
+fn a_partially_read_prompt_is_a_reusable_prefix() {
     let vocabulary = vocabulary();
     let read = RefCell::new(Vec::new());
     let model = counted(&vocabulary, &read);
     let mut rng = StdRng::seed_from_u64(3);
     let prompt = tokens(&mut rng, 50);
-    let mut slots = Slots::new(&model, &vocabulary, 2, 64, &config(600).with_prompt_chunk(10)).unwrap();
+    let mut slots =
+        ContinuousBatch::new(&model, &vocabulary, 2, 64, &config(600).with_prompt_chunk(10)).unwrap();
     slots.admit(0, &Request::new(tokens(&mut rng, 2), 60)).unwrap();
     slots.step(1, |_| ()).unwrap();
     slots.admit(1, &Request::new(prompt.clone(), 9)).unwrap();
@@ -332,11 +339,12 @@ fn nothing_is_copied_from_a_row_that_failed() {
             _ => logits,
         }
     });
-    let table = TokenTable::compile(&Constraint::regex("[a-f]{5}").unwrap(), &vocabulary, &Limits::default());
+    let table =
+        CompiledConstraint::compile(&Constraint::regex("[a-f]{5}").unwrap(), &vocabulary, &Limits::default());
     let table = table.unwrap();
     let prompt = tokens(&mut StdRng::seed_from_u64(3), 30);
-    let request = Request::new(prompt, 8).with_table(&table);
-    let mut slots = Slots::new(&model, &vocabulary, 2, 64, &config(600)).unwrap();
+    let request = Request::new(prompt, 8).with_constraint(&table);
+    let mut slots = ContinuousBatch::new(&model, &vocabulary, 2, 64, &config(600)).unwrap();
     for fail in [true, false] {
         fails.set(fail);
         slots.admit(0, &request).unwrap();
@@ -351,7 +359,7 @@ fn nothing_is_copied_from_a_row_that_failed() {
 fn salts_share_nothing() {
     let vocabulary = vocabulary();
     let model = RandomLm::new(vocabulary.len(), 9, DType::F32, &Device::flex());
-    let mut slots = Slots::new(&model, &vocabulary, 4, 64, &config(600)).unwrap();
+    let mut slots = ContinuousBatch::new(&model, &vocabulary, 4, 64, &config(600)).unwrap();
     let request = Request::new(tokens(&mut StdRng::seed_from_u64(3), 40), 2);
     let salted = |salt: &str| request.clone().with_cache_salt(salt);
     let each = [
@@ -371,12 +379,12 @@ fn salts_share_nothing() {
 }
 
 #[test]
-fn the_row_that_was_not_used_for_longest_is_taken() {
+fn the_least_recently_used_row_is_chosen() {
     let vocabulary = vocabulary();
     let model = RandomLm::new(vocabulary.len(), 9, DType::F32, &Device::flex());
     let mut rng = StdRng::seed_from_u64(3);
     let prompts: Vec<_> = (0..4).map(|_| tokens(&mut rng, 20)).collect();
-    let mut run = |slots: &mut Slots<RandomLm>, prompt: &[TokenId]| {
+    let mut run = |slots: &mut ContinuousBatch<RandomLm>, prompt: &[TokenId]| {
         let request = Request::new([prompt, &tokens(&mut rng, 2)].concat(), 2);
         let row = slots.idle_for(&request).unwrap();
         slots.admit(row, &request).unwrap();
@@ -385,21 +393,22 @@ fn the_row_that_was_not_used_for_longest_is_taken() {
         slots.release(row).unwrap();
         (row, copied)
     };
-    let mut slots = Slots::new(&model, &vocabulary, 3, 64, &config(600)).unwrap();
+    let mut slots = ContinuousBatch::new(&model, &vocabulary, 3, 64, &config(600)).unwrap();
     assert_eq!(
         prompts[..3].iter().map(|prompt| run(&mut slots, prompt)).collect::<Vec<_>>(),
         [(0, 0), (1, 0), (2, 0)]
     );
-    // What is copied is of use to the row that it is copied from: the last one is taken next.
+    // A copy counts as a use of its source row, so the last row is chosen next.
     assert_eq!(run(&mut slots, &prompts[1]), (0, 20));
     assert_eq!(run(&mut slots, &prompts[3]), (2, 0));
     assert_eq!(run(&mut slots, &prompts[0]), (1, 0));
-    // Without a prefix cache the first one is.
-    let mut slots = Slots::new(&model, &vocabulary, 3, 64, &config(600).with_prefix_cache(false)).unwrap();
+    // Without a prefix cache the first row is chosen.
+    let mut slots =
+        ContinuousBatch::new(&model, &vocabulary, 3, 64, &config(600).with_prefix_cache(false)).unwrap();
     assert_eq!([0, 0, 1].map(|index: usize| run(&mut slots, &prompts[index])), [(0, 0); 3]);
 }
 
-/// A model that does not say that it can copy, nor that it reads in pieces.
+/// A model without prefix copies and without reading in chunks.
 pub struct Plain(pub RandomLm);
 
 impl CausalLm for Plain {
@@ -427,8 +436,8 @@ impl CausalLm for Plain {
     }
 }
 
-impl SlotLm for Plain {
-    type SlotCache = <RandomLm as SlotLm>::SlotCache;
+impl ContinuousLm for Plain {
+    type SlotCache = <RandomLm as ContinuousLm>::SlotCache;
 
     fn slots(&self, rows: usize, capacity: usize) -> Self::SlotCache {
         self.0.slots(rows, capacity)
@@ -447,7 +456,10 @@ impl SlotLm for Plain {
 fn a_model_that_copies_nothing_is_refused() {
     let vocabulary = vocabulary();
     let model = Plain(RandomLm::new(vocabulary.len(), 9, DType::F32, &Device::flex()));
-    let error = Slots::new(&model, &vocabulary, 2, 64, &config(600)).unwrap_err();
-    assert!(error.is_input() && error.to_string().contains("SlotLm::copy_prefix"), "{error}");
-    Slots::new(&model, &vocabulary, 2, 64, &config(600).with_prefix_cache(false)).unwrap();
+    let error = ContinuousBatch::new(&model, &vocabulary, 2, 64, &config(600)).unwrap_err();
+    assert!(
+        error.kind() == ErrorKind::Input && error.to_string().contains("ContinuousLm::copy_prefix"),
+        "{error}"
+    );
+    ContinuousBatch::new(&model, &vocabulary, 2, 64, &config(600).with_prefix_cache(false)).unwrap();
 }

@@ -1,10 +1,10 @@
-//! Constraints that come and go at random, against the tables of the host.
+//! Constraints loaded and released at random, against the host.
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
-use burn_dfa::processor::{DfaProcessor, Position};
+use burn_dfa::processor::{ConstraintProcessor, Position};
 use burn_dfa::{
-    Arena, Capacity, Constraint, Kernels, Layout, Limits, Room, StateId, TensorOptions, TokenId, TokenTable,
-    Vocabulary,
+    Arena, Capacity, CompiledConstraint, Constraint, Kernels, Layout, Limits, Room, StateId, TensorOptions,
+    TokenId, Vocabulary,
 };
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
@@ -22,8 +22,8 @@ fn vocabulary() -> Vocabulary {
     Vocabulary::from_bytes(tokens).unwrap().with_eos([TokenId(101), TokenId(103)]).unwrap()
 }
 
-/// From a few states to a hundred and fifty, in both forms.
-fn pool(vocabulary: &Vocabulary, walked: bool) -> Vec<TokenTable> {
+/// Constraints of a few to a hundred and fifty states, in both forms.
+fn pool(vocabulary: &Vocabulary, walked: bool) -> Vec<CompiledConstraint> {
     let sizes: [usize; 14] = [1, 2, 5, 9, 30, 31, 32, 40, 63, 64, 65, 97, 130, 150];
     let patterns = sizes.iter().flat_map(|size| {
         let (half, third) = (size.div_ceil(2), size.div_ceil(3));
@@ -35,15 +35,19 @@ fn pool(vocabulary: &Vocabulary, walked: bool) -> Vec<TokenTable> {
     });
     let form = |(index, pattern): (usize, String)| {
         let constraint = Constraint::regex(&pattern).unwrap();
-        let compile = if walked && index % 2 == 0 { TokenTable::walk } else { TokenTable::tabulate };
+        let compile = if walked && index % 2 == 0 {
+            CompiledConstraint::compile_byte_level
+        } else {
+            CompiledConstraint::compile_token_level
+        };
         compile(&constraint, vocabulary, &Limits::default()).unwrap()
     };
     patterns.enumerate().map(form).collect()
 }
 
-/// A row as the host sees it.
+/// A row on the host.
 struct Row<'a> {
-    table: &'a TokenTable,
+    table: &'a CompiledConstraint,
     /// In the pool; `None`: free text.
     index: Option<usize>,
     state: StateId,
@@ -60,7 +64,7 @@ fn allows(row: Option<&Row>, ends: &[u32], token: u32) -> bool {
     }
 }
 
-/// What happened.
+/// Counts of events.
 #[derive(Default)]
 struct Tally {
     arrivals: usize,
@@ -71,11 +75,11 @@ struct Tally {
 
 struct Soak<'a> {
     name: String,
-    pool: &'a [TokenTable],
-    free: &'a TokenTable,
+    pool: &'a [CompiledConstraint],
+    free: &'a CompiledConstraint,
     ends: Vec<u32>,
     device: &'a Device,
-    processor: DfaProcessor,
+    processor: ConstraintProcessor,
     state: Position,
     rows: Vec<Option<Row<'a>>>,
     rng: StdRng,
@@ -87,7 +91,7 @@ impl<'a> Soak<'a> {
         self.processor.arena().unwrap()
     }
 
-    /// Tables of the pool that some row follows.
+    /// Constraints of the pool in use by some row.
     fn live(&self) -> Vec<usize> {
         let mut live: Vec<usize> = self.rows.iter().flatten().filter_map(|row| row.index).collect();
         live.sort_unstable();
@@ -96,7 +100,7 @@ impl<'a> Soak<'a> {
     }
 
     fn arrive(&mut self, row: usize) {
-        // Now and then the constraint of another row, or none.
+        // Sometimes the constraint of another row, or none.
         let live = self.live();
         let index = match self.rng.random_range(0..10) {
             0 => None,
@@ -112,7 +116,7 @@ impl<'a> Soak<'a> {
         let has_room = before.tables > 0 && before.states >= pages * PAGE;
         match self.processor.admit(&mut self.state, row, table, budget) {
             Ok(()) => {
-                // Whatever the order of comings and goings: room enough is room that can be used.
+                // For any order of arrivals and departures, sufficient free space is usable.
                 assert!(is_shared || has_room, "{}: {before}", self.name);
                 self.tally.arrivals += 1;
                 self.tally.unconstrained += usize::from(index.is_none());
@@ -134,11 +138,11 @@ impl<'a> Soak<'a> {
     }
 
     fn depart(&mut self, row: usize) {
-        self.processor.vacate(&mut self.state, row).unwrap();
+        self.processor.release(&mut self.state, row).unwrap();
         self.rows[row] = None;
     }
 
-    /// All room that is not free is that of the tables in use, in whole pages.
+    /// All allocated space belongs to constraints in use, in whole pages.
     fn check_room(&self) {
         let live = self.live();
         let pages = live.iter().map(|&index| (self.pool[index].state_count() - 3).div_ceil(PAGE));
@@ -147,7 +151,7 @@ impl<'a> Soak<'a> {
         assert_eq!(all.tables - room.tables, live.len(), "{}", self.name);
     }
 
-    /// Masks all rows, checks every logit, and moves every row on by a legal token.
+    /// Masks all rows, checks every logit, and advances every row by a legal token.
     fn step(&mut self, logits: &Tensor<2>, values: &[f32]) {
         let masked = self.processor.mask(&self.state, logits.clone()).into_data();
         let masked = masked.convert_dtype(DType::F32).try_to_vec::<f32>().unwrap();
@@ -176,12 +180,12 @@ impl<'a> Soak<'a> {
 fn soak(device: &Device, name: &str, kernels: Kernels, layout: Option<Layout>, arrivals: usize) {
     let vocabulary = vocabulary();
     let pool = pool(&vocabulary, layout != Some(Layout::Classes));
-    let free = TokenTable::unconstrained(&vocabulary);
+    let free = CompiledConstraint::unconstrained(&vocabulary);
     let capacity = Capacity { tables: 12, states: 20 * PAGE, classes: 40, ..Capacity::new() };
     let options = TensorOptions { capacity, kernels, layout, ..TensorOptions::default() };
     let arena = Arena::new(&vocabulary, WIDTH, &options, device).unwrap();
     let (room, bytes) = (arena.room(), arena.table().bytes());
-    let processor = DfaProcessor::slots(arena, ROWS).unwrap();
+    let processor = ConstraintProcessor::slots(arena, ROWS).unwrap();
     let mut rng = StdRng::seed_from_u64(8);
     let values: Vec<f32> = (0..ROWS * WIDTH).map(|_| rng.random_range(-6.0..6.0)).collect();
     let logits = Tensor::<2>::from_data(TensorData::new(values.clone(), [ROWS, WIDTH]), (device, DType::F32));
@@ -221,19 +225,19 @@ fn soak(device: &Device, name: &str, kernels: Kernels, layout: Option<Layout>, a
 }
 
 #[test]
-fn ten_thousand_constraints_come_and_go() {
+fn ten_thousand_constraints_are_loaded_and_released() {
     soak(&Device::flex(), "flex", Kernels::Fused, None, 10_000);
 }
 
 #[test]
-fn constraints_come_and_go_in_every_layout_by_every_operation() {
+fn constraints_are_loaded_and_released_in_every_layout_by_every_operation() {
     for (name, device) in devices::all() {
         let layouts = [None, Some(Layout::Classes), Some(Layout::Dense)];
         for (kernels, layout) in [Kernels::Fused, Kernels::BuiltIn]
             .into_iter()
             .flat_map(|kernels| layouts.map(|layout| (kernels, layout)))
         {
-            // The built-in operations are slow on a GPU, and the same everywhere.
+            // The built-in operations are slow on a GPU, and equal on all devices.
             let arrivals = match (name, kernels) {
                 ("flex", _) => 400,
                 (_, Kernels::BuiltIn) => 60,

@@ -1,4 +1,4 @@
-//! Sampled outputs with speculation have the distribution of outputs without, by Pearson's test.
+//! Sampled outputs have the same distribution with and without speculation, by Pearson's test.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -8,7 +8,7 @@ use burn_dfa::generation::speculative::{
     DraftModel, Drafter, ForcedBytes, ForcedTokens, MergedDrafters, PromptLookup, speculate,
 };
 use burn_dfa::generation::{GenerationConfig, Request, generate};
-use burn_dfa::{Constraint, Limits, StateId, TokenId, TokenTable, Vocabulary};
+use burn_dfa::{CompiledConstraint, Constraint, Limits, StateId, TokenId, Vocabulary};
 
 use crate::common::model::RandomLm;
 
@@ -24,7 +24,7 @@ fn vocabulary() -> Vocabulary {
 }
 
 /// The probability of every output.
-fn exact(model: &RandomLm, table: &TokenTable) -> HashMap<Vec<TokenId>, f64> {
+fn exact(model: &RandomLm, table: &CompiledConstraint) -> HashMap<Vec<TokenId>, f64> {
     let mut outputs = HashMap::new();
     let mut open = vec![(Vec::new(), table.start(), 1.0)];
     while let Some((tokens, state, chance)) = open.pop() {
@@ -47,8 +47,8 @@ fn exact(model: &RandomLm, table: &TokenTable) -> HashMap<Vec<TokenId>, f64> {
     outputs
 }
 
-/// The standard normal deviate of Pearson's statistic (Wilson and Hilferty, 1931); outputs of fewer than 5 expected
-/// draws are counted together.
+/// The standard normal deviate of Pearson's statistic (Wilson and Hilferty, 1931); outputs of fewer
+/// than 5 expected draws are counted together.
 fn deviate(drawn: &[Vec<TokenId>], expected: &HashMap<Vec<TokenId>, f64>) -> f64 {
     let mut counts: HashMap<&[TokenId], f64> = HashMap::new();
     for output in drawn {
@@ -78,7 +78,7 @@ fn deviate(drawn: &[Vec<TokenId>], expected: &HashMap<Vec<TokenId>, f64>) -> f64
 fn speculation_does_not_change_the_distribution() {
     let (vocabulary, device) = (vocabulary(), Device::flex());
     let constraint = Constraint::regex("[ab]{1,4}c?|ccc").unwrap();
-    let table = TokenTable::compile(&constraint, &vocabulary, &Limits::default()).unwrap();
+    let table = CompiledConstraint::compile(&constraint, &vocabulary, &Limits::default()).unwrap();
     let model = RandomLm::new(7, 5, DType::F32, &device);
     let (near, far) = (model.like(0..7, 1.5, 1), RandomLm::new(7, 6, DType::F32, &device));
     let narrow = model.like([5, 2, 0, 3, 0, 0].into_iter(), 1.0, 2);
@@ -86,7 +86,7 @@ fn speculation_does_not_change_the_distribution() {
     let config = GenerationConfig::new().with_temperature(TEMPERATURE);
     let requests = |first: u64| -> Vec<_> {
         let prompt = PROMPT.map(|id| TokenId(id as u32)).to_vec();
-        let request = |seed| Request::new(prompt.clone(), BUDGET).with_table(&table).with_seed(seed);
+        let request = |seed| Request::new(prompt.clone(), BUDGET).with_constraint(&table).with_seed(seed);
         (first..first + ROWS).map(request).collect()
     };
     let expected = exact(&model, &table);

@@ -1,4 +1,4 @@
-//! The embedded pair of models: outputs are those of plain constrained decoding.
+//! The embedded pair of models: outputs equal the outputs of plain constrained decoding.
 
 use std::ops::ControlFlow;
 
@@ -7,10 +7,13 @@ use burn_dfa::generation::speculative::{
     DraftModel, Drafter, ForcedBytes, ForcedTokens, MergedDrafters, PromptLookup, speculate,
 };
 use burn_dfa::generation::{GenerationConfig, Request, generate};
-use burn_dfa::{Constraint, Limits, TokenId, TokenTable, Vocabulary};
+use burn_dfa::{CompiledConstraint, Limits, TokenId, Vocabulary};
 use burn_dfa_decoder::Decoder;
-use burn_dfa_tiny::generator::{Generator, Kind, Split};
-use burn_dfa_tiny::{CONFIG, TOKENIZER, WEIGHTS, draft, schema};
+use burn_dfa_tiny::{
+    CONFIG, TOKENIZER, WEIGHTS, draft,
+    generator::{Generator, Kind, Split},
+    schema,
+};
 use tokenizers::Tokenizer;
 
 fn llama(config: &[u8], weights: &[u8]) -> Decoder {
@@ -18,23 +21,23 @@ fn llama(config: &[u8], weights: &[u8]) -> Decoder {
 }
 
 #[test]
-fn the_pair_writes_what_the_model_writes_alone() {
+fn the_pair_writes_the_output_of_the_model_alone() {
     let (model, small) = (llama(CONFIG, WEIGHTS), llama(draft::CONFIG, draft::WEIGHTS));
     let tokenizer = Tokenizer::from_bytes(TOKENIZER).unwrap();
     let end = TokenId(tokenizer.token_to_id("<|endoftext|>").unwrap());
     let vocabulary = Vocabulary::from_tokenizer_json(TOKENIZER).unwrap().with_eos([end]).unwrap();
     let tables = Kind::ALL.map(|kind| {
-        let constraint = Constraint::json_schema(schema(kind.name()).unwrap().json.parse().unwrap()).unwrap();
-        TokenTable::compile(&constraint, &vocabulary, &Limits::default()).unwrap()
+        let constraint = schema(kind.name()).unwrap().constraint().unwrap();
+        CompiledConstraint::compile(&constraint, &vocabulary, &Limits::default()).unwrap()
     });
-    // Rows of prompts of different lengths, each under every schema in turn, its own and others.
+    // Rows with prompts of different lengths, each under every schema in turn.
     let requests: Vec<_> = (0..12u64)
         .map(|index| {
             let example = Generator::new(5).example(Split::HeldOut, index);
             let text = format!("<|user|>{}<|assistant|>", example.prompt);
             let prompt = tokenizer.encode(text, false).unwrap();
             let prompt = prompt.get_ids().iter().map(|&id| TokenId(id)).collect();
-            Request::new(prompt, 64 + index as usize).with_table(&tables[index as usize % tables.len()])
+            Request::new(prompt, 64 + index as usize).with_constraint(&tables[index as usize % tables.len()])
         })
         .collect();
     let config = GenerationConfig::new();

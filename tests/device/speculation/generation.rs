@@ -1,5 +1,6 @@
-//! Outputs with speculation are those without, and always complete within their budget.
+//! Outputs are equal with and without speculation, and always complete within their budget.
 
+use burn_dfa::ErrorKind;
 use std::ops::ControlFlow;
 
 use burn::tensor::{DType, Device};
@@ -8,13 +9,14 @@ use burn_dfa::generation::speculative::{
     DraftModel, DraftToken, Drafter, DrafterContext, ForcedBytes, ForcedTokens, MergedDrafters, PromptLookup,
     Sequences, SpeculativeOutput, speculate,
 };
-use burn_dfa::generation::{Finish, GenerationConfig, Output, Request, generate};
+use burn_dfa::generation::{FinishReason, GenerationConfig, Output, Request, generate};
 use burn_dfa::processor::{DraftTree, Position};
-use burn_dfa::{Constraint, Error, Limits, TensorOptions, TokenId, TokenTable, Vocabulary};
+use burn_dfa::{CompiledConstraint, Constraint, Error, Limits, TensorOptions, TokenId, Vocabulary};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 use serde_json::json;
 
 use crate::common::{devices, ints, model::RandomLm};
+use burn_dfa_testing::words::compact;
 
 /// The bytes, some words, two ends of sequence.
 pub fn vocabulary() -> Vocabulary {
@@ -25,16 +27,16 @@ pub fn vocabulary() -> Vocabulary {
     vocabulary.with_eos([TokenId(268), TokenId(269)]).unwrap()
 }
 
-fn tables(vocabulary: &Vocabulary) -> Vec<TokenTable> {
+fn tables(vocabulary: &Vocabulary) -> Vec<CompiledConstraint> {
     let schema = json!({"type": "object", "properties": {"name": {"type": "string", "maxLength": 6},
         "age": {"type": "integer"}}, "required": ["name", "age"], "additionalProperties": false});
     let mut constraints: Vec<_> =
         ["(ab|a)*", r"-?[0-9]+(\.[0-9]+)?", "a{12}b?", r#"\{"name":"[a-z]{0,6}","age":[0-9]+\}"#, "x?"]
             .map(|pattern| Constraint::regex(pattern).unwrap())
             .into();
-    constraints.push(Constraint::json_schema(schema).unwrap());
+    constraints.push(compact(&schema));
     constraints.push(Constraint::choice(["yes", "no", "not at all"]).unwrap());
-    // Free text, and calls: at least one of them, amid text, and the only one.
+    // Free text and calls: any number, at least one, and only one.
     let tags = || ["name\":", "12"].map(|begin| Tag::new(begin, Format::regex("[0-9]{1,2}"), "\"}"));
     let called = TriggeredTags::new(["name", "12"], tags());
     for called in [called.clone(), called.clone().with_at_least_one(true), called.with_stop_after_first(true)]
@@ -43,13 +45,17 @@ fn tables(vocabulary: &Vocabulary) -> Vec<TokenTable> {
     }
     let mut tables = Vec::new();
     for (index, constraint) in constraints.iter().enumerate() {
-        let compile = if index % 3 == 2 { TokenTable::walk } else { TokenTable::tabulate };
+        let compile = if index % 3 == 2 {
+            CompiledConstraint::compile_byte_level
+        } else {
+            CompiledConstraint::compile_token_level
+        };
         tables.push(compile(constraint, vocabulary, &Limits::default()).unwrap());
     }
     tables
 }
 
-/// Proposes any tokens, in a tree.
+/// Proposes random tokens, in a tree.
 struct Wild {
     tree: DraftTree,
     rng: StdRng,
@@ -132,21 +138,21 @@ impl Batch {
         let ids: Vec<_> =
             (0..vocabulary.len()).filter(|id| !(id + seed as usize).is_multiple_of(3)).collect();
         let draft = model.like(0..vocabulary.len() + 3, 0.6, seed + 1);
-        // Two logits more than ids.
+        // Two more logits than ids.
         let narrow = model.like(ids.iter().copied().chain([0, 0]), 0.6, seed + 2);
         let ids = ids.into_iter().map(|id| TokenId(id as u32)).collect();
         Self { model, drafts: [draft, narrow], ids }
     }
 }
 
-fn requests<'a>(tables: &'a [TokenTable], rows: usize, rng: &mut StdRng) -> Vec<Request<'a>> {
+fn requests<'a>(tables: &'a [CompiledConstraint], rows: usize, rng: &mut StdRng) -> Vec<Request<'a>> {
     (0..rows)
         .map(|_| {
             let prompt = (0..rng.random_range(1..6)).map(|_| TokenId(rng.random_range(95..105))).collect();
             let table = &tables[rng.random_range(0..tables.len())];
             let least = table.tokens_to_end(table.start()) as usize;
             let request = Request::new(prompt, least + rng.random_range(0..14)).with_seed(rng.random());
-            if rng.random_range(0..8) == 0 { request } else { request.with_table(table) }
+            if rng.random_range(0..8) == 0 { request } else { request.with_constraint(table) }
         })
         .collect()
 }
@@ -161,12 +167,12 @@ fn run(
     speculate(model, vocabulary, requests, config, drafter, |_| ControlFlow::Continue(())).unwrap()
 }
 
-/// Output, budget and constraint of a row.
+/// Checks output, budget and constraint of a row.
 fn check(name: &str, request: &Request, output: &Output) {
     let place = format!("{name}: {:?}", output.text());
     assert!(output.tokens.len() <= request.max_new_tokens, "{place}");
     if let Some(table) = request.table {
-        assert_eq!(output.finish, Finish::EndOfSequence, "{place}");
+        assert_eq!(output.finish, FinishReason::EndOfSequence, "{place}");
         assert!(table.accepts(&output.tokens), "{place}");
     }
 }
@@ -178,7 +184,7 @@ fn greedy_outputs_do_not_depend_on_the_drafter() {
     let tables = tables(&vocabulary);
     for (name, device) in devices::all() {
         let (mut prompts, mut tokens, mut calls) = (0, 0, 0);
-        // A software Vulkan takes a second for what Flex does in milliseconds.
+        // A software Vulkan is much slower than Flex.
         let (rounds, lengths) = if name == "flex" { (20, &[0, 1, 2, 4, 8][..]) } else { (1, &[3][..]) };
         for (round, drafts) in
             (0..rounds).flat_map(|round| lengths.iter().map(move |&drafts| (round, drafts)))
@@ -187,7 +193,7 @@ fn greedy_outputs_do_not_depend_on_the_drafter() {
             let mut rng = StdRng::seed_from_u64(seed);
             let batch = Batch::new(&vocabulary, seed, &device);
             let requests = requests(&tables, ROWS, &mut rng);
-            let config = GenerationConfig::new().with_read_every(1 + round % 5);
+            let config = GenerationConfig::new().with_sync_interval(1 + round % 5);
             let plain =
                 generate(&batch.model, &vocabulary, &requests, &config, |_| ControlFlow::Continue(()));
             let plain = plain.unwrap();
@@ -258,7 +264,7 @@ fn a_row_does_not_depend_on_the_others() {
 }
 
 #[test]
-fn what_cannot_be_served_is_refused() {
+fn unsupported_requests_are_refused() {
     let vocabulary = vocabulary();
     let device = Device::flex();
     let batch = Batch::new(&vocabulary, 1, &device);
@@ -269,16 +275,22 @@ fn what_cannot_be_served_is_refused() {
         result.unwrap_err()
     };
     let plain = GenerationConfig::new();
-    assert!(refused(&plain.clone().with_repetition_penalty(1.1), &mut ()).is_input());
-    assert!(refused(&plain.clone().with_min_new_tokens(2), &mut ()).is_input());
-    assert!(refused(&plain.clone().with_read_every(0), &mut ()).is_input());
+    assert_eq!(refused(&plain.clone().with_repetition_penalty(1.1), &mut ()).kind(), ErrorKind::Input);
+    assert_eq!(refused(&plain.clone().with_min_new_tokens(2), &mut ()).kind(), ErrorKind::Input);
+    assert_eq!(refused(&plain.clone().with_sync_interval(0), &mut ()).kind(), ErrorKind::Input);
     let narrow = &batch.drafts[1];
-    assert!(refused(&plain, &mut DraftModel::new(narrow, 2)).is_input());
-    assert!(refused(&plain, &mut DraftModel::new(narrow, 2).with_ids([])).is_input());
-    assert!(refused(&plain, &mut DraftModel::new(narrow, 2).with_ids([TokenId(9999)])).is_input());
+    assert_eq!(refused(&plain, &mut DraftModel::new(narrow, 2)).kind(), ErrorKind::Input);
+    assert_eq!(refused(&plain, &mut DraftModel::new(narrow, 2).with_ids([])).kind(), ErrorKind::Input);
+    assert_eq!(
+        refused(&plain, &mut DraftModel::new(narrow, 2).with_ids([TokenId(9999)])).kind(),
+        ErrorKind::Input
+    );
     let small = TensorOptions { max_bytes: 10, ..TensorOptions::default() };
-    assert!(refused(&plain.with_tensors(small), &mut ()).is_limit());
+    assert_eq!(refused(&plain.with_tensors(small), &mut ()).kind(), ErrorKind::Limit);
     let tree = MergedDrafters::new((), PromptLookup::new(1, 1))
         .and_then(|merged| MergedDrafters::new(merged, PromptLookup::new(1, 1)));
-    assert!(ForcedTokens::new(1, ForcedBytes::default()).before(tree.unwrap()).unwrap_err().is_input());
+    assert_eq!(
+        ForcedTokens::new(1, ForcedBytes::default()).before(tree.unwrap()).unwrap_err().kind(),
+        ErrorKind::Input
+    );
 }

@@ -1,4 +1,4 @@
-//! Speculative decoding: trees of drafts, pruned vocabularies, rules of acceptance, drafters.
+//! Speculative decoding: draft trees, pruned vocabularies, acceptance rules, drafters.
 
 mod distribution;
 mod embedded;

@@ -1,8 +1,11 @@
 //! Masks in the ids of a draft model.
 
 use burn::tensor::{DType, Device, Tensor};
-use burn_dfa::processor::DfaProcessor;
-use burn_dfa::{Constraint, Limits, StateId, TensorOptions, TensorTable, TokenId, TokenTable, Vocabulary};
+use burn_dfa::ErrorKind;
+use burn_dfa::processor::ConstraintProcessor;
+use burn_dfa::{
+    CompiledConstraint, Constraint, DeviceConstraint, Limits, StateId, TensorOptions, TokenId, Vocabulary,
+};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
 use crate::common::{devices, ints};
@@ -15,7 +18,7 @@ fn vocabulary() -> Vocabulary {
     Vocabulary::from_bytes(bytes.chain(words)).unwrap().with_eos([EOS]).unwrap()
 }
 
-/// Draft ids in no order: some letters, digits, words, the end.
+/// Unordered draft ids: some letters, digits, words, the end.
 fn ids() -> Vec<TokenId> {
     let mut ids: Vec<_> = (b'0'..=b'9').chain(b'a'..=b'c').map(|byte| TokenId(u32::from(byte))).collect();
     ids.extend([EOS, TokenId(259), TokenId(257), TokenId(u32::from(b'{'))]);
@@ -23,15 +26,15 @@ fn ids() -> Vec<TokenId> {
     ids
 }
 
-fn check(device: &Device, table: &TokenTable) {
+fn check(device: &Device, table: &CompiledConstraint) {
     let (vocabulary, ids) = (vocabulary(), ids());
     let pruned = table.prune(&vocabulary, &ids).unwrap();
     let (width, narrow) = (vocabulary.len(), ids.len() + 3);
     let options = TensorOptions::default();
-    let target = TensorTable::new(&[table], width, &options, device).unwrap();
-    let draft = TensorTable::new(&[&pruned], narrow, &options, device).unwrap();
-    let target = DfaProcessor::new(target, &[0]).unwrap().with_budgets(&[12]).unwrap();
-    let draft = DfaProcessor::new(draft, &[0]).unwrap();
+    let target = DeviceConstraint::new(&[table], width, &options, device).unwrap();
+    let draft = DeviceConstraint::new(&[&pruned], narrow, &options, device).unwrap();
+    let target = ConstraintProcessor::new(target, &[0]).unwrap().with_budgets(&[12]).unwrap();
+    let draft = ConstraintProcessor::new(draft, &[0]).unwrap();
     let mut rng = StdRng::seed_from_u64(7);
     let (mut state, mut host, mut left) = (target.start(), table.start(), 12u32);
     for _ in 0..12 {
@@ -56,7 +59,7 @@ fn a_pruned_table_masks_draft_ids_in_the_states_of_the_target() {
     for (_, device) in devices::all() {
         for pattern in ["[a-c]*", "([ab]|12)+c", r#"(\{"a|[0-9]){2,4}"#] {
             let constraint = Constraint::regex(pattern).unwrap();
-            for compile in [TokenTable::tabulate, TokenTable::walk] {
+            for compile in [CompiledConstraint::compile_token_level, CompiledConstraint::compile_byte_level] {
                 check(&device, &compile(&constraint, &vocabulary, &Limits::default()).unwrap());
             }
         }
@@ -64,11 +67,11 @@ fn a_pruned_table_masks_draft_ids_in_the_states_of_the_target() {
 }
 
 #[test]
-fn what_cannot_be_pruned_is_refused() {
+fn impossible_prunings_are_refused() {
     let vocabulary = vocabulary();
     let constraint = Constraint::regex("a").unwrap();
-    let table = TokenTable::compile(&constraint, &vocabulary, &Limits::default()).unwrap();
-    assert!(table.prune(&vocabulary, &[TokenId(262)]).unwrap_err().is_input());
+    let table = CompiledConstraint::compile(&constraint, &vocabulary, &Limits::default()).unwrap();
+    assert_eq!(table.prune(&vocabulary, &[TokenId(262)]).unwrap_err().kind(), ErrorKind::Input);
     let other = Vocabulary::from_bytes([Some("a")]).unwrap();
-    assert!(table.prune(&other, &[TokenId(0)]).unwrap_err().is_incompatible_vocabulary());
+    assert_eq!(table.prune(&other, &[TokenId(0)]).unwrap_err().kind(), ErrorKind::IncompatibleVocabulary);
 }

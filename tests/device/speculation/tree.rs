@@ -1,10 +1,11 @@
-//! States and masks of all nodes of a tree at once, against the table of the host followed node by node.
+//! States and masks of all nodes of a tree at once, against the host node by node.
 
 use burn::tensor::{DType, Device, Int, Tensor, TensorData};
 use burn_dfa::constraint::{Format, StructuralTag, Tag, TriggeredTags};
-use burn_dfa::processor::{DfaProcessor, DraftTree};
+use burn_dfa::processor::{ConstraintProcessor, DraftTree};
 use burn_dfa::{
-    Constraint, Kernels, Layout, Limits, StateId, TensorOptions, TensorTable, TokenId, TokenTable, Vocabulary,
+    CompiledConstraint, Constraint, DeviceConstraint, Kernels, Layout, Limits, StateId, TensorOptions,
+    TokenId, Vocabulary,
 };
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
@@ -22,20 +23,24 @@ fn vocabulary() -> Vocabulary {
 
 const PATTERNS: [&str; 4] = ["(ab|c)*", "[ab]{3,9}12?", r#"\{"[a-c]{0,12}":[0-9]+\}"#, "(a|b|c|1|2){1,9}"];
 
-fn tables(vocabulary: &Vocabulary, layout: Layout) -> Vec<TokenTable> {
-    let compile = if layout == Layout::Walk { TokenTable::walk } else { TokenTable::tabulate };
+fn tables(vocabulary: &Vocabulary, layout: Layout) -> Vec<CompiledConstraint> {
+    let compile = if layout == Layout::Walk {
+        CompiledConstraint::compile_byte_level
+    } else {
+        CompiledConstraint::compile_token_level
+    };
     let constraints = PATTERNS.iter().map(|pattern| Constraint::regex(pattern).unwrap());
     let tag = Tag::new("ab", Format::regex("[12]{1,9}"), "c");
     let tag = StructuralTag::new(TriggeredTags::new(["ab"], [tag]));
     let constraints = constraints.chain([Constraint::structural_tag(&tag).unwrap()]);
     let tables = constraints.map(|constraint| compile(&constraint, vocabulary, &Limits::default()).unwrap());
-    tables.chain([TokenTable::unconstrained(vocabulary)]).collect()
+    tables.chain([CompiledConstraint::unconstrained(vocabulary)]).collect()
 }
 
 /// A row on the host.
 #[derive(Clone, Copy)]
 struct Node<'a> {
-    table: &'a TokenTable,
+    table: &'a CompiledConstraint,
     state: StateId,
     left: u32,
 }
@@ -51,12 +56,12 @@ impl Node<'_> {
         after.state != StateId::DEAD && self.table.tokens_to_end(after.state) <= after.left
     }
 
-    /// Where a node of `token` is: here, if it may not follow.
+    /// The position of a node of `token`: unchanged if `token` is illegal.
     fn follow(self, token: i32) -> Self {
         if self.allows(token) { self.after(token) } else { self }
     }
 
-    /// A token that may follow.
+    /// A legal token.
     fn some_token(self, rng: &mut StdRng) -> i32 {
         let legal: Vec<_> = (0..WIDTH as i32).filter(|&token| self.allows(token)).collect();
         legal[rng.random_range(0..legal.len())]
@@ -80,14 +85,14 @@ fn run(layout: Layout, kernels: Kernels, device: &Device, dtype: DType, seed: u6
     let vocabulary = vocabulary();
     let tables = tables(&vocabulary, layout);
     let options = TensorOptions { layout: Some(layout), kernels, ..TensorOptions::default() };
-    let tensors = TensorTable::new(&tables.iter().collect::<Vec<_>>(), WIDTH, &options, device).unwrap();
+    let tensors = DeviceConstraint::new(&tables.iter().collect::<Vec<_>>(), WIDTH, &options, device).unwrap();
     let mut rng = StdRng::seed_from_u64(seed);
     let rows: Vec<usize> = (0..8).map(|row| row % tables.len()).collect();
     let budgets: Vec<_> =
         rows.iter().map(|&row| tensors.tokens_needed(row) + rng.random_range(0..9)).collect();
     let offsets: Vec<_> =
         rows.iter().map(|&row| tensors.start(row).0.wrapping_sub(tables[row].start().0)).collect();
-    let processor = DfaProcessor::new(tensors, &rows).unwrap().with_budgets(&budgets).unwrap();
+    let processor = ConstraintProcessor::new(tensors, &rows).unwrap().with_budgets(&budgets).unwrap();
     let mut hosts: Vec<_> = rows
         .iter()
         .zip(&budgets)
@@ -103,7 +108,7 @@ fn run(layout: Layout, kernels: Kernels, device: &Device, dtype: DType, seed: u6
             tokens.push(last);
             for &parent in &tree.parents()[1..] {
                 let parent = own[parent];
-                // One draft in four breaks the constraint or is no token at all.
+                // One draft in four violates the constraint or is invalid.
                 let token = match rng.random_range(0..8) {
                     0 => rng.random_range(0..WIDTH as i32),
                     1 => WIDTH as i32 - 1,
@@ -159,14 +164,14 @@ fn run(layout: Layout, kernels: Kernels, device: &Device, dtype: DType, seed: u6
 }
 
 #[test]
-fn all_nodes_at_once_are_each_node_by_itself() {
+fn all_nodes_at_once_match_each_node_alone() {
     for (name, device) in devices::all() {
         let dtypes: Vec<_> =
             [DType::F32, DType::F16].into_iter().filter(|&dtype| device.supports_dtype(dtype)).collect();
         let mut seed = 0;
         for layout in [Layout::Dense, Layout::Classes, Layout::Walk] {
             for kernels in [Kernels::Fused, Kernels::BuiltIn] {
-                // The built-in operations are slow on a GPU, and the same everywhere.
+                // The built-in operations are slow on a GPU, and equal on all devices.
                 let is_slow = name != "flex" && kernels == Kernels::BuiltIn;
                 for &dtype in &dtypes {
                     for _ in 0..if is_slow { 1 } else { 4 } {

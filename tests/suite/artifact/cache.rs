@@ -1,11 +1,12 @@
-//! A folder of tables that many share.
+//! A shared folder of compiled constraints.
 
+use burn_dfa::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, SystemTime};
 
-use burn_dfa::constraint::{JsonOptions, Whitespace};
-use burn_dfa::{Constraint, Limits, TableCache, TokenId, TokenTable, Vocabulary};
+use burn_dfa::constraint::{Expression, Grammar, JsonOptions, Whitespace};
+use burn_dfa::{CompiledConstraint, Constraint, ConstraintCache, Limits, TokenId, Vocabulary};
 use serde_json::json;
 
 use super::vocabulary;
@@ -30,16 +31,17 @@ fn regexes() -> Vec<Constraint> {
 #[test]
 fn a_table_is_compiled_once() {
     let folder = folder("once");
-    let cache = TableCache::new(&folder, 1 << 20).unwrap();
+    let cache = ConstraintCache::new(&folder, 1 << 20).unwrap();
     let (vocabulary, limits) = (vocabulary(true), Limits::default());
     for constraint in regexes() {
-        let compiled = TokenTable::compile(&constraint, &vocabulary, &limits).unwrap();
+        let compiled = CompiledConstraint::compile(&constraint, &vocabulary, &limits).unwrap();
         assert!(cache.compile(&constraint, &vocabulary, &limits).unwrap() == compiled);
     }
     let entries = files(&folder);
     assert_eq!(entries.len(), 3);
     assert_eq!(cache.bytes(), entries.iter().map(|path| path.metadata().unwrap().len()).sum::<u64>());
-    // From the files now: one entry in place of another answers in its place.
+    // Loads come from files: after an entry is overwritten by another, it returns the other
+    // constraint.
     std::fs::copy(&entries[0], &entries[1]).unwrap();
     let same = regexes().iter().map(|c| cache.compile(c, &vocabulary, &limits).unwrap()).collect::<Vec<_>>();
     let equal = (0..3).flat_map(|i| (0..i).map(move |j| (i, j))).filter(|&(i, j)| same[i] == same[j]).count();
@@ -49,9 +51,9 @@ fn a_table_is_compiled_once() {
 }
 
 #[test]
-fn whatever_makes_a_difference_is_in_the_key() {
+fn the_key_includes_every_difference() {
     let folder = folder("key");
-    let cache = TableCache::new(&folder, 1 << 20).unwrap();
+    let cache = ConstraintCache::new(&folder, 1 << 20).unwrap();
     let (words, limits) = (vocabulary(true), Limits::default());
     let regex = Constraint::regex("a+").unwrap();
     let schema = |options: &JsonOptions| {
@@ -66,21 +68,21 @@ fn whatever_makes_a_difference_is_in_the_key() {
     };
     let other = words.clone().with_eos([TokenId(6)]).unwrap();
     let less = Limits { states: 1000, ..Limits::default() };
-    let spaced = JsonOptions { whitespace: Whitespace::Spaced, ..JsonOptions::default() };
+    let compact = JsonOptions { whitespace: Whitespace::Compact, ..JsonOptions::default() };
     let after = |marker: &str, constraint| {
         cache.compile(&Constraint::after(marker, constraint), &words, &limits).unwrap()
     };
     let automaton = |regex: &str| {
         Constraint::dfa(Constraint::regex(regex).unwrap().to_byte_dfa(&limits).unwrap().unwrap())
     };
-    let asked: [&dyn Fn() -> TokenTable; 13] = [
+    let asked: [&dyn Fn() -> CompiledConstraint; 13] = [
         &|| cache.compile(&regex, &words, &limits).unwrap(),
         &|| cache.tabulate(&regex, &words, &limits).unwrap(),
         &|| cache.walk(&regex, &words, &limits).unwrap(),
         &|| cache.compile(&regex, &other, &limits).unwrap(),
         &|| cache.compile(&regex, &words, &less).unwrap(),
         &|| schema(&JsonOptions::default()),
-        &|| schema(&spaced),
+        &|| schema(&compact),
         &|| dfa("a+"),
         &|| dfa("a+b"),
         &|| after("b", regex.clone()),
@@ -98,9 +100,34 @@ fn whatever_makes_a_difference_is_in_the_key() {
 }
 
 #[test]
-fn what_is_corrupt_is_compiled_again() {
+fn grammars_that_are_built_by_hand_have_entries_of_their_own() {
+    let folder = folder("built");
+    let cache = ConstraintCache::new(&folder, 1 << 20).unwrap();
+    let (vocabulary, limits) = (vocabulary(true), Limits::default());
+    // Built like a server's grammar for a request with tools and another constraint.
+    let either = |one: &str, other: &str| {
+        let both = [one, other].map(|regex| Expression::constraint(Constraint::regex(regex).unwrap()));
+        let mut builder = Grammar::builder();
+        builder.define("answer", Expression::choice(both)).unwrap();
+        Constraint::from_grammar(builder.finish("answer").unwrap())
+    };
+    let asked = [("a", "b"), ("a", "c"), ("ab", "c"), ("a", "b+")].map(|(one, other)| either(one, other));
+    let after = asked.iter().map(|constraint| Constraint::after("c", constraint.clone()));
+    let asked: Vec<Constraint> = asked.iter().cloned().chain(after).collect();
+    for round in 0..2 {
+        for (at, constraint) in asked.iter().enumerate() {
+            let table = cache.compile(constraint, &vocabulary, &limits).unwrap();
+            assert!(table == CompiledConstraint::compile(constraint, &vocabulary, &limits).unwrap(), "{at}");
+            assert_eq!(files(&folder).len(), if round == 0 { at + 1 } else { asked.len() });
+        }
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn corrupt_entries_are_compiled_again() {
     let folder = folder("corrupt");
-    let cache = TableCache::new(&folder, 1 << 20).unwrap();
+    let cache = ConstraintCache::new(&folder, 1 << 20).unwrap();
     let (vocabulary, limits, constraint) = (vocabulary(true), Limits::default(), regexes().remove(1));
     let table = cache.compile(&constraint, &vocabulary, &limits).unwrap();
     let [path] = &files(&folder)[..] else { panic!("one entry") };
@@ -116,16 +143,17 @@ fn what_is_corrupt_is_compiled_again() {
 }
 
 #[test]
-fn what_was_not_used_for_longest_goes() {
+fn the_least_recently_used_entry_is_evicted() {
     let folder = folder("least");
     let (vocabulary, limits) = (vocabulary(true), Limits::default());
-    let all = TableCache::new(&folder, 1 << 20).unwrap();
-    let ask = |cache: &TableCache, at: usize| cache.compile(&regexes()[at], &vocabulary, &limits).unwrap();
+    let all = ConstraintCache::new(&folder, 1 << 20).unwrap();
+    let ask =
+        |cache: &ConstraintCache, at: usize| cache.compile(&regexes()[at], &vocabulary, &limits).unwrap();
     (0..3).for_each(|at| drop(ask(&all, at)));
     let total = all.bytes();
     std::fs::remove_dir_all(&folder).unwrap();
 
-    let two = TableCache::new(&folder, total - 1).unwrap();
+    let two = ConstraintCache::new(&folder, total - 1).unwrap();
     let mut entries = Vec::new();
     for at in 0..2 {
         ask(&two, at);
@@ -140,7 +168,7 @@ fn what_was_not_used_for_longest_goes() {
     age(&entries[0], 100);
     age(&entries[1], 200);
     ask(&two, 1);
-    // What others have put there stays, what was left behind goes.
+    // Foreign files stay, abandoned partial files are deleted.
     std::fs::write(folder.join("notes.txt"), "mine").unwrap();
     let (left, fresh) = (folder.join("left.partial"), folder.join("fresh.partial"));
     std::fs::write(&left, "half").unwrap();
@@ -154,30 +182,30 @@ fn what_was_not_used_for_longest_goes() {
         "{now:?}"
     );
     assert!(two.bytes() < total && now.len() == 4, "{now:?}");
-    // A table larger than the limit is compiled and not kept.
-    let none = TableCache::new(&folder, 10).unwrap();
+    // A constraint larger than the limit is compiled and not stored.
+    let none = ConstraintCache::new(&folder, 10).unwrap();
     let before = files(&folder);
     let regex = Constraint::regex("b+").unwrap();
     none.compile(&regex, &vocabulary, &limits).unwrap();
     assert_eq!(files(&folder), before);
     std::fs::remove_dir_all(&folder).unwrap();
-    // And where the folder is gone, or is none, all but making it works.
+    // If the folder is deleted, or is a file, only `new` fails.
     none.compile(&regex, &vocabulary, &limits).unwrap();
     std::fs::write(&folder, "a file").unwrap();
-    assert!(TableCache::new(&folder, 10).unwrap_err().is_table());
+    assert_eq!(ConstraintCache::new(&folder, 10).unwrap_err().kind(), ErrorKind::Artifact);
     std::fs::remove_file(folder).unwrap();
 }
 
-/// Names the folder where this program is one of several.
+/// Names the folder if this program is one of several.
 const SHARED: &str = "BURN_DFA_TEST_CACHE";
 
-/// Compiles and loads, from a few threads, in a folder that has room for two of three tables.
+/// Compiles and loads, from a few threads, in a folder with space for two of three constraints.
 fn work(folder: &Path) {
     let (vocabulary, limits) = (vocabulary(true), Limits::default());
     let tables: Vec<_> =
-        regexes().iter().map(|c| TokenTable::compile(c, &vocabulary, &limits).unwrap()).collect();
+        regexes().iter().map(|c| CompiledConstraint::compile(c, &vocabulary, &limits).unwrap()).collect();
     let least = tables.iter().map(|table| table.to_bytes(&Default::default()).unwrap().len()).sum::<usize>();
-    let cache = TableCache::new(folder, least as u64).unwrap();
+    let cache = ConstraintCache::new(folder, least as u64).unwrap();
     std::thread::scope(|scope| {
         for thread in 0..4 {
             let (cache, tables, vocabulary, limits) = (cache.clone(), &tables, &vocabulary, &limits);

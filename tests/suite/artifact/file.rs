@@ -1,4 +1,5 @@
-//! A reader and writer of artefacts by `docs/artifact.md` alone, for files that the library would not write.
+//! A reader and writer of artifacts that follows only `docs/artifact.md`, for files that the
+//! library would not write.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +8,7 @@ use safetensors::tensor::Dtype;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
-/// What is in an artefact, to be changed at will.
+/// The editable content of an artifact.
 #[derive(Clone)]
 pub struct File {
     pub metadata: BTreeMap<String, String>,

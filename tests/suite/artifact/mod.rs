@@ -1,17 +1,21 @@
-//! Tables as files: what is written is read, and what was tampered with is refused or sound.
+//! Artifacts: written files are read back, and tampered files are refused or sound.
 
 mod cache;
 mod file;
 mod mutants;
 mod python;
 
+use burn_dfa::ErrorKind;
 use burn_dfa::constraint::{Marker, Transitions};
-use burn_dfa::table::{Artifact, Origin};
+use burn_dfa::tokens::{Artifact, Origin};
 use burn_dfa::vocabulary::TokenKind;
-use burn_dfa::{Constraint, Limits, TokenId, TokenTable, Vocabulary};
+use burn_dfa::{CompiledConstraint, Constraint, Limits, StateId, TokenId, Vocabulary};
 use serde_json::json;
 
-/// A small vocabulary with all kinds of tokens; `spelling` holds the bytes `a` to `c` and `é` one by one.
+use burn_dfa_testing::words::compact;
+
+/// A small vocabulary with all kinds of tokens; `spelling` holds the bytes `a` to `c` and `é` one
+/// by one.
 fn vocabulary(spelling: bool) -> Vocabulary {
     use TokenKind::{Added, Normal, Special, Unused};
     let words: [(TokenKind, &[u8]); 8] = [
@@ -35,8 +39,8 @@ fn tiny() -> Vocabulary {
     Vocabulary::from_folder(concat!(env!("CARGO_MANIFEST_DIR"), "/../models/tiny")).unwrap()
 }
 
-/// One table of every kind, with its vocabulary and the bytes of its artefact.
-fn tables() -> Vec<(&'static str, Vocabulary, TokenTable, Vec<u8>)> {
+/// One constraint of every kind, with its vocabulary and the bytes of its artifact.
+fn tables() -> Vec<(&'static str, Vocabulary, CompiledConstraint, Vec<u8>)> {
     let (limits, spelling, words) = (Limits::default(), vocabulary(true), vocabulary(false));
     let regex = Constraint::regex("(ab|ca)+é?|bca").unwrap();
     let ids = |ids: &[u32]| ids.iter().map(|&id| TokenId(id)).collect::<Vec<_>>();
@@ -46,26 +50,29 @@ fn tables() -> Vec<(&'static str, Vocabulary, TokenTable, Vec<u8>)> {
     let transitions = Constraint::transitions(transitions);
     let behind = |marker: Marker| Constraint::after(marker, regex.clone());
     let table = |compile: fn(&Constraint, &Vocabulary, &Limits) -> _, constraint, vocabulary: &Vocabulary| {
-        let table: burn_dfa::Result<TokenTable> = compile(constraint, vocabulary, &limits);
+        let table: burn_dfa::Result<CompiledConstraint> = compile(constraint, vocabulary, &limits);
         let table = table.unwrap();
         let bytes = table.to_bytes(&Origin::new(constraint, &limits)).unwrap();
         (vocabulary.clone(), table, bytes)
     };
     let all = [
-        ("tabulated", table(TokenTable::tabulate, &regex, &spelling)),
-        ("tabulated, words", table(TokenTable::tabulate, &regex, &words)),
-        ("walked", table(TokenTable::walk, &regex, &spelling)),
-        ("walked, words", table(TokenTable::walk, &regex, &words)),
-        ("token sets", table(TokenTable::compile, &sets, &words)),
-        ("transitions", table(TokenTable::compile, &transitions, &words)),
-        ("text first", table(TokenTable::tabulate, &behind("c".into()), &spelling)),
-        ("text first, walked", table(TokenTable::walk, &behind("c".into()), &spelling)),
-        ("a marker", table(TokenTable::walk, &behind(TokenId(1).into()), &spelling)),
-        ("a marker, words", table(TokenTable::walk, &behind(TokenId(3).into()), &words)),
+        ("tabulated", table(CompiledConstraint::compile_token_level, &regex, &spelling)),
+        ("tabulated, words", table(CompiledConstraint::compile_token_level, &regex, &words)),
+        ("walked", table(CompiledConstraint::compile_byte_level, &regex, &spelling)),
+        ("walked, words", table(CompiledConstraint::compile_byte_level, &regex, &words)),
+        ("token sets", table(CompiledConstraint::compile, &sets, &words)),
+        ("transitions", table(CompiledConstraint::compile, &transitions, &words)),
+        ("text first", table(CompiledConstraint::compile_token_level, &behind("c".into()), &spelling)),
+        ("text first, walked", table(CompiledConstraint::compile_byte_level, &behind("c".into()), &spelling)),
+        ("a marker", table(CompiledConstraint::compile_byte_level, &behind(TokenId(1).into()), &spelling)),
+        (
+            "a marker, words",
+            table(CompiledConstraint::compile_byte_level, &behind(TokenId(3).into()), &words),
+        ),
     ];
     let mut all: Vec<_> =
         all.map(|(name, (vocabulary, table, bytes))| (name, vocabulary, table, bytes)).into();
-    let free = TokenTable::unconstrained(&words);
+    let free = CompiledConstraint::unconstrained(&words);
     let bytes = free.to_bytes(&Origin::default()).unwrap();
     all.push(("unconstrained", words, free, bytes));
     all.push(called());
@@ -73,65 +80,66 @@ fn tables() -> Vec<(&'static str, Vocabulary, TokenTable, Vec<u8>)> {
     all
 }
 
-/// A table with calls, of which one byte is no token.
-fn called_with_words() -> (&'static str, Vocabulary, TokenTable, Vec<u8>) {
+/// A constraint with calls, with a byte that is no token.
+fn called_with_words() -> (&'static str, Vocabulary, CompiledConstraint, Vec<u8>) {
     let words = [&b"["[..], b"]", b",", b"\"", b"a", b"\xa9", b"\xc3\xa9\"", b"],["];
     let vocabulary = Vocabulary::from_bytes(words.map(Some).into_iter().chain([None])).unwrap();
     let vocabulary = vocabulary.with_eos([TokenId(words.len() as u32)]).unwrap();
     let schema = json!({"type": "array", "items": {"anyOf": [{"enum": ["a", "aé"]}, {"$ref": "#"}]}});
-    let (constraint, limits) = (Constraint::json_schema(schema).unwrap(), Limits::new().with_frames(6));
-    let table = TokenTable::compile(&constraint, &vocabulary, &limits).unwrap();
+    let (constraint, limits) = (compact(&schema), Limits::new().with_frames(6));
+    let table = CompiledConstraint::compile(&constraint, &vocabulary, &limits).unwrap();
     assert_eq!((table.outcomes() > 0, table.frames()), (true, 6));
     let bytes = table.to_bytes(&Origin::new(&constraint, &limits)).unwrap();
     ("called, words", vocabulary, table, bytes)
 }
 
-/// A table with calls: arrays within arrays, of which at least one is not empty, so that pieces have two outcomes.
-fn called() -> (&'static str, Vocabulary, TokenTable, Vec<u8>) {
+/// A constraint with calls: arrays of arrays, at least one of them not empty, so procedures have
+/// two exits.
+fn called() -> (&'static str, Vocabulary, CompiledConstraint, Vec<u8>) {
     let words = ["[", "]", ",", "[[", "]]", "],[", "[]", "x"].map(|word| Some(word.as_bytes().to_vec()));
     let vocabulary = Vocabulary::from_bytes(words.into_iter().chain([None])).unwrap();
     let vocabulary = vocabulary.with_eos([TokenId(8)]).unwrap();
     let schema = json!({"type": "array", "items": {"$ref": "#/$defs/n"}, "contains": {"minItems": 1},
         "$defs": {"n": {"type": "array", "items": {"$ref": "#/$defs/n"}}}});
-    let (constraint, limits) = (Constraint::json_schema(schema).unwrap(), Limits::new().with_frames(6));
-    let table = TokenTable::compile(&constraint, &vocabulary, &limits).unwrap();
+    let (constraint, limits) = (compact(&schema), Limits::new().with_frames(6));
+    let table = CompiledConstraint::compile(&constraint, &vocabulary, &limits).unwrap();
     assert_eq!((table.outcomes() > 0, table.frames()), (true, 6));
     let bytes = table.to_bytes(&Origin::new(&constraint, &limits)).unwrap();
     ("called", vocabulary, table, bytes)
 }
 
 #[test]
-fn what_is_saved_is_loaded() {
+fn saved_artifacts_load_unchanged() {
     let path = std::env::temp_dir().join(format!("burn-dfa-artifact-{}", std::process::id()));
     for (name, vocabulary, table, bytes) in tables() {
-        let loaded = TokenTable::from_bytes(&bytes, &vocabulary, &Limits::default()).unwrap();
+        let loaded = CompiledConstraint::from_bytes(&bytes, &vocabulary, &Limits::default()).unwrap();
         assert!(loaded == table, "{name}: {loaded:?} instead of {table:?}");
         let artifact = Artifact::from_bytes(&bytes).unwrap();
         artifact.validate(&Limits::default()).unwrap();
         assert_eq!(loaded.to_bytes(&artifact.origin()).unwrap(), bytes, "{name}");
         table.save(&path, &artifact.origin()).unwrap();
-        assert!(TokenTable::load(&path, &vocabulary, &Limits::default()).unwrap() == table, "{name}");
+        assert!(CompiledConstraint::load(&path, &vocabulary, &Limits::default()).unwrap() == table, "{name}");
     }
     std::fs::remove_file(path).unwrap();
 }
 
 #[test]
-fn large_tables_come_back_in_both_forms() {
+fn large_tables_load_unchanged_in_both_forms() {
     let vocabulary = tiny();
     let schema = json!({"properties": {"name": {"type": "string", "maxLength": 40}, "tags": {"items": {"format": "date"}}}});
     let constraint = Constraint::json_schema(schema).unwrap();
-    for compile in [TokenTable::tabulate, TokenTable::walk] {
+    for compile in [CompiledConstraint::compile_token_level, CompiledConstraint::compile_byte_level] {
         let table = compile(&constraint, &vocabulary, &Limits::default()).unwrap();
         let bytes = table.to_bytes(&Origin::default()).unwrap();
         assert!(
-            TokenTable::from_bytes(&bytes, &vocabulary, &Limits::default()).unwrap() == table,
+            CompiledConstraint::from_bytes(&bytes, &vocabulary, &Limits::default()).unwrap() == table,
             "{table:?}"
         );
     }
 }
 
 #[test]
-fn an_artefact_says_where_it_comes_from() {
+fn an_artifact_names_its_origin() {
     let (_, vocabulary, _, bytes) = tables().remove(0);
     let artifact = Artifact::from_bytes(&bytes).unwrap();
     assert_eq!(artifact.metadata("constraint"), Some(r#"{"regex":"(ab|ca)+é?|bca"}"#));
@@ -144,42 +152,105 @@ fn an_artefact_says_where_it_comes_from() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused() {
+fn artifacts_that_do_not_fit_are_refused() {
     let (_, vocabulary, table, bytes) = tables().remove(0);
     let other = vocabulary.clone().with_eos([TokenId(6)]).unwrap();
-    let error = TokenTable::from_bytes(&bytes, &other, &Limits::default()).unwrap_err();
+    let error = CompiledConstraint::from_bytes(&bytes, &other, &Limits::default()).unwrap_err();
     assert!(
-        error.is_incompatible_vocabulary() && error.to_string().contains("compile the constraint for it")
+        error.kind() == ErrorKind::IncompatibleVocabulary
+            && error.to_string().contains("compile the constraint for it")
     );
     for limits in [
         Limits { states: table.state_count() - 1, ..Limits::default() },
         Limits { bytes: bytes.len() - 1, ..Limits::default() },
     ] {
-        let error = TokenTable::from_bytes(&bytes, &vocabulary, &limits).unwrap_err();
-        assert!(error.is_limit(), "{error}");
+        let error = CompiledConstraint::from_bytes(&bytes, &vocabulary, &limits).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Limit, "{error}");
     }
-    // A draft's table is as far from the end as that of another vocabulary.
+    // A pruned constraint keeps the distances of the other vocabulary.
     let pruned = table.prune(&vocabulary, &[TokenId(0), TokenId(6)]).unwrap();
     let error = pruned.to_bytes(&Origin::default()).unwrap_err();
-    assert!(error.is_table() && error.to_string().contains("pruned"), "{error}");
+    assert!(error.kind() == ErrorKind::Artifact && error.to_string().contains("pruned"), "{error}");
     for path in ["no/such/file.safetensors", "src"] {
-        let error = TokenTable::load(path, &vocabulary, &Limits::default()).unwrap_err();
-        assert!(error.is_table() && error.to_string().contains(path), "{error}");
+        let error = CompiledConstraint::load(path, &vocabulary, &Limits::default()).unwrap_err();
+        assert!(error.kind() == ErrorKind::Artifact && error.to_string().contains(path), "{error}");
     }
     for other in [&b""[..], b"\xff\xff\xff\xff\xff\xff\xff\xff", b"\x02\0\0\0\0\0\0\0{}", b"GIF89a__________"]
     {
-        assert!(TokenTable::from_bytes(other, &vocabulary, &Limits::default()).unwrap_err().is_table());
+        assert!(
+            CompiledConstraint::from_bytes(other, &vocabulary, &Limits::default()).unwrap_err().kind()
+                == ErrorKind::Artifact
+        );
     }
 }
 
-/// There is one way to write that there is no way to the end.
+/// An unreachable end has only one encoding.
 #[test]
 fn a_negative_distance_is_refused() {
     for (name, vocabulary, _, bytes) in tables().into_iter().filter(|(_, _, table, _)| table.frames() == 0) {
         let mut file = file::File::read(&bytes);
         file.tensors.get_mut("tokens_to_end").unwrap().data[..4].copy_from_slice(&(-1i32).to_le_bytes());
-        let error = TokenTable::from_bytes(&file.write(), &vocabulary, &Limits::default()).unwrap_err();
-        assert!(error.is_table() && error.to_string().contains("tokens_to_end"), "{name}: {error}");
+        let error =
+            CompiledConstraint::from_bytes(&file.write(), &vocabulary, &Limits::default()).unwrap_err();
+        assert!(
+            error.kind() == ErrorKind::Artifact && error.to_string().contains("tokens_to_end"),
+            "{name}: {error}"
+        );
+    }
+}
+
+/// Files of versions 1 to 3 store no distances in tokens of byte-level constraints.
+#[test]
+fn artifacts_of_earlier_versions_load_unchanged() {
+    let mut earlier = 0;
+    for (name, vocabulary, table, bytes) in
+        tables().into_iter().filter(|(_, _, table, _)| table.is_byte_level())
+    {
+        let mut file = file::File::read(&bytes);
+        assert_eq!(file.metadata["format_version"], "4", "{name}");
+        let version = match (file.tensors.contains_key("shortest"), table.outcomes()) {
+            (true, _) => "3",
+            (false, 0) => "1",
+            (false, _) => "2",
+        };
+        file.metadata.insert("format_version".into(), version.into());
+        if let Some(bytes_to_end) = file.tensors.remove("bytes_to_end") {
+            file.tensors.insert("tokens_to_end".into(), bytes_to_end);
+        }
+        file.tensors.retain(|name, _| name != "ways" && name != "way_frames");
+        let loaded = CompiledConstraint::from_bytes(&file.write(), &vocabulary, &Limits::default()).unwrap();
+        assert!(loaded == table, "{name}: {loaded:?} instead of {table:?}");
+        let states = (0..table.state_count() as u32).map(StateId);
+        assert!(
+            states.into_iter().all(|state| loaded.tokens_to_end(state) == table.tokens_to_end(state)),
+            "{name}"
+        );
+        earlier += 1;
+    }
+    assert!(earlier > 0);
+}
+
+/// A distance in tokens that is not the distance of the constraint is refused.
+#[test]
+fn forged_distances_in_tokens_are_refused() {
+    for (name, vocabulary, _, bytes) in tables() {
+        let file = file::File::read(&bytes);
+        for tensor in ["tokens_to_end", "ways", "way_frames"] {
+            if !file.tensors.contains_key(tensor) {
+                continue;
+            }
+            let mut lie = file.clone();
+            let data = &mut lie.tensors.get_mut(tensor).unwrap().data;
+            let last = data.len() - 4;
+            let value = i32::from_le_bytes(data[last..].try_into().unwrap());
+            data[last..].copy_from_slice(&(value ^ 1).to_le_bytes());
+            let error =
+                CompiledConstraint::from_bytes(&lie.write(), &vocabulary, &Limits::default()).unwrap_err();
+            assert!(
+                error.kind() == ErrorKind::Artifact && error.to_string().contains(tensor),
+                "{name}: {error}"
+            );
+        }
     }
 }
 
@@ -200,7 +271,8 @@ fn the_worked_example_is_true() {
         [row(&[0], 0), row(&[0, 1], 0), row(&[0, 1], 2)].concat()
     };
 
-    let table = TokenTable::tabulate(&constraint, &vocabulary, &Limits::default()).unwrap();
+    let table =
+        CompiledConstraint::compile_token_level(&constraint, &vocabulary, &Limits::default()).unwrap();
     let bytes = table.to_bytes(&Origin::default()).unwrap();
     let file = file::File::read(&bytes);
     assert_eq!(integers(&file, "class"), [3, 4, 3, 2, 1]);
@@ -217,7 +289,7 @@ fn the_worked_example_is_true() {
     let bare = |json: &str| json.split_whitespace().collect::<String>();
     assert_eq!(bare(&shown), bare(header));
 
-    let table = TokenTable::walk(&constraint, &vocabulary, &Limits::default()).unwrap();
+    let table = CompiledConstraint::compile_byte_level(&constraint, &vocabulary, &Limits::default()).unwrap();
     let file = file::File::read(&table.to_bytes(&Origin::default()).unwrap());
     let column: Vec<i32> = (0..259usize)
         .map(|symbol| {

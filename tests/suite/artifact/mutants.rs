@@ -1,23 +1,26 @@
-//! Artefacts with every field changed in turn: none panics, and what loads is sound.
+//! Artifacts with every field changed in turn: none panics, and every loaded artifact is sound.
 
+use burn_dfa::ErrorKind;
 use std::collections::BTreeMap;
 
 use burn::tensor::Device;
-use burn_dfa::processor::DfaProcessor;
-use burn_dfa::table::RowPosition;
-use burn_dfa::{Kernels, Limits, StateId, TensorOptions, TensorTable, TokenId, TokenTable, Vocabulary};
+use burn_dfa::processor::ConstraintProcessor;
+use burn_dfa::tokens::RowPosition;
+use burn_dfa::{
+    CompiledConstraint, DeviceConstraint, Kernels, Limits, StateId, TensorOptions, TokenId, Vocabulary,
+};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 use safetensors::tensor::Dtype;
 
 use super::file::{File, Tensor};
 use super::tables;
 
-/// How mutants fared.
+/// The results of mutants.
 #[derive(Debug, Default)]
 struct Fate {
     refused: usize,
     loaded: usize,
-    /// By the place that the error names.
+    /// Counts by the location named in the error.
     places: BTreeMap<String, usize>,
 }
 
@@ -26,14 +29,14 @@ impl Fate {
         self.refused + self.loaded
     }
 
-    /// Loads a mutant; what comes of it must be an error of its own kind, or sound.
+    /// Loads a mutant; the result must be a typed error or a sound constraint.
     fn meet(
         &mut self,
         mutant: &[u8],
         vocabulary: &Vocabulary,
         what: &dyn Fn() -> String,
-    ) -> Option<TokenTable> {
-        match TokenTable::from_bytes(mutant, vocabulary, &Limits::default()) {
+    ) -> Option<CompiledConstraint> {
+        match CompiledConstraint::from_bytes(mutant, vocabulary, &Limits::default()) {
             Ok(table) => {
                 self.loaded += 1;
                 sound(&table, vocabulary, what);
@@ -42,9 +45,13 @@ impl Fate {
             Err(error) => {
                 self.refused += 1;
                 let message = error.to_string();
-                let kinds = [error.is_table(), error.is_incompatible_vocabulary(), error.is_limit()];
+                let kinds = [
+                    error.kind() == ErrorKind::Artifact,
+                    error.kind() == ErrorKind::IncompatibleVocabulary,
+                    error.kind() == ErrorKind::Limit,
+                ];
                 assert!(kinds.contains(&true), "{}: {message}", what());
-                let place = if error.is_limit() {
+                let place = if error.kind() == ErrorKind::Limit {
                     "limit"
                 } else {
                     message.split('`').nth(1).unwrap_or("vocabulary")
@@ -56,8 +63,9 @@ impl Fate {
     }
 }
 
-/// No lookup is out of bounds, and from every state that has a way to the end some token takes it.
-fn sound(table: &TokenTable, vocabulary: &Vocabulary, what: &dyn Fn() -> String) {
+/// Checks that no lookup is out of bounds, and that some token approaches the end from every state
+/// that can reach it.
+fn sound(table: &CompiledConstraint, vocabulary: &Vocabulary, what: &dyn Fn() -> String) {
     table.validate().unwrap();
     if table.outcomes() > 0 {
         return sound_on_stack(table, vocabulary, what);
@@ -84,8 +92,8 @@ fn sound(table: &TokenTable, vocabulary: &Vocabulary, what: &dyn Fn() -> String)
     assert_ne!(table.tokens_to_end(table.start()), u32::MAX, "{}", what());
 }
 
-/// Random walks find a legal token until they end, within their budget.
-fn sound_on_stack(table: &TokenTable, vocabulary: &Vocabulary, what: &dyn Fn() -> String) {
+/// Checks that random walks find a legal token until they end within their budget.
+fn sound_on_stack(table: &CompiledConstraint, vocabulary: &Vocabulary, what: &dyn Fn() -> String) {
     let mut random = StdRng::seed_from_u64(5);
     for more in [0, 1, 7, 20] {
         let budget = table.tokens_to_end(table.start()).saturating_add(more);
@@ -102,12 +110,12 @@ fn sound_on_stack(table: &TokenTable, vocabulary: &Vocabulary, what: &dyn Fn() -
     }
 }
 
-/// The masks of a device along a walk are those of the host.
-fn agrees_on_stack(table: &TokenTable, width: usize, kernels: Kernels) {
+/// Checks that the masks of a device along a walk equal the host's.
+fn agrees_on_stack(table: &CompiledConstraint, width: usize, kernels: Kernels) {
     let options = TensorOptions { kernels, ..TensorOptions::default() };
     let device = Device::flex();
-    let tensors = TensorTable::new(&[table], width, &options, &device).unwrap();
-    let processor = DfaProcessor::new(tensors, &[0]).unwrap();
+    let tensors = DeviceConstraint::new(&[table], width, &options, &device).unwrap();
+    let processor = ConstraintProcessor::new(tensors, &[0]).unwrap();
     let (mut own, mut position) = (RowPosition::unlimited(table.start()), processor.start());
     for _ in 0..8 {
         let logits = burn::tensor::Tensor::<2>::zeros([1, width], &device);
@@ -121,13 +129,13 @@ fn agrees_on_stack(table: &TokenTable, width: usize, kernels: Kernels) {
     }
 }
 
-/// The device looks up what the host does.
-fn agrees(table: &TokenTable, width: usize, kernels: Kernels) {
+/// Checks that the lookups of the device equal the host's.
+fn agrees(table: &CompiledConstraint, width: usize, kernels: Kernels) {
     if table.outcomes() > 0 {
         return agrees_on_stack(table, width, kernels);
     }
     let options = TensorOptions { kernels, ..TensorOptions::default() };
-    let tensors = TensorTable::new(&[table], width, &options, &Device::flex()).unwrap();
+    let tensors = DeviceConstraint::new(&[table], width, &options, &Device::flex()).unwrap();
     let states: Vec<_> = (0..table.state_count() as u32).map(StateId).collect();
     let illegal = tensors.illegal(tensors.states(&states).unwrap(), None);
     let illegal = crate::common::bools(illegal);
@@ -159,7 +167,7 @@ fn damage_is_always_noticed() {
     assert!(fate.refused > 50_000);
 }
 
-/// What a number may be changed to.
+/// The mutated values of a number.
 fn numbers(old: i32, states: i32, columns: i32) -> Vec<i32> {
     let odd = [-1, 0, 1, 2, 3, 4, states - 1, states, columns - 1, columns, 255, 256, i32::MAX, i32::MIN];
     let bits = (0..32).map(|bit| old ^ 1 << bit);
@@ -167,7 +175,7 @@ fn numbers(old: i32, states: i32, columns: i32) -> Vec<i32> {
 }
 
 #[test]
-fn every_field_may_lie_under_a_right_checksum() {
+fn forged_fields_under_a_correct_checksum_are_refused_or_sound() {
     let mut fate = Fate::default();
     let mut uploads = 0;
     for (name, vocabulary, table, bytes) in tables() {
@@ -224,6 +232,9 @@ fn every_field_may_lie_under_a_right_checksum() {
         "class",
         "next",
         "tokens_to_end",
+        "bytes_to_end",
+        "ways",
+        "way_frames",
         "column",
         "offsets",
         "symbols",
@@ -236,7 +247,7 @@ fn every_field_may_lie_under_a_right_checksum() {
     assert!(fields.iter().all(|field| fate.places.contains_key(*field)), "{fate:?}");
 }
 
-/// Tensors that are missing, have another name, type, shape or length.
+/// Missing tensors, and tensors with another name, type, shape or length.
 fn reshaped(file: &File) -> Vec<(String, String, File)> {
     let mut all = Vec::new();
     for name in file.tensors.keys() {
@@ -307,7 +318,7 @@ fn reshaped(file: &File) -> Vec<(String, String, File)> {
     all
 }
 
-/// Metadata that are missing or say something else.
+/// Missing or changed metadata.
 fn reworded(file: &File) -> Vec<(String, String, File)> {
     let mut all = Vec::new();
     for (key, value) in &file.metadata {
@@ -355,7 +366,7 @@ fn reworded(file: &File) -> Vec<(String, String, File)> {
 }
 
 #[test]
-fn headers_may_lie_too() {
+fn forged_headers_are_refused_or_sound() {
     let (_, vocabulary, table, bytes) = tables().remove(2);
     let length = u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
     let (header, data) = bytes[8..].split_at(length);
@@ -385,7 +396,7 @@ fn headers_may_lie_too() {
             assert!(loaded.is_none_or(|loaded| loaded == table));
         }
     }
-    // Tensors whose ends pass the end of numbers.
+    // Tensors whose end offsets overflow.
     let most = (1u64 << 61) - 1;
     let mut far = serde_json::Map::new();
     for (at, length) in [most; 8].into_iter().chain([7]).enumerate() {

@@ -1,26 +1,27 @@
-//! A reader in numpy, written by `docs/artifact.md`, has the masks of the library.
+//! A numpy reader that follows `docs/artifact.md` computes the same masks as the library.
 
 use std::collections::HashMap;
 use std::path::Path;
 
 use burn::tensor::{Device, Tensor};
-use burn_dfa::processor::DfaProcessor;
-use burn_dfa::table::Origin;
-use burn_dfa::{Constraint, Limits, TensorOptions, TensorTable, TokenTable};
+use burn_dfa::processor::ConstraintProcessor;
+use burn_dfa::tokens::Origin;
+use burn_dfa::{CompiledConstraint, Constraint, DeviceConstraint, ForcedText, Limits, TensorOptions};
+use burn_dfa_testing::python;
 use rand::{Rng, SeedableRng, rngs::StdRng};
 use safetensors::tensor::{Dtype, TensorView};
 use serde_json::json;
 
 use super::tiny;
-use crate::common::{bools, ints, python};
+use crate::common::{bools, ints};
 
-/// Random walks in step, some of which break the constraint, with the masks of every step: what is left of a budget of
-/// `steps` tokens, the tokens taken, and the legal tokens as bits.
-fn walks(table: &TokenTable, width: usize, [steps, walks]: [usize; 2], path: &Path) {
+/// Simultaneous random walks, some with illegal tokens, with the masks of every step: the rest of a
+/// budget of `steps` tokens, the tokens, and the legal tokens as bits.
+fn walks(table: &CompiledConstraint, width: usize, [steps, walks]: [usize; 2], path: &Path) {
     let mut random = StdRng::seed_from_u64(11);
     let device = Device::flex();
-    let tensors = TensorTable::new(&[table], width, &TensorOptions::default(), &device).unwrap();
-    let processor = DfaProcessor::new(tensors, &vec![0; walks]).unwrap();
+    let tensors = DeviceConstraint::new(&[table], width, &TensorOptions::default(), &device).unwrap();
+    let processor = ConstraintProcessor::new(tensors, &vec![0; walks]).unwrap();
     let processor = processor.with_budgets(&vec![steps; walks]).unwrap();
     let mut position = processor.start();
     let (mut tokens, mut masks) = (Vec::new(), Vec::new());
@@ -63,21 +64,32 @@ fn numpy_has_the_same_masks() {
         "properties": {"name": {"type": "string", "maxLength": 12}, "age": {"type": "integer", "minimum": -5}},
         "required": ["name"], "additionalProperties": false
     }));
-    // Lists of which each but the innermost holds a one, so that a list has two outcomes; few walks end before the stack is full.
+    // Lists that contain a 1, except the innermost, so a list has two exits; few walks end before
+    // the stack is full.
     let lists = Constraint::json_schema(json!({
         "$defs": {"list": {"type": "array", "contains": {"enum": [1]}, "items": {"anyOf": [{"enum": [1, true]}, {"$ref": "#/$defs/list"}]}}},
         "$ref": "#/$defs/list", "maxItems": 3
     }));
     let (person, lists) = (person.unwrap(), lists.unwrap());
     let (no_stack, small) = (Limits::default().with_frames(0), Limits::default().with_frames(3));
+    let [longest, small_longest] =
+        [&no_stack, &small].map(|limits| limits.clone().with_forced_text(ForcedText::Longest));
     let forms = [
-        ("tabulated", TokenTable::tabulate as fn(_, _, _) -> _, &person, &no_stack, [16, 1_000]),
-        ("walked", TokenTable::walk, &person, &no_stack, [16, 1_000]),
-        ("called", TokenTable::walk, &lists, &small, [40, 200]),
+        (
+            "tabulated",
+            CompiledConstraint::compile_token_level as fn(_, _, _) -> _,
+            &person,
+            &no_stack,
+            [16, 1_000],
+        ),
+        ("walked", CompiledConstraint::compile_byte_level, &person, &no_stack, [16, 1_000]),
+        ("called", CompiledConstraint::compile_byte_level, &lists, &small, [40, 200]),
+        ("walked-longest", CompiledConstraint::compile_byte_level, &person, &longest, [16, 1_000]),
+        ("called-longest", CompiledConstraint::compile_byte_level, &lists, &small_longest, [40, 200]),
     ];
     for (form, compile, constraint, limits, size) in forms {
-        let table: TokenTable = compile(constraint, &vocabulary, limits).unwrap();
-        assert_eq!(table.frames() > 0, form == "called");
+        let table: CompiledConstraint = compile(constraint, &vocabulary, limits).unwrap();
+        assert_eq!(table.frames() > 0, form.starts_with("called"));
         table.save(folder.join(format!("{form}.safetensors")), &Origin::new(constraint, limits)).unwrap();
         walks(&table, vocabulary.len(), size, &folder.join(format!("{form}.walks")));
     }

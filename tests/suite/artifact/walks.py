@@ -1,7 +1,7 @@
-"""Follows random walks through artefacts with numpy, and compares the masks with those of the library.
+"""Follows random walks through artifacts with numpy, and compares the masks with the library's.
 
-Usage: walks.py FOLDER, which holds NAME.safetensors (an artefact, as docs/artifact.md has it) and NAME.walks
-(tokens [steps, walks] and legal tokens as bits [steps, walks, width / 8]) for each NAME.
+Usage: walks.py FOLDER. For each NAME the folder contains NAME.safetensors (an artifact, see docs/artifact.md) and NAME.walks
+(tokens [steps, walks] and legal tokens as bits [steps, walks, width / 8]).
 """
 
 import hashlib
@@ -13,7 +13,7 @@ import numpy as np
 from safetensors import safe_open
 
 NO_WAY = np.iinfo(np.int32).max
-VERSIONS = {"tabulated": "1", "walked": "1", "called": "2"}
+VERSIONS = {"tabulated": "1", "walked": "4", "called": "4"}
 
 
 def load(path):
@@ -22,7 +22,7 @@ def load(path):
 
 
 def checksum(metadata, tensors):
-    """As docs/artifact.md says."""
+    """The checksum of docs/artifact.md."""
     dtypes = {np.dtype("<i4"): "I32", np.dtype("<u2"): "U16"}
     number = lambda n: struct.pack("<Q", n)
     text = lambda t: number(len(t.encode())) + t.encode()
@@ -35,31 +35,8 @@ def checksum(metadata, tensors):
     return hashlib.sha256(data).hexdigest()
 
 
-def shortest_ways(next, jumps, bytes):
-    """The bytes of the shortest way from each state to each outcome, and the frames that it adds: [states, outcomes]."""
-    # Both in one number, so that of ways that are equally long the one of the fewest frames is the least.
-    none = np.int64(NO_WAY) << 20
-    ways = np.full((len(next), jumps.shape[1] - 1), none)
-    accepting, calls, returns = next[:, 1] == 1, jumps[:, 0] > 0, jumps[:, 0] < 0
-    ways[accepting, 0] = 1 << 20
-    ways[returns, -1 - jumps[returns, 0]] = 0
-    ways[[1, 2], 0] = 0
-    while True:
-        before = ways.copy()
-        for column in bytes:
-            # The illegal state has no way.
-            ways = np.minimum(ways, ways[next[:, column]] + (1 << 20))
-        piece, rest = ways[jumps[calls, 0]][:, :, None], ways[jumps[calls, 1:]]
-        height = np.maximum((piece & 0xFFFFF) + 1, rest & 0xFFFFF)
-        through = ((piece >> 20) + (rest >> 20) << 20) + height
-        ways[calls] = np.minimum(ways[calls], through.min(1))
-        ways = np.minimum(ways, none)
-        if (ways == before).all():
-            return ways >> 20, ways & 0xFFFFF
-
-
 class Table:
-    """A table, and the stacks of its rows: a tree of frames, in which a row's stack is the path from its top to frame 0."""
+    """A compiled constraint, and the stacks of its rows: a tree of frames. A row's stack is the path from its top to frame 0."""
 
     def __init__(self, path):
         metadata, tensors = load(path)
@@ -78,21 +55,21 @@ class Table:
             self.columns[np.arange(lengths.max()) < lengths[:, None]] = columns
         if form == "called":
             self.jumps, self.max_frames = tensors["jumps"], int(metadata["frames"])
-            # Bytes that are tokens.
-            only = tensors["symbols"][offsets[:-1][lengths == 1]]
-            spelled = np.unique(tensors["column"][only[only < 256]])
-            self.ways, self.height = shortest_ways(self.next, self.jumps, spelled)
+            self.ways, self.height = tensors["ways"], tensors["way_frames"]
         else:
             self.ways = tensors["tokens_to_end"][:, None]
             self.jumps, self.max_frames = np.zeros((len(self.next), 2), int), 0
             self.height = np.zeros_like(self.ways)
-        # Of each frame: the call state, the frame below, the depth, the cost of each outcome. The first stands for no frame.
+        # In forced text only the longest token is legal: some states forbid tokens of fewer symbols.
+        self.lengths = (self.columns >= 0).sum(1)
+        self.shortest = tensors.get("shortest", np.zeros(len(self.next), int))
+        # For each frame: the call state, the frame below, the depth, the cost of each exit. Frame 0 means "no frame".
         bottom = np.full((1, self.ways.shape[1]), NO_WAY)
         bottom[0, 0] = 0
         self.call, self.below, self.depth, self.costs = np.array([0]), np.array([0]), np.array([0]), bottom
 
     def to_end(self, states, tops):
-        """The least number of tokens to the end, of states on stacks that are one frame for each row."""
+        """The least number of tokens to the end from states, on stacks given by one top frame per row."""
         cost, depth = self.costs[tops], self.depth[tops]
         while cost.ndim <= states.ndim:
             cost, depth = cost[:, None], depth[:, None]
@@ -101,11 +78,11 @@ class Table:
         return np.where(fits, ways + cost, NO_WAY).min(-1)
 
     def settle(self, states, tops):
-        """Pushes the call states of rows, and pops for their return states, until they rest."""
+        """Computes the epsilon closures of rows: pushes call states, and pops for return states."""
         while (jumps := self.jumps[states, 0]).any():
             fits, empty = self.depth[tops] < self.max_frames, tops == 0
             push, back = (jumps > 0) & fits, (jumps < 0) & ~empty
-            # Pushed first, since the rows are told apart by what they were.
+            # Read the call states before `states` changes.
             call, below = states[push], tops[push]
             to = self.jumps[call, 1:]
             costs = np.where(to == 0, NO_WAY, self.to_end(to, below))
@@ -125,13 +102,20 @@ class Table:
             states, tops = self.settle(states, tops)
         return np.where(self.to_end(states, tops) == NO_WAY, 0, states), tops
 
+    def advance(self, states, tops, tokens):
+        """The states and stacks of rows after tokens."""
+        short = self.lengths[tokens] < self.shortest[states]
+        after, tops = self.after(states, tops, self.columns[tokens])
+        return np.where(short, 0, after), tops
+
     def legal(self, states, tops, spare):
-        """Which tokens may follow, with `spare` tokens left after them: [rows, vocabulary]."""
+        """The legal tokens, with `spare` tokens left after them: [rows, vocabulary]."""
         positions, where = np.unique(np.stack([states, tops]), axis=1, return_inverse=True)
         width, known = len(self.columns), len(self.call)
         after, tops = self.after(*positions.repeat(width, 1), np.tile(self.columns, (positions.shape[1], 1)))
         legal = (after != 0) & (self.to_end(after, tops) <= spare)
-        # No row is on the frames that were only tried.
+        legal &= np.tile(self.lengths, positions.shape[1]) >= self.shortest[positions[0]].repeat(width)
+        # No row uses the frames of the trial.
         self.call, self.below, self.depth, self.costs = (
             frames[:known] for frames in (self.call, self.below, self.depth, self.costs)
         )
@@ -148,7 +132,7 @@ def main():
             legal = np.packbits(table.legal(states, tops, steps - step - 1), axis=-1, bitorder="little")
             different = (legal != walks["masks"][step]).any(-1).nonzero()[0]
             assert not len(different), f"{path.stem}: step {step}, walk {different[0]}: another mask"
-            states, tops = table.after(states, tops, table.columns[walks["tokens"][step]])
+            states, tops = table.advance(states, tops, walks["tokens"][step])
         print(f"{path.stem}: {count} walks of {steps} tokens, at most {table.depth.max()} frames, all masks equal")
 
 

@@ -1,19 +1,19 @@
 //! burn-dfa on Burn's CPU backend.
 
 use burn::tensor::{DType, Device, Int, Tensor, TensorData};
-use burn_dfa::constraint::StructuralTag;
-use burn_dfa::processor::{DfaProcessor, LogitsProcessor, Position, StepContext};
-use burn_dfa::{Constraint, Limits, TensorOptions, TensorTable, TokenTable, Vocabulary};
+use burn_dfa::constraint::{JsonOptions, StructuralTag, Whitespace};
+use burn_dfa::processor::{ConstraintProcessor, LogitsProcessor, Position, StepContext};
+use burn_dfa::{CompiledConstraint, Constraint, DeviceConstraint, Limits, TensorOptions, Vocabulary};
 
 use super::{Compiled, Engine, Grammar, Rows};
 use crate::tokens::Tokens;
 
-/// Whether rows begin with what earlier ones found.
+/// Whether rows start with a warm mask cache.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
-    /// Each run begins with a table of which no mask is kept.
+    /// Each run starts with an empty mask cache.
     Fresh,
-    /// Runs share the masks that are kept.
+    /// Runs share the mask cache.
     Kept,
 }
 
@@ -30,8 +30,8 @@ impl BurnDfa {
     }
 }
 
-fn tensors(table: &TokenTable, device: &Device) -> Result<TensorTable, burn_dfa::Error> {
-    TensorTable::new(&[table], table.vocabulary_len(), &TensorOptions::default(), device)
+fn tensors(table: &CompiledConstraint, device: &Device) -> Result<DeviceConstraint, burn_dfa::Error> {
+    DeviceConstraint::new(&[table], table.vocabulary_len(), &TensorOptions::default(), device)
 }
 
 impl Engine for BurnDfa {
@@ -46,12 +46,15 @@ impl Engine for BurnDfa {
         let compile = || {
             let constraint = match grammar {
                 Grammar::Regex(regex) => Constraint::regex(regex)?,
-                Grammar::Schema(schema) => Constraint::json_schema_from_str(schema)?,
+                Grammar::Schema(schema) => {
+                    let compact = JsonOptions::new().with_whitespace(Whitespace::Compact);
+                    Constraint::json_schema_from_str_with(schema, &compact)?
+                }
                 Grammar::ContextFree { syntax, text, .. } => Constraint::grammar(*syntax, text)?,
                 Grammar::Tools { tag, .. } => Constraint::structural_tag(&StructuralTag::read(tag)?)?,
             };
-            let table = TokenTable::compile(&constraint, &self.vocabulary, &Limits::default())?;
-            let processor = DfaProcessor::new(tensors(&table, &self.device)?, &[0])?;
+            let table = CompiledConstraint::compile(&constraint, &self.vocabulary, &Limits::default())?;
+            let processor = ConstraintProcessor::new(tensors(&table, &self.device)?, &[0])?;
             let _start = processor.start();
             Ok((table, processor))
         };
@@ -69,8 +72,8 @@ impl Engine for BurnDfa {
 }
 
 struct Table {
-    table: TokenTable,
-    processor: DfaProcessor,
+    table: CompiledConstraint,
+    processor: ConstraintProcessor,
     device: Device,
     way: Way,
 }
@@ -82,7 +85,7 @@ impl Compiled for Table {
             Way::Kept => self.processor.table().clone(),
         };
         let no_token = table.no_token() as i32;
-        let processor = DfaProcessor::new(table, &vec![0; rows]).expect("rows of one table");
+        let processor = ConstraintProcessor::new(table, &vec![0; rows]).expect("rows of one table");
         let context = StepContext {
             tokens: Tensor::full([rows], no_token, (&self.device, DType::I32)),
             step: Tensor::zeros([1], (&self.device, DType::I32)),
@@ -101,7 +104,7 @@ impl Compiled for Table {
 }
 
 struct TensorRows {
-    processor: DfaProcessor,
+    processor: ConstraintProcessor,
     state: Option<Position>,
     context: StepContext,
     logits: Option<Tensor<2>>,

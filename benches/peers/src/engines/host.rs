@@ -7,22 +7,22 @@ use super::Rows;
 
 /// One row.
 pub(super) trait Matcher: Send {
-    /// Advances by a token that was allowed.
+    /// Advances by an allowed token.
     fn advance(&mut self, token: u32) -> Result<(), String>;
 
     /// Computes the mask and applies it.
     fn mask(&mut self, logits: &mut [f32]) -> Result<(), String>;
 
-    /// Whether the mask allows a token, where it was not applied.
+    /// Whether the mask allows a token, if a step does not apply the mask.
     fn allows(&self, _token: u32) -> bool {
         true
     }
 
-    /// Applies the mask where that is no part of a step.
+    /// Applies the mask outside of the timed step, if the step does not.
     fn apply_behind(&self, _logits: &mut [f32]) {}
 }
 
-/// Matchers of the same grammar, one after the other or on all cores.
+/// Matchers of the same grammar, run in sequence or on all cores.
 pub(super) struct HostRows<M> {
     matchers: Vec<M>,
     logits: Vec<f32>,
@@ -80,9 +80,10 @@ impl<M: Matcher> Rows for HostRows<M> {
     }
 }
 
-/// Puts −∞ where the bit of a token is 0.
+/// Writes −∞ for each token with bit 0.
 ///
-/// The peers share this loop, which skips words that allow everything: it is faster than what they bring along.
+/// The peers share this loop, which skips words that allow everything: it is faster than their own
+/// loops.
 pub(super) fn apply(words: impl IntoIterator<Item = u32>, logits: &mut [f32]) {
     for (word, logits) in words.into_iter().zip(logits.chunks_mut(32)) {
         match word {

@@ -14,18 +14,19 @@ use super::host::{self, HostRows, apply};
 use super::{Compiled, Engine, Grammar, Rows};
 use crate::tokens::{Tokenizer, Tokens};
 
-/// The ways to run it.
+/// The modes of the engine.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
-    /// A parser for each text, as after the request that brought the grammar.
+    /// A new parser for each text, as after the request that brought the grammar.
     Fresh,
-    /// A parser whose lexer has seen the texts before.
+    /// A parser whose lexer has processed the texts before.
     Warm,
-    /// A parser for each text; bytes that the grammar forces are tokenised, and the mask has that token only.
+    /// A new parser for each text. Bytes that the grammar forces are tokenized, and the mask allows
+    /// only that token.
     Forced,
 }
 
-/// The engine with its factory of parsers, which holds the slices of the vocabulary.
+/// The engine with its parser factory, which holds the slices of the vocabulary.
 pub(super) struct LlGuidance {
     factory: ParserFactory,
     way: Way,
@@ -48,7 +49,7 @@ impl LlGuidance {
     }
 }
 
-/// The vocabulary as a trie; names of special tokens are marked, as llguidance wants them.
+/// The vocabulary as a trie; names of special tokens are marked, as llguidance requires.
 fn trie(tokens: &Tokens) -> TokTrie {
     let vocabulary = &tokens.vocabulary;
     let words: Vec<Vec<u8>> = (0..vocabulary.len() as u32)
@@ -62,7 +63,7 @@ fn trie(tokens: &Tokens) -> TokTrie {
     TokTrie::from(&TokRxInfo::new(words.len() as u32, tokens.eos), &words)
 }
 
-/// A trie with the tokenizer that llguidance asks for the tokens of forced bytes.
+/// A trie with the tokenizer, which llguidance calls for the tokens of forced bytes.
 struct Canonical {
     trie: TokTrie,
     tokenizer: Tokenizer,
@@ -124,7 +125,7 @@ struct Parser {
 
 impl Compiled for Parser {
     fn start(&self, rows: usize, on_all_cores: bool) -> Box<dyn Rows> {
-        // A plain clone shares the lexer with this matcher, a deep one takes a copy of its beginning.
+        // A plain clone shares the lexer with this matcher; a deep clone copies its initial state.
         let matcher = || match self.way {
             Way::Warm => Row(self.matcher.clone()),
             Way::Fresh | Way::Forced => Row(self.matcher.deep_clone()),

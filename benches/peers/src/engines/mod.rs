@@ -1,7 +1,7 @@
 //! The engines behind one trait, so that all do the same work on the same logits.
 //!
-//! A step of a row is: advance by the token chosen before, compute the mask, put −∞ where a token is illegal
-//! into 32-bit logits that are already in memory. Making a fresh copy of the logits is not timed.
+//! A step of a row advances by the chosen token, computes the mask, and writes −∞ for each illegal
+//! token into 32-bit logits in memory. Copying the logits is not timed.
 
 mod burn_dfa;
 mod host;
@@ -13,16 +13,16 @@ use ::burn_dfa::constraint::Syntax;
 
 use crate::tokens::Tokens;
 
-/// What the output must match, as text.
+/// The constraint on the output, as text.
 #[derive(Clone, Debug)]
 pub enum Grammar {
     /// A regex, matched by the whole output.
     Regex(String),
-    /// A JSON schema, which means what the standard says: objects that are silent about it take other properties.
+    /// A JSON schema with the semantics of the standard: objects are open by default.
     Schema(String),
-    /// A context-free grammar as it is written, and in Lark, for who reads nothing else, where there is such a text.
+    /// A context-free grammar in its own syntax, and in Lark if a conversion exists.
     ContextFree { syntax: Syntax, text: String, lark: Option<String> },
-    /// A structural tag as JSON, and the same in Lark, where there is such a text.
+    /// A structural tag as JSON, and an equivalent Lark grammar if one exists.
     Tools { tag: String, lark: Option<String> },
 }
 
@@ -31,18 +31,20 @@ pub trait Engine {
     /// Its name in the tables.
     fn name(&self) -> &'static str;
 
-    /// All from the text of a grammar to a matcher at its start, on this engine's own settings for compact JSON.
+    /// Compiles the text of a grammar to a matcher at its start, with this engine's settings for
+    /// compact JSON.
     fn compile(&self, grammar: &Grammar) -> Result<Box<dyn Compiled>, String>;
 
-    /// Forgets the grammars it compiled, where it remembers them. Not timed.
+    /// Drops any cached grammars. Not timed.
     fn forget(&self) {}
 
-    /// Whether its rows can be stepped one after the other or on all cores: then both are measured.
+    /// Whether its rows can run in sequence or on all cores; if so, both are measured.
     fn on_all_cores(&self) -> bool {
         true
     }
 
-    /// Whether it is a second way of running an engine that is there already: then it compiles and reads what that does.
+    /// Whether this is a second mode of another engine, which compiles the same grammars and
+    /// accepts the same texts.
     fn is_variant(&self) -> bool {
         false
     }
@@ -58,21 +60,21 @@ pub trait Compiled {
     /// Rows at the start of the grammar.
     fn start(&self, rows: usize, on_all_cores: bool) -> Box<dyn Rows>;
 
-    /// Bytes that the engine says the grammar takes.
+    /// Bytes of the compiled grammar, as the engine reports them.
     fn bytes(&self) -> Option<usize>;
 
-    /// The states of a token automaton for the grammar, where the engine makes one.
+    /// The states of a token automaton for the grammar, if the engine builds one.
     fn states(&self) -> Option<usize> {
         None
     }
 }
 
-/// The rows of a batch, each somewhere in its text.
+/// The rows of a batch, each at a position of its text.
 pub trait Rows {
     /// Advances rows by a token, without a mask. Not timed.
     fn advance(&mut self, tokens: &[Option<u32>]) -> Result<(), String>;
 
-    /// Takes fresh logits `[rows, width]` and the tokens that were chosen before, if any. Not timed.
+    /// Takes fresh logits `[rows, width]` and the previously chosen tokens, if any. Not timed.
     fn prepare(&mut self, logits: &[f32], chosen: Option<&[u32]>);
 
     /// Advances and masks. Timed.

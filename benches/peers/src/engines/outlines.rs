@@ -1,4 +1,4 @@
-//! outlines-core: an index of every state's tokens, made ahead.
+//! outlines-core: a precomputed index of the tokens of every state.
 
 use std::sync::Arc;
 

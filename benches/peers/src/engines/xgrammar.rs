@@ -1,4 +1,4 @@
-//! XGrammar in its Rust port: a pushdown automaton with masks computed ahead.
+//! XGrammar in its Rust port: a pushdown automaton with precomputed masks.
 
 use std::cell::RefCell;
 
@@ -14,13 +14,13 @@ use crate::tokens::Tokens;
 /// Whether a step applies its mask to the logits.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
-    /// It does, as those of the other engines.
+    /// It does, like the other engines.
     Applied,
-    /// It fills the bits of the mask alone.
+    /// It only fills the bits of the mask.
     NotApplied,
 }
 
-/// The engine with its tokenizer information, and a compiler that is new for each grammar.
+/// The engine with its tokenizer information, and a new compiler for each grammar.
 pub(super) struct XGrammar {
     information: TokenizerInfo,
     compiler: RefCell<GrammarCompiler>,
@@ -49,7 +49,7 @@ impl XGrammar {
     }
 }
 
-/// A compiler that knows no grammar and uses all cores.
+/// A compiler without cached grammars that uses all cores.
 fn compiler(information: &TokenizerInfo) -> GrammarCompiler {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     GrammarCompiler::new(information.clone(), threads as i32, true, -1)

@@ -1,4 +1,5 @@
-//! Text from a model of a Hugging Face folder, under a constraint; `burn-dfa generate` runs it.
+//! Generates text with a model of a Hugging Face folder, under a constraint; `burn-dfa generate`
+//! runs this program.
 
 use std::process::ExitCode;
 
@@ -8,7 +9,8 @@ use clap::Parser;
 
 /// Generate text with a model of a Hugging Face folder, under a constraint.
 ///
-/// Exit codes: 0, the output is complete; 1, `--max-tokens` cut it off, which happens to free text alone; 2, an error.
+/// Exit codes: 0, the output is complete; 1, `--max-tokens` cut it off (only possible for free
+/// text); 2, an error.
 #[derive(Parser)]
 #[command(name = "burn-dfa generate", bin_name = "burn-dfa generate", version)]
 #[command(mut_arg("model", |arg| arg.required(true)))]

@@ -1,8 +1,9 @@
-//! Loops over slices. They compute in `f32`, whatever float type is stored.
+//! Loops over slices. They compute in `f32`, for every stored float type.
 //!
-//! The compiler vectorises them, since sums are computed in [`LANES`] independent lanes, in the same order whatever vectors
-//! the machine has and however many rows there are. Work of more than [`SHARED`] multiplications is divided among threads, as
-//! are passes over more than [`LONG`] elements.
+//! The compiler vectorizes the loops, since sums are computed in [`LANES`] independent lanes. Their
+//! order depends neither on the vectors of the machine nor on the number of rows. Work of at least
+//! [`SHARED`] multiplications is divided among threads, and so are passes over at least twice
+//! [`LONG`] elements.
 
 use std::ops::Range;
 
@@ -15,18 +16,20 @@ use crate::config::Activation;
 
 /// Independent sums of a dot product.
 const LANES: usize = 32;
-/// The number of multiplications from which on work is divided among threads.
+/// Work of at least this many multiplications is divided among threads.
 const SHARED: usize = 1 << 16;
-/// The number of elements from which on a pass over them is divided among threads, into shares of about so many.
+/// A pass is divided among threads into shares of about this many elements, if it has at least two
+/// shares.
 const LONG: usize = 1 << 14;
 
-/// A float that tensors are stored in.
+/// A float type of stored tensors.
 pub(crate) trait Number: Element {
     fn widen(self) -> f32;
     fn narrow(value: f32) -> Self;
     /// The elements of a contiguous tensor.
     fn read(tensor: &FlexTensor) -> &[Self];
-    /// As [`read`](Self::read), to be written in place; of a whole buffer that nobody else holds.
+    /// Like [`read`](Self::read), for writing in place; the tensor is the only owner of its whole
+    /// buffer.
     fn write(tensor: &mut FlexTensor) -> &mut [Self];
 }
 
@@ -69,7 +72,7 @@ impl Number for bf16 {
 }
 
 impl Number for f16 {
-    /// As `f16::to_f32`, without a branch or a call, which would keep a loop from being vectorised.
+    /// Like `f16::to_f32`, without branches or calls, which would prevent vectorization.
     #[inline(always)]
     fn widen(self) -> f32 {
         let bits = u32::from(self.to_bits());
@@ -86,7 +89,7 @@ impl Number for f16 {
     stored!();
 }
 
-/// Runs loops with wider vectors than every machine of its kind has, if this one has them.
+/// Runs loops with wider vectors than the baseline of the architecture, if this machine has them.
 #[inline(always)]
 fn vectorized<R>(work: impl FnOnce() -> R) -> R {
     #[cfg(target_arch = "x86_64")]
@@ -115,7 +118,7 @@ fn dot<T: Number>(x: &[f32], row: &[T]) -> f32 {
     total(sums) + x_rest.iter().zip(row_rest).map(|(x, value)| x * value.widen()).sum::<f32>()
 }
 
-/// As [`dot`], for four `x` at once, so that the row is fetched and widened once.
+/// Like [`dot`], for four `x` at once, so that the row is fetched and widened once.
 #[inline(always)]
 fn four_dots<T: Number>(x: [&[f32]; 4], row: &[T]) -> [f32; 4] {
     let [mut sums_a, mut sums_b, mut sums_c, mut sums_d] = [[0.0f32; LANES]; 4];
@@ -153,7 +156,8 @@ fn total(mut sums: [f32; LANES]) -> f32 {
     sums[0]
 }
 
-/// `[outputs, rows]`: the rows `[outputs, inputs]` of a matrix times the rows `[rows, inputs]` of `x`.
+/// `[outputs, rows]`: the rows `[outputs, inputs]` of a matrix times the rows `[rows, inputs]` of
+/// `x`.
 pub(crate) fn product<T: Number>(x: &[T], weight: &[T], inputs: usize) -> Vec<T> {
     let x: Vec<f32> = x.iter().map(|x| x.widen()).collect();
     let (rows, outputs) = (x.len() / inputs, weight.len() / inputs);
@@ -188,7 +192,8 @@ pub(crate) fn product<T: Number>(x: &[T], weight: &[T], inputs: usize) -> Vec<T>
     y
 }
 
-/// Fills `y` by calls of `fill` for shares of whole rows of `width` elements; each is told where its share begins.
+/// Fills `y` by calls of `fill` for shares of whole rows of `width` elements. Each call gets the
+/// start of its share.
 fn in_shares<T: Number>(y: &mut [T], width: usize, fill: impl Fn(usize, &mut [T]) + Sync) {
     let fill = |from, y: &mut [T]| {
         vectorized(
@@ -203,18 +208,19 @@ fn in_shares<T: Number>(y: &mut [T], width: usize, fill: impl Fn(usize, &mut [T]
     y.par_chunks_mut(share).enumerate().for_each(|(index, y)| fill(index * share, y));
 }
 
-/// `e` to the power of `x`, off by at most two units in the last place from -87 to 88, and held at these bounds; without a branch or a call,
-/// which would keep a loop from being vectorised.
+/// `e` to the power of `x`, off by at most two units in the last place from -87 to 88, and clamped
+/// to these bounds; without branches or calls, which would prevent vectorization.
 ///
-/// Reference: the polynomial of `expf` in S. L. Moshier's Cephes library, <https://www.netlib.org/cephes/>.
+/// Reference: the polynomial of `expf` in S. L. Moshier's Cephes library,
+/// <https://www.netlib.org/cephes/>.
 #[inline(always)]
 fn exp(x: f32) -> f32 {
     let x = x.clamp(-87.0, 88.0);
-    // Added to this number, a small one is rounded to an integer, which is then in the lowest bits.
+    // Adding this number rounds a small one to an integer, in the lowest bits of the sum.
     const INTEGER: f32 = 12_582_912.0;
     let shifted = x * std::f32::consts::LOG2_E + INTEGER;
     let n = shifted - INTEGER;
-    // The logarithm of 2 in two parts, of which the first times `n` is exact.
+    // The logarithm of 2 in two parts. The first part times `n` is exact.
     let r = (x - n * (355.0 / 512.0)) + n * 2.121_944_4e-4;
     let p = 1.987_569_1e-4;
     let p = p * r + 1.398_2e-3;
@@ -226,7 +232,8 @@ fn exp(x: f32) -> f32 {
     (p * r * r + r + 1.0) * power
 }
 
-/// Divides rows as wide as `weight` by their root mean square, and multiplies by `weight`, or by one more.
+/// Divides rows as wide as `weight` by their root mean square, and multiplies by `weight`, or by
+/// `1 + weight`.
 pub(crate) fn rms_norm<T: Number>(x: &[T], weight: &[T], epsilon: f32, plus_one: bool) -> Vec<T> {
     let width = weight.len();
     let mut y = vec![T::narrow(0.0); x.len()];
@@ -242,7 +249,7 @@ pub(crate) fn rms_norm<T: Number>(x: &[T], weight: &[T], epsilon: f32, plus_one:
                 }
                 let rms = (dot(&row, &row) / width as f32 + epsilon).sqrt();
                 let weighted = y.iter_mut().zip(&row).zip(weight);
-                // Rounded as in the built-in operations: before it is weighted, or not.
+                // Rounds as the built-in operations do: before the weights are applied, or not.
                 if plus_one {
                     weighted.for_each(|((y, x), weight)| *y = T::narrow(x / rms * (1.0 + weight.widen())));
                 } else {
@@ -277,18 +284,20 @@ pub(crate) fn gated<T: Number>(activation: Activation, gate: &[T], up: &[T]) -> 
     y
 }
 
-/// `x / 2 * (1 + tanh(y))` with `y = sqrt(2 / π) (x + 0.044715 x³)`, which is `x / (1 + exp(-2 y))`.
+/// `x / 2 * (1 + tanh(y))` with `y = sqrt(2 / π) (x + 0.044715 x³)`, which is
+/// `x / (1 + exp(-2 y))`.
 #[inline(always)]
 fn gelu_tanh(x: f32) -> f32 {
     let y = (2.0 / std::f32::consts::PI).sqrt() * (x + 0.044_715 * x * x * x);
     x / (1.0 + exp(-2.0 * y))
 }
 
-/// Softmax of rows of scores, in place, over the places that are not hidden; of all places where all are.
+/// Softmax of rows of scores, in place, over the visible positions; over all positions if none is
+/// visible.
 ///
 /// # Shapes
 /// - `scores`: `[batch, heads, rows, seen]`
-/// - `hidden`: `[batch or 1, rows, seen]`, not 0 where it is hidden
+/// - `hidden`: `[batch or 1, rows, seen]`, not 0 at hidden positions
 pub(crate) fn masked_softmax<T: Number>(
     scores: &mut [T],
     hidden: &[u8],
@@ -342,25 +351,26 @@ fn softmax_row<T: Number>(scores: &mut [T], hidden: &[u8], row: &mut [f32]) {
     }
 }
 
-/// How heads lie in a row and in a cache.
+/// The layout of heads in a row and in a cache.
 pub(crate) struct Heads {
     pub(crate) kv_heads: usize,
     /// Query heads that share a key head.
     pub(crate) group: usize,
     /// Elements of a head.
     pub(crate) width: usize,
-    /// Slots of the cache.
+    /// Positions of the cache.
     pub(crate) capacity: usize,
-    /// What scores are multiplied by.
+    /// The factor of the scores.
     pub(crate) scale: f32,
 }
 
-/// The slots that each row of the batch may see: one run, which ends with `slot`.
+/// The slots that each row of the batch may see: one range, which ends with `slot`.
 pub(crate) fn seen(hidden: &[u8], capacity: usize, slot: usize) -> Vec<Range<usize>> {
     hidden
         .chunks_exact(capacity)
         .map(|hidden| {
-            // In a truncated cache the slot may still be padding of a row, which then sees itself alone.
+            // In a truncated cache the slot may still be padding of a row, which then sees only
+            // itself.
             let first = hidden[..slot].iter().position(|hidden| *hidden == 0);
             first.unwrap_or(slot)..slot + 1
         })
@@ -383,7 +393,7 @@ pub(crate) fn rotate<T: Number>(x: &mut [f32], cos: &[T], sin: &[T], heads: &Hea
     }
 }
 
-/// Writes rows `[batch, kv_heads, width]` at the last slots that are seen.
+/// Writes rows `[batch, kv_heads, width]` at the last visible slots.
 pub(crate) fn store<T: Number>(cache: &mut [T], rows: &[f32], seen: &[Range<usize>], heads: &Heads) {
     let Heads { kv_heads, width, capacity, .. } = heads;
     for (head, row) in rows.chunks_exact(*width).enumerate() {

@@ -1,4 +1,5 @@
-//! Each function against Burn's own operations, in `f32`, on numbers that every float type holds exactly.
+//! Compares each function with Burn's operations, in `f32`, on numbers that every float type holds
+//! exactly.
 
 use burn::tensor::Device;
 use burn::tensor::activation::{gelu_approximate, silu, softmax};
@@ -9,7 +10,7 @@ use crate::rope::Rotary;
 
 const DTYPES: [(DType, f32); 3] = [(DType::F32, 1e-4), (DType::BF16, 3e-2), (DType::F16, 4e-3)];
 
-/// Multiples of 1/8 between -1 and 1 without a period that shapes could share.
+/// Multiples of 1/8 between -1 and 1, without a period that would match the shapes.
 fn numbers<const D: usize>(shape: [usize; D], seed: i64) -> Tensor<D> {
     let count = shape.iter().product::<usize>() as i64;
     let index = Tensor::<1, Int>::arange(0..count, &Device::flex()) + seed;
@@ -27,7 +28,8 @@ fn assert_close<const D: usize>(found: Tensor<D>, expected: Tensor<D>, dtype: DT
 #[test]
 fn products_of_few_rows() {
     for (dtype, tolerance) in DTYPES {
-        // Below and above the work that is shared, with and without a rest of the lanes.
+        // Below and above the threshold for shared work, with and without a remainder after the
+        // lanes.
         for (outputs, inputs) in [(5, 3), (64, 32), (301, 577)] {
             for rows in [1, 2, 5, FEW] {
                 let (x, weight) = (numbers([rows, inputs], 1), numbers([outputs, inputs], 2));
@@ -69,12 +71,13 @@ fn norms_and_gates() {
 
 #[test]
 fn softmax_of_what_is_not_hidden() {
-    // Few rows, and enough for the work to be shared; one mask for all rows of the batch, and one for each.
+    // Few rows, and enough rows for shared work; one mask for all rows of the batch, and one for
+    // each.
     for ([batch, heads, length, seen], masks) in [([2, 3, 4, 9], 1), ([2, 2, 5, 40], 2), ([2, 2, 150, 77], 2)]
     {
         let places = Tensor::<1, Int>::arange(0..(masks * length * seen) as i64, &Device::flex());
         let hidden = (places * 7919 % 1009 % 3).equal_elem(0).reshape([masks, 1, length, seen]);
-        // A row of which nothing may be seen.
+        // A row without visible positions.
         let nothing = Tensor::<4, Bool>::full([1, 1, 1, seen], true, &Device::flex());
         let hidden = hidden.slice_assign([0..1, 0..1, 2..3, 0..seen], nothing);
         let scores = numbers([batch, heads, length, seen], 11) * 9.0;
@@ -92,7 +95,8 @@ fn attention_over_a_padded_cache() {
     let device = Device::flex();
     let (batch, kv_heads, group, width) = (2, 2, 3, 10);
     let tables = Rotary::new(&DecoderConfig::new(8, 60, 8, 1, 6), &device);
-    // Few slots, and enough for the work to be shared; with a rotation and all before it in sight, and without.
+    // Few slots, and enough slots for shared work; with a rotation and all earlier slots visible,
+    // and without.
     for (capacity, scale, rotates, window) in
         [(9, 0.3, true, None), (700, 0.2, true, None), (9, 0.4, false, Some(4)), (9, 0.4, true, Some(1))]
     {
@@ -138,7 +142,7 @@ fn attention_over_a_padded_cache() {
             assert_close(keys, keys_after.clone(), dtype, tolerance);
             assert_close(values, values_after.clone(), dtype, tolerance);
 
-            // The same as a chain of one position.
+            // A chain of one position gives the same result.
             let [mut keys, mut values] = caches();
             let (lengths, padding) = (at.clone().expand([batch]), Tensor::from_ints(padding, &device));
             let window = window.map(|window| window as usize);

@@ -1,4 +1,4 @@
-//! Requests that begin alike, with the prefix cache and without, in turns.
+//! Requests with a shared prefix, with the prefix cache and without, in turns.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::host::{Host, config};
 
 /// The endpoint that takes tokens.
 pub const COMPLETIONS: &str = "/v1/completions";
-/// Tokens of a prompt behind the beginning that it shares.
+/// Tokens of a prompt after its shared prefix.
 const OWN: usize = 16;
 
 /// A model to measure.
@@ -28,7 +28,7 @@ pub enum Shape {
 }
 
 impl Shape {
-    /// The beginnings for which it has positions.
+    /// The lengths of prefixes that fit its positions.
     pub fn beginnings(self) -> &'static [usize] {
         match self {
             Self::Tiny => &[0, 32, 128],
@@ -36,10 +36,10 @@ impl Shape {
         }
     }
 
-    /// Servers of the model, of so many rows, with these options each.
+    /// Servers of the model with `rows` rows, one for each set of options.
     ///
     /// # Errors
-    /// Those of their start.
+    /// A server fails to start.
     pub fn hosts<const N: usize>(self, rows: usize, options: [&[&str]; N]) -> Result<Vec<Host>, Failure> {
         let tiny = Arc::new(burn_dfa_tiny::load(&Device::flex())?);
         let model = match self {
@@ -66,21 +66,21 @@ pub struct Alike {
 }
 
 impl Alike {
-    /// Starts both, each of so many rows.
+    /// Starts both, each with `rows` rows.
     ///
     /// # Errors
-    /// Those of their start.
+    /// A server fails to start.
     pub fn start(shape: Shape, rows: usize, seed: u64) -> Result<Self, Failure> {
         let hosts = shape.hosts(rows, [&[], &["--no-prefix-cache"]])?;
         Ok(Self { hosts, random: StdRng::seed_from_u64(seed) })
     }
 
-    /// So many random tokens of the embedded vocabulary.
+    /// Random tokens of the embedded vocabulary.
     pub fn tokens(&mut self, count: usize) -> Vec<u32> {
         (0..count).map(|_| self.random.random_range(16..1024)).collect()
     }
 
-    /// Requests for so many tokens each, whose prompts have one beginning.
+    /// Requests for `tokens` tokens each, whose prompts share a prefix.
     fn bodies(&mut self, beginning: &[u32], requests: usize, tokens: usize) -> Vec<String> {
         let body = |own: Vec<u32>| {
             let prompt = [beginning, &own].concat();
@@ -92,13 +92,14 @@ impl Alike {
     /// Milliseconds to the first token, with the cache and without.
     ///
     /// # Errors
-    /// Those of the sockets, and an answer that is an error.
+    /// A socket fails, or an answer is an error.
     pub fn first_token(&mut self, beginning: &[u32], is_first: bool) -> Result<[f64; 2], Failure> {
         let bodies = self.bodies(beginning, 1, 1);
         self.both(is_first, |host| Ok(ask(host, 1, &bodies)? * 1e3))
     }
 
-    /// Requests per second of `requests` with 16 tokens each, by as many clients as there are rows; with the cache and without.
+    /// Requests per second of `requests` with 16 tokens each, by one client per row; with the cache
+    /// and without.
     ///
     /// # Errors
     /// As [`first_token`](Self::first_token).
@@ -116,7 +117,7 @@ impl Alike {
     }
 }
 
-/// The seconds that all requests take.
+/// The total time of all requests in seconds.
 fn ask(host: &Host, clients: usize, bodies: &[String]) -> Result<f64, Failure> {
     let (elapsed, replies) = drive(host.address, COMPLETIONS, clients, bodies)?;
     match replies.iter().find(|reply| reply.status != 200) {

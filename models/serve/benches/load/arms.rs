@@ -1,4 +1,4 @@
-//! The same requests with a constraint and without, whose answers have equally many tokens, in turns.
+//! The same requests with a constraint and without, with equally long answers, in turns.
 
 use std::net::SocketAddr;
 use std::sync::Mutex;
@@ -15,19 +15,20 @@ use crate::traffic::{CHAT, requests, token_times};
 
 /// The same requests with a constraint and without.
 pub struct Arms {
-    /// With a schema each.
+    /// Each with a schema.
     pub structured: Vec<Value>,
-    /// Without, of as many tokens.
+    /// Without a schema, with as many tokens.
     pub free: Vec<Value>,
     /// Tokens of all answers of an arm.
     pub tokens: u64,
 }
 
 impl Arms {
-    /// Asks each of so many structured requests once, which tells how many tokens its answer has, and compiles its schema.
+    /// Sends each of `schemas` structured requests once. This counts the tokens of its answer, and
+    /// compiles its schema.
     ///
     /// # Errors
-    /// An answer that is wrong.
+    /// An answer is wrong.
     pub fn new(address: SocketAddr, schemas: u64) -> Result<Self, Failure> {
         let mut arms = Self { structured: Vec::new(), free: Vec::new(), tokens: 0 };
         let mut client = Client::new(address);
@@ -38,7 +39,7 @@ impl Arms {
             let reply = client.ask("POST", CHAT, &structured.to_string())?;
             let tokens = Answer::of(&reply)?.tokens;
             arms.tokens += tokens;
-            // Both may end with their last token, and have to: the one by its schema, the other by its budget.
+            // Both end exactly with their last token: one by its schema, the other by its budget.
             free["max_tokens"] = json!(tokens);
             for arm in [&mut structured, &mut free] {
                 arm["min_tokens"] = json!(tokens - 1);
@@ -63,10 +64,10 @@ impl Arms {
     }
 }
 
-/// Sends requests by so many clients at once; gives the time of all, and the replies.
+/// Sends requests by several clients at once; returns the total time, and the replies.
 ///
 /// # Errors
-/// Those of the sockets.
+/// A socket fails.
 pub fn drive(
     address: SocketAddr,
     path: &str,
@@ -94,7 +95,7 @@ pub fn drive(
 /// Tokens of all replies.
 ///
 /// # Errors
-/// A reply that is wrong.
+/// A reply is wrong.
 pub fn tokens(replies: &[Reply]) -> Result<u64, Failure> {
     replies.iter().map(|reply| Ok(Answer::of(reply)?.tokens)).sum()
 }
@@ -102,7 +103,7 @@ pub fn tokens(replies: &[Reply]) -> Result<u64, Failure> {
 /// Requests per second of one round with the constraints and one without.
 ///
 /// # Errors
-/// A wrong answer.
+/// An answer is wrong.
 pub fn throughput(host: &Host, arms: &Arms, clients: usize, is_first: bool) -> Result<[f64; 2], Failure> {
     let rate = |requests: &[Value]| {
         let bodies = Arms::bodies(requests, false, 2);
@@ -116,11 +117,11 @@ pub fn throughput(host: &Host, arms: &Arms, clients: usize, is_first: bool) -> R
 /// Milliseconds between two tokens of one round with the constraints and one without.
 ///
 /// # Errors
-/// A wrong answer.
+/// An answer is wrong.
 pub fn between(host: &Host, arms: &Arms, is_first: bool) -> Result<[Vec<f64>; 2], Failure> {
     let gaps = |requests: &[Value]| {
         let bodies = Arms::bodies(requests, true, 2);
-        // As many as there are rows: nobody waits.
+        // As many clients as rows, so that none waits.
         let (_, replies) = drive(host.address, CHAT, host.app.config.rows, &bodies)?;
         same(tokens(&replies)?, 2 * arms.tokens)?;
         let of_reply = |reply: &Reply| {
@@ -132,10 +133,11 @@ pub fn between(host: &Host, arms: &Arms, is_first: bool) -> Result<[Vec<f64>; 2]
     in_turn(is_first, || gaps(&arms.structured), || gaps(&arms.free))
 }
 
-/// Milliseconds to the first token with a schema that was never seen, those of its compilation, and to the first token without.
+/// Milliseconds to the first token with a new schema, of its compilation, and to the first token
+/// without a schema.
 ///
 /// # Errors
-/// An answer that is wrong.
+/// An answer is wrong.
 pub fn first_token(host: &Host, number: u64, is_first: bool) -> Result<[f64; 3], Failure> {
     const COMPILED: &str = "burn_dfa:compile_time_seconds_sum";
     let first = |constraint: Option<Value>| {
@@ -149,13 +151,13 @@ pub fn first_token(host: &Host, number: u64, is_first: bool) -> Result<[f64; 3],
         Ok::<_, Failure>(first.as_secs_f64() * 1e3)
     };
     let before = host.metric(COMPILED);
-    // Beyond the numbers of all other parts.
+    // This number is larger than the numbers of all other parts.
     let schema = requests::schema(2_000_000_000 + number);
     let [with, without] = in_turn(is_first, || first(Some(schema.clone())), || first(None))?;
     Ok([with, (host.metric(COMPILED) - before) * 1e3, without])
 }
 
-/// Both, either before the other.
+/// Runs both, in either order.
 pub fn in_turn<T>(
     is_first: bool,
     one: impl Fn() -> Result<T, Failure>,
@@ -169,7 +171,7 @@ pub fn in_turn<T>(
     Ok([one()?, other])
 }
 
-/// The arms have answers of the same length, or their comparison says nothing.
+/// Answers of different lengths would make the comparison meaningless.
 fn same(tokens: u64, wanted: u64) -> Result<(), Failure> {
     if tokens == wanted { Ok(()) } else { Err(format!("{tokens} tokens, and {wanted} were to come").into()) }
 }

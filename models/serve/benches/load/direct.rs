@@ -1,13 +1,18 @@
-//! The same requests without a server: straight through the batch that its engine has.
+//! The same requests without a server: directly through the batch of its engine.
 
 use std::time::Instant;
 
 use burn::tensor::Device;
-use burn_dfa::generation::{GenerationConfig, Request, SamplingKinds, SamplingOptions, SlotLm, Slots};
-use burn_dfa::{Capacity, TensorOptions, TokenId, TokenTable};
+use burn_dfa::generation::{
+    ContinuousBatch, ContinuousLm, GenerationConfig, Request, SamplingFeatures, SamplingOptions,
+};
+use burn_dfa::{Capacity, CompiledConstraint, TensorOptions, TokenId};
 use burn_dfa_decoder::Pretrained;
-use burn_dfa_serve::engine::{Source, Table};
-use burn_dfa_serve::{App, Failure};
+use burn_dfa_serve::{
+    App, Failure,
+    engine::{Asked, Client, Source},
+    protocol::{template::TemplateFields, warning::Warnings},
+};
 use serde_json::json;
 
 use crate::arms::Arms;
@@ -16,25 +21,28 @@ use crate::host::Host;
 /// Requests that are ready for the batch.
 pub struct Direct {
     pretrained: Pretrained,
-    requests: Vec<(Vec<TokenId>, TokenTable, SamplingOptions)>,
+    requests: Vec<(Vec<TokenId>, CompiledConstraint, SamplingOptions)>,
 }
 
 impl Direct {
     /// Encodes the prompts of structured requests and compiles their schemas.
     ///
     /// # Errors
-    /// Those of the tokenizer and the compiler.
+    /// The tokenizer or the compiler fails.
     pub fn new(host: &Host, arms: &Arms) -> Result<Self, Failure> {
         let app: &App = &host.app;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let ready = |request: &serde_json::Value| {
             let messages = request["messages"].as_array().ok_or("there are no messages")?;
-            let text = app.text.render(messages, &[]).map_err(|error| error.message)?;
-            let prompt = app.text.encode(&text, false).map_err(|error| error.message)?;
-            let said = json!({"structured_outputs": {"json": request["guided_json"]}}).to_string();
-            let table = runtime.block_on(app.compiler.table(Source::Request(said), "guided_json"));
-            let table = table.map_err(|error| error.message)?.and_then(Table::ready);
-            let table = table.ok_or("there is no constraint")?;
+            let template = TemplateFields::default().read().map_err(|error| error.message)?;
+            let prompt = app.text.render(messages, None, &template, &mut Warnings::default());
+            let prompt = prompt.map_err(|error| error.message)?;
+            let prompt = app.text.encode_chat(&prompt).map_err(|error| error.message)?;
+            let text = json!({"structured_outputs": {"json": request["guided_json"]}}).to_string();
+            let source = Source::Request(Asked { text, strict: false });
+            let table = runtime.block_on(app.compiler.table(Client::Unknown, source, "guided_json"));
+            let compiled = table.map_err(|error| error.message)?.and_then(|table| table.ready());
+            let table = compiled.ok_or("there is no constraint")?.table;
             let least = request["min_tokens"].as_u64().unwrap_or(0) as usize;
             Ok::<_, Failure>((
                 prompt,
@@ -46,10 +54,10 @@ impl Direct {
         Ok(Self { pretrained: burn_dfa_tiny::load(&Device::flex())?, requests })
     }
 
-    /// Tokens per second of all requests, `times` over, in a batch like that of the engine.
+    /// Tokens per second of all requests, `times` over, in a batch like the engine's.
     ///
     /// # Errors
-    /// Those of the library.
+    /// The library fails.
     pub fn rate(&self, app: &App, times: usize) -> Result<f64, Failure> {
         let config = &app.config;
         let model = self.pretrained.model();
@@ -59,14 +67,15 @@ impl Direct {
             .with_classes(config.arena_classes)
             .with_stack(config.arena_outcomes, config.frames);
         let generation = GenerationConfig::new()
-            .with_read_every(config.read_every)
+            .with_sync_interval(config.sync_interval)
             .with_prompt_chunk(model.reads_in_pieces().then_some(config.prompt_chunk))
             .with_prefix_cache(!config.no_prefix_cache && model.copies_prefixes())
             .with_logprobs(config.logprobs())
-            .with_row_options(SamplingKinds::ALL)
+            .with_row_features(SamplingFeatures::ALL)
             .with_tensors(TensorOptions::new().with_capacity(capacity).with_max_bytes(i32::MAX as usize));
         let slots = app.engine.slots();
-        let mut batch = Slots::record(model, app.text.vocabulary(), config.rows, slots, &generation)?;
+        let mut batch =
+            ContinuousBatch::record(model, app.text.vocabulary(), config.rows, slots, &generation)?;
         let mut waiting = (0..times).flat_map(|_| &self.requests).peekable();
         let started = Instant::now();
         let mut tokens = 0;
@@ -81,7 +90,7 @@ impl Direct {
             if batch.idle().count() == config.rows {
                 return Ok(tokens as f64 / started.elapsed().as_secs_f64());
             }
-            batch.step(config.read_every, |piece| tokens += piece.tokens.len())?;
+            batch.step(config.sync_interval, |piece| tokens += piece.tokens.len())?;
             let finished: Vec<usize> = batch.finished().collect();
             for row in finished {
                 batch.release(row)?;

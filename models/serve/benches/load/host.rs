@@ -8,21 +8,21 @@ use burn_dfa_serve::{App, Config, Failure, Server};
 use clap::Parser;
 use tokio::sync::oneshot;
 
-/// A server of the embedded model, which ends when this is dropped.
+/// A server of the embedded model, which ends when dropped.
 pub struct Host {
-    /// Where it listens.
+    /// The address of the server.
     pub address: SocketAddr,
-    /// What it serves.
+    /// The state of the server.
     pub app: Arc<App>,
     end: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Host {
-    /// Starts a server of so many rows, with more options.
+    /// Starts a server with `rows` rows and further options.
     ///
     /// # Errors
-    /// Those of its start.
+    /// The server fails to start.
     pub fn start(rows: usize, options: &[&str]) -> Result<Self, Failure> {
         Self::of(App::load(config(rows, options)?)?)
     }
@@ -30,7 +30,7 @@ impl Host {
     /// Starts a server.
     ///
     /// # Errors
-    /// Those of its start.
+    /// The server fails to start.
     pub fn of(app: App) -> Result<Self, Failure> {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         let server = runtime.block_on(Server::bind(app))?;
@@ -60,17 +60,18 @@ impl Drop for Host {
     }
 }
 
-/// The settings of a server of so many rows, with more options.
+/// The settings of a server with `rows` rows and further options.
 ///
 /// # Errors
-/// Options that there are not.
+/// An option is unknown.
 pub fn config(rows: usize, options: &[&str]) -> Result<Config, Failure> {
     let rows = rows.to_string();
     let all = ["burn-dfa-serve", "--port", "0", "--rows", &rows];
     Ok(Config::try_parse_from(all.iter().chain(options))?)
 }
 
-/// Seconds of a processor that the threads of this name took so far, or the one that asks; `None` where the system does not say.
+/// Processor seconds of the threads with this name, or of the current thread; `None` if the system
+/// does not report them.
 pub fn processor(thread: Option<&str>) -> Option<f64> {
     let taken = |folder: &std::path::Path| {
         let told = std::fs::read_to_string(folder.join("schedstat")).ok()?;
@@ -84,7 +85,7 @@ pub fn processor(thread: Option<&str>) -> Option<f64> {
     Some(tasks.filter(|folder| is_named(folder)).filter_map(|folder| taken(&folder)).sum())
 }
 
-/// Resident memory of this process in MiB; `None` where the system does not say.
+/// Resident memory of this process in MiB; `None` if the system does not report it.
 pub fn resident() -> Option<f64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;

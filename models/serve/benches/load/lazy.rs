@@ -1,4 +1,5 @@
-//! The first token of a schema that was never seen: compiled before the prompt is read, or meanwhile, in turns.
+//! The first token under a new schema: compiled before the prompt is read, or during the reading,
+//! in turns.
 
 use burn_dfa_serve::Failure;
 use rand::rngs::StdRng;
@@ -11,38 +12,38 @@ use crate::host::Host;
 use crate::traffic::client::Client;
 use crate::traffic::judge::Answer;
 
-/// A server that compiles first, and one that does not.
+/// A server that compiles first, and one with `--lazy`.
 pub struct Lazy {
     hosts: Vec<Host>,
     random: StdRng,
 }
 
-/// Milliseconds, of one round.
+/// Milliseconds of one round.
 pub struct Times {
-    /// To the first token where the schema is compiled first.
+    /// To the first token if the schema is compiled first.
     pub ready: f64,
-    /// Where it is compiled meanwhile.
+    /// To the first token if the schema is compiled during the reading of the prompt.
     pub lazy: f64,
-    /// Of a compilation, the mean of both.
+    /// Of a compilation, the mean of both servers.
     pub compiled: f64,
     /// To the first token without a schema.
     pub free: f64,
 }
 
 impl Lazy {
-    /// Starts both, each of so many rows.
+    /// Starts both, each with `rows` rows.
     ///
     /// # Errors
-    /// Those of their start.
+    /// A server fails to start.
     pub fn start(shape: Shape, rows: usize, seed: u64) -> Result<Self, Failure> {
         let hosts = shape.hosts(rows, [&["--no-prefix-cache"], &["--no-prefix-cache", "--lazy"]])?;
         Ok(Self { hosts, random: StdRng::seed_from_u64(seed) })
     }
 
-    /// One round: a prompt of so many tokens, and a schema of so many properties that neither server has seen.
+    /// One round: a prompt of `tokens` tokens, and a new schema of `properties` properties.
     ///
     /// # Errors
-    /// Those of the sockets, and an answer that is an error.
+    /// A socket fails, or an answer is an error.
     pub fn round(&mut self, tokens: usize, properties: usize, is_first: bool) -> Result<Times, Failure> {
         let prompt: Vec<u32> = (0..tokens).map(|_| self.random.random_range(16..1024)).collect();
         let schema = schema(self.random.random(), properties);
@@ -54,7 +55,7 @@ impl Lazy {
             }
             let reply = Client::new(host.address).ask("POST", COMPLETIONS, &body.to_string())?;
             Answer::of(&reply)?;
-            // Of a completion each event is of tokens, from the first on.
+            // Each event of a completion has tokens, from the first event on.
             let (first, _) = reply.events.first().ok_or("an answer has no events")?;
             Ok::<_, Failure>(first.as_secs_f64() * 1e3)
         };
@@ -68,7 +69,7 @@ impl Lazy {
     }
 }
 
-/// An object of so many properties, each of which may be left out: a text of up to 60 letters of its own kind.
+/// An object of optional properties. Each is a text of up to 60 letters and a unique suffix.
 fn schema(number: u32, properties: usize) -> Value {
     let property = |index: usize| {
         let pattern = format!("^[a-f]{{1,60}}-{number}-{index}$");

@@ -1,10 +1,11 @@
-//! The server under load: whether all answers are right, and what constraints and the server itself cost.
+//! The server under load: checks all answers, and measures the cost of constraints and of the
+//! server.
 //!
 //!     cargo bench --bench load -- --clients 64 --seconds 600
 //!
-//! A server of the embedded model runs in this process, and clients ask it over sockets. Arms that are compared have the
-//! same prompts and answers of the same length, and take turns. It fails where an answer is wrong or lost; figures
-//! that miss their bar are told.
+//! A server of the embedded model runs in this process, and clients ask it over sockets. Compared
+//! arms have the same prompts and answers of the same length, and take turns. The benchmark fails
+//! if an answer is wrong or lost; it reports figures that miss their bar.
 
 mod alike;
 mod arms;
@@ -30,13 +31,13 @@ use report::{Bar, Report, median, quantile};
 use traffic::CHAT;
 use traffic::requests::KINDS;
 
-/// Holds the server under load, and tells what it measures.
+/// Puts load on the server, and prints measurements.
 #[derive(Parser)]
 struct Args {
-    /// Clients that ask at the same time.
+    /// Number of simultaneous clients.
     #[arg(long, default_value_t = 64)]
     clients: usize,
-    /// How long they ask for all kinds of answers.
+    /// Seconds of the mixed load.
     #[arg(long, default_value_t = 30)]
     seconds: u64,
     /// Rounds of each comparison.
@@ -45,7 +46,7 @@ struct Args {
     /// Rows of the server.
     #[arg(long, default_value_t = 8)]
     rows: usize,
-    /// Where the random choices begin.
+    /// The seed of the random choices.
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// The parts to run; may be given more than once. Default: all.
@@ -65,11 +66,11 @@ struct Args {
 /// Distinct schemas.
 const SCHEMAS: u64 = 64;
 
-/// How often a round of the server against its batch has all requests: the more, the less its beginning counts, when not all
-/// of them are there yet.
+/// Repetitions of all requests in a round of the server against its batch. More repetitions reduce
+/// the weight of the start, when not all requests have arrived yet.
 const REPEATED: usize = 4;
 
-/// What is measured.
+/// The measurements.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Part {
     /// Answers of all kinds at once.
@@ -78,13 +79,14 @@ enum Part {
     Throughput,
     /// Time between two tokens with constraints and without.
     Between,
-    /// Time to the first token of a schema that was never seen.
+    /// Time to the first token under a new schema.
     First,
     /// Tokens per second of the server and of its batch alone.
     Server,
-    /// Requests that begin alike, with the prefix cache and without.
+    /// Requests with a shared prefix, with the prefix cache and without.
     Prefix,
-    /// Time to the first token of a large schema that was never seen, compiled before the prompt is read and meanwhile.
+    /// Time to the first token under a large new schema, compiled before the prompt is read and
+    /// during the reading.
     Lazy,
 }
 
@@ -117,7 +119,7 @@ fn measure(args: &Args, report: &mut Report) -> Result<(), Failure> {
     let turns = |name: &'static str, rounds: usize| {
         let style = ProgressStyle::with_template("{msg:22} {bar:30} {pos}/{len}").expect("it is one");
         let bar = ProgressBar::new(rounds as u64).with_style(style).with_message(name);
-        // Each arm is first in every other round.
+        // Each arm comes first in every other round.
         (0..rounds).map(move |round| {
             bar.inc(1);
             round % 2 == 0
@@ -179,7 +181,7 @@ fn measure(args: &Args, report: &mut Report) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Requests that begin alike: what reading their beginning takes, and what the prefix cache saves of it.
+/// Requests with a shared prefix: the time to read the prefix, and the savings of the prefix cache.
 fn prefix<T: Iterator<Item = bool>>(
     args: &Args,
     report: &mut Report,
@@ -207,7 +209,7 @@ fn prefix<T: Iterator<Item = bool>>(
     Ok(())
 }
 
-/// Large schemas that were never seen: what `--lazy` saves.
+/// Large new schemas: the savings of `--lazy`.
 fn lazy<T: Iterator<Item = bool>>(
     args: &Args,
     report: &mut Report,
@@ -235,8 +237,8 @@ fn lazy<T: Iterator<Item = bool>>(
     Ok(())
 }
 
-/// The server against its batch alone: tokens per second, and what a token takes of a processor, which other programs on the
-/// machine change less.
+/// The server against its batch alone: tokens per second, and the processor time of a token. Other
+/// programs on the machine affect the processor time less.
 fn server(
     [host, each_token]: [&Host; 2],
     arms: &Arms,
@@ -245,7 +247,7 @@ fn server(
     turns: impl Iterator<Item = bool>,
 ) -> Result<(), Failure> {
     let direct = Direct::new(host, arms)?;
-    // The threads that multiply matrices have the name of the engine that asked for them first, whoever asks later.
+    // The threads that multiply matrices keep the name of the first engine that used them.
     let timed = |work: &dyn Fn() -> Result<f64, Failure>| {
         let taken = |thread| processor(thread).unwrap_or(f64::NAN);
         let taken = || [taken(None) + taken(Some("engine")), taken(Some("tokio-rt-worker"))];
@@ -255,7 +257,8 @@ fn server(
         let [model, other] = [0, 1].map(|thread| (after[thread] - before[thread]) / tokens * 1e6);
         Ok::<_, Failure>([rate, model, other])
     };
-    // In a thread of its own, as the engine is: the allocator treats the first thread of a program otherwise.
+    // In a separate thread, like the engine: the allocator treats the first thread of a program
+    // differently.
     let alone = || {
         let body = || timed(&|| direct.rate(&host.app, REPEATED));
         std::thread::scope(|scope| scope.spawn(body).join().expect("the batch does not panic"))
@@ -294,7 +297,7 @@ fn server(
     Ok(())
 }
 
-/// Answers of all kinds at once, each of them judged.
+/// Answers of all kinds at once, each of them checked.
 fn mixed(host: &Host, args: &Args, report: &mut Report) -> Result<(), Failure> {
     const WAITING: &str = "vllm:num_requests_waiting";
     let style = ProgressStyle::with_template("{msg:50} {bar:30} {elapsed}/{len} s").expect("it is one");
@@ -333,7 +336,7 @@ fn mixed(host: &Host, args: &Args, report: &mut Report) -> Result<(), Failure> {
         report.add(format!("resident memory {when}, MiB"), all);
         report.add(format!("  of which compiled constraints, about, {when}"), constraints);
     }
-    // Those that were given up last end with the next step.
+    // The last canceled answers end with the next step.
     let names = ["vllm:num_requests_running", WAITING, "burn_dfa:arena_usage_perc"];
     let since = Instant::now();
     while names.iter().any(|name| host.metric(name) > 0.0) && since.elapsed() < Duration::from_secs(10) {

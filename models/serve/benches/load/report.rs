@@ -1,15 +1,15 @@
-//! Figures with the bars that they are held against.
+//! Figures with their bars.
 
 use serde_json::{Value, json};
 
-/// What a figure is held against.
+/// The bar of a figure.
 #[derive(Clone, Copy)]
 pub enum Bar {
-    /// Nothing.
+    /// No bar.
     None,
-    /// It is to be this at least.
+    /// A lower bound.
     Least(f64),
-    /// It is to be this at most.
+    /// An upper bound.
     Most(f64),
 }
 
@@ -23,7 +23,7 @@ impl Report {
         self.hold(name, value, Bar::None);
     }
 
-    /// Adds a figure that is held against a bar.
+    /// Adds a figure with a bar.
     pub fn hold(&mut self, name: impl Into<String>, value: f64, bar: Bar) {
         self.0.push((name.into(), value, bar));
     }
@@ -53,7 +53,7 @@ fn said(holds: bool) -> &'static str {
     if holds { "yes" } else { "no" }
 }
 
-/// The value that this part of all is below.
+/// The quantile at this fraction.
 pub fn quantile(values: &[f64], part: f64) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);

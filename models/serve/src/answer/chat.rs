@@ -4,31 +4,46 @@ use super::Head;
 use super::choice::Delta;
 use super::legal::Legal;
 use super::logprobs::Logprobs;
-use super::stream::{Frame, Frames};
+use super::stream::{End, Frame, Frames};
 use super::whole::{Whole, usage};
 use crate::engine::Tokens;
 use crate::protocol::chat::{
     AnswerMessage, CallDelta, ChatChoice, ChatChunk, ChatCompletion, ChatDelta, ChatLogprobs, ChunkChoice,
-    FunctionDelta,
+    CustomDelta, FunctionDelta,
 };
+use crate::protocol::warning::Warning;
 use crate::protocol::{FinishReason, Usage};
 
-/// The body of a response that does not stream.
+/// The body of a response without streaming.
 pub fn completion(
     head: Head,
     prompt_tokens: usize,
     wholes: Vec<Whole>,
     logprobs: Option<&Logprobs>,
+    mut warnings: Vec<Warning>,
 ) -> ChatCompletion {
     let usage = usage(prompt_tokens, &wholes);
+    warnings.extend(wholes.iter().enumerate().filter_map(|(index, whole)| whole.short(index)));
     let choices =
         wholes.into_iter().enumerate().map(|(index, whole)| choice(index, whole, logprobs)).collect();
     let Head { id, created, model } = head;
-    ChatCompletion { id, object: "chat.completion", created, model, choices, usage }
+    ChatCompletion { id, object: "chat.completion", created, model, choices, usage, warnings }
+}
+
+impl ChatCompletion {
+    /// Adds a text in front of each answer that has a content.
+    #[must_use]
+    pub fn with_echo(mut self, echo: &str) -> Self {
+        for content in self.choices.iter_mut().filter_map(|choice| choice.message.content.as_mut()) {
+            content.insert_str(0, echo);
+        }
+        self
+    }
 }
 
 fn choice(index: usize, whole: Whole, logprobs: Option<&Logprobs>) -> ChatChoice {
     let is_silent = whole.content.is_empty() && !whole.calls.is_empty();
+    let finish = whole.finish();
     ChatChoice {
         index,
         message: AnswerMessage {
@@ -39,24 +54,28 @@ fn choice(index: usize, whole: Whole, logprobs: Option<&Logprobs>) -> ChatChoice
             tool_calls: whole.calls,
         },
         logprobs: logprobs.map(|logprobs| logprobs.chat(&whole.tokens)),
-        finish_reason: whole.finish.unwrap_or(FinishReason::Stop),
+        finish_reason: finish.unwrap_or(FinishReason::Stop),
     }
 }
 
-/// The frames of a response that streams.
+/// The frames of a streamed response.
 #[derive(Debug)]
 pub struct ChatFrames {
     head: Head,
     answers: usize,
     usage: Usage,
-    /// Whether a last chunk tells the usage.
+    /// Whether a last chunk reports the usage.
     with_usage: bool,
     logprobs: Option<Logprobs>,
     legal: Option<Legal>,
+    /// Warnings that were not sent yet.
+    warnings: Vec<Warning>,
+    /// The text in front of each answer.
+    echo: String,
 }
 
 impl ChatFrames {
-    /// Frames of so many answers.
+    /// Frames of `answers` answers.
     pub fn new(
         head: Head,
         answers: usize,
@@ -64,28 +83,52 @@ impl ChatFrames {
         with_usage: bool,
         logprobs: Option<Logprobs>,
     ) -> Self {
-        Self { head, answers, usage: Usage::new(prompt_tokens), with_usage, logprobs, legal: None }
+        let usage = Usage::new(prompt_tokens);
+        let (legal, warnings, echo) = (None, Vec::new(), String::new());
+        Self { head, answers, usage, with_usage, logprobs, legal, warnings, echo }
     }
 
-    /// With the numbers of legal tokens.
+    /// Sends warnings in the first chunk.
+    #[must_use]
+    pub fn with_warnings(self, warnings: Vec<Warning>) -> Self {
+        Self { warnings, ..self }
+    }
+
+    /// Adds a text in front of each answer.
+    #[must_use]
+    pub fn with_echo(self, echo: String) -> Self {
+        Self { echo, ..self }
+    }
+
+    /// Adds the numbers of legal tokens.
     #[must_use]
     pub fn with_legal(self, legal: Option<Legal>) -> Self {
         Self { legal, ..self }
     }
 
-    fn chunk(&self, choices: Vec<ChunkChoice>, usage: Option<Usage>) -> Frame {
+    fn chunk(&mut self, choices: Vec<ChunkChoice>, usage: Option<Usage>) -> Frame {
         let Head { id, created, model } = self.head.clone();
-        Frame::data(&ChatChunk { id, object: "chat.completion.chunk", created, model, choices, usage })
+        let warnings = std::mem::take(&mut self.warnings);
+        Frame::data(&ChatChunk {
+            id,
+            object: "chat.completion.chunk",
+            created,
+            model,
+            choices,
+            usage,
+            warnings,
+        })
     }
 
-    fn choice(&self, index: usize, delta: ChatDelta, finish_reason: Option<FinishReason>) -> Frame {
+    fn choice(&mut self, index: usize, delta: ChatDelta, finish_reason: Option<FinishReason>) -> Frame {
         let choice = ChunkChoice { index, delta, logprobs: None, legal_tokens: Vec::new(), finish_reason };
         self.chunk(vec![choice], None)
     }
 
-    /// Chunks of some deltas, the first of which has the log-probabilities and the numbers of legal tokens.
+    /// Chunks of some deltas. The first chunk carries the log-probabilities and the numbers of
+    /// legal tokens.
     fn deltas(
-        &self,
+        &mut self,
         index: usize,
         deltas: Vec<Delta>,
         mut logprobs: Option<ChatLogprobs>,
@@ -107,31 +150,35 @@ impl ChatFrames {
     }
 }
 
-/// A delta as chunks have it.
+/// A delta in the form of chunks.
 fn delta(delta: Delta) -> Option<ChatDelta> {
-    let call = |index, id: Option<String>, name, arguments| ChatDelta {
-        tool_calls: vec![CallDelta {
-            index,
-            kind: id.is_some().then_some("function"),
-            id,
-            function: FunctionDelta { name, arguments },
-        }],
-        ..ChatDelta::default()
+    let call = |index, id: Option<String>, name, text, is_custom| {
+        let kind = id.is_some().then_some(if is_custom { "custom" } else { "function" });
+        let (function, custom) = match is_custom {
+            true => (None, Some(CustomDelta { name, input: text })),
+            false => (Some(FunctionDelta { name, arguments: text }), None),
+        };
+        ChatDelta {
+            tool_calls: vec![CallDelta { index, kind, id, function, custom }],
+            ..ChatDelta::default()
+        }
     };
     Some(match delta {
         Delta::Content(text) => ChatDelta { content: Some(text), ..ChatDelta::default() },
         Delta::Reasoning(text) => ChatDelta { reasoning_content: Some(text), ..ChatDelta::default() },
-        Delta::CallBegins { index, id, name } => call(index, Some(id), Some(name), String::new()),
-        Delta::Arguments { index, delta } => call(index, None, None, delta),
+        Delta::CallBegins { index, id, name, is_custom } => {
+            call(index, Some(id), Some(name), String::new(), is_custom)
+        }
+        Delta::Arguments { index, delta, is_custom } => call(index, None, None, delta, is_custom),
         Delta::CallEnds { .. } => return None,
     })
 }
 
 impl Frames for ChatFrames {
     fn begin(&mut self) -> Vec<Frame> {
-        let first =
-            || ChatDelta { role: Some("assistant"), content: Some(String::new()), ..ChatDelta::default() };
-        (0..self.answers).map(|index| self.choice(index, first(), None)).collect()
+        let content = Some(self.echo.clone());
+        let first = ChatDelta { role: Some("assistant"), content, ..ChatDelta::default() };
+        (0..self.answers).map(|index| self.choice(index, first.clone(), None)).collect()
     }
 
     fn piece(&mut self, index: usize, tokens: &Tokens, deltas: Vec<Delta>) -> Vec<Frame> {
@@ -141,15 +188,17 @@ impl Frames for ChatFrames {
         self.deltas(index, deltas, logprobs, legal.unwrap_or_default())
     }
 
-    fn ended(&mut self, index: usize, deltas: Vec<Delta>, reason: FinishReason, cached: usize) -> Vec<Frame> {
-        self.usage.add_cached(cached);
+    fn ended(&mut self, index: usize, deltas: Vec<Delta>, end: End) -> Vec<Frame> {
+        self.usage.add_cached(end.cached_tokens);
         let mut frames = self.deltas(index, deltas, None, Vec::new());
-        frames.push(self.choice(index, ChatDelta::default(), Some(reason)));
+        self.warnings.extend(end.warning(index));
+        frames.push(self.choice(index, ChatDelta::default(), Some(end.reason)));
         frames
     }
 
     fn end(&mut self) -> Vec<Frame> {
-        let usage = self.with_usage.then(|| self.chunk(Vec::new(), Some(self.usage)));
+        let usage = self.usage;
+        let usage = self.with_usage.then(|| self.chunk(Vec::new(), Some(usage)));
         usage.into_iter().chain([Frame::done()]).collect()
     }
 }

@@ -1,5 +1,7 @@
 //! Reads the text of one answer.
 
+use std::sync::Arc;
+
 use burn_dfa::constraint::{ReplyEvent, ToolReader, Tools};
 
 use super::identifier;
@@ -8,63 +10,71 @@ use crate::engine::Ending;
 use crate::error::{ApiError, Result};
 use crate::protocol::FinishReason;
 
-/// A part of an answer, as it comes.
+/// A part of a streamed answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Delta {
     /// More text.
     Content(String),
     /// More reasoning.
     Reasoning(String),
-    /// A tool is called.
+    /// A call begins.
     CallBegins {
-        /// Which of the calls.
+        /// The index of the call.
         index: usize,
-        /// Of this call.
+        /// The identifier of the call.
         id: String,
         /// The name of the tool.
         name: String,
+        /// Whether it is a custom tool, which has an input instead of arguments.
+        is_custom: bool,
     },
     /// More arguments.
     Arguments {
-        /// Which of the calls.
+        /// The index of the call.
         index: usize,
         /// The text.
         delta: String,
+        /// Whether the text is the input of a custom tool.
+        is_custom: bool,
     },
     /// The arguments are complete.
     CallEnds {
-        /// Which of the calls.
+        /// The index of the call.
         index: usize,
     },
 }
 
-/// What an answer is read by.
+/// How an answer is parsed.
 #[derive(Clone, Debug, Default)]
 pub enum Form {
     /// As text.
     #[default]
     Text,
-    /// As what these let a model write.
+    /// As calls of these tools and the text that they allow.
     Tools(Box<Tools>),
-    /// As a call of one of these where it begins with the mark of calls, else as text.
-    Either(&'static str, Box<Tools>),
-    /// As reasoning between two marks, of which the first may be missing, and text behind it.
+    /// As calls of the tools if the answer begins with one of the marks, else as text.
+    Either(Arc<[String]>, Box<Tools>),
+    /// As reasoning between two marks, and the text after it. The first mark may be missing.
     Reasoned(&'static str, &'static str),
 }
 
-/// Reads an answer in its form.
+/// Parses one answer.
 #[derive(Debug)]
 pub struct ChoiceReader {
     state: State,
     calls: usize,
+    /// The names of custom tools.
+    custom: Vec<String>,
+    /// Whether the current call is a call of a custom tool.
+    is_custom: bool,
 }
 
 #[derive(Debug)]
 enum State {
     Text,
     Tools(Box<ToolReader>),
-    /// Text that may be the beginning of the mark of calls, and the reader of calls.
-    Either(&'static str, String, Box<ToolReader>),
+    /// Text that may be the beginning of a mark, and the reader of calls.
+    Either(Arc<[String]>, String, Box<ToolReader>),
     Reasoned(Split),
 }
 
@@ -72,7 +82,7 @@ impl ChoiceReader {
     /// A reader of one answer.
     ///
     /// # Errors
-    /// 400 where the tools cannot be honoured.
+    /// 400 if the tools are not supported.
     pub fn new(form: &Form) -> Result<Self> {
         let reader = |tools: &Tools| {
             tools.reader().map(Box::new).map_err(|error| ApiError::of_library(&error, "tools"))
@@ -80,20 +90,28 @@ impl ChoiceReader {
         let state = match form {
             Form::Text => State::Text,
             Form::Tools(tools) => State::Tools(reader(tools)?),
-            Form::Either(mark, tools) => State::Either(mark, String::new(), reader(tools)?),
+            Form::Either(marks, tools) => State::Either(marks.clone(), String::new(), reader(tools)?),
             Form::Reasoned(begin, end) => State::Reasoned(Split::new(begin, end)),
         };
-        Ok(Self { state, calls: 0 })
+        let custom = match form {
+            Form::Tools(tools) | Form::Either(_, tools) => {
+                let custom = tools.tools().iter().filter(|tool| tool.input.is_some());
+                custom.map(|tool| tool.name.clone()).collect()
+            }
+            Form::Text | Form::Reasoned(..) => Vec::new(),
+        };
+        Ok(Self { state, calls: 0, custom, is_custom: false })
     }
 
     /// Reads more text.
     ///
     /// # Errors
-    /// 500 where the text is not what the constraint allows.
+    /// 500 if the text violates the constraint.
     pub fn push(&mut self, mut text: String) -> Result<Vec<Delta>> {
-        if let State::Either(mark, held, _) = &mut self.state {
+        if let State::Either(marks, held, _) = &mut self.state {
             held.push_str(&text);
-            if held.len() < mark.len() && mark.starts_with(held.as_str()) {
+            let may_be = |mark: &String| held.len() < mark.len() && mark.starts_with(held.as_str());
+            if marks.iter().any(may_be) {
                 return Ok(Vec::new());
             }
             text = self.decide();
@@ -113,14 +131,14 @@ impl ChoiceReader {
     /// Ends the answer.
     ///
     /// # Errors
-    /// 500 where a complete answer is not what the constraint allows.
+    /// 500 if a complete answer violates the constraint.
     pub fn finish(&mut self, ending: Ending) -> Result<(Vec<Delta>, FinishReason)> {
         let held = self.decide();
         let mut begun = if held.is_empty() { Vec::new() } else { self.push(held)? };
         let deltas = match (&mut self.state, ending) {
             (State::Text | State::Either(..), _) => Vec::new(),
             (State::Reasoned(split), _) => parts(split.finish()),
-            (State::Tools(reader), Ending::Complete) => {
+            (State::Tools(reader), Ending::Complete | Ending::OutOfTokens) => {
                 let events = reader.finish().map_err(|error| ApiError::internal(error.to_string()))?;
                 self.read(events)
             }
@@ -132,17 +150,18 @@ impl ChoiceReader {
         let reason = match ending {
             Ending::Length => FinishReason::Length,
             _ if self.calls > 0 => FinishReason::ToolCalls,
+            Ending::OutOfTokens => FinishReason::Length,
             _ => FinishReason::Stop,
         };
         begun.extend(deltas);
         Ok((begun, reason))
     }
 
-    /// Decides whether the answer is a call; gives the text that was held back until then.
+    /// Decides whether the answer is a call; returns the text that was held back for this decision.
     fn decide(&mut self) -> String {
         match std::mem::replace(&mut self.state, State::Text) {
-            State::Either(mark, held, reader) => {
-                if held.starts_with(mark) {
+            State::Either(marks, held, reader) => {
+                if marks.iter().any(|mark| held.starts_with(mark.as_str())) {
                     self.state = State::Tools(reader);
                 }
                 held
@@ -164,9 +183,12 @@ impl ChoiceReader {
             ReplyEvent::Reasoning(text) => Delta::Reasoning(text),
             ReplyEvent::CallBegins { index, name } => {
                 self.calls += 1;
-                Delta::CallBegins { index, id: identifier("call_"), name }
+                self.is_custom = self.custom.contains(&name);
+                Delta::CallBegins { index, id: identifier("call_"), name, is_custom: self.is_custom }
             }
-            ReplyEvent::Arguments { index, delta } => Delta::Arguments { index, delta },
+            ReplyEvent::Arguments { index, delta } => {
+                Delta::Arguments { index, delta, is_custom: self.is_custom }
+            }
             ReplyEvent::CallEnds { index } => Delta::CallEnds { index },
             _ => return None,
         })

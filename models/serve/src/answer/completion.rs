@@ -3,48 +3,78 @@
 use super::Head;
 use super::choice::Delta;
 use super::logprobs::Logprobs;
-use super::stream::{Frame, Frames};
+use super::stream::{End, Frame, Frames};
 use super::whole::{Whole, usage};
 use crate::engine::Tokens;
 use crate::protocol::completion::{Completion, CompletionChoice, CompletionLogprobs};
+use crate::protocol::warning::Warning;
 use crate::protocol::{FinishReason, Usage};
 
-/// The body of a response that does not stream.
+/// The body of a response without streaming.
 pub fn completion(
     head: Head,
     prompt_tokens: usize,
     wholes: Vec<Whole>,
     logprobs: Option<&Logprobs>,
+    mut warnings: Vec<Warning>,
 ) -> Completion {
     let usage = usage(prompt_tokens, &wholes);
+    warnings.extend(wholes.iter().enumerate().filter_map(|(index, whole)| whole.short(index)));
     let choice = |(index, whole): (usize, Whole)| CompletionChoice {
         index,
-        text: whole.content,
+        finish_reason: whole.finish(),
         logprobs: logprobs.map(|logprobs| logprobs.completion(&whole.tokens, &mut 0)),
-        finish_reason: whole.finish,
+        text: whole.content,
     };
-    body(head, wholes.into_iter().enumerate().map(choice).collect(), Some(usage))
+    body(head, wholes.into_iter().enumerate().map(choice).collect(), Some(usage), warnings)
 }
 
-fn body(head: Head, choices: Vec<CompletionChoice>, usage: Option<Usage>) -> Completion {
+fn body(
+    head: Head,
+    choices: Vec<CompletionChoice>,
+    usage: Option<Usage>,
+    warnings: Vec<Warning>,
+) -> Completion {
     let Head { id, created, model } = head;
-    Completion { id, object: "text_completion", created, model, choices, usage }
+    Completion { id, object: "text_completion", created, model, choices, usage, warnings }
 }
 
-/// The frames of a response that streams.
+impl Completion {
+    /// Adds each prompt in front of its answers.
+    #[must_use]
+    pub fn with_echo(mut self, prompts: &[String]) -> Self {
+        let answers = self.choices.len();
+        for (index, choice) in self.choices.iter_mut().enumerate() {
+            choice.text.insert_str(0, echo(prompts, index, answers));
+        }
+        self
+    }
+}
+
+/// The prompt of an answer, given the number of answers to all prompts.
+fn echo(prompts: &[String], index: usize, answers: usize) -> &str {
+    let each = answers / prompts.len().max(1);
+    prompts.get(index / each.max(1)).map_or("", String::as_str)
+}
+
+/// The frames of a streamed response.
 #[derive(Debug)]
 pub struct CompletionFrames {
     head: Head,
     usage: Usage,
-    /// Whether a last chunk tells the usage.
+    /// Whether a last chunk reports the usage.
     with_usage: bool,
     logprobs: Option<Logprobs>,
     /// Characters of each answer so far.
     offsets: Vec<usize>,
+    /// Warnings that were not sent yet.
+    warnings: Vec<Warning>,
+    /// The prompts, if answers begin with them.
+    prompts: Vec<String>,
 }
 
 impl CompletionFrames {
-    /// Frames of so many answers.
+    /// Frames of `answers` answers.
     pub fn new(
         head: Head,
         answers: usize,
@@ -52,22 +82,37 @@ impl CompletionFrames {
         with_usage: bool,
         logprobs: Option<Logprobs>,
     ) -> Self {
-        Self { head, usage: Usage::new(prompt_tokens), with_usage, logprobs, offsets: vec![0; answers] }
+        let (usage, offsets) = (Usage::new(prompt_tokens), vec![0; answers]);
+        let (warnings, prompts) = (Vec::new(), Vec::new());
+        Self { head, usage, with_usage, logprobs, offsets, warnings, prompts }
+    }
+
+    /// Sends warnings in the first chunk.
+    #[must_use]
+    pub fn with_warnings(self, warnings: Vec<Warning>) -> Self {
+        Self { warnings, ..self }
+    }
+
+    /// Adds each prompt in front of its answers.
+    #[must_use]
+    pub fn with_echo(self, prompts: Vec<String>) -> Self {
+        Self { prompts, ..self }
     }
 
     fn chunk(
-        &self,
+        &mut self,
         index: usize,
         text: String,
         logprobs: Option<CompletionLogprobs>,
         finish_reason: Option<FinishReason>,
     ) -> Frame {
         let choice = CompletionChoice { index, text, logprobs, finish_reason };
-        Frame::data(&body(self.head.clone(), vec![choice], None))
+        let warnings = std::mem::take(&mut self.warnings);
+        Frame::data(&body(self.head.clone(), vec![choice], None, warnings))
     }
 }
 
-/// The text of some deltas; without tools there are no others.
+/// The text of some deltas; without tools there are no other deltas.
 fn text(deltas: Vec<Delta>) -> String {
     let texts = deltas.into_iter().filter_map(|delta| match delta {
         Delta::Content(text) => Some(text),
@@ -78,7 +123,11 @@ fn text(deltas: Vec<Delta>) -> String {
 
 impl Frames for CompletionFrames {
     fn begin(&mut self) -> Vec<Frame> {
-        Vec::new()
+        let answers = self.offsets.len();
+        let echoes = (0..answers).map(|index| echo(&self.prompts, index, answers).to_owned());
+        let echoes: Vec<String> = echoes.collect();
+        let told = echoes.into_iter().enumerate().filter(|(_, echo)| !echo.is_empty());
+        told.map(|(index, echo)| self.chunk(index, echo, None, None)).collect()
     }
 
     fn piece(&mut self, index: usize, tokens: &Tokens, deltas: Vec<Delta>) -> Vec<Frame> {
@@ -89,13 +138,14 @@ impl Frames for CompletionFrames {
         if says_nothing { Vec::new() } else { vec![self.chunk(index, text, logprobs, None)] }
     }
 
-    fn ended(&mut self, index: usize, deltas: Vec<Delta>, reason: FinishReason, cached: usize) -> Vec<Frame> {
-        self.usage.add_cached(cached);
-        vec![self.chunk(index, text(deltas), None, Some(reason))]
+    fn ended(&mut self, index: usize, deltas: Vec<Delta>, end: End) -> Vec<Frame> {
+        self.usage.add_cached(end.cached_tokens);
+        self.warnings.extend(end.warning(index));
+        vec![self.chunk(index, text(deltas), None, Some(end.reason))]
     }
 
     fn end(&mut self) -> Vec<Frame> {
-        let usage = || Frame::data(&body(self.head.clone(), Vec::new(), Some(self.usage)));
+        let usage = || Frame::data(&body(self.head.clone(), Vec::new(), Some(self.usage), Vec::new()));
         self.with_usage.then(usage).into_iter().chain([Frame::done()]).collect()
     }
 }

@@ -11,21 +11,21 @@ use crate::engine::Tokens;
 use crate::protocol::chat::{ChatLogprobs, TokenLogprob, TopLogprob};
 use crate::protocol::completion::CompletionLogprobs;
 
-/// How log-probabilities are told, where a request asks for them: those of the model, before the constraint.
+/// Writes log-probabilities for requests that ask for them: the model's, before the constraint.
 #[derive(Clone, Debug)]
 pub struct Logprobs {
     app: Arc<App>,
-    /// How many of the likeliest tokens.
+    /// The number of most likely tokens to report.
     top: usize,
 }
 
 impl Logprobs {
-    /// Those of the tokens, and of so many of the likeliest at each place.
+    /// Reports each token, and the `top` most likely tokens at each position.
     pub fn new(app: Arc<App>, top: usize) -> Self {
         Self { app, top }
     }
 
-    /// As chats have them.
+    /// Log-probabilities in the form of chats.
     pub fn chat(&self, tokens: &Tokens) -> ChatLogprobs {
         let content = tokens.ids.iter().zip(&tokens.logprobs).map(|(&id, own)| TokenLogprob {
             token: self.text(id),
@@ -43,7 +43,7 @@ impl Logprobs {
         ChatLogprobs { content: content.collect() }
     }
 
-    /// Adds tokens to those of a completion, whose text has so many characters.
+    /// Log-probabilities in the form of completions; `offset` is the number of characters so far.
     pub fn completion(&self, tokens: &Tokens, offset: &mut usize) -> CompletionLogprobs {
         let mut told = CompletionLogprobs::default();
         for (&id, own) in tokens.ids.iter().zip(&tokens.logprobs) {
@@ -72,7 +72,7 @@ impl Logprobs {
     }
 }
 
-/// JSON has no infinity; OpenAI writes this number for it.
+/// JSON has no infinity; OpenAI writes this number instead.
 fn finite(logprob: f32) -> f32 {
     logprob.max(-9999.0)
 }

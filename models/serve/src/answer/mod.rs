@@ -1,9 +1,11 @@
-//! From the events of the engine to what clients get.
+//! Turns the events of the engine into responses.
 //!
-//! - `logprobs` are told with the texts of their tokens, `legal` how many tokens there were to choose from;
-//! - `choice` reads the text of one answer: content, reasoning, calls; `split` tells reasoning from content;
-//! - `whole` collects answers, `stream` sends them as server-sent events, whose frames are made by `chat`, `completion` and
-//!   `response`.
+//! - `logprobs` writes log-probabilities with the texts of their tokens, `legal` counts legal
+//!   tokens;
+//! - `choice` parses the text of one answer: content, reasoning, calls; `split` separates reasoning
+//!   from content;
+//! - `whole` collects answers, `stream` sends them as server-sent events, and `chat`, `completion`
+//!   and `response` make the frames of these events.
 
 pub mod chat;
 pub mod choice;
@@ -15,15 +17,16 @@ pub mod split;
 pub mod stream;
 pub mod whole;
 
+use burn_dfa::ErrorKind;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::engine::Failure;
 use crate::error::ApiError;
 
-/// What all parts of an answer say of themselves.
+/// The fields that all parts of an answer share.
 #[derive(Clone, Debug)]
 pub struct Head {
-    /// Of this request.
+    /// The identifier of this request.
     pub id: String,
     /// Seconds since 1970.
     pub created: u64,
@@ -32,13 +35,13 @@ pub struct Head {
 }
 
 impl Head {
-    /// A new one, whose identifier begins with `kind`.
+    /// A new head, whose identifier begins with `kind`.
     pub fn new(kind: &str, model: &str) -> Self {
         Self { id: identifier(kind), created: now(), model: model.to_owned() }
     }
 }
 
-/// An identifier that nobody else has.
+/// A unique identifier.
 pub fn identifier(kind: &str) -> String {
     format!("{kind}{:032x}", rand::random::<u128>())
 }
@@ -48,13 +51,15 @@ pub fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
-/// What a client is told of an answer that failed, whose constraint stands in `param`.
+/// The error for the client of a failed answer, whose constraint is in the field `param`.
 pub fn failure(failure: &Failure, param: &str) -> ApiError {
     match failure {
-        Failure::Library(error) if error.is_connection() => {
+        Failure::Library(error) if error.kind() == ErrorKind::Connection => {
             ApiError::overloaded(format!("{error}; the server does so by itself: send the request again"))
         }
-        Failure::Library(error) if error.is_budget() => ApiError::of_library(error, "max_tokens"),
+        Failure::Library(error) if error.kind() == ErrorKind::Budget => {
+            ApiError::of_library(error, "max_tokens")
+        }
         Failure::Library(error) => ApiError::of_library(error, param),
         Failure::Refused(refusal) => refusal.error(param),
         Failure::Panic => ApiError::internal("the engine broke down on this request, or on one beside it"),

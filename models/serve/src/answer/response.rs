@@ -1,10 +1,10 @@
-//! Answers to `/v1/responses`: items, one after the other.
+//! Answers to `/v1/responses`: a sequence of items.
 
 use serde_json::{Value, json};
 
 use super::choice::Delta;
 use super::identifier;
-use super::stream::{Frame, Frames};
+use super::stream::{End, Frame, Frames};
 use crate::engine::Tokens;
 use crate::error::ApiError;
 use crate::protocol::response::{ResponseObject, ResponseUsage};
@@ -16,6 +16,7 @@ enum Item {
     Message { id: String, text: String },
     Reasoning { id: String, text: String },
     Call { id: String, call_id: String, name: String, arguments: String },
+    CustomCall { id: String, call_id: String, name: String, input: String },
 }
 
 impl Item {
@@ -25,7 +26,10 @@ impl Item {
 
     fn id(&self) -> &str {
         match self {
-            Self::Message { id, .. } | Self::Reasoning { id, .. } | Self::Call { id, .. } => id,
+            Self::Message { id, .. }
+            | Self::Reasoning { id, .. }
+            | Self::Call { id, .. }
+            | Self::CustomCall { id, .. } => id,
         }
     }
 
@@ -46,6 +50,10 @@ impl Item {
                 "id": id, "type": "function_call", "status": status,
                 "call_id": call_id, "name": name, "arguments": arguments,
             }),
+            Self::CustomCall { id, call_id, name, input } => json!({
+                "id": id, "type": "custom_tool_call", "status": status,
+                "call_id": call_id, "name": name, "input": input,
+            }),
         }
     }
 }
@@ -54,19 +62,19 @@ fn text_part(text: &str) -> Value {
     json!({"type": "output_text", "text": text, "annotations": [], "logprobs": []})
 }
 
-/// A response while it is made, and the frames of one that streams.
+/// A response in progress, and the frames of a streamed one.
 #[derive(Debug)]
 pub struct ResponseFrames {
     response: ResponseObject,
     usage: Usage,
-    /// The item that is being written; those before it are in the response.
+    /// The item in progress; the items before it are in the response.
     open: Option<Item>,
     /// Number of the next event.
     sequence: usize,
 }
 
 impl ResponseFrames {
-    /// Frames of a response that is in progress.
+    /// Frames of a response in progress.
     pub fn new(response: ResponseObject, prompt_tokens: usize) -> Self {
         Self { response, usage: Usage::new(prompt_tokens), open: None, sequence: 0 }
     }
@@ -131,6 +139,9 @@ impl ResponseFrames {
                 let done = with(json!({"name": name, "arguments": arguments}));
                 vec![self.event("response.function_call_arguments.done", done)]
             }
+            Item::CustomCall { input, .. } => {
+                vec![self.event("response.custom_tool_call_input.done", with(json!({"input": input})))]
+            }
         };
         let whole = item.json(status);
         frames.push(self.event("response.output_item.done", json!({"output_index": at, "item": whole})));
@@ -164,15 +175,28 @@ impl ResponseFrames {
                 frames.push(self.of_item("response.reasoning_text.delta", fields));
                 frames
             }
+            Delta::CallBegins { id, name, is_custom: true, .. } => {
+                let input = String::new();
+                self.open_item(Item::CustomCall { id: identifier("ctc_"), call_id: id, name, input })
+            }
             Delta::CallBegins { id, name, .. } => {
                 let arguments = String::new();
                 self.open_item(Item::Call { id: identifier("fc_"), call_id: id, name, arguments })
             }
             Delta::Arguments { delta, .. } => {
-                if let Some(Item::Call { arguments, .. }) = &mut self.open {
-                    arguments.push_str(&delta);
-                }
-                vec![self.of_item("response.function_call_arguments.delta", json!({"delta": delta}))]
+                let name = match &mut self.open {
+                    Some(Item::CustomCall { input, .. }) => {
+                        input.push_str(&delta);
+                        "response.custom_tool_call_input.delta"
+                    }
+                    open => {
+                        if let Some(Item::Call { arguments, .. }) = open {
+                            arguments.push_str(&delta);
+                        }
+                        "response.function_call_arguments.delta"
+                    }
+                };
+                vec![self.of_item(name, json!({"delta": delta}))]
             }
             Delta::CallEnds { .. } => self.close_item("completed"),
         }
@@ -195,12 +219,13 @@ impl Frames for ResponseFrames {
         deltas.into_iter().flat_map(|delta| self.delta(delta)).collect()
     }
 
-    fn ended(&mut self, _: usize, deltas: Vec<Delta>, reason: FinishReason, cached: usize) -> Vec<Frame> {
-        self.usage.add_cached(cached);
+    fn ended(&mut self, index: usize, deltas: Vec<Delta>, end: End) -> Vec<Frame> {
+        self.usage.add_cached(end.cached_tokens);
+        self.response.warnings.extend(end.warning(index));
         let mut frames: Vec<Frame> = deltas.into_iter().flat_map(|delta| self.delta(delta)).collect();
-        let is_cut = reason == FinishReason::Length;
+        let is_cut = end.reason == FinishReason::Length;
         if self.open.is_none() && self.response.output.is_empty() {
-            // An answer without a text is a message all the same.
+            // An answer without a text still has a message.
             frames.extend(self.open_item(Item::message()));
         }
         let status = if is_cut { "incomplete" } else { "completed" };

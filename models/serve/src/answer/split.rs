@@ -1,30 +1,32 @@
-//! Splits reasoning from the text behind it.
+//! Splits reasoning from the text after it.
 
-/// Text up to a mark, and text behind it. Pieces may be cut anywhere.
+use burn_dfa::tokens::matcher::TextMatcher;
+
+/// Text up to a mark, and text after it. Chunks may be cut anywhere.
 #[derive(Debug)]
 pub struct Split {
     begin: &'static str,
-    end: &'static str,
-    /// Text that may be a part of a mark.
+    end: TextMatcher,
+    /// Text that may be the first mark.
     held: String,
     part: Part,
 }
 
 #[derive(Debug, PartialEq)]
 enum Part {
-    /// In front of the reasoning, where its first mark may stand.
+    /// Before the reasoning, at its possible first mark.
     Begin,
     Reasoning,
     Content,
 }
 
 impl Split {
-    /// Reasoning that may have a mark at its beginning, and has one at its end.
+    /// Splits after reasoning with an optional mark at its beginning and a mark at its end.
     pub fn new(begin: &'static str, end: &'static str) -> Self {
-        Self { begin, end, held: String::new(), part: Part::Begin }
+        Self { begin, end: TextMatcher::new([end]), held: String::new(), part: Part::Begin }
     }
 
-    /// More text; gives more reasoning and more content.
+    /// Adds text; returns further reasoning and further content.
     pub fn push(&mut self, text: &str) -> (String, String) {
         self.held.push_str(text);
         if self.part == Part::Begin {
@@ -36,35 +38,33 @@ impl Split {
             }
             self.part = Part::Reasoning;
         }
-        let mut reasoning = String::new();
-        if self.part == Part::Reasoning {
-            match self.held.find(self.end) {
-                Some(at) => {
-                    reasoning = self.held[..at].to_owned();
-                    self.held.drain(..at + self.end.len());
-                    self.part = Part::Content;
-                }
-                None => {
-                    let kept = self.begun();
-                    let at = self.held.len() - kept;
-                    return (self.held.drain(..at).collect(), String::new());
-                }
-            }
+        let text = std::mem::take(&mut self.held);
+        if self.part == Part::Content {
+            return (String::new(), text);
         }
-        (reasoning, std::mem::take(&mut self.held))
+        let mut reasoning = Vec::new();
+        let found = text.bytes().position(|byte| self.end.push(byte, &mut reasoning).is_some());
+        let content = match found {
+            Some(at) => {
+                self.part = Part::Content;
+                text[at + 1..].to_owned()
+            }
+            None => String::new(),
+        };
+        (into_text(reasoning), content)
     }
 
-    /// What was held back of an answer that has ended.
+    /// The text that was held back, at the end of an answer.
     pub fn finish(&mut self) -> (String, String) {
-        let held = std::mem::take(&mut self.held);
-        if self.part == Part::Content { (String::new(), held) } else { (held, String::new()) }
+        let mut reasoning = Vec::new();
+        self.end.finish(&mut reasoning);
+        (into_text(reasoning) + &std::mem::take(&mut self.held), String::new())
     }
+}
 
-    /// Bytes at the end of what is held that begin the mark.
-    fn begun(&self) -> usize {
-        let longest = self.held.len().min(self.end.len() - 1);
-        (1..=longest).rev().find(|&len| self.held.ends_with(&self.end[..len])).unwrap_or(0)
-    }
+/// Marks are whole characters, so text between them is.
+fn into_text(bytes: Vec<u8>) -> String {
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 #[cfg(test)]

@@ -14,11 +14,12 @@ use super::failure;
 use crate::engine::{Event, Generation, Tokens};
 use crate::error::{ApiError, Result};
 use crate::protocol::FinishReason;
+use crate::protocol::warning::Warning;
 
-/// How often a comment is sent where there is nothing else.
+/// How often a comment is sent if there is nothing else to send.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-/// An event that is to be sent.
+/// An event to send.
 #[derive(Clone, Debug)]
 pub struct Frame {
     name: Option<&'static str>,
@@ -46,35 +47,56 @@ fn json(data: &impl Serialize) -> String {
     serde_json::to_string(data).expect("what is sent has no maps but those of strings")
 }
 
+/// How an answer ended.
+#[derive(Clone, Copy, Debug)]
+pub struct End {
+    /// The reason.
+    pub reason: FinishReason,
+    /// Tokens of the prompt that came from the prefix cache.
+    pub cached_tokens: usize,
+    /// Whether the answer is shorter than the minimum of the request.
+    pub is_short: bool,
+}
+
+impl End {
+    /// The warning about an answer that is shorter than the minimum of the request.
+    pub fn warning(self, index: usize) -> Option<Warning> {
+        let message = format!(
+            "answer {index} has fewer tokens than `min_tokens`: its constraint allowed nothing after them but the end"
+        );
+        self.is_short.then(|| Warning { param: "min_tokens".into(), message })
+    }
+}
+
 /// Makes the frames of an endpoint.
 pub trait Frames: Send + 'static {
-    /// In front of all answers.
+    /// Frames before all answers.
     fn begin(&mut self) -> Vec<Frame>;
-    /// More of an answer.
+    /// Frames of more text of an answer.
     fn piece(&mut self, index: usize, tokens: &Tokens, deltas: Vec<Delta>) -> Vec<Frame>;
-    /// The end of an answer, and how many tokens of its prompt were not read anew.
-    fn ended(&mut self, index: usize, deltas: Vec<Delta>, reason: FinishReason, cached: usize) -> Vec<Frame>;
+    /// The end of an answer, and the deltas that came with it.
+    fn ended(&mut self, index: usize, deltas: Vec<Delta>, end: End) -> Vec<Frame>;
     /// After all answers.
     fn end(&mut self) -> Vec<Frame>;
-    /// Instead of the rest.
+    /// Frames of an error, which replace the rest.
     fn failed(&mut self, error: &ApiError) -> Vec<Frame> {
         vec![Frame::data(&error.body()), Frame::done()]
     }
 }
 
-/// Answers while they are sent.
+/// Answers in progress.
 struct Sending<F> {
     generation: Generation,
     readers: Vec<ChoiceReader>,
     frames: F,
-    /// Where the constraint stands.
+    /// The field of the constraint.
     param: String,
     ready: VecDeque<Frame>,
     open: usize,
     is_over: bool,
 }
 
-/// Sends answers as they come. Where the client goes, they are ended.
+/// Sends answers as they come. If the client disconnects, they are canceled.
 pub fn send(
     generation: Generation,
     readers: Vec<ChoiceReader>,
@@ -124,15 +146,15 @@ impl<F: Frames> Sending<F> {
 
     fn take(&mut self, index: usize, event: Event) -> Result<Vec<Frame>> {
         match event {
-            Event::Begun => Ok(Vec::new()),
-            Event::Piece { tokens, text } => {
+            Event::StartedGeneration => Ok(Vec::new()),
+            Event::Chunk { tokens, text } => {
                 let deltas = self.readers[index].push(text)?;
                 Ok(self.frames.piece(index, &tokens, deltas))
             }
-            Event::Ended { ending, cached_tokens } => {
+            Event::Ended { ending, cached_tokens, is_short } => {
                 let (deltas, reason) = self.readers[index].finish(ending)?;
                 self.open -= 1;
-                Ok(self.frames.ended(index, deltas, reason, cached_tokens))
+                Ok(self.frames.ended(index, deltas, End { reason, cached_tokens, is_short }))
             }
             Event::Failed(reason) => Err(failure(&reason, &self.param)),
         }

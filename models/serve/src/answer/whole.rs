@@ -1,14 +1,15 @@
-//! Answers that are collected before they are sent.
+//! Answers that are collected before sending.
 
 use super::choice::{ChoiceReader, Delta};
 use super::failure;
-use super::stream::{Frame, Frames};
+use super::stream::{End, Frame, Frames};
 use crate::engine::{Event, Generation, Tokens};
 use crate::error::{ApiError, Result};
-use crate::protocol::chat::{FunctionCall, ToolCall};
+use crate::protocol::chat::{CustomCall, FunctionCall, ToolCall};
+use crate::protocol::warning::Warning;
 use crate::protocol::{FinishReason, Usage};
 
-/// A whole answer.
+/// A complete answer.
 #[derive(Clone, Debug, Default)]
 pub struct Whole {
     /// The text outside of calls and reasoning.
@@ -19,29 +20,41 @@ pub struct Whole {
     pub calls: Vec<ToolCall>,
     /// Its tokens.
     pub tokens: Tokens,
-    /// Tokens of its prompt that were not read anew.
-    pub cached_tokens: usize,
-    /// Why it ended.
-    pub finish: Option<FinishReason>,
+    /// How it ended.
+    pub end: Option<End>,
 }
 
 impl Whole {
-    /// Adds what is new.
+    /// Adds a delta.
     pub fn add(&mut self, delta: Delta) {
         match delta {
             Delta::Content(text) => self.content.push_str(&text),
             Delta::Reasoning(text) => self.reasoning.push_str(&text),
-            Delta::CallBegins { id, name, .. } => {
-                let function = FunctionCall { name, arguments: String::new() };
-                self.calls.push(ToolCall { id, kind: "function", function });
+            Delta::CallBegins { id, name, is_custom: false, .. } => {
+                let function = Some(FunctionCall { name, arguments: String::new() });
+                self.calls.push(ToolCall { id, kind: "function", function, custom: None });
             }
-            Delta::Arguments { index, delta } => {
-                if let Some(call) = self.calls.get_mut(index) {
-                    call.function.arguments.push_str(&delta);
-                }
+            Delta::CallBegins { id, name, is_custom: true, .. } => {
+                let custom = Some(CustomCall { name, input: String::new() });
+                self.calls.push(ToolCall { id, kind: "custom", function: None, custom });
             }
+            Delta::Arguments { index, delta, .. } => match self.calls.get_mut(index) {
+                Some(ToolCall { function: Some(function), .. }) => function.arguments.push_str(&delta),
+                Some(ToolCall { custom: Some(custom), .. }) => custom.input.push_str(&delta),
+                _ => {}
+            },
             Delta::CallEnds { .. } => {}
         }
+    }
+
+    /// The reason for the end.
+    pub fn finish(&self) -> Option<FinishReason> {
+        self.end.map(|end| end.reason)
+    }
+
+    /// The warning that the answer is shorter than the minimum of the request.
+    pub fn short(&self, index: usize) -> Option<Warning> {
+        self.end?.warning(index)
     }
 }
 
@@ -50,25 +63,25 @@ pub fn usage(prompt_tokens: usize, wholes: &[Whole]) -> Usage {
     let mut usage = Usage::new(prompt_tokens);
     for whole in wholes {
         usage.add(whole.tokens.ids.len());
-        usage.add_cached(whole.cached_tokens);
+        usage.add_cached(whole.end.map_or(0, |end| end.cached_tokens));
     }
     usage
 }
 
-/// Waits for all answers to a request, whose constraint stands in `param`.
+/// Waits for all answers to a request, whose constraint is in the field `param`.
 ///
 /// # Errors
-/// What became of the first that failed; the others are ended.
+/// The error of the first answer that failed; the other answers are canceled.
 pub async fn collect(generation: Generation, readers: Vec<ChoiceReader>, param: &str) -> Result<Vec<Whole>> {
     let mut wholes = Wholes(readers.iter().map(|_| Whole::default()).collect());
     follow(generation, readers, param, &mut wholes).await?;
     Ok(wholes.0)
 }
 
-/// Waits for all answers to a request, and hands what comes to `frames`.
+/// Waits for all answers to a request, and passes their events to `frames`.
 ///
 /// # Errors
-/// What became of the first that failed; the others are ended.
+/// The error of the first answer that failed; the other answers are canceled.
 pub async fn follow(
     mut generation: Generation,
     mut readers: Vec<ChoiceReader>,
@@ -79,13 +92,13 @@ pub async fn follow(
     while open > 0 {
         match generation.next().await {
             None => return Err(ApiError::internal("an answer did not end")),
-            Some((_, Event::Begun)) => {}
-            Some((index, Event::Piece { tokens, text })) => {
+            Some((_, Event::StartedGeneration)) => {}
+            Some((index, Event::Chunk { tokens, text })) => {
                 frames.piece(index, &tokens, readers[index].push(text)?);
             }
-            Some((index, Event::Ended { ending, cached_tokens })) => {
+            Some((index, Event::Ended { ending, cached_tokens, is_short })) => {
                 let (deltas, reason) = readers[index].finish(ending)?;
-                frames.ended(index, deltas, reason, cached_tokens);
+                frames.ended(index, deltas, End { reason, cached_tokens, is_short });
                 open -= 1;
             }
             Some((_, Event::Failed(reason))) => return Err(failure(&reason, param)),
@@ -94,7 +107,7 @@ pub async fn follow(
     Ok(())
 }
 
-/// Answers that nothing is sent of before they have ended.
+/// Answers that are sent only after they have ended.
 struct Wholes(Vec<Whole>);
 
 impl Frames for Wholes {
@@ -110,9 +123,8 @@ impl Frames for Wholes {
         Vec::new()
     }
 
-    fn ended(&mut self, index: usize, deltas: Vec<Delta>, reason: FinishReason, cached: usize) -> Vec<Frame> {
-        self.0[index].finish = Some(reason);
-        self.0[index].cached_tokens = cached;
+    fn ended(&mut self, index: usize, deltas: Vec<Delta>, end: End) -> Vec<Frame> {
+        self.0[index].end = Some(end);
         self.piece(index, &Tokens::default(), deltas)
     }
 

@@ -1,74 +1,114 @@
-//! What was compiled, and what is being compiled, by source.
+//! Finished and running compilations, by source.
 
 use std::collections::HashMap;
 
-use burn_dfa::{Error, PendingTable, TokenTable};
+use burn_dfa::generation::Cancel;
+use burn_dfa::{Error, PendingConstraint};
 use tokio::sync::watch;
+use tokio::task::AbortHandle;
 
+use super::left_out::{LeftOut, place_of_tool};
 use super::source::Key;
+use super::table::Compiled;
 use crate::error::ApiError;
 
-/// What came of a compilation: a table, nothing where there is no constraint, or why there is none.
-pub(super) type Outcome = Result<Option<TokenTable>, Refusal>;
+/// The result of a compilation: a compiled constraint, nothing for plain text, or a refusal.
+pub(super) type Outcome = Result<Option<Compiled>, Refusal>;
 
-/// How far a compilation is whose constraint was read.
+/// The progress of a compilation whose constraint was read.
 #[derive(Clone, Debug)]
 pub(super) enum Progress {
-    /// The table is to come here.
-    Compiling(PendingTable),
-    /// It has ended.
+    /// The compiled constraint will arrive here.
+    Compiling(PendingConstraint),
+    /// The compilation has ended.
     Done(Outcome),
 }
 
-/// Why there is no table.
+/// The reason why there is no compiled constraint.
 #[derive(Clone, Debug)]
 pub enum Refusal {
     /// The library refused the constraint.
     Library(Error),
-    /// There is nothing to draw.
-    Undrawn(String),
-    /// The table does not fit the server.
+    /// The library refused the parameters of this tool, at this JSON pointer.
+    Tool(Error, usize, String),
+    /// A keyword cannot be enforced, and the request is strict.
+    Strict(LeftOut),
+    /// The server refuses the constraint.
+    Refused(String),
+    /// The compiled constraint does not fit the server.
     TooLarge(String),
     /// The compiler panicked.
     Panic,
 }
 
 impl Refusal {
-    /// What the request is told that has the constraint in the field `param`.
+    /// The error for a request with the constraint in the field `param`.
     pub fn error(&self, param: &str) -> ApiError {
         match self {
             Self::Library(error) => ApiError::of_library(error, param),
-            Self::Undrawn(message) => ApiError::invalid(param, message).code("constraint_refused"),
+            Self::Tool(error, number, pointer) => {
+                let told = ApiError::of_library(error, "tools");
+                let place = place_of_tool(*number, pointer);
+                let message = told.message.replacen(error.pointer().unwrap_or_default(), &place, 1);
+                ApiError { message, ..told }
+            }
+            Self::Strict(left_out) => {
+                let param = if left_out.tool.is_some() { "tools" } else { param };
+                ApiError::invalid(param, left_out.refusal(param)).code("constraint_refused")
+            }
+            Self::Refused(message) => ApiError::invalid(param, message).code("constraint_refused"),
             Self::TooLarge(message) => ApiError::invalid(param, message).code("constraint_too_large"),
             Self::Panic => ApiError::internal("the compiler panicked on this constraint").at(param),
         }
     }
 }
 
-/// Outcomes within a bound of bytes, of which those go first that were not asked for longest.
+/// Outcomes within a bound of bytes; the least recently used ones are removed first.
 #[derive(Debug)]
 pub(super) struct Cache {
     entries: HashMap<Key, Entry>,
-    /// Bytes of all entries, about.
+    /// Approximate bytes of all entries.
     bytes: usize,
     max_bytes: usize,
-    /// Counts what is asked for.
+    /// Counts lookups.
     clock: u64,
 }
 
 #[derive(Debug)]
 enum Entry {
-    Running(watch::Receiver<Option<Progress>>),
+    Running(Running),
     Done { outcome: Outcome, bytes: usize, used: u64 },
 }
 
-/// What the cache has of a source.
+/// A compilation with requests that wait for it.
+#[derive(Debug)]
+struct Running {
+    /// The clock at its start, which distinguishes it from other compilations of the same source.
+    begun: u64,
+    /// Number of waiting requests.
+    waiting: usize,
+    progress: watch::Receiver<Option<Progress>>,
+    cancel: Cancel,
+    /// The task, which may be waiting for a thread.
+    task: Option<AbortHandle>,
+}
+
+/// The result of a lookup.
 pub(super) enum Found {
     Done(Outcome),
-    /// Another request has asked for it; what becomes of it is told here.
-    Running(watch::Receiver<Option<Progress>>),
-    /// Nothing: whoever asked compiles it, and says so here.
-    Nothing(watch::Sender<Option<Progress>>, watch::Receiver<Option<Progress>>),
+    /// A compilation runs since `begun`, and reports to `progress`. The request counts as waiting
+    /// until [`Cache::leave`].
+    Running {
+        begun: u64,
+        progress: watch::Receiver<Option<Progress>>,
+    },
+    /// Nothing: the caller compiles the source, and reports to `sender`; otherwise like `Running`.
+    Nothing {
+        begun: u64,
+        progress: watch::Receiver<Option<Progress>>,
+        sender: watch::Sender<Option<Progress>>,
+        cancel: Cancel,
+    },
 }
 
 impl Cache {
@@ -76,7 +116,7 @@ impl Cache {
         Self { entries: HashMap::new(), bytes: 0, max_bytes, clock: 0 }
     }
 
-    /// What there is; where that is nothing, it is running from now on.
+    /// Looks up a source. If it is unknown, it counts as running from now on.
     pub(super) fn find(&mut self, key: Key) -> Found {
         self.clock += 1;
         match self.entries.get_mut(&key) {
@@ -84,25 +124,63 @@ impl Cache {
                 *used = self.clock;
                 Found::Done(outcome.clone())
             }
-            Some(Entry::Running(receiver)) => Found::Running(receiver.clone()),
+            Some(Entry::Running(running)) => {
+                running.waiting += 1;
+                Found::Running { begun: running.begun, progress: running.progress.clone() }
+            }
             None => {
-                let (sender, receiver) = watch::channel(None);
-                self.entries.insert(key, Entry::Running(receiver.clone()));
-                Found::Nothing(sender, receiver)
+                let (sender, progress) = watch::channel(None);
+                let (begun, cancel) = (self.clock, Cancel::default());
+                let (own, flag) = (progress.clone(), cancel.clone());
+                let running = Running { begun, waiting: 1, progress: own, cancel: flag, task: None };
+                self.entries.insert(key, Entry::Running(running));
+                Found::Nothing { begun, progress, sender, cancel }
             }
         }
     }
 
-    /// Forgets what is running, because it was not taken on.
-    pub(super) fn forget(&mut self, key: Key) {
-        self.entries.remove(&key);
+    /// Sets the task of a compilation.
+    pub(super) fn set_task(&mut self, key: Key, begun: u64, task: AbortHandle) {
+        if let Some(running) = self.running(key, begun) {
+            running.task = Some(task);
+        }
     }
 
-    /// Keeps an outcome; failures are kept too.
-    pub(super) fn keep(&mut self, key: Key, outcome: Outcome) {
+    /// A request stops waiting. If it is the last one, the compilation is canceled.
+    pub(super) fn leave(&mut self, key: Key, begun: u64) {
+        let Some(running) = self.running(key, begun) else { return };
+        running.waiting -= 1;
+        if running.waiting == 0 {
+            running.cancel.cancel();
+            if let Some(task) = &running.task {
+                task.abort();
+            }
+            self.entries.remove(&key);
+        }
+    }
+
+    fn running(&mut self, key: Key, begun: u64) -> Option<&mut Running> {
+        match self.entries.get_mut(&key) {
+            Some(Entry::Running(running)) if running.begun == begun => Some(running),
+            _ => None,
+        }
+    }
+
+    /// Removes a compilation without a result.
+    pub(super) fn forget(&mut self, key: Key, begun: u64) {
+        if self.running(key, begun).is_some() {
+            self.entries.remove(&key);
+        }
+    }
+
+    /// Stores the outcome of a compilation that a request waits for; failures are stored too.
+    pub(super) fn keep(&mut self, key: Key, begun: u64, outcome: Outcome) {
+        if self.running(key, begun).is_none() {
+            return;
+        }
         let bytes = size(&outcome);
         if bytes > self.max_bytes {
-            return self.forget(key);
+            return self.forget(key, begun);
         }
         self.entries.insert(key, Entry::Done { outcome, bytes, used: self.clock });
         self.bytes += bytes;
@@ -122,15 +200,17 @@ impl Cache {
     }
 }
 
-/// Bytes of an outcome, about: the numbers of a table, and what lies around them.
+/// Approximate bytes of an outcome: the numbers of a compiled constraint, and a fixed overhead.
 fn size(outcome: &Outcome) -> usize {
     const AROUND: usize = 1024;
     let own = match outcome {
-        Ok(Some(table)) => table.state_count() * (table.class_count() + 8) * size_of::<u32>(),
+        Ok(Some(Compiled { table, .. })) => {
+            table.state_count() * (table.class_count() + 8) * size_of::<u32>()
+        }
         Ok(None) => 0,
-        Err(Refusal::Library(error)) => error.to_string().len(),
-        Err(Refusal::TooLarge(message) | Refusal::Undrawn(message)) => message.len(),
-        Err(Refusal::Panic) => 0,
+        Err(Refusal::Library(error) | Refusal::Tool(error, ..)) => error.to_string().len(),
+        Err(Refusal::TooLarge(message) | Refusal::Refused(message)) => message.len(),
+        Err(Refusal::Strict(_) | Refusal::Panic) => 0,
     };
     AROUND + own
 }
@@ -143,28 +223,60 @@ mod tests {
         Err(Refusal::TooLarge("x".repeat(bytes)))
     }
 
+    /// Begins the compilation of a new key.
+    fn begin(cache: &mut Cache, key: Key) -> (u64, Cancel) {
+        match cache.find(key) {
+            Found::Nothing { begun, cancel, .. } => (begun, cancel),
+            _ => panic!("it is known"),
+        }
+    }
+
     #[test]
     fn what_was_not_used_for_longest_goes_first() {
         let mut cache = Cache::new(8 * 1024);
         for key in 0..3 {
-            assert!(matches!(cache.find([key; 32]), Found::Nothing(..)));
-            cache.keep([key; 32], refusal(1024));
+            let (begun, _) = begin(&mut cache, [key; 32]);
+            cache.keep([key; 32], begun, refusal(1024));
         }
         assert!(matches!(cache.find([0; 32]), Found::Done(_)));
-        assert!(matches!(cache.find([3; 32]), Found::Nothing(..)));
-        cache.keep([3; 32], refusal(2048));
+        let (begun, _) = begin(&mut cache, [3; 32]);
+        cache.keep([3; 32], begun, refusal(2048));
         assert!(cache.bytes() <= 8 * 1024);
         assert!(matches!(cache.find([0; 32]), Found::Done(_)));
-        assert!(matches!(cache.find([1; 32]), Found::Nothing(..)));
+        begin(&mut cache, [1; 32]);
     }
 
     #[test]
     fn what_is_larger_than_the_cache_is_not_kept() {
         let mut cache = Cache::new(2048);
-        assert!(matches!(cache.find([1; 32]), Found::Nothing(..)));
-        assert!(matches!(cache.find([1; 32]), Found::Running(_)));
-        cache.keep([1; 32], refusal(4096));
+        let (begun, _) = begin(&mut cache, [1; 32]);
+        assert!(matches!(cache.find([1; 32]), Found::Running { .. }));
+        cache.keep([1; 32], begun, refusal(4096));
         assert_eq!(cache.bytes(), 0);
-        assert!(matches!(cache.find([1; 32]), Found::Nothing(..)));
+        begin(&mut cache, [1; 32]);
+    }
+
+    #[test]
+    fn the_last_that_goes_ends_the_compilation() {
+        let mut cache = Cache::new(8 * 1024);
+        let key = [1; 32];
+        let (first, cancel) = begin(&mut cache, key);
+        assert!(matches!(cache.find(key), Found::Running { begun, .. } if begun == first));
+        cache.leave(key, first);
+        assert!(!cancel.is_cancelled());
+        cache.leave(key, first);
+        assert!(cancel.is_cancelled());
+        // The next lookup starts a new compilation, regardless of the result of the first.
+        let (second, other) = begin(&mut cache, key);
+        assert_ne!(first, second);
+        cache.keep(key, first, refusal(16));
+        cache.forget(key, first);
+        cache.leave(key, first);
+        assert!(matches!(cache.find(key), Found::Running { begun, .. } if begun == second));
+        assert!(!other.is_cancelled());
+        cache.keep(key, second, refusal(16));
+        assert!(matches!(cache.find(key), Found::Done(_)));
+        cache.leave(key, second);
+        assert!(matches!(cache.find(key), Found::Done(_)) && !other.is_cancelled());
     }
 }

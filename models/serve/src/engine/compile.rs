@@ -1,72 +1,85 @@
-//! Compiles constraints: each once, on a bounded number of threads, with a deadline.
+//! Compiles constraints: each once, on a bounded number of threads, with a deadline, as long as a
+//! request waits for it.
+//!
+//! A compilation that takes longer than [`QUICK`] is stopped, and repeated among the slow ones. If
+//! there are several threads, slow compilations leave one of them free.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use burn_dfa::cli::Graph;
-use burn_dfa::{Limits, PendingTable, TableCache, TokenTable, Vocabulary};
-use tokio::sync::{Semaphore, watch};
+use burn_dfa::constraint::Unenforceable;
+use burn_dfa::generation::Cancel;
+use burn_dfa::{
+    CompiledConstraint, Constraint, ConstraintCache, Error, Limit, Limits, PendingConstraint, Unenforced,
+    Vocabulary,
+};
+use tokio::sync::watch;
 
 use super::Shape;
 use super::cache::{Cache, Found, Outcome, Progress, Refusal};
+use super::left_out::LeftOut;
+use super::pool::{Client, Pool};
 use super::source::{Key, Source};
-use super::table::{Pending, Table};
+use super::style::JsonStyle;
+use super::table::{Compiled, Pending, Table};
 use crate::config::Config;
 use crate::error::{ApiError, Result};
 use crate::metrics::Metrics;
 
-/// Most bytes of compiled constraints on disk.
-const DISK: u64 = 1 << 30;
+/// Greatest number of bytes of compiled constraints on disk.
+const MAX_DISK_BYTES: u64 = 1 << 30;
 
-/// Most states of an automaton that is drawn.
-const DRAWN: usize = 100;
+/// Greatest number of states of an automaton that is drawn.
+const MAX_DRAWN_STATES: usize = 100;
 
-/// A bounded number of threads for work of the processor, and a bounded queue in front of them.
-#[derive(Clone, Debug)]
-pub struct Pool {
-    threads: Arc<Semaphore>,
-    queue: Arc<Semaphore>,
-}
+/// The time after which a constraint counts as slow.
+const QUICK: Duration = Duration::from_millis(250);
 
-impl Pool {
-    /// A pool of so many threads, for which so many pieces of work may wait.
-    pub fn new(threads: usize, queue: usize) -> Self {
-        Self { threads: Arc::new(Semaphore::new(threads)), queue: Arc::new(Semaphore::new(queue + threads)) }
-    }
-
-    /// Does some work when there is a thread for it.
-    ///
-    /// # Errors
-    /// 503 where too much waits, 500 where the work panics.
-    pub async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
-        let Ok(place) = self.queue.clone().try_acquire_owned() else {
-            return Err(ApiError::overloaded("too many requests are being prepared: try again later"));
-        };
-        let thread = self.threads.clone().acquire_owned().await;
-        let work = tokio::task::spawn_blocking(move || {
-            // They are held as long as the work goes on, whoever waits for it.
-            let _held = (place, thread);
-            work()
-        });
-        work.await.map_err(|_| ApiError::internal("the work on this request panicked"))
-    }
-}
-
-/// Makes tables of constraints, and keeps them.
+/// Compiles constraints, and keeps the results.
 #[derive(Debug)]
 pub struct Compiler {
     vocabulary: Vocabulary,
+    /// The style of JSON if requests leave it open.
+    style: JsonStyle,
     limits: Limits,
     pool: Pool,
+    /// The threads of the pool that slow constraints may use.
+    slow: Pool,
+    /// Whether the server is shutting down.
+    ends: watch::Sender<bool>,
     cache: Mutex<Cache>,
-    disk: Option<TableCache>,
+    disk: Option<ConstraintCache>,
     max_states: usize,
     max_classes: usize,
     max_text: usize,
-    /// Whether a table may be used before it is compiled.
+    /// Whether a constraint may be used before it is compiled.
     lazy: bool,
     metrics: Arc<Metrics>,
+}
+
+/// The wait of a request for a compilation. The compilation is canceled when the last wait ends.
+#[derive(Debug)]
+pub(super) struct Wait {
+    compiler: Arc<Compiler>,
+    key: Key,
+    begun: u64,
+}
+
+impl Drop for Wait {
+    fn drop(&mut self) {
+        self.compiler.cache().leave(self.key, self.begun);
+    }
+}
+
+/// Cancels work when dropped.
+struct CancelOnDrop(Cancel);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
 }
 
 impl Compiler {
@@ -78,21 +91,27 @@ impl Compiler {
         config: &Config,
         vocabulary: Vocabulary,
         shape: &Shape,
-        pool: Pool,
         metrics: Arc<Metrics>,
     ) -> burn_dfa::Result<Self> {
         let limits = Limits::new()
             .with_time(config.compile_deadline)
-            // The pool has as many as may compile.
+            // The pool has as many threads as may compile.
             .with_threads(1)
             .with_bytes(config.compile_bytes)
             .with_frames(config.frames);
-        let disk = config.cache_dir.as_ref().map(|folder| TableCache::new(folder, DISK)).transpose()?;
+        let disk = config
+            .cache_dir
+            .as_ref()
+            .map(|folder| ConstraintCache::new(folder, MAX_DISK_BYTES))
+            .transpose()?;
         let capacity = shape.tensors.capacity;
         Ok(Self {
             vocabulary,
+            style: JsonStyle::new(config),
             limits,
-            pool,
+            pool: Pool::new(config.compile_threads, config.max_queue),
+            slow: Pool::new(config.compile_threads.saturating_sub(1).max(1), config.max_queue),
+            ends: watch::Sender::new(false),
             cache: Mutex::new(Cache::new(config.cache_bytes)),
             disk,
             max_states: capacity.states,
@@ -103,68 +122,145 @@ impl Compiler {
         })
     }
 
-    /// The table of a constraint, which stands in the field `param`; `None` for plain text. With `--lazy` it is given as soon as
-    /// the constraint was read.
+    /// Compiles a constraint of the field `param`; `None` for plain text. With `--lazy` it returns
+    /// as soon as the constraint was read. Dropping the future, or a pending result, cancels the
+    /// compilation unless other requests wait for it.
     ///
     /// # Errors
-    /// 400 where the constraint is refused, 503 where too much waits.
-    pub async fn table(self: &Arc<Self>, source: Source, param: &str) -> Result<Option<Table>> {
+    /// 400 if the constraint is refused, 503 if the queue is full or the server is shutting down.
+    pub async fn table(
+        self: &Arc<Self>,
+        client: Client,
+        source: Source,
+        param: &str,
+    ) -> Result<Option<Table>> {
         self.check_size(&source, param)?;
         let key = source.key();
         let found = self.cache().find(key);
-        let mut progress = match found {
+        let wait = |begun| Wait { compiler: self.clone(), key, begun };
+        let (wait, mut progress) = match found {
             Found::Done(outcome) => {
                 self.metrics.cache_hits.increment(1);
-                return told(outcome, param).map(|table| table.map(Table::Ready));
+                return into_api_error(outcome, param).map(|table| table.map(Table::Ready));
             }
-            Found::Running(progress) => {
+            Found::Running { begun, progress } => {
                 self.metrics.cache_hits.increment(1);
-                progress
+                (wait(begun), progress)
             }
-            Found::Nothing(sender, progress) => {
+            Found::Nothing { begun, progress, sender, cancel } => {
                 self.metrics.cache_misses.increment(1);
-                // It goes on if this request goes away: others may wait for the same.
-                tokio::spawn(self.clone().compile(key, source, sender));
-                progress
+                let wait = wait(begun);
+                // A separate task continues if this request ends while others wait for the same
+                // constraint.
+                let task = tokio::spawn(self.clone().compile(client, (key, begun), source, sender, cancel));
+                self.cache().set_task(key, begun, task.abort_handle());
+                (wait, progress)
             }
         };
-        // Twice the time of a compilation, for the wait for a thread.
+        // Twice the time of a compilation, to allow for the wait for a thread.
         let most = self.limits.time * 2 + Duration::from_secs(2);
         let is_enough = |progress: &Option<Progress>| match progress {
             None => false,
             Some(Progress::Compiling(_)) => self.lazy,
             Some(Progress::Done(_)) => true,
         };
-        let known = match tokio::time::timeout(most, progress.wait_for(is_enough)).await {
-            Ok(Ok(known)) => known.clone(),
-            Ok(Err(_)) | Err(_) => None,
+        let known = tokio::select! {
+            known = tokio::time::timeout(most, progress.wait_for(is_enough)) => match known {
+                Ok(Ok(known)) => known.clone(),
+                Ok(Err(_)) | Err(_) => None,
+            },
+            () = self.ended() => return Err(ApiError::overloaded("the server is shutting down")),
         };
         match known {
-            Some(Progress::Done(outcome)) => told(outcome, param).map(|table| table.map(Table::Ready)),
-            Some(Progress::Compiling(table)) => Ok(Some(Table::Pending(Pending { table, progress }))),
+            Some(Progress::Done(outcome)) => {
+                into_api_error(outcome, param).map(|table| table.map(Table::Ready))
+            }
+            Some(Progress::Compiling(table)) => {
+                Ok(Some(Table::Pending(Pending { table, progress, _wait: Arc::new(wait) })))
+            }
             None => Err(ApiError::overloaded("the constraint was not compiled in time: try again later")),
         }
     }
 
-    /// The automaton of a constraint as an SVG picture; the constraint stands in the field `param`.
-    ///
-    /// # Errors
-    /// 400 where the constraint is refused, has no automaton over text, or one of too many states; 503 where too much waits.
-    pub async fn picture(self: &Arc<Self>, source: Source, param: &str) -> Result<String> {
-        self.check_size(&source, param)?;
-        let own = self.clone();
-        let drawn = self.pool.run(move || own.draw(&source)).await?;
-        told(drawn, param)
+    /// Starts no more compilations, and notifies the requests that wait for one.
+    pub fn end(&self) {
+        self.ends.send_replace(true);
     }
 
-    fn draw(&self, source: &Source) -> std::result::Result<String, Refusal> {
-        let none = || Refusal::Undrawn("there is no automaton over text to draw".into());
-        let constraint = source.constraint().map_err(Refusal::Library)?.ok_or_else(none)?;
-        let automaton = constraint.to_automaton(&self.limits).map_err(Refusal::Library)?.ok_or_else(none)?;
+    async fn ended(&self) {
+        // The sender lives as long as the compiler.
+        let _ = self.ends.subscribe().wait_for(|ends| *ends).await;
+    }
+
+    /// The automaton of a constraint as an SVG picture; the constraint is in the field `param`.
+    ///
+    /// # Errors
+    /// 400 if the constraint is refused, or has no automaton over text or too many states; 503 if
+    /// the queue is full or the server is shutting down.
+    pub async fn picture(self: &Arc<Self>, client: Client, source: Source, param: &str) -> Result<String> {
+        self.check_size(&source, param)?;
+        let own = self.clone();
+        let cancel = CancelOnDrop(Cancel::default());
+        let drawn = self.work(client, &cancel.0, move |limits| own.draw(&source, limits));
+        tokio::select! {
+            drawn = drawn => into_api_error(drawn?.0, param),
+            () = self.ended() => Err(ApiError::overloaded("the server is shutting down")),
+        }
+    }
+
+    /// Does some work within the limits: first with a short time limit, and if it is slow, again on
+    /// the threads for slow work. Returns the time it took.
+    async fn work<T: Send + 'static>(
+        &self,
+        client: Client,
+        cancel: &Cancel,
+        work: impl Fn(&Limits) -> std::result::Result<T, Refusal> + Send + Sync + 'static,
+    ) -> Result<(std::result::Result<T, Refusal>, Duration)> {
+        let work = Arc::new(work);
+        let run = |limits: Limits| {
+            let work = work.clone();
+            self.pool.run(client, move || {
+                let started = Instant::now();
+                let made = catch_unwind(AssertUnwindSafe(|| work(&limits)));
+                (made.unwrap_or(Err(Refusal::Panic)), started.elapsed())
+            })
+        };
+        let limits = self.limits.clone().with_cancel(cancel);
+        let quick = QUICK.min(limits.time);
+        let (made, taken) = run(limits.clone().with_time(quick)).await?;
+        let is_slow = match &made {
+            Err(Refusal::Library(error) | Refusal::Tool(error, ..)) => {
+                error.breached() == Some(Limit::Time(quick))
+            }
+            _ => false,
+        };
+        if !is_slow || quick == limits.time {
+            return Ok((made, taken));
+        }
+        let _slow = self.slow.thread(client).await?;
+        let (made, again) = run(limits).await?;
+        Ok((made, taken + again))
+    }
+
+    fn draw(&self, source: &Source, limits: &Limits) -> std::result::Result<String, Refusal> {
+        let none = || Refusal::Refused("there is no automaton over text to draw".into());
+        let read = |unenforceable| source.constraint(&self.style, unenforceable, limits);
+        let automaton = |constraint: Option<Constraint>| {
+            let automaton = constraint.ok_or_else(none)?.to_automaton(limits).map_err(Refusal::Library)?;
+            automaton.ok_or_else(none)
+        };
+        let drawn = read(Unenforceable::Refuse).and_then(automaton);
+        let automaton = match drawn {
+            Err(refusal) if unenforced(&refusal).is_some() => {
+                self.check_strict(source, limits, refusal)?;
+                automaton(read(Unenforceable::Ignore)?)?
+            }
+            drawn => drawn?,
+        };
         let states = automaton.state_count() - 1;
-        if states > DRAWN {
+        if states > MAX_DRAWN_STATES {
             return Err(Refusal::TooLarge(format!(
-                "{states} states are too many to draw, which are at most {DRAWN}"
+                "{states} states are too many to draw, which are at most {MAX_DRAWN_STATES}"
             )));
         }
         Ok(Graph::new(&automaton).svg())
@@ -178,43 +274,94 @@ impl Compiler {
         Err(ApiError::invalid(param, message).code("constraint_too_large"))
     }
 
-    async fn compile(self: Arc<Self>, key: Key, source: Source, progress: watch::Sender<Option<Progress>>) {
-        let own = self.clone();
-        let work = move || {
-            let started = Instant::now();
-            let (sender, table) = PendingTable::channel();
-            let is_read = || _ = progress.send_replace(Some(Progress::Compiling(table)));
-            let made = catch_unwind(AssertUnwindSafe(|| own.make(&source, is_read)));
-            let outcome = made.unwrap_or(Err(Refusal::Panic));
-            own.metrics.compile_time.record(started.elapsed());
-            let mut cache = own.cache();
-            cache.keep(key, outcome.clone());
-            own.metrics.cache_bytes.set(cache.bytes() as f64);
-            drop(cache);
-            // Before the sender goes: who waits for the table looks here why there is none.
-            progress.send_replace(Some(Progress::Done(outcome.clone())));
-            if let Ok(Some(table)) = outcome {
-                sender.send(Ok(table));
-            }
+    async fn compile(
+        self: Arc<Self>,
+        client: Client,
+        (key, begun): (Key, u64),
+        source: Source,
+        progress: watch::Sender<Option<Progress>>,
+        cancel: Cancel,
+    ) {
+        let (sender, table) = PendingConstraint::channel();
+        let progress = Arc::new(progress);
+        let (own, into_api_error) = (self.clone(), progress.clone());
+        let work = move |limits: &Limits| {
+            let is_read = || _ = into_api_error.send_replace(Some(Progress::Compiling(table.clone())));
+            own.make(&source, limits, is_read)
         };
-        if self.pool.run(work).await.is_err() {
-            // The senders are gone, which tells those who wait.
-            self.cache().forget(key);
+        let Ok((outcome, taken)) = self.work(client, &cancel, work).await else {
+            // Dropping the senders notifies the waiting requests.
+            return self.cache().forget(key, begun);
+        };
+        self.metrics.compile_time.record(taken);
+        let mut cache = self.cache();
+        cache.keep(key, begun, outcome.clone());
+        self.metrics.cache_bytes.set(cache.bytes() as f64);
+        drop(cache);
+        // Before the sender is dropped: a request that waits for the constraint reads the reason
+        // here.
+        progress.send_replace(Some(Progress::Done(outcome.clone())));
+        if let Ok(Some(compiled)) = outcome {
+            sender.send(Ok(compiled.table));
         }
     }
 
-    /// The table of a constraint; says when this is read.
-    fn make(&self, source: &Source, is_read: impl FnOnce()) -> Outcome {
-        let Some(constraint) = source.constraint().map_err(Refusal::Library)? else { return Ok(None) };
-        is_read();
+    /// Compiles a constraint; calls `is_read` once it was read. Keywords that cannot be enforced
+    /// are left out, unless the request is strict.
+    fn make(&self, source: &Source, limits: &Limits, is_read: impl FnOnce()) -> Outcome {
+        let read = |unenforceable| source.constraint(&self.style, unenforceable, limits);
+        let compiled = read(Unenforceable::Refuse).and_then(|constraint| {
+            let Some(constraint) = constraint else { return Ok(None) };
+            is_read();
+            let table = self.compiled(&constraint, limits)?;
+            Ok(Some(Compiled { table, left_out: Arc::default() }))
+        });
+        let refusal = match compiled {
+            Err(refusal) if unenforced(&refusal).is_some() => refusal,
+            Err(Refusal::Library(error)) => return Err(located(source, error)),
+            compiled => return compiled,
+        };
+        let left_out = self.check_strict(source, limits, refusal)?;
+        let Some(constraint) = read(Unenforceable::Ignore)? else { return Ok(None) };
+        let table = self.compiled(&constraint, limits)?;
+        Ok(Some(Compiled { table, left_out: left_out.into() }))
+    }
+
+    /// The unenforceable keywords that caused a refusal.
+    ///
+    /// # Errors
+    /// The refusal, if there are no such keywords, or the request is strict.
+    fn check_strict(
+        &self,
+        source: &Source,
+        limits: &Limits,
+        refusal: Refusal,
+    ) -> std::result::Result<Vec<LeftOut>, Refusal> {
+        let left_out = source.left_out(&self.style, limits);
+        match left_out.iter().find(|left_out| source.is_strict(left_out)) {
+            Some(left_out) => Err(Refusal::Strict(left_out.clone())),
+            None if left_out.is_empty() => Err(match refusal {
+                Refusal::Library(error) => located(source, error),
+                refusal => refusal,
+            }),
+            None => Ok(left_out),
+        }
+    }
+
+    /// Compiles a constraint that was read.
+    fn compiled(
+        &self,
+        constraint: &Constraint,
+        limits: &Limits,
+    ) -> std::result::Result<CompiledConstraint, Refusal> {
         let compile = |walked: bool| match (&self.disk, walked) {
-            (Some(disk), false) => disk.compile(&constraint, &self.vocabulary, &self.limits),
-            (Some(disk), true) => disk.walk(&constraint, &self.vocabulary, &self.limits),
-            (None, false) => TokenTable::compile(&constraint, &self.vocabulary, &self.limits),
-            (None, true) => TokenTable::walk(&constraint, &self.vocabulary, &self.limits),
+            (Some(disk), false) => disk.compile(constraint, &self.vocabulary, limits),
+            (Some(disk), true) => disk.walk(constraint, &self.vocabulary, limits),
+            (None, false) => CompiledConstraint::compile(constraint, &self.vocabulary, limits),
+            (None, true) => CompiledConstraint::compile_byte_level(constraint, &self.vocabulary, limits),
         };
         let mut table = compile(false).map_err(Refusal::Library)?;
-        if !table.is_walked() && table.class_count() > self.max_classes {
+        if !table.is_byte_level() && table.class_count() > self.max_classes {
             table = compile(true).map_err(Refusal::Library)?;
         }
         let (states, classes) = (table.state_count(), table.class_count());
@@ -224,7 +371,7 @@ impl Compiler {
                 self.max_states, self.max_classes
             )));
         }
-        Ok(Some(table))
+        Ok(table)
     }
 
     fn cache(&self) -> MutexGuard<'_, Cache> {
@@ -232,7 +379,24 @@ impl Compiler {
     }
 }
 
-/// An outcome, as the request is told that has the constraint in `param`.
-fn told<T>(outcome: std::result::Result<T, Refusal>, param: &str) -> Result<T> {
+/// The unenforceable keyword, if it is the only reason for a refusal.
+fn unenforced(refusal: &Refusal) -> Option<&Unenforced> {
+    match refusal {
+        Refusal::Library(error) => error.unenforced(),
+        _ => None,
+    }
+}
+
+/// A refusal of the library, with the tool in question.
+fn located(source: &Source, error: Error) -> Refusal {
+    let place = error.pointer().and_then(|pointer| source.locate(pointer));
+    match place.map(|(number, pointer)| (number, pointer.to_owned())) {
+        Some((number, pointer)) => Refusal::Tool(error, number, pointer),
+        None => Refusal::Library(error),
+    }
+}
+
+/// The outcome for a request with the constraint in the field `param`.
+fn into_api_error<T>(outcome: std::result::Result<T, Refusal>, param: &str) -> Result<T> {
     outcome.map_err(|refusal| refusal.error(param))
 }

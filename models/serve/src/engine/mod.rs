@@ -1,19 +1,26 @@
-//! What runs the model: a queue, a thread that owns the model, and a pool that compiles constraints.
+//! Runs the model: a queue, a thread that owns the model, and a pool that compiles constraints.
 //!
 //! ```text
-//! request ──▶ Compiler (pool, cache) ──▶ queue ──▶ thread: Slots ──▶ events of each answer ──▶ request
+//! request ──▶ Compiler (pool, cache) ──▶ queue ──▶ thread: ContinuousBatch ──▶ events of each answer ──▶ request
 //! ```
 //!
-//! - [`Ask`] is what a request wants, [`Event`] what becomes of it, [`Generation`] the receiving end; dropping that cancels.
-//! - `thread` admits jobs to rows, takes steps, and begins again after a panic.
-//! - `compile` makes tables of constraints: each once, on a bounded number of threads, with a deadline. `cache` keeps them,
-//!   `source` is what a constraint is known by, `table` what a job has of it.
-//! - `sampling` is how tokens are chosen.
+//! - A request submits a [`GenerationRequest`]; each [`Event`] reports on an answer, and
+//!   [`Generation`] is the receiving end. Dropping it cancels the answers.
+//! - `thread` admits jobs to rows, runs steps, and restarts after a panic.
+//! - `pool` is a set of threads for CPU work, with a queue that is fair between clients.
+//! - `compile` compiles constraints: each once, on a separate pool, with a deadline, as long as a
+//!   request waits for it. `cache` keeps the results, `source` identifies a constraint, `style`
+//!   sets how its JSON is written, `left_out` lists its unenforceable keywords, `table` is the
+//!   constraint of a job.
+//! - `sampling` sets how tokens are chosen.
 
 mod cache;
 mod compile;
+mod left_out;
+mod pool;
 mod sampling;
 mod source;
+mod style;
 mod table;
 mod thread;
 
@@ -22,64 +29,71 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use burn_dfa::generation::{Cancel, SlotLm, TokenLogprobs};
+use burn_dfa::generation::{Cancel, ContinuousLm, Recordable, TokenLogprobs};
 use burn_dfa::{Capacity, Error, TensorOptions, TokenId, Vocabulary};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 pub use self::cache::Refusal;
-pub use self::compile::{Compiler, Pool};
+pub use self::compile::Compiler;
+pub use self::left_out::LeftOut;
+pub use self::pool::{Client, Pool, Thread};
 pub use self::sampling::Sampling;
-pub use self::source::Source;
-pub use self::table::Table;
+pub use self::source::{Asked, Source};
+pub use self::table::{Compiled, Table};
 use crate::config::Config;
 use crate::error::{ApiError, Result};
 use crate::metrics::Metrics;
 
-/// What a request wants of the model: one or more answers to each of some prompts.
+/// A request to the model: one or more answers to each of some prompts.
 #[derive(Clone, Debug)]
-pub struct Ask {
-    /// The prompts, each at least one token, and the most tokens of an answer to it.
+pub struct GenerationRequest {
+    /// The prompts, each with at least one token, and the greatest number of tokens of its answers.
     pub prompts: Vec<(Vec<TokenId>, usize)>,
     /// The constraint.
     pub table: Option<Table>,
     /// How tokens are chosen.
     pub sampling: Sampling,
-    /// Answers to each prompt. Those to the first come first.
+    /// Answers to each prompt. Answers to the first prompt come first.
     pub n: usize,
-    /// How long pieces are kept for the next event, zero for none; without, all of them come as one at the end.
+    /// How long chunks are held for the next event, zero for none; `None`: one chunk at the end.
     pub interval: Option<Duration>,
-    /// What was read of prompts is shared with requests of the same salt alone.
+    /// Cached prefixes of prompts are shared only with requests of the same salt.
     pub cache_salt: Option<String>,
+    /// The client.
+    pub client: Client,
 }
 
-impl Ask {
+impl GenerationRequest {
     /// Answers in all.
     pub fn answers(&self) -> usize {
         self.prompts.len().saturating_mul(self.n)
     }
 }
 
-/// What becomes of an answer.
+/// An event of an answer.
 #[derive(Debug)]
 pub enum Event {
-    /// It began in a row; where its constraint was still being compiled, with its first token.
-    Begun,
-    /// More of it.
-    Piece {
+    /// The answer began in a row; if its constraint was still being compiled, at its first token.
+    StartedGeneration,
+    /// More of the answer.
+    Chunk {
         /// The tokens.
         tokens: Tokens,
-        /// The text that is complete, in whole characters.
+        /// The complete characters of the text.
         text: String,
     },
-    /// It ended.
+    /// The answer ended.
     Ended {
-        /// Why.
+        /// The reason.
         ending: Ending,
-        /// Tokens of its prompt that were not read anew; of several answers to a prompt the first tells them.
+        /// Tokens of its prompt that came from the prefix cache; only the first answer to a prompt
+        /// reports them.
         cached_tokens: usize,
+        /// Whether the answer is shorter than its minimum, since the constraint allowed no more.
+        is_short: bool,
     },
-    /// It was refused, or given up.
+    /// The answer was refused or abandoned.
     Failed(Failure),
 }
 
@@ -88,38 +102,40 @@ pub enum Event {
 pub struct Tokens {
     /// The tokens.
     pub ids: Vec<TokenId>,
-    /// Of each; empty where the server does not compute them.
+    /// The log-probabilities of each token; empty if the server does not compute them.
     pub logprobs: Vec<TokenLogprobs>,
 }
 
-/// Why an answer ended.
+/// The reason for the end of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// It is complete.
+    /// The answer is complete.
     Complete,
-    /// One of its stop texts came.
+    /// The answer is complete; the constraint allowed more, but the budget did not.
+    OutOfTokens,
+    /// The answer reached a stop text.
     Stop,
-    /// It took all of its tokens; never under a constraint.
+    /// The answer used up its tokens; never under a constraint.
     Length,
-    /// Nobody waits for it.
+    /// The client is gone.
     Cancelled,
 }
 
-/// Why there is no answer.
+/// The reason for a missing answer.
 #[derive(Clone, Debug)]
 pub enum Failure {
-    /// The library refused it.
+    /// The library refused the answer.
     Library(Error),
-    /// Its constraint was refused after it was queued.
+    /// The constraint was refused after the answer was queued.
     Refused(Refusal),
-    /// The engine broke down.
+    /// The engine panicked.
     Panic,
-    /// The server ends.
+    /// The server is shutting down.
     Shutdown,
 }
 
 impl Failure {
-    /// Tokens of the shortest answer, where the budget is below.
+    /// Tokens of the shortest answer, if the budget is too small.
     pub fn tokens_needed(&self) -> Option<usize> {
         match self {
             Self::Library(error) => error.tokens_needed(),
@@ -138,14 +154,18 @@ struct Job {
     events: Events,
     interval: Option<Duration>,
     cache_salt: Option<String>,
+    client: Client,
+    /// Whether the job failed to start on its turn, since the arena had no space for its
+    /// constraint.
+    was_refused: bool,
     /// Whether it is the first answer to its prompt.
     is_first: bool,
-    /// Its place in the queue, which it gives back when it begins.
+    /// Its permit of the queue, released at its start.
     place: Option<OwnedSemaphorePermit>,
     queued: Instant,
 }
 
-/// Where the events of an answer go.
+/// The receiver of an answer's events.
 #[derive(Clone, Debug)]
 struct Events {
     index: usize,
@@ -153,13 +173,13 @@ struct Events {
 }
 
 impl Events {
-    /// Passes an event on; gone receivers have cancelled the answer, and no longer care.
+    /// Sends an event. A missing receiver has canceled the answer.
     fn send(&self, event: Event) {
         let _ = self.sender.send((self.index, event));
     }
 }
 
-/// The answers to a request, as they come. Dropping it ends those that have not ended.
+/// The answers to a request, as they come. Dropping it cancels unfinished answers.
 #[derive(Debug)]
 pub struct Generation {
     events: UnboundedReceiver<(usize, Event)>,
@@ -167,7 +187,7 @@ pub struct Generation {
 }
 
 impl Generation {
-    /// The next event, with the index of its answer; `None` after the last.
+    /// The next event, with the index of its answer; `None` after the last event.
     pub async fn next(&mut self) -> Option<(usize, Event)> {
         self.events.recv().await
     }
@@ -185,17 +205,17 @@ pub(crate) struct Shape {
     pub(crate) rows: usize,
     /// Tokens of a row.
     pub(crate) slots: usize,
-    pub(crate) read_every: usize,
+    pub(crate) sync_interval: usize,
     pub(crate) prompt_chunk: usize,
     pub(crate) prefix_cache: bool,
-    /// Of how many tokens log-probabilities are computed, if at all.
+    /// The number of tokens whose log-probabilities are computed, if any.
     pub(crate) logprobs: Option<usize>,
     pub(crate) tensors: TensorOptions,
     pub(crate) max_queue: usize,
 }
 
 impl Shape {
-    /// The sizes that a configuration asks for, of a model of so many positions.
+    /// The sizes for a configuration and a model with `positions` positions.
     pub(crate) fn new(config: &Config, positions: Option<usize>) -> Self {
         let slots = config.slots.unwrap_or(4096).min(positions.unwrap_or(usize::MAX));
         let capacity = Capacity::new()
@@ -206,7 +226,7 @@ impl Shape {
         Self {
             rows: config.rows,
             slots,
-            read_every: config.read_every,
+            sync_interval: config.sync_interval,
             prompt_chunk: config.prompt_chunk,
             prefix_cache: !config.no_prefix_cache,
             logprobs: config.logprobs(),
@@ -219,7 +239,7 @@ impl Shape {
 /// Loads a model again.
 pub(crate) type Reload<M> = Box<dyn Fn() -> std::result::Result<M, String> + Send>;
 
-/// The engine, as requests see it.
+/// The handle of the engine for requests.
 #[derive(Debug)]
 pub struct Engine {
     jobs: Mutex<Option<mpsc::Sender<Job>>>,
@@ -231,12 +251,13 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Starts the thread of a model, and waits until it is ready. Where its device is lost with its server, `reload` loads it
-    /// again.
+    /// Starts the thread of a model, and waits until it is ready. If the model's remote device is
+    /// lost, `reload` loads the model again.
     ///
     /// # Errors
-    /// As [`Slots::new`](burn_dfa::generation::Slots::new), whose sizes do not fit the model or the device.
-    pub(crate) fn start<M: SlotLm + Send + 'static>(
+    /// As [`ContinuousBatch::new`](burn_dfa::generation::ContinuousBatch::new), if the sizes do not
+    /// fit the model or the device.
+    pub(crate) fn start<M: ContinuousLm + Recordable + Send + 'static>(
         mut model: M,
         vocabulary: Vocabulary,
         shape: Shape,
@@ -246,7 +267,7 @@ impl Engine {
         let (jobs, receiver) = mpsc::channel();
         let (ready, is_ready) = mpsc::sync_channel(1);
         let (alive, stop) = (Arc::new(AtomicBool::new(true)), Cancel::default());
-        let mut desk = thread::Desk::new(receiver, shape.clone(), metrics, stop.clone());
+        let mut desk = thread::Scheduler::new(receiver, shape.clone(), metrics, stop.clone());
         let living = alive.clone();
         let body = move || {
             while let Some(lost) = desk.run(&model, &vocabulary, &ready) {
@@ -279,7 +300,7 @@ impl Engine {
         self.alive.load(Ordering::Acquire) && self.jobs().is_some()
     }
 
-    /// Whether so many answers can ever wait together.
+    /// The greatest number of answers that can wait.
     pub fn max_queue(&self) -> usize {
         self.shape.max_queue
     }
@@ -287,8 +308,8 @@ impl Engine {
     /// Queues the answers to a request.
     ///
     /// # Errors
-    /// 503 where there is no place in the queue for all of them.
-    pub fn submit(&self, ask: Ask) -> Result<Generation> {
+    /// 503 if the queue has no space for all of them.
+    pub fn submit(&self, ask: GenerationRequest) -> Result<Generation> {
         let cancel = Cancel::default();
         let (sender, events) = unbounded_channel();
         let n = u32::try_from(ask.answers()).unwrap_or(u32::MAX);
@@ -313,6 +334,8 @@ impl Engine {
                 events: Events { index, sender: sender.clone() },
                 interval: ask.interval,
                 cache_salt: ask.cache_salt.clone(),
+                client: ask.client,
+                was_refused: false,
                 is_first: index % ask.n == 0,
                 place: places.split(1),
                 queued: Instant::now(),
@@ -322,7 +345,7 @@ impl Engine {
         Ok(Generation { events, cancel })
     }
 
-    /// Takes no more jobs, and waits for the others until the deadline; then ends them.
+    /// Accepts no more jobs, and waits for running ones until the deadline; then cancels them.
     pub fn shut_down(&self, grace: Duration) {
         let deadline = Instant::now() + grace;
         self.jobs.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();

@@ -1,76 +1,92 @@
 //! The thread that owns the model.
 
-use std::collections::VecDeque;
+use burn_dfa::ErrorKind;
+use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError};
 use std::time::{Duration, Instant};
 
-use burn_dfa::generation::{Cancel, Finish, GenerationConfig, Piece, Request, SamplingKinds, SlotLm, Slots};
+use burn_dfa::generation::{
+    Cancel, Chunk, ContinuousBatch, ContinuousLm, FinishReason, GenerationConfig, Recordable, Request,
+    SamplingFeatures,
+};
 use burn_dfa::{Result, Vocabulary};
 
+use super::pool::Client;
 use super::table::Table;
 use super::{Ending, Event, Events, Failure, Job, Reload, Sampling, Shape, Tokens};
 use crate::metrics::Metrics;
 
-/// How often the thread looks whether it is asked to end while it has nothing to do.
+/// How often the idle thread checks whether it should end.
 const IDLE: Duration = Duration::from_millis(200);
-/// How long to wait before a model is loaded again once more.
+/// The wait between two attempts to load the model again.
 const RELOAD: Duration = Duration::from_secs(1);
+/// Greatest number of remembered clients.
+const MAX_CLIENTS: usize = 1024;
 
-/// The jobs of the engine: those that wait, and those that are in a row. It outlives a panic of the model.
-pub(super) struct Desk {
+/// The waiting jobs and the running jobs of the engine. It outlives a panic of the model.
+pub(super) struct Scheduler {
     jobs: Receiver<Job>,
-    /// Whether nobody can send a job any more.
+    /// Whether all senders of jobs are gone.
     closed: bool,
     waiting: VecDeque<Job>,
     rows: Vec<Option<Running>>,
-    /// Whether rows could be made the last time.
+    /// The number of each client's latest admission.
+    served: HashMap<Client, u64>,
+    admissions: u64,
+    /// Whether the latest attempt to make rows succeeded.
     has_rows: bool,
     shape: Shape,
     metrics: Arc<Metrics>,
-    /// Ends the thread, whatever it does.
+    /// Ends the thread immediately.
     stop: Cancel,
 }
 
-/// An answer that has a row.
+/// An answer in a row.
 struct Running {
     events: Events,
     begun: Instant,
     queued: Instant,
     last: Option<Instant>,
     tokens: usize,
+    /// Minimum number of tokens.
+    min_tokens: usize,
     prompt: usize,
     is_first: bool,
+    client: Client,
     /// Its constraint.
     table: Option<Table>,
-    /// What was not passed on yet.
+    /// Tokens and text that were not sent yet.
     held: (Tokens, String),
-    /// How long it may be held, and since when; without, until the end. This spares those who wait from being woken at each
-    /// token.
+    /// How long they may be held, and since when; `None`: until the end. Holding them avoids waking
+    /// the receiver at each token.
     interval: Option<Duration>,
     passed: Option<Instant>,
 }
 
 impl Running {
-    /// Passes on what was held, where there is anything.
+    /// Sends held tokens and text, if there are any.
     fn pass_held(&mut self) {
         let (tokens, text) = std::mem::take(&mut self.held);
         if !tokens.ids.is_empty() || !text.is_empty() {
-            self.events.send(Event::Piece { tokens, text });
+            self.events.send(Event::Chunk { tokens, text });
         }
     }
 }
 
-impl Desk {
+impl Scheduler {
     pub(super) fn new(jobs: Receiver<Job>, shape: Shape, metrics: Arc<Metrics>, stop: Cancel) -> Self {
         let rows = (0..shape.rows).map(|_| None).collect();
-        Self { jobs, closed: false, waiting: VecDeque::new(), rows, has_rows: false, shape, metrics, stop }
+        let (waiting, served) = (VecDeque::new(), HashMap::new());
+        let (closed, admissions, has_rows) = (false, 0, false);
+        Self { jobs, closed, waiting, rows, served, admissions, has_rows, shape, metrics, stop }
     }
 
-    /// Serves until there are no more jobs. After a panic the answers in the rows are given up, and the next begin in new
-    /// ones. Says on `ready` whether the first rows could be made. Gives the failure where the device is lost.
-    pub(super) fn run<M: SlotLm>(
+    /// Serves until there are no more jobs. After a panic, the answers in the rows are abandoned,
+    /// and the next jobs begin in new rows. Reports on `ready` whether the first rows could be
+    /// made. Returns the failure if the device is lost.
+    pub(super) fn run<M: ContinuousLm + Recordable>(
         &mut self,
         model: &M,
         vocabulary: &Vocabulary,
@@ -98,38 +114,38 @@ impl Desk {
             }
             self.metrics.engine_restarts.increment(1);
             self.fail_rows(&failure);
-            if matches!(&failure, Failure::Library(error) if error.is_connection()) {
+            if matches!(&failure, Failure::Library(error) if error.kind() == ErrorKind::Connection) {
                 return Some(failure);
             }
         }
     }
 
-    fn serve<M: SlotLm>(
+    fn serve<M: ContinuousLm + Recordable>(
         &mut self,
         model: &M,
         vocabulary: &Vocabulary,
         ready: &SyncSender<Result<()>>,
     ) -> Result<()> {
-        let Shape { rows, slots, read_every, prompt_chunk, prefix_cache, logprobs, ref tensors, .. } =
+        let Shape { rows, slots, sync_interval, prompt_chunk, prefix_cache, logprobs, ref tensors, .. } =
             self.shape;
         let in_pieces = model.reads_in_pieces();
         let config = GenerationConfig::new()
-            .with_read_every(read_every)
+            .with_sync_interval(sync_interval)
             .with_prompt_chunk(in_pieces.then_some(prompt_chunk))
             .with_prefix_cache(prefix_cache && in_pieces && model.copies_prefixes())
             .with_logprobs(logprobs)
-            .with_row_options(SamplingKinds::ALL)
+            .with_row_features(SamplingFeatures::ALL)
             .with_tensors(tensors.clone());
         self.has_rows = false;
-        let made = Slots::record(model, vocabulary, rows, slots, &config);
-        // Nobody listens after the first time.
+        let made = ContinuousBatch::record(model, vocabulary, rows, slots, &config);
+        // Nothing listens after the first time.
         let _ = ready.try_send(made.as_ref().map(|_| ()).map_err(Clone::clone));
         let mut slots = made?;
         self.has_rows = true;
         while self.collect() {
             self.admit(&mut slots);
             if self.rows.iter().any(Option::is_some) {
-                slots.step(read_every, |piece| self.pass(piece))?;
+                slots.step(sync_interval, |piece| self.pass(piece))?;
                 self.release(&mut slots);
             }
             self.measure(&slots);
@@ -137,7 +153,7 @@ impl Desk {
         Ok(())
     }
 
-    /// Takes in what was queued, and waits for it where there is nothing else to do; false: it is time to end.
+    /// Collects queued jobs, and waits for jobs if the engine is idle; false: it is time to end.
     fn collect(&mut self) -> bool {
         loop {
             match self.jobs.try_recv() {
@@ -149,7 +165,7 @@ impl Desk {
                 }
             }
         }
-        // Those that nobody waits for leave the queue, and those whose constraint was refused, whatever stands before them.
+        // Removes canceled jobs and jobs with a refused constraint anywhere in the queue.
         self.waiting.retain(|job| match job.table.as_ref().and_then(Table::refusal) {
             Some(refusal) => {
                 job.events.send(Event::Failed(Failure::Refused(refusal)));
@@ -170,14 +186,37 @@ impl Desk {
         !self.stop.is_cancelled()
     }
 
-    /// Begins the jobs for which there are rows and room.
-    fn admit<M: SlotLm>(&mut self, slots: &mut Slots<'_, M>) {
+    /// The next job: the oldest job of the client with the fewest rows, and of several clients the
+    /// one that was served longest ago. A job that waits for arena space goes first, so that other
+    /// jobs do not take the space that becomes free.
+    fn next(&self) -> Option<usize> {
+        let rows = |client| self.rows.iter().flatten().filter(|running| running.client == client).count();
+        let served = |client| self.served.get(&client).copied().unwrap_or(0);
+        let waiting = self.waiting.iter().enumerate();
+        let next = waiting.min_by_key(|(_, job)| (!job.was_refused, rows(job.client), served(job.client)));
+        next.map(|(index, _)| index)
+    }
+
+    /// Records that a client was served.
+    fn serve_client(&mut self, client: Client) {
+        self.admissions += 1;
+        self.served.insert(client, self.admissions);
+        if self.served.len() > MAX_CLIENTS {
+            let waits = |client: &Client| self.waiting.iter().any(|job| job.client == *client);
+            self.served.retain(|client, _| waits(client));
+        }
+    }
+
+    /// Begins the jobs for which there are rows and arena space.
+    fn admit<M: ContinuousLm>(&mut self, slots: &mut ContinuousBatch<'_, M>) {
         while slots.idle().next().is_some() {
-            let Some(mut job) = self.waiting.pop_front() else { return };
-            let Sampling { options, stop, seed } = job.sampling.clone();
+            let Some(next) = self.next() else { return };
+            let Some(mut job) = self.waiting.remove(next) else { return };
+            let Sampling { options, stop, stop_tokens, include_stop, min_tokens, special_tokens, seed } =
+                job.sampling.clone();
             let (table, pending) = match &job.table {
                 None => (None, None),
-                Some(Table::Ready(table)) => (Some(table), None),
+                Some(Table::Ready(compiled)) => (Some(&compiled.table), None),
                 Some(Table::Pending(pending)) => (None, Some(pending.table.clone())),
             };
             let begins_late = pending.is_some();
@@ -185,20 +224,26 @@ impl Desk {
                 table,
                 pending,
                 stop,
+                stop_tokens,
+                include_stop,
+                stop_after: min_tokens,
+                special_tokens,
                 cache_salt: job.cache_salt.clone(),
                 ..Request::new(std::mem::take(&mut job.prompt), job.max_new_tokens)
             };
             let request = request.with_seed(seed).with_cancel(&job.cancel).with_sampling(options);
             let row = slots.idle_for(&request).expect("a row is idle");
-            // It is in its row before the model sees it, so that a panic is its own.
+            // It enters its row before the model reads it, so that a panic is attributed to it.
             self.rows[row] = Some(Running {
                 events: job.events.clone(),
                 begun: Instant::now(),
                 queued: job.queued,
                 last: None,
                 tokens: 0,
+                min_tokens,
                 prompt: request.prompt.len(),
                 is_first: job.is_first,
+                client: job.client,
                 table: job.table.clone(),
                 held: Default::default(),
                 interval: job.interval,
@@ -207,17 +252,18 @@ impl Desk {
             match slots.admit(row, &request) {
                 Ok(()) => {
                     job.place.take();
+                    self.serve_client(job.client);
                     self.metrics.queue_time.record(job.queued.elapsed());
                     self.metrics.prompt_tokens.increment(request.prompt.len() as u64);
                     if !begins_late {
-                        job.events.send(Event::Begun);
+                        job.events.send(Event::StartedGeneration);
                     }
                 }
-                Err(error) if error.is_full() => {
-                    // There is room once another answer has ended.
+                Err(error) if error.kind() == ErrorKind::Full => {
+                    // The job retries after another answer has ended.
                     self.rows[row] = None;
                     let prompt = request.prompt;
-                    self.waiting.push_front(Job { prompt, ..job });
+                    self.waiting.push_front(Job { prompt, was_refused: true, ..job });
                     return;
                 }
                 Err(error) => {
@@ -228,8 +274,8 @@ impl Desk {
         }
     }
 
-    /// Hands a piece to its answer.
-    fn pass(&mut self, piece: Piece) {
+    /// Passes a chunk to its answer.
+    fn pass(&mut self, piece: Chunk) {
         let Some(running) = self.rows.get_mut(piece.row).and_then(Option::as_mut) else { return };
         let now = Instant::now();
         let count = piece.tokens.len();
@@ -237,7 +283,7 @@ impl Desk {
             None => {
                 self.metrics.first_token.record(now - running.queued);
                 if matches!(running.table, Some(Table::Pending(_))) {
-                    running.events.send(Event::Begun);
+                    running.events.send(Event::StartedGeneration);
                 }
             }
             Some(last) => {
@@ -259,8 +305,8 @@ impl Desk {
         }
     }
 
-    /// Makes the rows idle whose answers have ended, and tells them once the metrics know.
-    fn release<M: SlotLm>(&mut self, slots: &mut Slots<'_, M>) {
+    /// Frees the rows of ended answers, and notifies the answers after updating the metrics.
+    fn release<M: ContinuousLm>(&mut self, slots: &mut ContinuousBatch<'_, M>) {
         let finished: Vec<usize> = slots.finished().collect();
         let mut ended = Vec::with_capacity(finished.len());
         for row in finished {
@@ -272,20 +318,25 @@ impl Desk {
                 self.metrics.prefix_hits.increment(cached as u64);
             }
             let ending = output.map(|output| match output.finish {
-                Finish::EndOfSequence => Ending::Complete,
-                Finish::Stop => Ending::Stop,
-                Finish::MaxNewTokens => Ending::Length,
+                FinishReason::EndOfSequence if output.ended_by_budget => Ending::OutOfTokens,
+                FinishReason::EndOfSequence => Ending::Complete,
+                FinishReason::Stop => Ending::Stop,
+                FinishReason::MaxNewTokens => Ending::Length,
                 _ => Ending::Cancelled,
             });
             let reason = match ending {
                 Ok(Ending::Complete | Ending::Stop) => "stop",
-                Ok(Ending::Length) => "length",
+                Ok(Ending::Length | Ending::OutOfTokens) => "length",
                 Ok(Ending::Cancelled) => "abort",
                 Err(_) => "error",
             };
             let cached_tokens = cached.filter(|_| running.is_first).unwrap_or(0);
             let event = match ending {
-                Ok(ending) => Event::Ended { ending, cached_tokens },
+                Ok(ending) => {
+                    let is_whole = matches!(ending, Ending::Complete | Ending::OutOfTokens);
+                    let is_short = is_whole && running.tokens < running.min_tokens;
+                    Event::Ended { ending, cached_tokens, is_short }
+                }
                 Err(error) => Event::Failed(match running.table.as_ref().and_then(Table::refusal) {
                     Some(refusal) => Failure::Refused(refusal),
                     None => Failure::Library(error),
@@ -313,19 +364,17 @@ impl Desk {
         }
     }
 
-    fn measure<M: SlotLm>(&self, slots: &Slots<'_, M>) {
+    fn measure<M: ContinuousLm>(&self, slots: &ContinuousBatch<'_, M>) {
         let running: Vec<&Running> = self.rows.iter().flatten().collect();
         self.metrics.running.set(running.len() as f64);
         self.metrics.waiting.set(self.waiting.len() as f64);
         let used: usize = running.iter().map(|running| running.prompt + running.tokens).sum();
         self.metrics.cache_usage.set(used as f64 / (self.shape.rows * self.shape.slots) as f64);
-        if let Some(arena) = slots.arena() {
-            let (free, all) = (arena.room().states, arena.capacity().states);
-            self.metrics.arena_usage.set(1.0 - free as f64 / all.max(1) as f64);
-        }
+        let (free, all) = (slots.room().states, slots.room_in_all().states);
+        self.metrics.arena_usage.set(1.0 - free as f64 / all.max(1) as f64);
     }
 
-    /// Tells the answers in the rows that they will not end.
+    /// Reports a failure to the answers in the rows.
     fn fail_rows(&mut self, failure: &Failure) {
         for running in self.rows.iter_mut().filter_map(Option::take) {
             self.metrics.finished("error").increment(1);
@@ -334,7 +383,7 @@ impl Desk {
         self.metrics.running.set(0.0);
     }
 
-    /// Loads the model again, as often as it takes; answers that are asked for meanwhile fail as those in the rows did. `None`:
+    /// Loads the model again, until it succeeds; answers requested meanwhile fail as well. `None`:
     /// it is time to end.
     pub(super) fn load_again<M>(&mut self, reload: &Reload<M>, lost: &Failure) -> Option<M> {
         while !self.stop.is_cancelled() {
@@ -352,7 +401,7 @@ impl Desk {
         None
     }
 
-    /// Tells all answers that they will not end.
+    /// Reports a failure to all answers.
     fn give_up(&mut self, failure: &Failure) {
         self.fail_rows(failure);
         self.waiting.extend(self.jobs.try_iter());

@@ -1,4 +1,4 @@
-//! The body of a request: an object whose fields are taken by their types.
+//! The body of a request: an object whose fields are read by type.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
@@ -7,6 +7,8 @@ use axum::http::StatusCode;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
+use super::warning::Warnings;
+use super::words;
 use crate::error::{ApiError, Result};
 
 /// The fields of a request, each as a value and as text.
@@ -15,11 +17,13 @@ pub struct Body {
     text: String,
     fields: Map<String, Value>,
     places: HashMap<String, Range<usize>>,
-    /// Fields that were not asked for yet.
+    /// Fields that were not read yet.
     unknown: BTreeSet<String>,
+    /// The warnings of the answer.
+    pub warnings: Warnings,
 }
 
-/// Fields that clients know, and that say nothing about the answer.
+/// Fields that clients send, but that do not affect the answer.
 const PASSED_OVER: [&str; 9] = [
     "user",
     "metadata",
@@ -32,8 +36,14 @@ const PASSED_OVER: [&str; 9] = [
     "return_token_ids",
 ];
 
-/// Fields that are known and not offered, each with the values that ask for nothing.
-fn refused() -> [(&'static str, Vec<Value>); 38] {
+/// Fields that are ignored with a warning, since they do not restrict answers, each with its
+/// neutral values.
+fn hints() -> [(&'static str, Vec<Value>); 3] {
+    [("prediction", Vec::new()), ("store", vec![json!(false)]), ("verbosity", vec![json!("medium")])]
+}
+
+/// Fields that are known, but not supported, each with its neutral values.
+fn refused() -> [(&'static str, Vec<Value>); 35] {
     let none = Vec::new;
     let off = || vec![json!(false)];
     [
@@ -60,7 +70,6 @@ fn refused() -> [(&'static str, Vec<Value>); 38] {
         ("lora_path", none()),
         ("mm_processor_kwargs", none()),
         ("modalities", vec![json!(["text"])]),
-        ("prediction", none()),
         ("prompt_embeds", none()),
         ("prompt_logprobs", none()),
         ("reasoning_effort", none()),
@@ -69,11 +78,9 @@ fn refused() -> [(&'static str, Vec<Value>); 38] {
         ("skip_special_tokens", vec![json!(true)]),
         ("spaces_between_special_tokens", vec![json!(true)]),
         ("stop_token_ids", vec![json!([])]),
-        ("store", off()),
         ("suffix", vec![json!("")]),
         ("truncate_prompt_tokens", none()),
         ("use_beam_search", off()),
-        ("verbosity", vec![json!("medium")]),
         ("web_search_options", none()),
     ]
 }
@@ -82,7 +89,7 @@ impl Body {
     /// Reads an object.
     ///
     /// # Errors
-    /// 400 where it is not JSON, not an object, or has a field twice.
+    /// 400 if it is not JSON, not an object, or has a field twice.
     pub fn read(bytes: &[u8]) -> Result<Self> {
         let wrong = |message: String| ApiError::new(StatusCode::BAD_REQUEST, message).code("invalid_json");
         let text =
@@ -96,16 +103,17 @@ impl Body {
                 return Err(ApiError::invalid(&name, format!("`{name}` is there twice")));
             }
         }
-        // Null is as good as nothing.
+        // Null counts as missing.
         let unknown =
             fields.iter().filter(|(_, value)| !value.is_null()).map(|(name, _)| name.clone()).collect();
-        Ok(Self { text: text.to_owned(), fields, places, unknown })
+        let warnings = Warnings::default();
+        Ok(Self { text: text.to_owned(), fields, places, unknown, warnings })
     }
 
-    /// Takes the fields that `T` has.
+    /// Reads the fields of `T`.
     ///
     /// # Errors
-    /// 400 where one is of another type.
+    /// 400 if a field has another type.
     pub fn take<T: DeserializeOwned>(&mut self) -> Result<T> {
         let mut ignored = BTreeSet::new();
         let mut on_ignored = |path: serde_ignored::Path| _ = ignored.insert(path.to_string());
@@ -114,34 +122,41 @@ impl Body {
         let paths = serde_path_to_error::Deserializer::new(value, &mut track);
         let read = T::deserialize(serde_ignored::Deserializer::new(paths, &mut on_ignored));
         let read = read.map_err(|error| {
-            let path = track.path().to_string();
-            let message = format!("`{path}`: {error}");
+            let (path, reason) = (track.path().to_string(), words::of_json(&error.to_string()));
             if path == "." {
-                ApiError::new(StatusCode::BAD_REQUEST, error.to_string()).code("invalid_value")
+                ApiError::new(StatusCode::BAD_REQUEST, reason).code("invalid_value")
             } else {
-                ApiError::invalid(&path, message)
+                ApiError::invalid(&path, format!("`{path}`: {reason}"))
             }
         })?;
         self.unknown.retain(|name| ignored.contains(name));
         Ok(read)
     }
 
-    /// The text of a field, with all digits of its numbers; `None` where it is missing or null.
+    /// The text of a field, with all digits of its numbers; `None` if it is missing or null.
     pub fn raw(&self, name: &str) -> Option<&str> {
         let text = self.text.get(self.places.get(name)?.clone())?;
         (text != "null").then_some(text)
     }
 
-    /// Ends reading: refuses what is known and not offered, and warns of what is unknown.
+    /// Ends reading: refuses fields that are known, but not supported. Returns the warnings,
+    /// including the warning about unknown fields.
     ///
     /// # Errors
-    /// 400 where a field is not offered.
-    pub fn finish(self) -> Result<()> {
-        let refused = refused();
+    /// 400 if a field is not supported.
+    pub fn finish(self) -> Result<Warnings> {
+        let (refused, hints) = (refused(), hints());
+        let mut warnings = self.warnings;
         for name in self.unknown.iter().filter(|name| !PASSED_OVER.contains(&name.as_str())) {
             let value = &self.fields[name];
             if name.starts_with("guided_") {
                 return Err(ApiError::unsupported(name, format!("`{name}` is not offered")));
+            }
+            if let Some((_, harmless)) = hints.iter().find(|(known, _)| known == name) {
+                if !harmless.contains(value) {
+                    warnings.ignore(name);
+                }
+                continue;
             }
             match refused.iter().find(|(known, _)| known == name) {
                 Some((_, harmless)) if harmless.contains(value) => {}
@@ -151,21 +166,20 @@ impl Body {
                         format!("`{name}` is not offered with this value"),
                     ));
                 }
-                None => {
-                    tracing::warn!(field = name.as_str(), "a field of the request is unknown and ignored")
-                }
+                None => warnings.ignore(name),
             }
         }
-        Ok(())
+        Ok(warnings)
     }
 }
 
-/// The fields of an object, whose text is JSON, and where their values stand; of a field that is there twice the last.
+/// The fields of a JSON object, and the positions of their values; the last value of a repeated
+/// field.
 pub fn places(text: &str) -> HashMap<String, Range<usize>> {
     top_level(text).into_iter().collect()
 }
 
-/// The same, one after the other.
+/// The same fields in order.
 fn top_level(text: &str) -> Vec<(String, Range<usize>)> {
     let bytes = text.as_bytes();
     let mut fields = Vec::new();
@@ -205,7 +219,7 @@ fn top_level(text: &str) -> Vec<(String, Range<usize>)> {
     fields
 }
 
-/// Where the string ends that begins at `at`.
+/// The end of the string that begins at `at`.
 fn string_end(bytes: &[u8], at: usize) -> usize {
     let mut at = at + 1;
     while at < bytes.len() {
@@ -248,14 +262,49 @@ mod tests {
     }
 
     #[test]
+    fn unknown_fields_are_one_warning() {
+        use std::io::Write;
+        use std::sync::{Arc, Mutex};
+
+        #[derive(Clone, Default)]
+        struct Log(Arc<Mutex<Vec<u8>>>);
+
+        impl Write for Log {
+            fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+                self.0.lock().expect("nothing panics").write(bytes)
+            }
+
+            fn flush(&mut self) -> std::io::Result<()> {
+                Ok(())
+            }
+        }
+
+        let log = Log::default();
+        let own = log.clone();
+        let subscriber = tracing_subscriber::fmt().with_writer(move || own.clone()).finish();
+        let fields: Vec<String> = (0..5_000).map(|number| format!("\"unknown{number}\": 1")).collect();
+        tracing::subscriber::with_default(subscriber, || {
+            let mut body = Body::read(format!("{{{}}}", fields.join(",")).as_bytes()).expect("an object");
+            body.take::<Own>().expect("it has no fields of its own");
+            body.finish().expect("they are ignored").tell();
+        });
+        let text = String::from_utf8(log.0.lock().expect("nothing panics").clone()).expect("text");
+        assert!(text.lines().count() == 1 && text.contains("5000") && text.contains("unknown0"), "{text}");
+        assert!(text.len() < 1_000, "{text}");
+    }
+
+    #[test]
     fn what_is_not_offered_is_refused_unless_it_asks_for_nothing() {
         let read = |text: &str| {
             let mut body = Body::read(text.as_bytes())?;
             body.take::<Own>()?;
             body.finish()
         };
-        assert!(read(r#"{"n": 1, "what": 2, "store": false, "functions": null}"#).is_ok());
-        for name in ["store", "functions", "guided_backend", "n"] {
+        let warned = |text: &str| read(text).expect("it is read").tell();
+        assert!(warned(r#"{"n": 1, "store": false, "functions": null, "echo": false}"#).is_empty());
+        let told = warned(r#"{"n": 1, "what": 2, "store": true, "user": "u"}"#);
+        assert_eq!(told[0].param, "store, what");
+        for name in ["echo", "functions", "guided_backend", "n"] {
             let error = read(&format!("{{\"{name}\": [true]}}")).expect_err("it is refused");
             assert_eq!(error.param.as_deref(), Some(name));
         }

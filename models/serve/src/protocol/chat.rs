@@ -6,44 +6,51 @@ use utoipa::ToSchema;
 
 use super::constraint::ConstraintFields;
 use super::sampling::SamplingFields;
+use super::template::TemplateFields;
+use super::warning::Warning;
 use super::{FinishReason, Usage};
 
-/// A request, but for the fields that others have too.
+/// The fields of a request that other endpoints do not share.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
 pub struct ChatFields {
     /// The model.
     pub model: Option<String>,
     /// The conversation.
     pub messages: Vec<Value>,
-    /// Most tokens of an answer. Default: what is left of a row.
+    /// Maximum number of tokens of an answer. Default: the rest of a row.
     pub max_completion_tokens: Option<usize>,
     /// The same, by its old name.
     pub max_tokens: Option<usize>,
     /// Tools that the model may call.
     pub tools: Option<Vec<Value>>,
-    /// Whether it calls them: `auto`, `required`, `none`, or one by name.
+    /// Whether the model calls tools: `auto`, `required`, `none`, or one tool by name.
     pub tool_choice: Option<Value>,
-    /// Whether it may call several.
+    /// Whether the model may call several tools.
     pub parallel_tool_calls: Option<bool>,
-    /// Whether the log-probabilities of the tokens are told.
+    /// Whether the answer includes the log-probabilities of its tokens.
     pub logprobs: Option<bool>,
-    /// Of how many of the likeliest tokens at each place.
+    /// The number of most likely tokens at each position.
     pub top_logprobs: Option<usize>,
-    /// Whether the chunks of a stream tell how many tokens were legal under the constraint, where each of theirs was chosen.
-    /// This is a field of this server's own.
+    /// Whether an answer that continues an assistant's message begins with this message.
+    pub echo: Option<bool>,
+    /// Whether the chunks of a stream include, for each of their tokens, the number of tokens that
+    /// were legal under the constraint. Only this server has this field.
     pub legal_tokens: Option<bool>,
 }
 
 /// A request.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
 pub struct ChatRequest {
-    /// Its own fields.
+    /// The fields of this endpoint.
     #[serde(flatten)]
     pub own: ChatFields,
+    /// How the conversation becomes a prompt.
+    #[serde(flatten)]
+    pub template: TemplateFields,
     /// How tokens are chosen.
     #[serde(flatten)]
     pub sampling: SamplingFields,
-    /// What the answer has to be.
+    /// The constraint of the answer.
     #[serde(flatten)]
     pub constraint: ConstraintFields,
 }
@@ -51,7 +58,7 @@ pub struct ChatRequest {
 /// The answers to a request.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct ChatCompletion {
-    /// Of this request.
+    /// The identifier of this request.
     pub id: String,
     /// `chat.completion`.
     pub object: &'static str,
@@ -63,29 +70,32 @@ pub struct ChatCompletion {
     pub choices: Vec<ChatChoice>,
     /// Tokens.
     pub usage: Usage,
+    /// Parts of the request that have no effect.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<Warning>,
 }
 
 /// An answer.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct ChatChoice {
-    /// Which of the answers.
+    /// The index of the answer.
     pub index: usize,
     /// The answer.
     pub message: AnswerMessage,
-    /// The log-probabilities, where they were asked for.
+    /// The log-probabilities, if requested.
     pub logprobs: Option<ChatLogprobs>,
     /// Why it ended.
     pub finish_reason: FinishReason,
 }
 
-/// What the model says.
+/// The message of the model.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct AnswerMessage {
     /// `assistant`.
     pub role: &'static str,
-    /// The text; null where there are calls and nothing else.
+    /// The text; null if there are only calls.
     pub content: Option<String>,
-    /// The reasoning in front of it.
+    /// The reasoning before the text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reasoning_content: Option<String>,
     /// Always null.
@@ -98,13 +108,17 @@ pub struct AnswerMessage {
 /// A call of a tool.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct ToolCall {
-    /// Of this call.
+    /// The identifier of this call.
     pub id: String,
-    /// `function`.
+    /// `function` or `custom`.
     #[serde(rename = "type")]
     pub kind: &'static str,
-    /// What is called.
-    pub function: FunctionCall,
+    /// The function that is called.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub function: Option<FunctionCall>,
+    /// The custom tool that is called.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub custom: Option<CustomCall>,
 }
 
 /// A function and its arguments.
@@ -116,10 +130,19 @@ pub struct FunctionCall {
     pub arguments: String,
 }
 
+/// A custom tool and its input.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct CustomCall {
+    /// The name of the tool.
+    pub name: String,
+    /// The input, verbatim.
+    pub input: String,
+}
+
 /// A part of an answer.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct ChatChunk {
-    /// Of this request.
+    /// The identifier of this request.
     pub id: String,
     /// `chat.completion.chunk`.
     pub object: &'static str,
@@ -127,30 +150,34 @@ pub struct ChatChunk {
     pub created: u64,
     /// The model.
     pub model: String,
-    /// At most one answer; none where the usage is told.
+    /// At most one answer; none in the chunk with the usage.
     pub choices: Vec<ChunkChoice>,
-    /// Tokens, in the last chunk where they were asked for.
+    /// Tokens, in the last chunk if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
+    /// Parts of the request that have no effect, in the first chunk, or in the last chunk of an
+    /// answer.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<Warning>,
 }
 
 /// More of an answer.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct ChunkChoice {
-    /// Which of the answers.
+    /// The index of the answer.
     pub index: usize,
-    /// What is new.
+    /// The new part.
     pub delta: ChatDelta,
-    /// The log-probabilities of what is new, where they were asked for.
+    /// The log-probabilities of the new tokens, if requested.
     pub logprobs: Option<ChatLogprobs>,
-    /// How many tokens were legal where each of the new ones was chosen, where this was asked for.
+    /// For each new token, the number of tokens that were legal at its position, if requested.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub legal_tokens: Vec<usize>,
     /// Why it ended, in its last chunk.
     pub finish_reason: Option<FinishReason>,
 }
 
-/// What is new of an answer.
+/// The new part of an answer.
 #[derive(Clone, Debug, Default, Serialize, ToSchema)]
 pub struct ChatDelta {
     /// `assistant`, in the first chunk.
@@ -167,22 +194,26 @@ pub struct ChatDelta {
     pub tool_calls: Vec<CallDelta>,
 }
 
-/// What is new of a call.
+/// The new part of a call.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct CallDelta {
-    /// Which of the calls.
+    /// The index of the call.
     pub index: usize,
-    /// Of this call, in its first chunk.
+    /// The identifier of this call, in its first chunk.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// `function`, in its first chunk.
+    /// `function` or `custom`, in its first chunk.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub kind: Option<&'static str>,
-    /// What is new.
-    pub function: FunctionDelta,
+    /// The new part of a function call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub function: Option<FunctionDelta>,
+    /// The new part of a call of a custom tool.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub custom: Option<CustomDelta>,
 }
 
-/// What is new of a function and its arguments.
+/// The new part of a function and its arguments.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct FunctionDelta {
     /// The name of the tool, in the first chunk.
@@ -190,6 +221,16 @@ pub struct FunctionDelta {
     pub name: Option<String>,
     /// More of the arguments.
     pub arguments: String,
+}
+
+/// The new part of a custom tool and its input.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct CustomDelta {
+    /// The name of the tool, in the first chunk.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// More of the input.
+    pub input: String,
 }
 
 /// Log-probabilities of the tokens of an answer.
@@ -208,11 +249,11 @@ pub struct TokenLogprob {
     pub logprob: f32,
     /// Its bytes.
     pub bytes: Option<Vec<u8>>,
-    /// The likeliest tokens at its place.
+    /// The most likely tokens at its position.
     pub top_logprobs: Vec<TopLogprob>,
 }
 
-/// The log-probability of a token that may have been chosen.
+/// The log-probability of an alternative token.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct TopLogprob {
     /// Its text.

@@ -5,24 +5,31 @@ use utoipa::ToSchema;
 
 use super::constraint::ConstraintFields;
 use super::sampling::SamplingFields;
+use super::warning::Warning;
 use super::{FinishReason, Usage};
 
-/// A request, but for the fields that others have too.
+/// The fields of a request that other endpoints do not share.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
 pub struct CompletionFields {
     /// The model.
     pub model: Option<String>,
-    /// The text that the model goes on with, or its tokens, or several of either.
+    /// The text that the model continues, or its tokens, or several texts or lists of tokens.
     pub prompt: Prompt,
-    /// Most tokens of an answer. Default: 16, as OpenAI has it, or what the constraint needs.
+    /// Maximum number of tokens of an answer. Default: 16, like OpenAI, or the number that the
+    /// constraint needs.
     pub max_tokens: Option<usize>,
-    /// Of how many of the likeliest tokens at each place the log-probabilities are told.
+    /// The number of most likely tokens at each position whose log-probabilities are included.
     pub logprobs: Option<usize>,
+    /// Whether the text of an answer begins with its prompt.
+    pub echo: Option<bool>,
 }
 
-/// What the model goes on with.
+/// The text that the model continues.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "expected a text, an array of texts, an array of tokens, or an array of arrays of tokens"
+)]
 pub enum Prompt {
     /// A text.
     Text(String),
@@ -37,13 +44,13 @@ pub enum Prompt {
 /// A request.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
 pub struct CompletionRequest {
-    /// Its own fields.
+    /// The fields of this endpoint.
     #[serde(flatten)]
     pub own: CompletionFields,
     /// How tokens are chosen.
     #[serde(flatten)]
     pub sampling: SamplingFields,
-    /// What the answer has to be.
+    /// The constraint of the answer.
     #[serde(flatten)]
     pub constraint: ConstraintFields,
 }
@@ -51,7 +58,7 @@ pub struct CompletionRequest {
 /// The answers to a request, or a part of them.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct Completion {
-    /// Of this request.
+    /// The identifier of this request.
     pub id: String,
     /// `text_completion`.
     pub object: &'static str,
@@ -64,16 +71,20 @@ pub struct Completion {
     /// Tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
+    /// Parts of the request that have no effect; in a stream in its first chunk, or in the last
+    /// chunk of an answer.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<Warning>,
 }
 
 /// An answer, or more of it.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct CompletionChoice {
-    /// Which of the answers.
+    /// The index of the answer.
     pub index: usize,
     /// The text.
     pub text: String,
-    /// The log-probabilities, where they were asked for.
+    /// The log-probabilities, if requested.
     pub logprobs: Option<CompletionLogprobs>,
     /// Why it ended.
     pub finish_reason: Option<FinishReason>,
@@ -86,8 +97,8 @@ pub struct CompletionLogprobs {
     pub tokens: Vec<String>,
     /// The log-probabilities of the tokens, before the constraint.
     pub token_logprobs: Vec<f32>,
-    /// The likeliest tokens at each place.
+    /// The most likely tokens at each position.
     pub top_logprobs: Vec<serde_json::Map<String, serde_json::Value>>,
-    /// Where each token begins in the text.
+    /// The offset of each token in the text.
     pub text_offset: Vec<usize>,
 }

@@ -1,19 +1,22 @@
 //! The fields that hold a constraint.
 
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::body::Body;
-use crate::engine::Source;
+use crate::engine::{Asked, Source};
 use crate::error::{ApiError, Result};
 
-/// What an answer has to be; at most one of these fields.
+/// The constraint of an answer; at most one of these fields.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
 pub struct ConstraintFields {
-    /// OpenAI's form: `{"type": "text" | "json_object" | "json_schema" | "grammar" | "structural_tag", …}`.
+    /// OpenAI's form:
+    /// `{"type": "text" | "json_object" | "json_schema" | "grammar" | "structural_tag", …}`.
     pub response_format: Option<Value>,
-    /// vLLM's form: one of `json`, `regex`, `choice`, `grammar`, `ebnf`, `structural_tag`.
+    /// vLLM's form: one of `json`, `json_object`, `regex`, `choice`, `grammar`, `ebnf`,
+    /// `structural_tag`, and the style of JSON: `whitespace_pattern`, `disable_any_whitespace`,
+    /// `disable_additional_properties`.
     pub structured_outputs: Option<Value>,
     /// A JSON schema (vLLM before 0.12).
     pub guided_json: Option<Value>,
@@ -21,10 +24,15 @@ pub struct ConstraintFields {
     pub guided_regex: Option<String>,
     /// One of some texts (vLLM before 0.12).
     pub guided_choice: Option<Vec<String>>,
-    /// A grammar in EBNF (vLLM before 0.12).
+    /// A grammar in EBNF or Lark (vLLM before 0.12).
     pub guided_grammar: Option<String>,
     /// Any JSON object (vLLM before 0.12).
     pub guided_json_object: Option<bool>,
+    /// A regular expression of the white space in JSON (vLLM before 0.12).
+    pub guided_whitespace_pattern: Option<String>,
+    /// The name of a backend, which is ignored, and its options: `disable-any-whitespace`,
+    /// `no-additional-properties`, `no-fallback` (vLLM before 0.12).
+    pub guided_decoding_backend: Option<String>,
     /// A regular expression (SGLang).
     pub regex: Option<String>,
     /// A grammar in EBNF (SGLang).
@@ -35,8 +43,8 @@ pub struct ConstraintFields {
     pub structural_tag: Option<Value>,
 }
 
-/// The fields, and the one of `structured_outputs` that each stands for.
-const SAME: [(&str, &str); 8] = [
+/// The fields, and the equivalent field of `structured_outputs`.
+const ALIASES: [(&str, &str); 8] = [
     ("guided_json", "json"),
     ("guided_regex", "regex"),
     ("guided_choice", "choice"),
@@ -47,7 +55,8 @@ const SAME: [(&str, &str); 8] = [
     ("structural_tag", "structural_tag"),
 ];
 
-/// Refuses a format without a schema that has other fields, such as a schema: it would be passed over.
+/// Refuses a format without a schema that has further fields, such as a schema, which would be
+/// ignored.
 ///
 /// # Errors
 /// 400 with the name of the field.
@@ -64,61 +73,107 @@ pub fn check_format(format: &Value, param: &str) -> Result<()> {
     }
 }
 
-/// A constraint, and the field that it stands in.
+/// A constraint, and its field.
 #[derive(Clone, Debug)]
-pub struct Given {
-    /// What it is made from.
+pub struct ConstraintParam {
+    /// The source of the constraint.
     pub source: Source,
     /// The field.
     pub param: &'static str,
 }
 
-impl Given {
-    /// The request of a constraint that asks for JSON, as text.
-    pub fn json(&self) -> Option<&str> {
-        let Source::Request(text) = &self.source else { return None };
-        let request: Value = serde_json::from_str(text).ok()?;
-        let format = request["response_format"]["type"].as_str();
-        let asks = matches!(format, Some("json_object" | "json_schema"))
-            || !request["structured_outputs"]["json"].is_null();
-        asks.then_some(text)
+impl ConstraintParam {
+    /// The constraint of a request in a field.
+    pub fn new(text: String, param: &'static str, strict: bool) -> Self {
+        Self { source: Source::Request(Asked { text, strict }), param }
     }
+
+    /// The source, if it describes JSON.
+    pub fn json(&self) -> Option<&Asked> {
+        let Source::Request(asked) = &self.source else { return None };
+        let request: Value = serde_json::from_str(&asked.text).ok()?;
+        let format = request["response_format"]["type"].as_str();
+        let outputs = &request["structured_outputs"];
+        let asks = matches!(format, Some("json_object" | "json_schema"))
+            || !outputs["json"].is_null()
+            || outputs["json_object"] == true;
+        asks.then_some(asked)
+    }
+}
+
+/// Whether the answer is plain text. Fields other than the type were refused.
+pub fn is_text(format: &Value) -> bool {
+    format["type"] == "text"
 }
 
 impl ConstraintFields {
     /// The constraint; `None` for plain text. Schemas are taken from the text of the request.
     ///
     /// # Errors
-    /// 400 where there are two.
-    pub fn read(&self, body: &Body) -> Result<Option<Given>> {
+    /// 400 if there are two constraints, or one is malformed.
+    pub fn read(&self, body: &mut Body) -> Result<Option<ConstraintParam>> {
         let mut given = Vec::new();
-        let mut add = |param, name, raw: &str| {
-            given.push(Given { source: Source::Request(format!("{{\"{name}\":{raw}}}")), param });
-        };
+        let strict =
+            self.response_format.as_ref().is_some_and(|format| format["json_schema"]["strict"] == true);
         for param in ["response_format", "structured_outputs"] {
             if let Some(raw) = body.raw(param) {
-                add(param, param, raw);
+                let strict = strict && param == "response_format";
+                given.push(ConstraintParam::new(format!("{{\"{param}\":{raw}}}"), param, strict));
             }
         }
         if let Some(format) = &self.response_format {
             check_format(format, "response_format")?;
         }
-        for (param, own) in SAME {
+        let style = self.guided_style(body)?;
+        let mut add = |param: &'static str, own: &str, raw: &str, style: &str| {
+            let text = format!("{{\"structured_outputs\":{{\"{own}\":{raw}{style}}}}}");
+            given.push(ConstraintParam::new(text, param, false));
+        };
+        for (param, own) in ALIASES {
             if let Some(raw) = body.raw(param) {
-                add(param, "structured_outputs", &format!("{{\"{own}\":{raw}}}"));
+                add(param, own, raw, if param.starts_with("guided_") { &style } else { "" });
             }
         }
         if self.guided_json_object == Some(true) {
-            add("guided_json_object", "response_format", "{\"type\":\"json_object\"}");
+            add("guided_json_object", "json_object", "true", &style);
         }
-        // Plain text beside a constraint asks for nothing.
-        if given.len() > 1 && self.response_format == Some(json!({"type": "text"})) {
+        // Plain text adds no constraint, like a missing format.
+        if self.response_format.as_ref().is_some_and(is_text) {
             given.retain(|given| given.param != "response_format");
+        }
+        if !style.is_empty() && !given.iter().any(|given| given.param.starts_with("guided_")) {
+            body.warnings.ignore("guided_whitespace_pattern");
         }
         if let [first, second, ..] = &given[..] {
             let message = format!("`{}` and `{}` are constraints: leave one out", first.param, second.param);
             return Err(ApiError::invalid(second.param, message));
         }
         Ok(given.pop())
+    }
+
+    /// The style of JSON, as fields of `structured_outputs`.
+    fn guided_style(&self, body: &mut Body) -> Result<String> {
+        const BACKEND: &str = "guided_decoding_backend";
+        let mut style = String::new();
+        if let Some(raw) = body.raw("guided_whitespace_pattern") {
+            style.push_str(&format!(",\"whitespace_pattern\":{raw}"));
+        }
+        let Some(backend) = &self.guided_decoding_backend else { return Ok(style) };
+        body.warnings.ignore(BACKEND);
+        let options = backend.split_once(':').map_or("", |(_, options)| options);
+        for option in options.split(',').filter(|option| !option.is_empty()) {
+            style.push_str(match option {
+                "disable-any-whitespace" => ",\"disable_any_whitespace\":true",
+                "no-additional-properties" => ",\"disable_additional_properties\":true",
+                "no-fallback" => "",
+                _ => {
+                    let message = format!(
+                        "`{BACKEND}` has the option {option:?}, which is not offered: disable-any-whitespace, no-additional-properties and no-fallback are"
+                    );
+                    return Err(ApiError::unsupported(BACKEND, message));
+                }
+            });
+        }
+        Ok(style)
     }
 }

@@ -1,34 +1,56 @@
-//! A turn of a conversation, made ready for a chat template.
+//! A turn of a conversation, prepared for a chat template.
 
 use serde_json::{Map, Value, json};
 
+use super::warning::Warnings;
 use crate::error::{ApiError, Result};
 
-/// The messages of a chat, checked, with contents of parts as one text.
+/// The fields of messages that templates may read, and the fields of content parts.
+const KNOWN: [&str; 7] =
+    ["role", "content", "tool_calls", "name", "tool_call_id", "reasoning_content", "reasoning"];
+const KNOWN_OF_PARTS: [&str; 2] = ["type", "text"];
+
+/// Checks the messages of a chat, and joins the parts of each content into one text.
 ///
 /// # Errors
-/// 400 where a message has no role, or a part of it is not text.
-pub fn messages(given: &[Value]) -> Result<Vec<Value>> {
+/// 400 if a message has no role, or a part of it is not text.
+pub fn messages(given: &[Value], warnings: &mut Warnings) -> Result<Vec<Value>> {
     if given.is_empty() {
         return Err(ApiError::invalid("messages", "`messages` is empty"));
     }
     given
         .iter()
         .enumerate()
-        .map(|(index, message)| self::message(&format!("messages[{index}]"), message))
+        .map(|(index, message)| self::message(&format!("messages[{index}]"), message, warnings))
         .collect()
 }
 
-fn message(at: &str, message: &Value) -> Result<Value> {
+/// Warns about unknown fields with a value.
+fn ignore_others(fields: &Map<String, Value>, known: &[&str], at: &str, warnings: &mut Warnings) {
+    let says = |value: &Value| match value {
+        Value::Null => false,
+        Value::Array(items) => !items.is_empty(),
+        _ => true,
+    };
+    for (name, _) in fields.iter().filter(|(name, value)| !known.contains(&name.as_str()) && says(value)) {
+        warnings.ignore(format!("{at}.{name}"));
+    }
+}
+
+fn message(at: &str, message: &Value, warnings: &mut Warnings) -> Result<Value> {
     let Value::Object(fields) = message else {
         return Err(ApiError::invalid(at, "a message is an object"));
     };
+    ignore_others(fields, &KNOWN, at, warnings);
+    if let Some(Value::Array(parts)) = fields.get("content") {
+        let parts = parts.iter().enumerate();
+        for (index, part) in parts.filter_map(|(index, part)| Some((index, part.as_object()?))) {
+            ignore_others(part, &KNOWN_OF_PARTS, &format!("{at}.content[{index}]"), warnings);
+        }
+    }
     let mut own = Map::new();
-    match fields.get("role").and_then(Value::as_str) {
-        Some("developer") => own.insert("role".into(), json!("system")),
-        Some(role) => own.insert("role".into(), json!(role)),
-        None => return Err(ApiError::invalid(&format!("{at}.role"), "a message has a `role`")),
-    };
+    let role = role(&format!("{at}.role"), fields.get("role").unwrap_or(&Value::Null))?;
+    own.insert("role".into(), json!(role));
     let content = content(&format!("{at}.content"), fields.get("content").unwrap_or(&Value::Null))?;
     let calls = fields.get("tool_calls").filter(|calls| !calls.is_null());
     if content.is_none() && calls.is_none() {
@@ -46,10 +68,26 @@ fn message(at: &str, message: &Value) -> Result<Value> {
     Ok(Value::Object(own))
 }
 
-/// The text of a content, which is a text or parts that are texts.
+/// The role, as chat templates name it. Templates write roles verbatim, so any other text could
+/// inject more than a role.
 ///
 /// # Errors
-/// 400 where it is something else.
+/// 400 if it is not a role of OpenAI.
+pub fn role(at: &str, role: &Value) -> Result<&'static str> {
+    const ROLES: [&str; 5] = ["system", "user", "assistant", "tool", "function"];
+    let Some(role) = role.as_str() else { return Err(ApiError::invalid(at, "a message has a `role`")) };
+    let known =
+        if role == "developer" { Some("system") } else { ROLES.into_iter().find(|known| *known == role) };
+    known.ok_or_else(|| {
+        let message = format!("the role is unknown: it is developer or one of {}", ROLES.join(", "));
+        ApiError::invalid(at, message)
+    })
+}
+
+/// The text of a content: a text, or parts that are texts.
+///
+/// # Errors
+/// 400 if it is something else.
 pub fn content(at: &str, content: &Value) -> Result<Option<String>> {
     let part = |(index, part): (usize, &Value)| {
         let kind = part.get("type").and_then(Value::as_str).unwrap_or("text");
@@ -70,11 +108,21 @@ pub fn content(at: &str, content: &Value) -> Result<Option<String>> {
     }
 }
 
-/// Calls of an earlier answer: their arguments as values, which templates write in their own way.
+/// Calls of an earlier answer: parses their arguments, since templates write them in their own
+/// style.
 fn tool_calls(at: &str, calls: &Value) -> Result<Value> {
     let wrong = |index: usize, what: &str| ApiError::invalid(&format!("{at}[{index}]"), what);
     let calls = calls.as_array().ok_or_else(|| ApiError::invalid(at, "`tool_calls` is an array"))?;
     let own = calls.iter().enumerate().map(|(index, call)| {
+        if let Some(custom) = call.get("custom") {
+            let text = |name| custom.get(name).and_then(Value::as_str);
+            let (Some(name), Some(input)) = (text("name"), text("input")) else {
+                return Err(wrong(index, "the call of a custom tool has a `name` and an `input`"));
+            };
+            let function = json!({"name": name, "arguments": {"input": input}});
+            let id = call.get("id").cloned().unwrap_or_default();
+            return Ok(json!({"id": id, "type": "function", "function": function}));
+        }
         let function = call.get("function").ok_or_else(|| wrong(index, "a call has a `function`"))?;
         let name = function.get("name").and_then(Value::as_str);
         let name = name.ok_or_else(|| wrong(index, "the function of a call has a `name`"))?;
@@ -89,4 +137,10 @@ fn tool_calls(at: &str, calls: &Value) -> Result<Value> {
         Ok(json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}}))
     });
     own.collect::<Result<Vec<Value>>>().map(Value::Array)
+}
+
+/// The text of an assistant's message that an answer continues.
+pub fn echoed(messages: &[Value], continues: bool) -> Option<String> {
+    let last = messages.last().filter(|last| continues && last["role"] == "assistant")?;
+    last["content"].as_str().map(str::to_owned)
 }

@@ -1,8 +1,10 @@
-//! What clients send and get, as serde types with schemas for the OpenAPI description.
+//! Requests and responses, as serde types with schemas for the OpenAPI description.
 //!
-//! - `body` reads a request: known fields by their types, unknown ones with a warning, those that are not offered with a refusal;
-//! - `constraint` are the fields that hold a constraint, in the dialects of OpenAI, vLLM and SGLang; `sampling` those that choose
-//!   tokens; `message` is a turn of a conversation;
+//! - `body` reads a request: known fields by type, unknown fields with a warning, unsupported
+//!   fields with a refusal; `warning` holds the warnings of an answer, `words` phrases errors;
+//! - `constraint` holds the fields of a constraint, in the dialects of OpenAI, vLLM and SGLang;
+//!   `sampling` the fields that choose tokens; `message` is a turn of a conversation, `template`
+//!   the options of its rendering, `tool` the definition of a tool;
 //! - `chat`, `completion`, `response`, `models` and `tokens` are the endpoints.
 
 pub mod body;
@@ -13,7 +15,11 @@ pub mod message;
 pub mod models;
 pub mod response;
 pub mod sampling;
+pub mod template;
 pub mod tokens;
+pub mod tool;
+pub mod warning;
+pub mod words;
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -25,21 +31,21 @@ pub struct Usage {
     pub prompt_tokens: usize,
     /// Tokens of all answers.
     pub completion_tokens: usize,
-    /// Both together.
+    /// The sum of both.
     pub total_tokens: usize,
-    /// Of the tokens of the prompt.
+    /// Details of the prompt's tokens.
     pub prompt_tokens_details: CachedTokens,
 }
 
-/// Of the tokens of a prompt.
+/// Details of a prompt's tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
 pub struct CachedTokens {
-    /// Those that were not read anew, since a text before began with them.
+    /// Tokens that were copied from the prefix cache, since an earlier text began with them.
     pub cached_tokens: usize,
 }
 
 impl Usage {
-    /// Of a prompt, before its answers.
+    /// The usage of a prompt, before its answers.
     pub fn new(prompt_tokens: usize) -> Self {
         Self { prompt_tokens, total_tokens: prompt_tokens, ..Self::default() }
     }
@@ -50,7 +56,7 @@ impl Usage {
         self.total_tokens += tokens;
     }
 
-    /// Counts more tokens of the prompt that were not read anew.
+    /// Counts further tokens of the prompt that came from the prefix cache.
     pub fn add_cached(&mut self, tokens: usize) {
         self.prompt_tokens_details.cached_tokens += tokens;
     }
@@ -58,18 +64,19 @@ impl Usage {
 
 /// `stream_options`.
 #[derive(Clone, Copy, Debug, Default, Deserialize, ToSchema)]
+#[serde(expecting = "an object")]
 pub struct StreamOptions {
-    /// Whether a last chunk tells the usage.
+    /// Whether a last chunk reports the usage.
     #[serde(default)]
     pub include_usage: Option<bool>,
-    /// Whether every chunk tells the usage so far.
+    /// Whether every chunk reports the usage so far.
     #[serde(default)]
     pub continuous_usage_stats: Option<bool>,
 }
 
 /// One value, or several.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "expected one value of the type, or an array of them")]
 pub enum OneOrMany<T> {
     /// One.
     One(T),
@@ -87,13 +94,14 @@ impl<T> OneOrMany<T> {
     }
 }
 
-/// Why an answer ended.
+/// The reason for the end of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FinishReason {
     /// It is complete.
     Stop,
-    /// It took all tokens that it might; never under a constraint.
+    /// It used all its tokens. Under a constraint it is still complete, but the constraint would
+    /// have allowed more.
     Length,
     /// It calls tools.
     ToolCalls,

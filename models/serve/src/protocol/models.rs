@@ -19,7 +19,7 @@ pub struct ModelCard {
     pub id: String,
     /// `model`.
     pub object: &'static str,
-    /// When the server began, in seconds since 1970.
+    /// The start of the server, in seconds since 1970.
     pub created: u64,
     /// `burn-dfa`.
     pub owned_by: &'static str,

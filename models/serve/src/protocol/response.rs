@@ -1,14 +1,15 @@
-//! `/v1/responses`, without a memory: every request holds the whole conversation.
+//! `/v1/responses`, without stored responses: every request holds the whole conversation.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
 use super::body::{Body, places};
-use super::constraint::{ConstraintFields, Given, check_format};
-use super::message::content;
+use super::constraint::{ConstraintFields, ConstraintParam, check_format, is_text};
+use super::message::{content, role};
+use super::template::TemplateFields;
+use super::warning::{Warning, Warnings};
 use super::{CachedTokens, Usage};
-use crate::engine::Source;
 use crate::error::{ApiError, Result};
 
 /// A request.
@@ -18,80 +19,137 @@ pub struct ResponseRequest {
     pub model: Option<String>,
     /// A text, or items: messages, calls and their results.
     pub input: Value,
-    /// What the model is told in front of the input.
+    /// The system message before the input.
     pub instructions: Option<String>,
-    /// Most tokens of the answer. Default: what is left of a row.
+    /// Maximum number of tokens of the answer. Default: the rest of a row.
     pub max_output_tokens: Option<usize>,
-    /// What the answer has to be: `{"format": {"type": "json_schema", "name": …, "schema": …}}`.
+    /// The form of the answer: `{"format": {"type": "json_schema", "name": …, "schema": …}}`.
     pub text: Option<TextOptions>,
     /// Tools that the model may call.
     pub tools: Option<Vec<Value>>,
-    /// Whether it calls them: `auto`, `required`, `none`, or one by name.
+    /// Whether the model calls tools: `auto`, `required`, `none`, or one tool by name.
     pub tool_choice: Option<Value>,
-    /// Whether it may call several.
+    /// Whether the model may call several tools.
     pub parallel_tool_calls: Option<bool>,
-    /// An earlier response; there is none.
+    /// An earlier response; the server stores none.
     pub previous_response_id: Option<String>,
-    /// A conversation that the server keeps; there is none.
+    /// A stored conversation; the server stores none.
     pub conversation: Option<Value>,
-    /// Whether the answer is made after the response; not offered.
+    /// Whether the answer is made in the background; not supported.
     pub background: Option<bool>,
-    /// Whether the response is kept. It never is.
+    /// Whether the response is stored. It never is.
     pub store: Option<bool>,
-    /// `disabled`: a prompt that is too long is refused.
+    /// `auto` or `disabled`: both refuse a prompt that is too long.
     pub truncation: Option<String>,
-    /// More that is told; not offered.
+    /// Additional outputs; ignored.
     pub include: Option<Vec<String>>,
-    /// How the model reasons; not offered.
-    pub reasoning: Option<Value>,
+    /// Options of reasoning: an `effort` is a variable of chat templates that use it.
+    pub reasoning: Option<Reasoning>,
+    /// Variables of the chat template, such as `enable_thinking`.
+    pub chat_template_kwargs: Option<Map<String, Value>>,
 }
 
-/// How the text of an answer looks.
+/// Options of reasoning.
+#[derive(Clone, Debug, Default, Deserialize, ToSchema)]
+#[serde(expecting = "an object")]
+pub struct Reasoning {
+    /// The effort: a variable of chat templates that use it.
+    pub effort: Option<String>,
+    /// Ignored.
+    pub summary: Option<Value>,
+    /// Ignored.
+    pub generate_summary: Option<Value>,
+}
+
+/// Names that `include` may contain. None has an effect here.
+const INCLUDED: [&str; 8] = [
+    "code_interpreter_call.outputs",
+    "computer_call_output.output.image_url",
+    "file_search_call.results",
+    "message.input_image.image_url",
+    "message.output_text.logprobs",
+    "reasoning.encrypted_content",
+    "web_search_call.action.sources",
+    "web_search_call.results",
+];
+
+/// The form of the text of an answer.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
+#[serde(expecting = "an object")]
 pub struct TextOptions {
     /// `text`, `json_object` or `json_schema`; here also `grammar` and `structural_tag`.
     pub format: Option<Value>,
-    /// Not offered.
+    /// Ignored.
     pub verbosity: Option<String>,
 }
 
 impl ResponseRequest {
-    /// Refuses what is not offered.
+    /// Refuses unsupported fields, and warns about fields without effect.
     ///
     /// # Errors
-    /// 404 where an earlier response is asked for, 400 otherwise.
-    pub fn check(&self) -> Result<()> {
+    /// 404 if an earlier response is requested, 400 otherwise.
+    pub fn check(&self, warnings: &mut Warnings) -> Result<()> {
         if let Some(id) = &self.previous_response_id {
             let message =
                 format!("there is no response `{id}`: this server keeps none, so send the whole input");
             let error = ApiError::new(axum::http::StatusCode::NOT_FOUND, message);
             return Err(error.at("previous_response_id").code("response_not_found"));
         }
-        let verbosity = self.text.as_ref().and_then(|text| text.verbosity.as_deref());
-        let reasons = |reasoning: &Value| {
-            reasoning.as_object().is_none_or(|object| object.values().any(|value| !value.is_null()))
-        };
-        let refused = [
-            ("background", self.background == Some(true)),
-            ("conversation", self.conversation.is_some()),
-            ("truncation", self.truncation.as_deref().is_some_and(|mode| mode != "disabled")),
-            ("include", self.include.as_ref().is_some_and(|include| !include.is_empty())),
-            ("reasoning", self.reasoning.as_ref().is_some_and(reasons)),
-            ("text.verbosity", verbosity.is_some_and(|verbosity| verbosity != "medium")),
-        ];
-        match refused.into_iter().find(|(_, is_asked)| *is_asked) {
-            Some((name, _)) => {
-                Err(ApiError::unsupported(name, format!("`{name}` is not offered with this value")))
-            }
-            None => Ok(()),
+        let not_offered =
+            |name: &str| Err(ApiError::unsupported(name, format!("`{name}` is not offered with this value")));
+        if self.background == Some(true) {
+            return not_offered("background");
         }
+        if self.conversation.is_some() {
+            return not_offered("conversation");
+        }
+        match self.truncation.as_deref() {
+            None | Some("disabled") => {}
+            Some("auto") => {
+                warnings
+                    .add("truncation", "`truncation` has no effect: a prompt that is too long is refused");
+            }
+            Some(_) => {
+                return Err(ApiError::unsupported("truncation", "`truncation` is `auto` or `disabled`"));
+            }
+        }
+        for name in self.include.iter().flatten() {
+            if !INCLUDED.contains(&name.as_str()) {
+                let message =
+                    format!("`include` names {name:?}, which is not one of {}", INCLUDED.join(", "));
+                return Err(ApiError::unsupported("include", message));
+            }
+            warnings.ignore(format!("include: {name}"));
+        }
+        if self.store == Some(true) {
+            warnings.ignore("store");
+        }
+        if let Some(Reasoning { summary, generate_summary, .. }) = &self.reasoning {
+            for (name, value) in [("summary", summary), ("generate_summary", generate_summary)] {
+                if value.is_some() {
+                    warnings.ignore(format!("reasoning.{name}"));
+                }
+            }
+        }
+        let verbosity = self.text.as_ref().and_then(|text| text.verbosity.as_deref());
+        if verbosity.is_some_and(|verbosity| verbosity != "medium") {
+            warnings.ignore("text.verbosity");
+        }
+        Ok(())
     }
 
-    /// The constraint: `text.format`, or one of the other servers' fields.
+    /// Options that turn the conversation into a prompt.
+    pub fn template(&self) -> TemplateFields {
+        let reasoning_effort = self.reasoning.as_ref().and_then(|reasoning| reasoning.effort.clone());
+        let chat_template_kwargs = self.chat_template_kwargs.clone();
+        TemplateFields { chat_template_kwargs, reasoning_effort, ..TemplateFields::default() }
+    }
+
+    /// The constraint: `text.format`, or a constraint field of another server.
     ///
     /// # Errors
-    /// 400 where it is malformed, or there are two.
-    pub fn constraint(&self, body: &Body, other: &ConstraintFields) -> Result<Option<Given>> {
+    /// 400 if it is malformed, or there are two.
+    pub fn constraint(&self, body: &mut Body, other: &ConstraintFields) -> Result<Option<ConstraintParam>> {
         let own = match body.raw("text").and_then(|text| Some((text, places(text).remove("format")?))) {
             Some((text, place)) if &text[place.clone()] != "null" => format(&text[place])?,
             _ => None,
@@ -105,10 +163,10 @@ impl ResponseRequest {
         }
     }
 
-    /// The conversation, as chat completions have it.
+    /// The conversation, in the form of chat completions.
     ///
     /// # Errors
-    /// 400 where an item is not offered.
+    /// 400 if an item is not supported.
     pub fn messages(&self) -> Result<Vec<Value>> {
         let instructions = self.instructions.iter().map(|text| json!({"role": "system", "content": text}));
         let mut messages: Vec<Value> = instructions.collect();
@@ -129,16 +187,19 @@ impl ResponseRequest {
 }
 
 /// The constraint of a `text.format`, whose text is JSON.
-fn format(text: &str) -> Result<Option<Given>> {
+fn format(text: &str) -> Result<Option<ConstraintParam>> {
     const PARAM: &str = "text.format";
-    let given = |text| Some(Given { source: Source::Request(text), param: PARAM });
     let format: Value =
         serde_json::from_str(text).map_err(|error| ApiError::invalid(PARAM, error.to_string()))?;
+    let given = |text| Some(ConstraintParam::new(text, PARAM, format["strict"] == true));
     check_format(&format, PARAM)?;
+    if is_text(&format) {
+        return Ok(None);
+    }
     if format["type"] != "json_schema" {
         return Ok(given(format!("{{\"response_format\":{text}}}")));
     }
-    // The same as in chat completions, but for an object around the schema.
+    // As in chat completions, except for an object around the schema.
     let places = places(text);
     let known = ["type", "name", "description", "schema", "strict"];
     if let Some(name) = places.keys().find(|name| !known.contains(&name.as_str())) {
@@ -164,24 +225,18 @@ fn add(messages: &mut Vec<Value>, at: &str, item: &Value) -> Result<()> {
     match item.get("type").and_then(Value::as_str).unwrap_or("message") {
         "message" => {
             let content = content(&format!("{at}.content"), item.get("content").unwrap_or(&Value::Null))?;
-            messages.push(json!({"role": text("role")?, "content": content}));
+            let role = role(&format!("{at}.role"), item.get("role").unwrap_or(&Value::Null))?;
+            messages.push(json!({"role": role, "content": content}));
         }
         "function_call" => {
             let function = json!({"name": text("name")?, "arguments": text("arguments")?});
-            let call = json!({"id": text("call_id")?, "type": "function", "function": function});
-            let last = messages.last_mut().filter(|last| last["role"] == "assistant");
-            match last.and_then(Value::as_object_mut) {
-                // Calls beside one another, or beside a text, are one turn.
-                Some(last) => {
-                    let calls = last.entry("tool_calls").or_insert_with(|| json!([]));
-                    if let Some(calls) = calls.as_array_mut() {
-                        calls.push(call);
-                    }
-                }
-                None => messages.push(json!({"role": "assistant", "content": "", "tool_calls": [call]})),
-            }
+            add_call(messages, json!({"id": text("call_id")?, "type": "function", "function": function}));
         }
-        "function_call_output" => {
+        "custom_tool_call" => {
+            let custom = json!({"name": text("name")?, "input": text("input")?});
+            add_call(messages, json!({"id": text("call_id")?, "type": "custom", "custom": custom}));
+        }
+        "function_call_output" | "custom_tool_call_output" => {
             let output = content(&format!("{at}.output"), item.get("output").unwrap_or(&Value::Null))?;
             messages.push(json!({"role": "tool", "tool_call_id": text("call_id")?, "content": output}));
         }
@@ -193,10 +248,24 @@ fn add(messages: &mut Vec<Value>, at: &str, item: &Value) -> Result<()> {
     Ok(())
 }
 
+/// Adds a call. Consecutive calls, or a text and calls, form one turn.
+fn add_call(messages: &mut Vec<Value>, call: Value) {
+    let last = messages.last_mut().filter(|last| last["role"] == "assistant");
+    match last.and_then(Value::as_object_mut) {
+        Some(last) => {
+            let calls = last.entry("tool_calls").or_insert_with(|| json!([]));
+            if let Some(calls) = calls.as_array_mut() {
+                calls.push(call);
+            }
+        }
+        None => messages.push(json!({"role": "assistant", "content": "", "tool_calls": [call]})),
+    }
+}
+
 /// An answer to a request.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct ResponseObject {
-    /// Of this response.
+    /// The identifier of this response.
     pub id: String,
     /// `response`.
     pub object: &'static str,
@@ -204,40 +273,43 @@ pub struct ResponseObject {
     pub created_at: u64,
     /// `in_progress`, `completed`, `incomplete` or `failed`.
     pub status: &'static str,
-    /// Why it failed.
+    /// The reason for a failure.
     pub error: Option<Value>,
-    /// Why it is incomplete.
+    /// The reason if it is incomplete.
     pub incomplete_details: Option<Value>,
-    /// As the request has it.
+    /// As in the request.
     pub instructions: Option<String>,
-    /// As the request has it.
+    /// As in the request.
     pub max_output_tokens: Option<usize>,
     /// The model.
     pub model: String,
     /// Messages, calls and reasoning.
     pub output: Vec<Value>,
-    /// As the request has it.
+    /// As in the request.
     pub parallel_tool_calls: bool,
     /// Always null.
     pub previous_response_id: Option<String>,
     /// Always false.
     pub store: bool,
-    /// As the request has it.
+    /// As in the request.
     pub temperature: Option<f32>,
-    /// As the request has it.
+    /// As in the request.
     pub top_p: Option<f32>,
-    /// As the request has it.
+    /// As in the request.
     pub text: Value,
-    /// As the request has it.
+    /// As in the request.
     pub tool_choice: Value,
-    /// As the request has them.
+    /// As in the request.
     pub tools: Vec<Value>,
     /// `disabled`.
     pub truncation: &'static str,
-    /// Tokens, once it has ended.
+    /// Tokens, after the end.
     pub usage: Option<ResponseUsage>,
-    /// Nothing.
+    /// Always empty.
     pub metadata: Map<String, Value>,
+    /// Parts of the request that have no effect.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<Warning>,
 }
 
 /// Tokens of a response.
@@ -245,18 +317,18 @@ pub struct ResponseObject {
 pub struct ResponseUsage {
     /// Tokens of the prompt.
     pub input_tokens: usize,
-    /// Of these.
+    /// Details of the input tokens.
     pub input_tokens_details: CachedTokens,
     /// Tokens of the answer.
     pub output_tokens: usize,
-    /// Of these.
+    /// Details of the output tokens.
     pub output_tokens_details: ReasoningTokens,
     /// Both together.
     pub total_tokens: usize,
 }
 
 impl ResponseUsage {
-    /// As the other endpoints have it.
+    /// Converts the usage of the other endpoints.
     pub fn new(usage: Usage) -> Self {
         Self {
             input_tokens: usage.prompt_tokens,
@@ -268,9 +340,9 @@ impl ResponseUsage {
     }
 }
 
-/// Of the tokens of an answer.
+/// Details of an answer's tokens.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 pub struct ReasoningTokens {
-    /// Always 0: they are not counted apart.
+    /// Always 0: they are not counted separately.
     pub reasoning_tokens: usize,
 }

@@ -18,11 +18,14 @@ use crate::protocol::constraint::ConstraintFields;
     request_body = ConstraintFields,
     responses((status = 200, body = String, content_type = "image/svg+xml"), ApiError)
 )]
-pub async fn automaton(State(app): State<Arc<App>>, Payload(mut body): Payload) -> Result<impl IntoResponse> {
+pub async fn automaton(
+    State(app): State<Arc<App>>,
+    Payload(mut body, client): Payload,
+) -> Result<impl IntoResponse> {
     let constraint: ConstraintFields = body.take()?;
-    let given = constraint.read(&body)?;
-    body.finish()?;
+    let given = constraint.read(&mut body)?;
+    body.finish()?.tell();
     let given = given.ok_or_else(|| ApiError::invalid("response_format", "there is no constraint"))?;
-    let picture = app.compiler.picture(given.source, given.param).await?;
+    let picture = app.compiler.picture(client, given.source, given.param).await?;
     Ok(([(header::CONTENT_TYPE, "image/svg+xml")], picture))
 }

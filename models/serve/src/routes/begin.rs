@@ -1,60 +1,65 @@
-//! From a request to the first event of its answers: encode the prompt, compile the constraint, queue.
+//! Prepares a request up to the first event of its answers: encodes the prompt, compiles the
+//! constraint, and queues the answers.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::StatusCode;
 use burn_dfa::constraint::{ToolChoice, ToolFormat, Tools};
-use burn_dfa::{TokenId, TokenTable};
+use burn_dfa::{CompiledConstraint, TokenId};
 use serde_json::Value;
 
 use crate::answer::choice::{ChoiceReader, Form};
 use crate::answer::failure;
 use crate::app::App;
 use crate::config::ReasoningMode;
-use crate::engine::{Ask, Event, Generation, Sampling, Source, Table};
+use crate::engine::{Asked, Client, Event, Generation, GenerationRequest, Sampling, Source, Table};
 use crate::error::{ApiError, Result};
-use crate::protocol::constraint::Given;
+use crate::protocol::constraint::ConstraintParam;
+use crate::protocol::template::Template;
+use crate::protocol::warning::{Warning, Warnings};
 
-/// What the model goes on with.
+/// The text that the model continues.
 #[derive(Clone, Debug)]
 pub enum Prompts {
-    /// A conversation, with the definitions of tools.
-    Chat(Vec<Value>, Vec<Value>),
+    /// A conversation, and options that turn it into a prompt.
+    Chat(Vec<Value>, Template),
     /// Texts.
     Texts(Vec<String>),
     /// Tokens.
     Tokens(Vec<Vec<u32>>),
 }
 
-/// A request, whatever its endpoint.
+/// A request of any endpoint.
 #[derive(Debug)]
-pub struct Wanted {
+pub struct PreparedRequest {
     /// The prompts.
     pub prompts: Prompts,
-    /// The field that holds them.
+    /// The field of the prompts.
     pub prompt_param: &'static str,
-    /// Answers to each.
+    /// Number of answers to each prompt.
     pub n: usize,
-    /// Most tokens of an answer, where the request says so.
+    /// Maximum number of tokens of an answer, if the request sets one.
     pub max_tokens: Option<usize>,
-    /// Most tokens of an answer without a constraint, where it does not.
+    /// Maximum number of tokens of an unconstrained answer, if the request sets none.
     pub usual_tokens: usize,
-    /// The field that says so.
+    /// The field of the maximum.
     pub max_tokens_param: &'static str,
     /// How tokens are chosen.
     pub sampling: Sampling,
-    /// What was read of the prompts is shared with requests of the same salt alone.
+    /// Cached prefixes of the prompts are shared only with requests of the same salt.
     pub cache_salt: Option<String>,
-    /// How long pieces are kept for the next event, where the answers come as events.
+    /// How long chunks are held for the next event, if the answers are streamed.
     pub interval: Option<Duration>,
     /// The constraint.
-    pub constraint: Option<Given>,
+    pub constraint: Option<ConstraintParam>,
     /// Tools that may be called.
     pub tools: Option<Tools>,
+    /// Warnings so far.
+    pub warnings: Warnings,
 }
 
-impl Wanted {
+impl PreparedRequest {
     fn is_chat(&self) -> bool {
         matches!(self.prompts, Prompts::Chat(..))
     }
@@ -62,41 +67,44 @@ impl Wanted {
 
 /// Answers that have begun.
 #[derive(Debug)]
-pub struct Begun {
+pub struct StartedGeneration {
     /// The answers.
     pub generation: Generation,
-    /// A reader for each.
+    /// A reader for each answer.
     pub readers: Vec<ChoiceReader>,
     /// Tokens of all prompts.
     pub prompt_tokens: usize,
-    /// The field that holds the constraint.
+    /// The field of the constraint.
     pub param: &'static str,
     /// The constraint.
-    pub table: Option<TokenTable>,
-    /// Most tokens of an answer to the first prompt.
+    pub table: Option<CompiledConstraint>,
+    /// Maximum number of tokens of an answer to the first prompt.
     pub budget: usize,
+    /// Warnings of the answer.
+    pub warnings: Vec<Warning>,
 }
 
-/// Makes a request ready, queues it, and waits until its first answer begins.
+/// Prepares a request, queues it, and waits until its first answer begins.
 ///
 /// # Errors
-/// What is wrong with it, or 503.
-pub async fn begin(app: &Arc<App>, wanted: Wanted) -> Result<Begun> {
+/// An invalid request, or 503.
+pub async fn begin(app: &Arc<App>, client: Client, mut wanted: PreparedRequest) -> Result<StartedGeneration> {
     if !app.is_ready() {
         return Err(ApiError::overloaded("the server is shutting down"));
     }
     let width = app.text.vocabulary().len();
-    if let Some((token, _)) =
-        wanted.sampling.options.logit_bias.iter().find(|(token, _)| token.index() >= width)
-    {
-        let message = format!("{token} is no token, of {width} that there are");
-        return Err(ApiError::invalid("logit_bias", message));
+    let biased = wanted.sampling.options.logit_bias.iter().map(|(token, _)| ("logit_bias", token));
+    let stops = wanted.sampling.stop_tokens.iter().map(|token| ("stop_token_ids", token));
+    if let Some((param, token)) = biased.chain(stops).find(|(_, token)| token.index() >= width) {
+        return Err(ApiError::invalid(param, format!("{token} is no token, of {width} that there are")));
     }
     let (own, prompts, param) = (app.clone(), wanted.prompts.clone(), wanted.prompt_param);
-    let prompts = app.pool.run(move || encode(&own, prompts, param)).await??;
+    let (tools, warnings) = (wanted.tools.clone(), std::mem::take(&mut wanted.warnings));
+    let encoded = app.pool.run(client, move || encode(&own, prompts, tools.as_ref(), param, warnings));
+    let (prompts, mut warnings) = encoded.await??;
     let Plan { source, param, form } = plan(app, &wanted)?;
     let table = match source {
-        Some(source) => app.compiler.table(source, param).await?,
+        Some(source) => app.compiler.table(client, source, param).await?,
         None => None,
     };
     let prompt_tokens = prompts.iter().map(Vec::len).sum();
@@ -107,13 +115,14 @@ pub async fn begin(app: &Arc<App>, wanted: Wanted) -> Result<Begun> {
     let prompts = prompts.into_iter().map(with_budget).collect::<Result<Vec<_>>>()?;
     let (own_table, n) = (table.clone(), wanted.n);
     let budgets: Vec<usize> = prompts.iter().map(|(_, budget)| *budget).collect();
-    let ask = Ask {
+    let ask = GenerationRequest {
         prompts,
         table,
         sampling: wanted.sampling,
         n,
         interval: wanted.interval,
         cache_salt: wanted.cache_salt,
+        client,
     };
     if ask.answers() > app.engine.max_queue() {
         let most = app.engine.max_queue();
@@ -125,26 +134,42 @@ pub async fn begin(app: &Arc<App>, wanted: Wanted) -> Result<Begun> {
     let mut generation = app.engine.submit(ask)?;
     match generation.next().await {
         Some((index, Event::Failed(reason))) => Err(match reason.tokens_needed() {
-            // The constraint was not compiled when the budget was looked at.
+            // The constraint was not compiled yet when the budget was checked.
             Some(needed) => ApiError::budget(wanted.max_tokens_param, needed, budgets[index / n]),
             None => failure(&reason, param),
         }),
         Some(_) => {
-            let (table, budget) = (own_table.and_then(Table::ready), budgets[0]);
-            Ok(Begun { generation, readers, prompt_tokens, param, table, budget })
+            let compiled = own_table.as_ref().and_then(Table::ready);
+            for left_out in compiled.iter().flat_map(|compiled| compiled.left_out.iter()) {
+                warnings.add(left_out.place(param), left_out.warning());
+            }
+            let (table, budget) = (compiled.map(|compiled| compiled.table), budgets[0]);
+            let warnings = warnings.tell();
+            Ok(StartedGeneration { generation, readers, prompt_tokens, param, table, budget, warnings })
         }
         None => Err(ApiError::overloaded("the server is shutting down")),
     }
 }
 
-fn encode(app: &App, prompts: Prompts, param: &str) -> Result<Vec<Vec<TokenId>>> {
-    let text = |text: &String, with_special| {
+/// The tokens of prompts, and the warnings so far.
+fn encode(
+    app: &App,
+    prompts: Prompts,
+    tools: Option<&Tools>,
+    param: &str,
+    mut warnings: Warnings,
+) -> Result<(Vec<Vec<TokenId>>, Warnings)> {
+    let text = |text: &String| {
         app.check_prompt(text, param)?;
-        app.text.encode(text, with_special).map_err(|error| error.at(param))
+        app.text.encode(text, true).map_err(|error| error.at(param))
     };
     let prompts = match prompts {
-        Prompts::Chat(messages, tools) => vec![text(&app.text.render(&messages, &tools)?, false)?],
-        Prompts::Texts(texts) => texts.iter().map(|one| text(one, true)).collect::<Result<_>>()?,
+        Prompts::Chat(messages, template) => {
+            let prompt = app.text.render(&messages, tools, &template, &mut warnings)?;
+            app.check_prompt(&prompt.text(), param)?;
+            vec![app.text.encode_chat(&prompt).map_err(|error| error.at(param))?]
+        }
+        Prompts::Texts(texts) => texts.iter().map(text).collect::<Result<_>>()?,
         Prompts::Tokens(tokens) => {
             let own = |tokens: Vec<u32>| tokens.into_iter().map(TokenId).collect::<Vec<_>>();
             tokens.into_iter().map(own).collect::<Vec<_>>()
@@ -162,21 +187,21 @@ fn encode(app: &App, prompts: Prompts, param: &str) -> Result<Vec<Vec<TokenId>>>
     if prompts.is_empty() {
         return Err(ApiError::invalid(param, "there is no prompt"));
     }
-    Ok(prompts)
+    Ok((prompts, warnings))
 }
 
-/// What an answer is made from, and how it is read.
+/// The source of an answer's constraint, and the form of the answer.
 struct Plan {
     source: Option<Source>,
-    /// The field that holds the constraint.
+    /// The field of the constraint.
     param: &'static str,
     form: Form,
 }
 
-fn plan(app: &App, wanted: &Wanted) -> Result<Plan> {
+fn plan(app: &App, wanted: &PreparedRequest) -> Result<Plan> {
     let text = &app.text;
     let of_tools = |tools: &Tools, param| {
-        let source = Some(Source::Tools(Box::new(tools.clone()), said_of(tools)));
+        let source = Some(Source::Tools(Box::new(tools.clone()), tools_cache_key(tools)));
         Plan { source, param, form: Form::Tools(Box::new(tools.clone())) }
     };
     match (&wanted.constraint, &wanted.tools) {
@@ -195,14 +220,14 @@ fn plan(app: &App, wanted: &Wanted) -> Result<Plan> {
             let none = Tools::new([]).map_err(|error| ApiError::of_library(&error, "messages"))?;
             Ok(of_tools(&text.tools(none.with_choice(ToolChoice::None)), "messages"))
         }
-        (Some(Given { source: Source::Request(said), param }), None) => match text.marks() {
+        (Some(ConstraintParam { source: Source::Request(asked), param }), None) => match text.marks() {
             Some((begin, end)) => {
-                let source = Some(Source::After(end, said.clone()));
+                let source = Some(Source::After(end, asked.clone()));
                 Ok(Plan { source, param, form: Form::Reasoned(begin, end) })
             }
-            // Reasoning that may be left out is left out.
+            // Optional reasoning is left out.
             None if app.config.reasoning == ReasoningMode::Optional => {
-                Ok(Plan { source: Some(Source::Request(said.clone())), param, form: Form::Text })
+                Ok(Plan { source: Some(Source::Request(asked.clone())), param, form: Form::Text })
             }
             None => Err(ApiError::unsupported(
                 param,
@@ -213,16 +238,16 @@ fn plan(app: &App, wanted: &Wanted) -> Result<Plan> {
     }
 }
 
-/// What tells tools from others.
-fn said_of(tools: &Tools) -> String {
+/// Distinguishes tools in the cache.
+fn tools_cache_key(tools: &Tools) -> String {
     serde_json::json!([tools.tools(), tools.choice(), format!("{tools:?}")]).to_string()
 }
 
-/// One call, or where none has to come a text of the constraint.
+/// Calls, or a text of the constraint if no call is required.
 ///
 /// # Errors
-/// 400 where it would not be known which of them an answer is: where calls have no mark in front, or the text might begin with it.
-fn calls_or_content(given: &Given, tools: &Tools) -> Result<Plan> {
+/// 400 if the two cannot be distinguished: text may precede calls, or the text is not JSON.
+fn calls_or_content(given: &ConstraintParam, tools: &Tools) -> Result<Plan> {
     let param = given.param;
     let unsupported = |reason: String| {
         ApiError::unsupported(
@@ -231,12 +256,11 @@ fn calls_or_content(given: &Given, tools: &Tools) -> Result<Plan> {
         )
     };
     let format = tools.format();
-    let mark = call_mark(format).ok_or_else(|| {
-        unsupported(format!("where a mark stands in front of calls, which `{format}` does not write"))
+    let marks = tools.beginnings().ok_or_else(|| {
+        unsupported(format!("where answers begin with calls, which they do not in `{format}`"))
     })?;
-    let content = given
-        .json()
-        .ok_or_else(|| unsupported("where it asks for JSON, which does not begin as calls do".into()))?;
+    let content =
+        given.json().ok_or_else(|| unsupported("where it asks for JSON, which is told from calls".into()))?;
     let (choice, may_be_content) = match tools.choice() {
         ToolChoice::Auto => (ToolChoice::Required, true),
         ToolChoice::Allowed { names, required } => {
@@ -244,30 +268,21 @@ fn calls_or_content(given: &Given, tools: &Tools) -> Result<Plan> {
         }
         choice => (choice.clone(), false),
     };
-    // Between two calls there may be text, which would be free.
-    let calls = Box::new(tools.clone().with_choice(choice).with_parallel(false));
-    let source = Source::Either {
-        said: said_of(&calls),
-        calls: calls.clone(),
-        content: content.to_owned(),
-        may_be_content,
-    };
-    Ok(Plan { source: Some(source), param, form: Form::Either(mark, calls) })
-}
-
-/// What calls of a format begin with, and JSON does not.
-fn call_mark(format: ToolFormat) -> Option<&'static str> {
-    match format {
-        ToolFormat::Hermes | ToolFormat::QwenXml => Some("<tool_call>"),
-        ToolFormat::Mistral => Some("[TOOL_CALLS]"),
-        ToolFormat::DeepSeek | ToolFormat::DeepSeekV31 => Some("<｜tool▁calls▁begin｜>"),
-        // JSON, or messages with a text of their own.
-        _ => None,
+    // Text between two separate calls would be unconstrained.
+    let are_apart = matches!(format, ToolFormat::Hermes | ToolFormat::QwenXml | ToolFormat::Llama31);
+    let mut calls = tools.clone().with_choice(choice);
+    if are_apart {
+        calls = calls.with_parallel(false);
     }
+    let calls = Box::new(calls);
+    let said = tools_cache_key(&calls);
+    let content: Asked = content.clone();
+    let source = Source::Either { said, calls: calls.clone(), content, may_be_content };
+    Ok(Plan { source: Some(source), param, form: Form::Either(marks.into(), calls) })
 }
 
-/// The most tokens of an answer to a prompt of so many tokens.
-fn budget(slots: usize, prompt: usize, wanted: &Wanted, table: Option<&Table>) -> Result<usize> {
+/// The maximum number of tokens of an answer to a prompt of `prompt` tokens.
+fn budget(slots: usize, prompt: usize, wanted: &PreparedRequest, table: Option<&Table>) -> Result<usize> {
     let too_long = |message: String, param: &str| {
         let error = ApiError::new(StatusCode::BAD_REQUEST, message);
         Err(error.at(param).code("context_length_exceeded"))
@@ -293,6 +308,13 @@ fn budget(slots: usize, prompt: usize, wanted: &Wanted, table: Option<&Table>) -
         None if table.is_some() => left,
         None => left.min(wanted.usual_tokens),
     };
+    let least = wanted.sampling.min_tokens;
+    if least > most {
+        let message = format!(
+            "an answer has at most {most} tokens, and is to have at least {least}: lower `min_tokens` to {most}"
+        );
+        return Err(ApiError::invalid("min_tokens", message));
+    }
     let needed = table.map_or(0, Table::tokens_needed);
     if needed > most { Err(ApiError::budget(param, needed, most)) } else { Ok(most) }
 }
@@ -305,18 +327,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn calls_begin_with_their_mark() {
+    fn calls_begin_as_they_are_told_from_text() {
         for format in ToolFormat::ALL {
-            let Some(mark) = call_mark(format) else { continue };
             let tools = Tools::new([Tool::new("now"), Tool::new("then")]).expect("names are fine");
             let tools = tools.with_format(format).with_choice(ToolChoice::Required).with_parallel(false);
+            let Some(marks) = tools.beginnings() else { continue };
             let automaton = tools.to_constraint().and_then(|calls| calls.to_automaton(&Limits::default()));
             let automaton = automaton.expect("it compiles").expect("it is over text");
-            let mut at = automaton.start();
-            for byte in mark.bytes() {
-                let alive = (0..=u8::MAX).filter(|&byte| !automaton.next(&at, byte).is_dead());
-                assert_eq!(alive.collect::<Vec<_>>(), [byte], "{format}");
-                at = automaton.next(&at, byte);
+            // Every live prefix is the beginning of a mark.
+            for mark in &marks {
+                let mut at = automaton.start();
+                for (read, byte) in mark.bytes().enumerate() {
+                    let read = &mark.as_bytes()[..read];
+                    let alive = (0..=u8::MAX).filter(|&byte| !automaton.next(&at, byte).is_dead());
+                    let begun = marks.iter().filter_map(|mark| mark.as_bytes().strip_prefix(read));
+                    let mut next: Vec<u8> = begun.filter_map(|rest| rest.first().copied()).collect();
+                    next.sort_unstable();
+                    next.dedup();
+                    assert_eq!(alive.collect::<Vec<_>>(), next, "{format}: {read:?}");
+                    at = automaton.next(&at, byte);
+                }
             }
         }
     }

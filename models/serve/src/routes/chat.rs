@@ -9,7 +9,7 @@ use axum::response::{IntoResponse, Response};
 use burn_dfa::constraint::{ToolChoice, Tools};
 use serde_json::{Value, json};
 
-use super::begin::{Begun, Prompts, Wanted, begin};
+use super::begin::{PreparedRequest, Prompts, StartedGeneration, begin};
 use super::payload::Payload;
 use crate::answer::chat::{ChatFrames, completion};
 use crate::answer::legal::{Legal, MAX_VOCABULARY};
@@ -18,22 +18,27 @@ use crate::app::App;
 use crate::error::{ApiError, Result};
 use crate::protocol::chat::{ChatCompletion, ChatFields, ChatRequest};
 use crate::protocol::constraint::ConstraintFields;
-use crate::protocol::message::messages;
+use crate::protocol::message::{echoed, messages};
 use crate::protocol::sampling::SamplingFields;
+use crate::protocol::template::TemplateFields;
+use crate::protocol::tool::known;
+use crate::protocol::warning::Warnings;
+use crate::protocol::words;
 
-/// Goes on with a conversation.
+/// Continues a conversation.
 #[utoipa::path(
     post,
     path = "/v1/chat/completions",
     request_body = ChatRequest,
     responses((status = 200, body = ChatCompletion), ApiError)
 )]
-pub async fn chat(State(app): State<Arc<App>>, Payload(mut body): Payload) -> Result<Response> {
+pub async fn chat(State(app): State<Arc<App>>, Payload(mut body, client): Payload) -> Result<Response> {
     let own: ChatFields = body.take()?;
+    let template: TemplateFields = body.take()?;
     let sampling: SamplingFields = body.take()?;
     let constraint: ConstraintFields = body.take()?;
-    let constraint = constraint.read(&body)?;
-    body.finish()?;
+    let constraint = constraint.read(&mut body)?;
+    let mut warnings = body.finish()?;
     app.check_model(own.model.as_deref())?;
     let top = own.top_logprobs.unwrap_or(0);
     if top > 0 && own.logprobs != Some(true) {
@@ -48,9 +53,13 @@ pub async fn chat(State(app): State<Arc<App>>, Payload(mut body): Payload) -> Re
         let message = format!("tokens are counted of vocabularies of up to {MAX_VOCABULARY}");
         return Err(ApiError::unsupported("legal_tokens", message));
     }
-    let tools = tools(&app, &own)?;
-    let wanted = Wanted {
-        prompts: Prompts::Chat(messages(&own.messages)?, definitions(tools.as_ref())),
+    let tools = tools(&app, &own, &mut warnings)?;
+    let template = template.read()?;
+    let messages = messages(&own.messages, &mut warnings)?;
+    let echo = if own.echo == Some(true) { echoed(&messages, template.continue_final_message) } else { None };
+    let echo = echo.unwrap_or_default();
+    let wanted = PreparedRequest {
+        prompts: Prompts::Chat(messages, template),
         prompt_param: "messages",
         n: sampling.answers(app.config.max_n)?,
         max_tokens: own.max_completion_tokens.or(own.max_tokens),
@@ -60,48 +69,60 @@ pub async fn chat(State(app): State<Arc<App>>, Payload(mut body): Payload) -> Re
         } else {
             "max_tokens"
         },
-        sampling: sampling.read()?,
+        sampling: sampling.read(&mut warnings)?,
         cache_salt: sampling.cache_salt()?,
-        // What is told of each token stands in an event of its own.
+        // If legal tokens are requested, each token has a separate event.
         interval: app
             .interval(sampling.streams())
             .map(|interval| if wants_legal { Duration::ZERO } else { interval }),
         constraint,
         tools,
+        warnings,
     };
-    let Begun { generation, readers, prompt_tokens, param, table, budget } = begin(&app, wanted).await?;
+    let StartedGeneration { generation, readers, prompt_tokens, param, table, budget, warnings } =
+        begin(&app, client, wanted).await?;
     let head = Head::new("chatcmpl-", &app.name);
     if sampling.streams() {
         let legal = table.filter(|_| wants_legal).map(|table| Legal::new(table, readers.len(), budget));
         let frames = ChatFrames::new(head, readers.len(), prompt_tokens, sampling.includes_usage(), logprobs);
-        let frames = frames.with_legal(legal);
+        let frames = frames.with_legal(legal).with_warnings(warnings).with_echo(echo);
         return Ok(stream::send(generation, readers, param, frames));
     }
     let wholes = whole::collect(generation, readers, param).await?;
-    Ok(Json(completion(head, prompt_tokens, wholes, logprobs.as_ref())).into_response())
+    let answer = completion(head, prompt_tokens, wholes, logprobs.as_ref(), warnings);
+    Ok(Json(answer.with_echo(&echo)).into_response())
 }
 
 /// The tools that may be called.
-fn tools(app: &App, own: &ChatFields) -> Result<Option<Tools>> {
+fn tools(app: &App, own: &ChatFields, warnings: &mut Warnings) -> Result<Option<Tools>> {
     let request = json!({
         "tools": own.tools,
         "tool_choice": own.tool_choice,
         "parallel_tool_calls": own.parallel_tool_calls,
     });
-    read_tools(app, own.tools.as_deref().unwrap_or_default(), &request)
+    read_tools(app, own.tools.as_deref().unwrap_or_default(), request, warnings)
 }
 
-/// The tools that may be called, of a request with these definitions.
-pub fn read_tools(app: &App, definitions: &[Value], request: &Value) -> Result<Option<Tools>> {
+/// The tools that may be called, with these definitions of the request.
+pub fn read_tools(
+    app: &App,
+    definitions: &[Value],
+    mut request: Value,
+    warnings: &mut Warnings,
+) -> Result<Option<Tools>> {
     let most = app.config.max_tools;
     if definitions.len() > most {
         let message = format!("{} tools are more than the {most} that a request may have", definitions.len());
         return Err(ApiError::invalid("tools", message));
     }
+    if !definitions.is_empty() {
+        request["tools"] = known(definitions, warnings).into();
+    }
+    let request = &request;
     let read = |request: &Value, param: &str| {
-        Tools::from_request(request).map_err(|error| ApiError::invalid(param, error.to_string()))
+        Tools::from_request(request).map_err(|error| ApiError::invalid(param, words::of_library(&error)))
     };
-    // Each by itself, so that the error names its field.
+    // Each field separately, so that the error names the field.
     for param in ["tools", "tool_choice", "parallel_tool_calls"] {
         read(&json!({ param: request[param] }), param)?;
     }
@@ -118,17 +139,4 @@ pub fn read_tools(app: &App, definitions: &[Value], request: &Value) -> Result<O
         }
         _ => Ok(Some(app.text.tools(tools))),
     }
-}
-
-/// The definitions of tools, as chat templates want them: with parameters, though there are none.
-pub fn definitions(tools: Option<&Tools>) -> Vec<Value> {
-    let tools = tools.map(Tools::tools).unwrap_or_default();
-    let definition = |tool| {
-        let mut definition = serde_json::to_value(tool).unwrap_or_default();
-        if definition["function"].get("parameters").is_none() {
-            definition["function"]["parameters"] = json!({"type": "object", "properties": {}});
-        }
-        definition
-    };
-    tools.iter().map(definition).collect()
 }

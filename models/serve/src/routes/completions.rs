@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 
-use super::begin::{Begun, Prompts, Wanted, begin};
+use super::begin::{PreparedRequest, Prompts, StartedGeneration, begin};
 use super::payload::Payload;
 use crate::answer::completion::{CompletionFrames, completion};
 use crate::answer::{Head, stream, whole};
@@ -16,46 +16,76 @@ use crate::protocol::completion::{Completion, CompletionFields, CompletionReques
 use crate::protocol::constraint::ConstraintFields;
 use crate::protocol::sampling::SamplingFields;
 
-/// Tokens of an answer where the request does not say how many, as OpenAI has it.
+/// Default number of tokens of an answer, like OpenAI.
 const USUAL_TOKENS: usize = 16;
 
-/// Goes on with a text.
+/// Continues a text.
 #[utoipa::path(
     post,
     path = "/v1/completions",
     request_body = CompletionRequest,
     responses((status = 200, body = Completion), ApiError)
 )]
-pub async fn completions(State(app): State<Arc<App>>, Payload(mut body): Payload) -> Result<Response> {
+pub async fn completions(
+    State(app): State<Arc<App>>,
+    Payload(mut body, client): Payload,
+) -> Result<Response> {
     let own: CompletionFields = body.take()?;
     let sampling: SamplingFields = body.take()?;
     let constraint: ConstraintFields = body.take()?;
-    let constraint = constraint.read(&body)?;
-    body.finish()?;
+    let constraint = constraint.read(&mut body)?;
+    let mut warnings = body.finish()?;
     app.check_model(own.model.as_deref())?;
     let logprobs = app.logprobs(own.logprobs, ["logprobs"; 2])?;
-    let wanted = Wanted {
-        prompts: prompts(own.prompt),
+    let echoes = own.echo == Some(true);
+    if echoes && logprobs.is_some() {
+        let message = "`echo` is not offered beside `logprobs`: those of the prompt are not computed; leave one of them out";
+        return Err(ApiError::unsupported("echo", message));
+    }
+    let prompts = prompts(own.prompt);
+    let echo = if echoes { Some(prompts.clone()) } else { None };
+    let wanted = PreparedRequest {
+        prompts,
         prompt_param: "prompt",
         n: sampling.answers(app.config.max_n)?,
         max_tokens: own.max_tokens,
         usual_tokens: USUAL_TOKENS,
         max_tokens_param: "max_tokens",
-        sampling: sampling.read()?,
+        sampling: sampling.read(&mut warnings)?,
         cache_salt: sampling.cache_salt()?,
         interval: app.interval(sampling.streams()),
         constraint,
         tools: None,
+        warnings,
     };
-    let Begun { generation, readers, prompt_tokens, param, .. } = begin(&app, wanted).await?;
+    let StartedGeneration { generation, readers, prompt_tokens, param, warnings, .. } =
+        begin(&app, client, wanted).await?;
+    let echo = match echo {
+        Some(prompts) => {
+            let own = app.clone();
+            app.pool.run(client, move || texts(&own, prompts)).await??
+        }
+        None => Vec::new(),
+    };
     let head = Head::new("cmpl-", &app.name);
     if sampling.streams() {
         let frames =
             CompletionFrames::new(head, readers.len(), prompt_tokens, sampling.includes_usage(), logprobs);
+        let frames = frames.with_warnings(warnings).with_echo(echo);
         return Ok(stream::send(generation, readers, param, frames));
     }
     let wholes = whole::collect(generation, readers, param).await?;
-    Ok(Json(completion(head, prompt_tokens, wholes, logprobs.as_ref())).into_response())
+    let answer = completion(head, prompt_tokens, wholes, logprobs.as_ref(), warnings);
+    Ok(Json(answer.with_echo(&echo)).into_response())
+}
+
+/// The texts of prompts.
+fn texts(app: &App, prompts: Prompts) -> Result<Vec<String>> {
+    match prompts {
+        Prompts::Texts(texts) => Ok(texts),
+        Prompts::Tokens(tokens) => tokens.iter().map(|tokens| app.text.decode(tokens)).collect(),
+        Prompts::Chat(..) => Ok(Vec::new()),
+    }
 }
 
 fn prompts(prompt: Prompt) -> Prompts {

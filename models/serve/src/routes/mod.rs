@@ -1,8 +1,10 @@
 //! The endpoints.
 //!
-//! - `payload` takes in the body of a request, `begin` makes it ready and queues it;
-//! - `chat`, `completions`, `responses`, `tokens` and `status` answer; `automaton` draws; `page` is the page at `/`;
-//! - `guard` asks for the key of the API; `openapi` describes the endpoints.
+//! - `payload` receives the body of a request, `begin` prepares and queues it;
+//! - `chat`, `completions`, `responses`, `tokens` and `status` answer; `automaton` draws; `page` is
+//!   the page at `/`;
+//! - `guard` checks the key of the API, `origin` refuses foreign hosts and origins; `openapi`
+//!   describes the endpoints.
 
 mod automaton;
 mod begin;
@@ -10,6 +12,7 @@ mod chat;
 mod completions;
 mod guard;
 mod openapi;
+mod origin;
 mod page;
 mod payload;
 mod responses;
@@ -25,7 +28,7 @@ use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use tower_http::catch_panic::CatchPanicLayer;
-use tower_http::cors::CorsLayer;
+use tower_http::cors::{AllowOrigin, CorsLayer};
 use tower_http::request_id::{MakeRequestId, PropagateRequestIdLayer, RequestId, SetRequestIdLayer};
 use tower_http::trace::{DefaultOnResponse, TraceLayer};
 
@@ -33,9 +36,9 @@ use crate::answer::identifier;
 use crate::app::App;
 use crate::error::ApiError;
 
-/// The header that names a request in the log.
+/// The header with the identifier of a request in the log.
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-/// Most bytes of a name that a client gives its request.
+/// Greatest number of bytes of an identifier that a client sets.
 const MAX_REQUEST_ID: usize = 128;
 
 /// All endpoints of a server.
@@ -67,6 +70,7 @@ pub fn router(app: Arc<App>) -> Router {
         None => router,
     };
     router
+        .layer(axum::middleware::from_fn_with_state(app.clone(), origin::own))
         .layer(PropagateRequestIdLayer::new(REQUEST_ID))
         .layer(
             TraceLayer::new_for_http()
@@ -95,18 +99,22 @@ fn panicked(panic: Box<dyn Any + Send>) -> Response {
     ApiError::internal("the server failed at this request").into_response()
 }
 
-/// Pages of other origins may call the server only where it is asked to let them.
+/// Allows pages of the configured origins to call the server.
 fn cors(origins: &[String]) -> Option<CorsLayer> {
-    let origins: Vec<HeaderValue> = origins.iter().filter_map(|origin| origin.parse().ok()).collect();
     if origins.is_empty() {
         return None;
     }
+    let named = origins.iter().filter_map(|origin| origin.parse().ok());
+    let origins = match origins.iter().any(|origin| origin == origin::ANY) {
+        true => AllowOrigin::any(),
+        false => AllowOrigin::list(named.collect::<Vec<HeaderValue>>()),
+    };
     let headers = [axum::http::header::AUTHORIZATION, axum::http::header::CONTENT_TYPE];
     let methods = [axum::http::Method::GET, axum::http::Method::POST];
     Some(CorsLayer::new().allow_origin(origins).allow_headers(headers).allow_methods(methods))
 }
 
-/// Names requests that have no name.
+/// Assigns identifiers to requests without one.
 #[derive(Clone, Copy)]
 struct NewId;
 
@@ -116,7 +124,7 @@ impl MakeRequestId for NewId {
     }
 }
 
-/// A name that a client gave its request stays, if it is short and printable.
+/// Keeps a client's identifier if it is short and printable.
 async fn own_id(mut request: Request) -> Request {
     let is_fine = |id: &HeaderValue| id.len() <= MAX_REQUEST_ID && id.to_str().is_ok();
     if !request.headers().get(&REQUEST_ID).is_none_or(is_fine) {

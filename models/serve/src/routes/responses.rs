@@ -7,8 +7,8 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use serde_json::{Map, json};
 
-use super::begin::{Begun, Prompts, Wanted, begin};
-use super::chat::{definitions, read_tools};
+use super::begin::{PreparedRequest, Prompts, StartedGeneration, begin};
+use super::chat::read_tools;
 use super::payload::Payload;
 use crate::answer::response::ResponseFrames;
 use crate::answer::stream::Frames;
@@ -20,20 +20,20 @@ use crate::protocol::message::messages;
 use crate::protocol::response::{ResponseObject, ResponseRequest};
 use crate::protocol::sampling::SamplingFields;
 
-/// Answers an input, of which the server keeps nothing.
+/// Answers an input. The server stores nothing.
 #[utoipa::path(
     post,
     path = "/v1/responses",
     request_body = ResponseRequest,
     responses((status = 200, body = ResponseObject), ApiError)
 )]
-pub async fn responses(State(app): State<Arc<App>>, Payload(mut body): Payload) -> Result<Response> {
+pub async fn responses(State(app): State<Arc<App>>, Payload(mut body, client): Payload) -> Result<Response> {
     let own: ResponseRequest = body.take()?;
     let sampling: SamplingFields = body.take()?;
     let constraint: ConstraintFields = body.take()?;
-    own.check()?;
-    let constraint = own.constraint(&body, &constraint)?;
-    body.finish()?;
+    own.check(&mut body.warnings)?;
+    let constraint = own.constraint(&mut body, &constraint)?;
+    let mut warnings = body.finish()?;
     app.check_model(own.model.as_deref())?;
     if sampling.n.is_some_and(|n| n != 1) {
         return Err(ApiError::unsupported("n", "a response is one answer"));
@@ -43,22 +43,26 @@ pub async fn responses(State(app): State<Arc<App>>, Payload(mut body): Payload) 
         "tool_choice": own.tool_choice,
         "parallel_tool_calls": own.parallel_tool_calls,
     });
-    let tools = read_tools(&app, own.tools.as_deref().unwrap_or_default(), &request)?;
-    let wanted = Wanted {
-        prompts: Prompts::Chat(messages(&own.messages()?)?, definitions(tools.as_ref())),
+    let tools = read_tools(&app, own.tools.as_deref().unwrap_or_default(), request, &mut warnings)?;
+    let messages = messages(&own.messages()?, &mut warnings)?;
+    let wanted = PreparedRequest {
+        prompts: Prompts::Chat(messages, own.template().read()?),
         prompt_param: "input",
         n: 1,
         max_tokens: own.max_output_tokens,
         usual_tokens: usize::MAX,
         max_tokens_param: "max_output_tokens",
-        sampling: sampling.read()?,
+        sampling: sampling.read(&mut warnings)?,
         cache_salt: sampling.cache_salt()?,
         interval: app.interval(sampling.streams()),
         constraint,
         tools,
+        warnings,
     };
-    let Begun { generation, readers, prompt_tokens, param, .. } = begin(&app, wanted).await?;
-    let mut frames = ResponseFrames::new(in_progress(&app, &own, &sampling), prompt_tokens);
+    let StartedGeneration { generation, readers, prompt_tokens, param, warnings, .. } =
+        begin(&app, client, wanted).await?;
+    let response = ResponseObject { warnings, ..in_progress(&app, &own, &sampling) };
+    let mut frames = ResponseFrames::new(response, prompt_tokens);
     if sampling.streams() {
         return Ok(stream::send(generation, readers, param, frames));
     }
@@ -67,7 +71,7 @@ pub async fn responses(State(app): State<Arc<App>>, Payload(mut body): Payload) 
     Ok(Json(frames.into_response()).into_response())
 }
 
-/// A response that has no output yet.
+/// A response without output.
 fn in_progress(app: &App, own: &ResponseRequest, sampling: &SamplingFields) -> ResponseObject {
     let Head { id, created, model } = Head::new("resp_", &app.name);
     let format = own.text.as_ref().and_then(|text| text.format.clone());
@@ -93,5 +97,6 @@ fn in_progress(app: &App, own: &ResponseRequest, sampling: &SamplingFields) -> R
         truncation: "disabled",
         usage: None,
         metadata: Map::new(),
+        warnings: Vec::new(),
     }
 }

@@ -1,4 +1,4 @@
-//! What the server is, and how it is.
+//! The models, the health, the version and the metrics of the server.
 
 use std::sync::Arc;
 

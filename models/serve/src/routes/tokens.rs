@@ -1,15 +1,20 @@
-//! Texts to tokens and back.
+//! Converts texts to tokens and back.
 
 use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
 
+use serde_json::json;
+
+use super::chat::read_tools;
 use super::payload::Payload;
 use crate::app::App;
 use crate::error::{ApiError, Result};
 use crate::protocol::message::messages;
-use crate::protocol::tokens::{DetokenizeRequest, Detokenized, TokenizeRequest, Tokenized};
+use crate::protocol::template::{Template, TemplateFields};
+use crate::protocol::tokens::{DetokenizeRequest, Detokenized, TokenizeFields, TokenizeRequest, Tokenized};
+use crate::protocol::warning::Warnings;
 
 /// The tokens of a text, or of a conversation.
 #[utoipa::path(
@@ -18,16 +23,29 @@ use crate::protocol::tokens::{DetokenizeRequest, Detokenized, TokenizeRequest, T
     request_body = TokenizeRequest,
     responses((status = 200, body = Tokenized), ApiError)
 )]
-pub async fn tokenize(State(app): State<Arc<App>>, Payload(mut body): Payload) -> Result<Json<Tokenized>> {
-    let request: TokenizeRequest = body.take()?;
-    body.finish()?;
+pub async fn tokenize(
+    State(app): State<Arc<App>>,
+    Payload(mut body, client): Payload,
+) -> Result<Json<Tokenized>> {
+    let request: TokenizeFields = body.take()?;
+    let template: TemplateFields = body.take()?;
+    let mut warnings = body.finish()?;
     app.check_model(request.model.as_deref())?;
-    let own = app.clone();
-    let tokens = app.pool.run(move || tokens_of(&own, &request)).await??;
-    Ok(Json(tokens))
+    let (own, template) = (app.clone(), template.read()?);
+    let tokens = app.pool.run(client, move || {
+        let tokens = tokens_of(&own, &request, &template, &mut warnings);
+        warnings.tell();
+        tokens
+    });
+    Ok(Json(tokens.await??))
 }
 
-fn tokens_of(app: &App, request: &TokenizeRequest) -> Result<Tokenized> {
+fn tokens_of(
+    app: &App,
+    request: &TokenizeFields,
+    template: &Template,
+    warnings: &mut Warnings,
+) -> Result<Tokenized> {
     let tokens = match (&request.prompt, &request.messages) {
         (Some(prompt), None) => {
             app.check_prompt(prompt, "prompt")?;
@@ -35,9 +53,10 @@ fn tokens_of(app: &App, request: &TokenizeRequest) -> Result<Tokenized> {
         }
         (None, Some(given)) => {
             let tools = request.tools.as_deref().unwrap_or_default();
-            let text = app.text.render(&messages(given)?, tools)?;
-            app.check_prompt(&text, "messages")?;
-            app.text.encode(&text, false)?
+            let tools = read_tools(app, tools, json!({"tools": request.tools}), warnings)?;
+            let prompt = app.text.render(&messages(given, warnings)?, tools.as_ref(), template, warnings)?;
+            app.check_prompt(&prompt.text(), "messages")?;
+            app.text.encode_chat(&prompt)?
         }
         _ => return Err(ApiError::invalid("prompt", "one of `prompt` and `messages` is wanted")),
     };
@@ -59,12 +78,12 @@ fn tokens_of(app: &App, request: &TokenizeRequest) -> Result<Tokenized> {
 )]
 pub async fn detokenize(
     State(app): State<Arc<App>>,
-    Payload(mut body): Payload,
+    Payload(mut body, client): Payload,
 ) -> Result<Json<Detokenized>> {
     let request: DetokenizeRequest = body.take()?;
-    body.finish()?;
+    body.finish()?.tell();
     app.check_model(request.model.as_deref())?;
     let own = app.clone();
-    let prompt = app.pool.run(move || own.text.decode(&request.tokens)).await??;
+    let prompt = app.pool.run(client, move || own.text.decode(&request.tokens)).await??;
     Ok(Json(Detokenized { prompt }))
 }

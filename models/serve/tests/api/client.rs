@@ -1,11 +1,13 @@
-//! A server in this process, and a client that is no more than a socket.
+//! A server in this process, and a bare socket client.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::path::PathBuf;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use burn_dfa_serve::{App, Config, Server};
+use burn_dfa_tiny::{CONFIG, GENERATION_CONFIG, TOKENIZER, WEIGHTS};
 use clap::Parser;
 use serde_json::Value;
 use tokio::sync::oneshot;
@@ -17,13 +19,46 @@ pub struct Running {
     thread: Option<JoinHandle<()>>,
 }
 
-/// A server with these options, of the embedded model. Of an option that is there twice the last counts.
+/// A server of the embedded model with these options. The last value of a repeated option counts.
 pub fn start(options: &[&str]) -> Running {
     start_app(App::load(config(options)).expect("the embedded model loads"))
 }
 
 pub fn config(options: &[&str]) -> Config {
     Config::parse_from(["burn-dfa-serve", "--port", "0", "--rows", "2", "--grace", "5"].iter().chain(options))
+}
+
+/// A folder of the embedded model with another chat template. Dropping it removes the folder.
+pub struct Folder(PathBuf);
+
+impl Folder {
+    pub fn new(name: &str, chat_template: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("burn-dfa-serve-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("a folder");
+        let files: [(&str, &[u8]); 5] = [
+            ("config.json", CONFIG),
+            ("generation_config.json", GENERATION_CONFIG),
+            ("tokenizer.json", TOKENIZER),
+            ("model.safetensors", WEIGHTS),
+            ("chat_template.jinja", chat_template.as_bytes()),
+        ];
+        for (name, content) in files {
+            std::fs::write(path.join(name), content).expect("a file");
+        }
+        Self(path)
+    }
+
+    /// A server of the folder, with these options.
+    pub fn start(&self, options: &[&str]) -> Running {
+        let folder = ["--model", self.0.to_str().expect("a path"), "--served-model-name", "tiny"];
+        start(&[&folder[..], options].concat())
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
 }
 
 pub fn start_app(app: App) -> Running {
@@ -42,7 +77,7 @@ pub fn start_app(app: App) -> Running {
 }
 
 impl Running {
-    /// Asks the server to end, and waits until it has.
+    /// Asks the server to end, and waits for its end.
     pub fn end(&mut self) {
         if let Some(end) = self.end.take() {
             let _ = end.send(());
@@ -71,16 +106,19 @@ impl Running {
         self.send(method, path, headers, body).read()
     }
 
-    /// Sends a request, whose answer is read later, or never.
+    /// Sends a request, whose answer may be read later.
     pub fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Pending {
         let mut stream = TcpStream::connect(self.address).expect("the server listens");
         stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a time");
-        let mut head = format!("{method} {path} HTTP/1.1\r\nhost: test\r\nconnection: close\r\n");
+        let mut head = format!("{method} {path} HTTP/1.1\r\nconnection: close\r\n");
+        if !headers.iter().any(|(name, _)| *name == "host") {
+            head.push_str(&format!("host: {}\r\n", self.address));
+        }
         for (name, value) in headers {
             head.push_str(&format!("{name}: {value}\r\n"));
         }
         head.push_str(&format!("content-length: {}\r\n\r\n", body.len()));
-        // A server that has refused the request already may have closed the connection.
+        // A server that has already refused the request may have closed the connection.
         let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body));
         Pending { stream: BufReader::new(stream) }
     }
@@ -95,7 +133,7 @@ impl Drop for Running {
     }
 }
 
-/// A request that was sent; dropping it closes the connection.
+/// A pending request; dropping it closes the connection.
 pub struct Pending {
     pub stream: BufReader<TcpStream>,
 }
@@ -136,7 +174,7 @@ impl Pending {
     }
 }
 
-/// What the server answered.
+/// The answer of the server.
 #[derive(Debug)]
 pub struct Answer {
     pub status: u16,
@@ -145,14 +183,14 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// The body of a status.
+    /// The body, with a check of the status.
     #[track_caller]
     pub fn json(&self, status: u16) -> Value {
         assert_eq!(self.status, status, "{}", self.text);
         serde_json::from_str(&self.text).expect("it is JSON")
     }
 
-    /// The body of an error, whose `param` and `code` are these.
+    /// The message of an error, with checks of its `param` and `code`.
     #[track_caller]
     pub fn error(&self, status: u16, param: Option<&str>, code: &str) -> String {
         let body = self.json(status);
@@ -161,7 +199,13 @@ impl Answer {
         error["message"].as_str().expect("a message").to_owned()
     }
 
-    /// The events of a stream, but for the last, which is `[DONE]`.
+    /// The warnings of a whole answer.
+    #[track_caller]
+    pub fn warnings(&self) -> Vec<Value> {
+        self.json(200)["warnings"].as_array().cloned().unwrap_or_default()
+    }
+
+    /// The events of a stream, except for the last, which is `[DONE]`.
     #[track_caller]
     pub fn events(&self) -> Vec<Value> {
         assert_eq!(self.status, 200, "{}", self.text);

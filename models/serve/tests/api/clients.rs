@@ -1,10 +1,10 @@
-//! Programs of others against the server.
+//! Tests with clients by other authors.
 
 use std::path::Path;
 use std::process::Command;
 
 use super::client::start;
-use super::python;
+use burn_dfa_testing::python;
 
 #[track_caller]
 fn succeeds(command: &mut Command) -> String {
@@ -23,13 +23,13 @@ fn the_client_of_openai() {
     assert!(said.ends_with("all is well\n"), "{said}");
 }
 
-/// Random requests by the server's own description of itself: none is answered by 5xx, by a status or a body that the
-/// description lacks, or accepted though its schema forbids it.
+/// Random requests by the server's own description. None is answered with 5xx, with an undescribed
+/// status or body, or accepted against its schema.
 #[test]
-fn the_server_is_as_it_describes_itself() {
+fn the_server_matches_its_description() {
     let Some(mut python) = python::with("schemathesis") else { return };
     let server = start(&["--api-key", "secret", "--compile-deadline", "5"]);
-    // That all which the schema allows is accepted cannot be asked for: the schema does not say what a regex is.
+    // The reverse cannot be required: the schema accepts invalid regexes.
     let options = "--phases coverage,fuzzing --max-examples 30 --generation-deterministic --request-timeout 60 \
                    --exclude-checks positive_data_acceptance --no-color";
     let folder = std::env::temp_dir().join(format!("burn-dfa-schemathesis-{}", std::process::id()));

@@ -1,18 +1,18 @@
-//! The queue, clients that go, a model that panics, and the end.
+//! The queue, disconnected clients, a panicking model, and the shutdown.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use burn::tensor::{Device, Int, Tensor};
-use burn_dfa::generation::{CausalLm, SlotLm};
+use burn_dfa::generation::{CausalLm, ContinuousLm, Recordable};
 use burn_dfa_decoder::Decoder;
 use burn_dfa_serve::App;
 use serde_json::{Value, json};
 
 use crate::client::{Running, config, start, start_app};
 
-/// The embedded model, which waits at each step, or panics when it is told to.
+/// The embedded model, with a pause at each step, and panics on request.
 struct Odd {
     model: Decoder,
     pause: Duration,
@@ -49,8 +49,8 @@ impl CausalLm for Odd {
     }
 }
 
-impl SlotLm for Odd {
-    type SlotCache = <Decoder as SlotLm>::SlotCache;
+impl ContinuousLm for Odd {
+    type SlotCache = <Decoder as ContinuousLm>::SlotCache;
 
     fn slots(&self, rows: usize, capacity: usize) -> Self::SlotCache {
         self.model.slots(rows, capacity)
@@ -90,6 +90,10 @@ impl SlotLm for Odd {
     }
 }
 
+// SAFETY: The decoder makes the promise, and does all work with tensors.
+#[allow(unsafe_code)]
+unsafe impl Recordable for Odd {}
+
 struct Served {
     server: Running,
     steps: Arc<AtomicUsize>,
@@ -101,7 +105,7 @@ fn odd(pause: Duration, options: &[&str]) -> Served {
     let (steps, panics) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
     let model = Odd { model: tiny.model().clone(), pause, steps: steps.clone(), panics: panics.clone() };
     let server = start_app(App::new(config(options), tiny, model).expect("it starts"));
-    // Those of the recording do not count.
+    // Steps of the recording do not count.
     steps.store(0, Ordering::Relaxed);
     Served { server, steps, panics }
 }
@@ -154,14 +158,40 @@ fn a_full_queue_refuses() {
 }
 
 #[test]
-fn answers_end_where_nobody_waits_for_them() {
+fn rows_go_to_clients_in_turn() {
+    let options = ["--rows", "1", "--api-key", "one", "--api-key", "two"];
+    let Served { server, steps, .. } = odd(Duration::from_millis(5), &options);
+    let send = |key: &str, body: &Value| {
+        let key = format!("Bearer {key}");
+        let headers = [("authorization", key.as_str()), ("content-type", "application/json")];
+        server.send("POST", "/v1/chat/completions", &headers, body.to_string().as_bytes())
+    };
+    let waiting = |count: f64| until("it waits", || metric(&server, "vllm:num_requests_waiting") == count);
+    let first = send("one", &long());
+    until("it has the row", || steps.load(Ordering::Relaxed) > 1);
+    let mut others = Vec::new();
+    for number in 0..3 {
+        others.push(send("one", &long()));
+        waiting(f64::from(number) + 1.0);
+    }
+    let second = send("two", &short());
+    waiting(4.0);
+    first.read().json(200);
+    second.read().json(200);
+    // Most answers of the first client are still queued.
+    assert!(metric(&server, "vllm:num_requests_waiting") >= 1.0);
+    others.into_iter().for_each(|pending| _ = pending.read().json(200));
+}
+
+#[test]
+fn answers_end_when_their_client_disconnects() {
     for stream in [false, true] {
         let Served { server, steps, .. } = odd(Duration::from_millis(10), &["--rows", "1"]);
         let mut body = long();
         body["stream"] = json!(stream);
         let begun = send(&server, &body);
         until("it goes on", || steps.load(Ordering::Relaxed) > 3);
-        // This one waits, and is given up too.
+        // A waiting request is canceled too.
         let waiting = send(&server, &body);
         until("it waits", || metric(&server, "vllm:num_requests_waiting") == 1.0);
         drop(waiting);
@@ -291,6 +321,31 @@ fn many_at_once_get_what_each_gets_alone() {
 }
 
 #[test]
+fn a_kept_constraint_with_tools_is_of_its_own_request() {
+    let folder = std::env::temp_dir().join(format!("burn-dfa-serve-tools-{}", std::process::id()));
+    let entries = || std::fs::read_dir(&folder).map_or(0, Iterator::count);
+    for start_count in 0..2 {
+        let server = start(&["--cache-dir", folder.to_str().expect("a path")]);
+        for number in 1..=3 {
+            let schema = json!({"type": "object", "properties": {"n": {"const": number}}, "required": ["n"], "additionalProperties": false});
+            let body = json!({
+                "messages": [{"role": "user", "content": "Please send 12 brass lamps to Oscar Lund."}],
+                "tools": [{"type": "function", "function": {"name": "now"}}],
+                "response_format": {"type": "json_schema", "json_schema": {"name": "n", "schema": schema}},
+                "temperature": 0,
+            });
+            let answer = server.post("/v1/chat/completions", &body).json(200);
+            // An answer may be a call or content.
+            if let Some(content) = answer["choices"][0]["message"]["content"].as_str() {
+                assert_eq!(content, format!("{{\"n\":{number}}}"), "{answer}");
+            }
+            assert_eq!(entries(), if start_count == 0 { number } else { 3 });
+        }
+    }
+    std::fs::remove_dir_all(&folder).expect("it is there");
+}
+
+#[test]
 fn compiled_constraints_outlive_the_server() {
     let folder = std::env::temp_dir().join(format!("burn-dfa-serve-{}", std::process::id()));
     let entries = || std::fs::read_dir(&folder).map_or(0, Iterator::count);
@@ -298,7 +353,7 @@ fn compiled_constraints_outlive_the_server() {
         let server = start(&["--cache-dir", folder.to_str().expect("a path")]);
         server.post("/v1/chat/completions", &short()).json(200);
         assert_eq!(entries(), 1);
-        // Sixteen at once, of which the first compiles.
+        // Sixteen requests at once; only the first one compiles.
         let pending: Vec<_> = (0..16).map(|_| send(&server, &short())).collect();
         pending.into_iter().for_each(|pending| _ = pending.read().json(200));
         assert_eq!(metric(&server, "burn_dfa:constraint_cache_misses_total"), 1.0);

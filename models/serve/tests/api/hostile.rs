@@ -1,4 +1,4 @@
-//! Bodies that mean harm: each gets an answer, and the server goes on.
+//! Hostile bodies: each gets an answer, and the server continues.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -61,7 +61,7 @@ fn every_body_gets_an_answer() {
     for path in ["/v1/completions", "/v1/responses", "/tokenize", "/detokenize"] {
         for body in &bodies {
             let answer = server.request("POST", path, &[], body);
-            // What is wrong for a chat may be unknown to others.
+            // An error of a chat may be valid for other endpoints.
             let is_fine = answer.status == 400 || path == "/tokenize" && answer.status == 200;
             assert!(
                 is_fine,
@@ -81,7 +81,7 @@ fn every_body_gets_an_answer() {
         server.post("/v1/completions", body).error(400, Some("prompt"), "invalid_value");
     }
     server.post("/detokenize", &json!({"tokens": [1, u32::MAX]})).error(400, Some("tokens"), "invalid_value");
-    // What can be honoured may be.
+    // Valid constraints may be accepted.
     let odd = [nested(60), format!("{{{message},\"guided_json\":{{\"multipleOf\":1e-300}}}}")];
     for body in &odd {
         let status = server.request("POST", "/v1/chat/completions", &[], body.as_bytes()).status;
@@ -91,7 +91,7 @@ fn every_body_gets_an_answer() {
     assert!(server.get("/metrics").text.contains("burn_dfa:engine_restarts_total{model_name=\"tiny\"} 0"));
 }
 
-/// Constraints that mean harm, as the tests of the library have them, each with the field that it stands in.
+/// Hostile constraints from the tests of the library, each with its field.
 fn attacks() -> Vec<(&'static str, Value)> {
     let levels = |wrap: fn(Value) -> Value| (0..25).fold(json!({"type": "null"}), |inner, _| wrap(inner));
     let names: Vec<String> = (0..3_000).map(|number| format!("r{number}")).collect();
@@ -158,12 +158,12 @@ fn constraints_that_mean_harm_are_refused_in_time_and_hold_nobody_up() {
         let body = json!({"messages": messages, "max_tokens": 40, field: attack}).to_string();
         let started = Instant::now();
         let pending = server.send("POST", "/v1/chat/completions", &[], body.as_bytes());
-        // Another request beside it, whose constraint is known.
+        // A concurrent request with a cached constraint.
         assert_eq!(server.post("/v1/chat/completions", &fine).json(200)["choices"], alone, "beside {shown}");
         let answer = pending.read();
         println!("{:5} ms, {}: {shown}", started.elapsed().as_millis(), answer.status);
         assert!(started.elapsed() < Duration::from_secs(8), "{shown}: {:?}", started.elapsed());
-        // What can be honoured is, within its budget.
+        // A constraint within its budget is accepted.
         if answer.status != 200 {
             let error = answer.json(400)["error"].clone();
             let codes = [
@@ -182,10 +182,10 @@ fn constraints_that_mean_harm_are_refused_in_time_and_hold_nobody_up() {
 #[test]
 fn slow_clients_are_let_go() {
     let server = start(&["--client-timeout", "1"]);
-    // One that never ends its headers, and one that never sends its body.
+    // One connection with unfinished headers, and one with an unfinished body.
     for (head, is_told) in [
-        ("POST /v1/completions HTTP/1.1\r\nhost: test\r\n", false),
-        ("POST /v1/completions HTTP/1.1\r\nhost: test\r\ncontent-length: 100\r\n\r\n{", true),
+        ("POST /v1/completions HTTP/1.1\r\nhost: localhost\r\n", false),
+        ("POST /v1/completions HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100\r\n\r\n{", true),
     ] {
         let mut stream = TcpStream::connect(server.address).expect("the server listens");
         stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a time");

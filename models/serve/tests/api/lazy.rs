@@ -1,4 +1,4 @@
-//! With `--lazy` answers begin before their constraints are compiled, and are the same.
+//! With `--lazy`, answers begin before their constraints are compiled, and stay the same.
 
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ fn post(server: &Running, body: &Value) -> Pending {
     server.send("POST", "/v1/chat/completions", &[], body.to_string().as_bytes())
 }
 
-/// Takes as long to compile as it may.
+/// Compiles until its limits.
 fn endless(letter: char) -> Value {
     chat("regex", json!(format!("(a|{letter})*a(a|{letter}){{60}}")))
 }
@@ -51,7 +51,7 @@ fn answers_are_those_of_a_server_that_compiles_first() {
     for (seed, body) in warm.iter_mut().enumerate() {
         (body["temperature"], body["seed"], body["n"]) = (json!(0.9), json!(seed), json!(2));
     }
-    // All at once, twice: the second time the constraints are compiled already.
+    // All at once, twice: the second time, the constraints are cached.
     for _ in 0..2 {
         let pending: Vec<_> = bodies.iter().chain(&warm).map(|body| post(&lazy, body)).collect();
         for (pending, body) in pending.into_iter().zip(bodies.iter().chain(&warm)) {
@@ -77,7 +77,7 @@ fn answers_are_those_of_a_server_that_compiles_first() {
 
 #[test]
 fn a_constraint_that_is_refused_late_has_its_status() {
-    let options = ["--compile-deadline", "5", "--arena-states", "512"];
+    let options = ["--compile-deadline", "60", "--arena-states", "512"];
     let [lazy, ready] = [start(&[&options[..], &["--lazy"]].concat()), start(&options)];
     let mut short = chat("regex", json!("[a-z]{60}"));
     short["max_tokens"] = json!(4);
@@ -102,10 +102,11 @@ fn a_constraint_that_is_refused_late_has_its_status() {
 
 #[test]
 fn a_stream_that_has_begun_ends_with_the_error() {
-    // The second prompt leaves no room for the shortest answer, which is found when the first answer begins.
+    // The second prompt leaves no room for the shortest answer. The error comes when the first
+    // answer begins.
     let prompts = [vec![65; 3], vec![65; 240]];
     let ask = |stream: bool| {
-        // It takes some time to compile.
+        // Takes some time to compile.
         let body = json!({"prompt": prompts, "regex": "(a|b)*a(a|b){14}(qz){40}", "stream": stream});
         start(&["--lazy"]).post("/v1/completions", &body)
     };
@@ -121,7 +122,7 @@ fn others_are_answered_while_a_constraint_is_compiled() {
     let mine = chat("regex", json!("[a-z]{60}"));
     let alone = server.post("/v1/chat/completions", &mine).json(200)["choices"].clone();
     let slow = [post(&server, &endless('b')), post(&server, &endless('b'))];
-    // Both rows wait for the one compilation: the third waits for a row.
+    // Both rows wait for the same compilation; the third request waits for a row.
     until("they have their rows", || metric(&server, "vllm:num_requests_running") == 2.0);
     assert_eq!(metric(&server, "burn_dfa:constraint_cache_misses_total"), 2.0);
     let third = post(&server, &mine);
@@ -144,13 +145,13 @@ fn a_client_that_goes_frees_its_row_before_its_constraint_is_compiled() {
     drop(begun);
     until("the row is idle", || metric(&server, "vllm:num_requests_running") == 0.0);
     assert_eq!(compiled(), 0.0);
-    // Whoever asks for it next waits for the same.
+    // The next request waits for the same compilation.
     post(&server, &endless('b')).read().error(400, Some("regex"), "constraint_too_large");
     assert_eq!(compiled(), 1.0);
 }
 
 #[test]
-fn the_end_comes_though_a_constraint_is_being_compiled() {
+fn the_server_ends_during_a_compilation() {
     let mut server = start(&[&SLOW[..], &["--grace", "0.1"]].concat());
     let begun = post(&server, &endless('b'));
     until("it has its row", || metric(&server, "vllm:num_requests_running") == 1.0);

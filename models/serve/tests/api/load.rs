@@ -1,4 +1,5 @@
-//! All kinds of requests at once, each answer judged; the benchmark `load` does the same for longer, and takes times.
+//! All kinds of requests at once, each answer checked; the benchmark `load` does the same for
+//! longer, and measures times.
 
 use std::time::{Duration, Instant};
 

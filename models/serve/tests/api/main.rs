@@ -1,19 +1,25 @@
-//! A server in this process, asked over sockets.
+//! A server in this process, with clients over sockets.
 
 mod answers;
+mod beside;
+mod cached;
 mod client;
 mod clients;
 mod constraints;
+mod custom;
 mod engine;
+mod fields;
 mod guards;
 mod hostile;
 mod lazy;
 mod load;
 mod prefix;
-#[path = "../../../../tests/common/python.rs"]
-mod python;
 mod reasoning;
+mod reports;
 mod responses;
-#[path = "../../../../tests/common/skip.rs"]
-mod skip;
+mod slow;
+mod strict;
+mod toolless;
 mod tools;
+mod whitespace;
+mod words;

@@ -1,4 +1,4 @@
-//! Prompts that begin alike: how much of them is not read anew, who tells it, and that answers stay the same.
+//! Prompts with a shared prefix: cached tokens are reported, and answers stay the same.
 
 use serde_json::{Value, json};
 
@@ -74,12 +74,12 @@ fn a_conversation_goes_on_where_it_ended() {
     let second = json!({"role": "user", "content": "And 3 more."});
     let next = turn(json!([first, answer["choices"][0]["message"], second]));
     let before = &answer["usage"];
-    // The prompt, and of the answer at least all but what the template or the tokenizer write otherwise.
+    // The prompt, and at least the part of the answer that template and tokenizer write unchanged.
     assert!(cached(&next) >= before["prompt_tokens"].as_u64().expect("a number"), "{before} {next}");
 }
 
 #[test]
-fn every_endpoint_tells_it() {
+fn every_endpoint_reports_cached_tokens() {
     let server = start(&[]);
     ask(&server, "One lamp.", json!({}));
     let expected = cached(&ask(&server, "Two lamps.", json!({})));
@@ -91,7 +91,7 @@ fn every_endpoint_tells_it() {
         )
         .events();
     assert!(cached(&events[events.len() - 1]) > 0);
-    // The first answer tells what its prompt took, not the second, which finds all of it.
+    // The first answer reports the cached tokens, not the second one, which finds the whole prompt.
     let server = start(&[]);
     let two = ask(&server, "One lamp.", json!({"n": 2}));
     assert_eq!(cached(&two), 0);

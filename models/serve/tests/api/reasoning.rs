@@ -1,4 +1,4 @@
-//! Reasoning is apart from content, whatever the answer has to be.
+//! Reasoning is separate from content, for every kind of constraint.
 
 use serde_json::{Value, json};
 

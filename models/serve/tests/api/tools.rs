@@ -1,4 +1,4 @@
-//! Tools: in all choices, whole and in pieces.
+//! Tools: with all choices, with and without streaming.
 
 use std::sync::OnceLock;
 
@@ -45,12 +45,68 @@ fn the_model_may_call() {
     let choice = &answer["choices"][0];
     let text = choice["message"]["content"].as_str().unwrap_or_default();
     assert!(!text.contains("<tool_call>"), "{choice}");
-    // Whether it does is up to the model.
+    // The model decides whether it calls a tool.
     if choice["message"].get("tool_calls").is_some() {
         assert!(["get_weather", "set_timer"].contains(&call(choice).0.as_str()));
     } else {
         assert_eq!(choice["finish_reason"], "stop");
     }
+}
+
+#[test]
+fn free_text_that_the_budget_ends_is_cut() {
+    // The end of the sequence is not allowed before the last token, and calls are unlikely.
+    let tokens = server().post("/tokenize", &json!({"prompt": "<tool_call>"})).json(200)["tokens"].clone();
+    let more = json!({"max_tokens": 20, "min_tokens": 19, "logit_bias": { tokens[0].to_string(): -100 }});
+    let mut request = body(more.clone());
+    let choice = server().post("/v1/chat/completions", &request).json(200)["choices"][0].clone();
+    assert_eq!(choice["finish_reason"], "length", "{choice}");
+    assert!(choice["message"].get("tool_calls").is_none() && choice["message"]["content"].is_string());
+    request["stream"] = json!(true);
+    let events = server().post("/v1/chat/completions", &request).events();
+    assert_eq!(events[events.len() - 1]["choices"][0]["finish_reason"], "length");
+    // An incomplete mark is text.
+    let half = body(json!({"max_tokens": 6, "min_tokens": 5, "logit_bias": { tokens[0].to_string(): 100 }}));
+    let choice = server().post("/v1/chat/completions", &half).json(200)["choices"][0].clone();
+    assert_eq!(choice["finish_reason"], "length", "{choice}");
+    let definitions: Vec<Value> = tools()
+        .as_array()
+        .expect("tools")
+        .iter()
+        .map(|tool| {
+            let mut own = tool["function"].clone();
+            own["type"] = json!("function");
+            own
+        })
+        .collect();
+    let mut request = json!({"input": "What will the weather be like in Lisbon tomorrow?", "tools": definitions, "max_output_tokens": 20});
+    request["min_tokens"] = more["min_tokens"].clone();
+    request["logit_bias"] = more["logit_bias"].clone();
+    let answer = server().post("/v1/responses", &request).json(200);
+    assert_eq!(
+        (&answer["status"], &answer["incomplete_details"]["reason"]),
+        (&json!("incomplete"), &json!("max_output_tokens")),
+        "{answer}"
+    );
+}
+
+#[test]
+fn a_call_within_its_budget_is_no_cut() {
+    let request = body(json!({"tool_choice": "required", "parallel_tool_calls": false}));
+    let answer = server().post("/v1/chat/completions", &request).json(200);
+    let mut exact = request;
+    exact["max_tokens"] = answer["usage"]["completion_tokens"].clone();
+    let choice = server().post("/v1/chat/completions", &exact).json(200)["choices"][0].clone();
+    assert_eq!(choice["finish_reason"], "tool_calls", "{choice}");
+    // A constraint that ends with a text is complete with its last token.
+    let request = json!({"messages": [{"role": "user", "content": "Hi"}], "regex": "[a-z]{5}", "ignored": 1});
+    let answer = server().post("/v1/chat/completions", &request).json(200);
+    let mut exact = request;
+    exact["max_tokens"] = answer["usage"]["completion_tokens"].clone();
+    assert_eq!(
+        server().post("/v1/chat/completions", &exact).json(200)["choices"][0]["finish_reason"],
+        "stop"
+    );
 }
 
 #[test]
@@ -127,7 +183,7 @@ fn an_answer_is_a_call_or_json_of_the_schema() {
             assert_eq!(choice["finish_reason"], "stop");
         }
     }
-    // What the model would rather do can be pushed by the bias of the token in front of calls.
+    // A bias of the token before calls changes the model's preference.
     assert!(calls > 0, "{texts} texts");
     let tokens = server().post("/tokenize", &json!({"prompt": "<tool_call>"})).json(200)["tokens"].clone();
     let bias = json!({ tokens[0].to_string(): -100 });
@@ -135,10 +191,14 @@ fn an_answer_is_a_call_or_json_of_the_schema() {
     for choice in [json!("required"), json!({"type": "function", "function": {"name": "set_timer"}})] {
         call(&ask(json!({"tool_choice": choice, "messages": [{"role": "user", "content": "Thank you!"}]})));
     }
-    let plain = start(&["--tool-format", "plain"]);
+    let harmony = start(&["--tool-format", "harmony"]);
     let mut request = body(json!({}));
     request["response_format"] = format.clone();
-    plain.post("/v1/chat/completions", &request).error(400, Some("response_format"), "unsupported_parameter");
+    harmony.post("/v1/chat/completions", &request).error(
+        400,
+        Some("response_format"),
+        "unsupported_parameter",
+    );
 }
 
 #[test]

@@ -1,23 +1,24 @@
-//! What runs the model: one thread that owns it, and batches of rows that wait for a place.
+//! Runs the model: one thread that owns it, with a queue of batches.
 //!
 //! ```text
-//! call of a function ──▶ batch of jobs, in order of length ──▶ bounded queue ──▶ thread: Slots ──▶ answers of the batch
+//! call of a function ──▶ batch of jobs, in order of length ──▶ bounded queue ──▶ thread: ContinuousBatch ──▶ answers of the batch
 //! ```
 //!
-//! A process has one engine, whatever the number of partitions and queries. Jobs of a batch begin in the order of their
-//! prompts, longest first, so that prompts that are read together have about the same length and the last rows of a batch
-//! are its shortest; those of the next batch begin while they end. Batches begin in the order in which they come.
+//! A process has one engine, for all partitions and queries. Jobs of a batch begin by the length of
+//! their prompts, longest first: prompts that are read together have similar lengths, and the last
+//! rows of a batch are its shortest. Jobs of the next batch begin while these rows end. Batches
+//! begin in the order of their arrival.
 
 mod thread;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use burn_dfa::generation::{Cancel, SlotLm};
-use burn_dfa::{Capacity, Error, TensorOptions, TokenId, TokenTable, Vocabulary};
+use burn_dfa::generation::{Cancel, ContinuousLm, Recordable};
+use burn_dfa::{Capacity, CompiledConstraint, Error, TensorOptions, TokenId, Vocabulary};
 use tokio::sync::{mpsc, oneshot};
 
-/// Batches that wait in the queue; whoever has another one waits.
+/// Batches in the queue; callers with further batches wait.
 const QUEUE: usize = 1;
 
 /// The sizes of an engine.
@@ -33,30 +34,31 @@ const QUEUE: usize = 1;
 pub struct Sizes {
     /// Rows that are generated at the same time. Default: 32.
     pub rows: usize,
-    /// Tokens of prompt and answer together that a row has room for. Default: 4096, or the model's positions.
+    /// Tokens of prompt and answer together that a row can hold. Default: 4096, or the model's
+    /// positions.
     pub slots: usize,
-    /// Most tokens of an answer. Default: 512.
+    /// Maximum number of tokens of an answer. Default: 512.
     pub max_new_tokens: usize,
     /// Steps between two reads from the device. Default: 1.
-    pub read_every: usize,
-    /// Room for the constraints that are in use at the same time.
+    pub sync_interval: usize,
+    /// Capacity for the constraints in use at the same time.
     pub room: Capacity,
 }
 
 impl Default for Sizes {
     fn default() -> Self {
         let room = Capacity::new().with_tables(32).with_states(65_536).with_classes(512).with_stack(4, 64);
-        Self { rows: 32, slots: 4096, max_new_tokens: 512, read_every: 1, room }
+        Self { rows: 32, slots: 4096, max_new_tokens: 512, sync_interval: 1, room }
     }
 }
 
 impl Sizes {
-    /// For a model of so many positions.
+    /// Limits the sizes to the positions of a model.
     pub fn within(self, positions: Option<usize>) -> Self {
         Self { slots: self.slots.min(positions.unwrap_or(usize::MAX)), ..self }
     }
 
-    /// The tokens that are left for the answer to a prompt; 0 where the prompt takes all.
+    /// The tokens left for the answer to a prompt; 0 if the prompt fills the row.
     pub fn budget(&self, prompt: usize) -> usize {
         self.slots.saturating_sub(prompt).min(self.max_new_tokens)
     }
@@ -71,13 +73,13 @@ impl Sizes {
 pub struct Job {
     /// The prompt, at least one token.
     pub prompt: Vec<TokenId>,
-    /// Most tokens of the answer.
+    /// Maximum number of tokens of the answer.
     pub max_new_tokens: usize,
     /// The constraint.
-    pub table: TokenTable,
+    pub table: CompiledConstraint,
 }
 
-/// Why there are no answers.
+/// The reason for missing answers.
 #[derive(Clone, Debug)]
 pub enum Failure {
     /// The library refused a job, or the model failed.
@@ -100,7 +102,7 @@ impl std::fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// What an engine has done so far.
+/// The work of an engine so far.
 #[derive(Debug, Default)]
 pub struct Progress {
     rows: AtomicU64,
@@ -113,29 +115,30 @@ impl Progress {
         self.rows.load(Ordering::Relaxed)
     }
 
-    /// Tokens of answers, of those that are not complete as well.
+    /// Tokens of complete and incomplete answers.
     pub fn tokens(&self) -> u64 {
         self.tokens.load(Ordering::Relaxed)
     }
 }
 
-/// Jobs that were sent together.
+/// Jobs that were submitted together.
 struct Batch {
     jobs: Vec<Job>,
     cancel: Cancel,
     reply: oneshot::Sender<Result<Vec<Vec<u8>>, Failure>>,
 }
 
-/// The engine, as functions see it. Its thread ends when it is dropped and the batches that were sent are done.
+/// The handle of the engine for functions. When it is dropped, the thread finishes the submitted
+/// batches and ends.
 ///
 /// ```
-/// use burn_dfa::{Constraint, Limits, TokenTable};
+/// use burn_dfa::{Constraint, Limits, CompiledConstraint};
 /// use burn_dfa::prelude::Device;
 /// use burn_dfa_sql::{Engine, Job, Sizes};
 ///
 /// let tiny = burn_dfa_tiny::load(&Device::flex())?;
 /// let constraint = Constraint::choice(["yes", "no"])?;
-/// let table = TokenTable::compile(&constraint, tiny.vocabulary(), &Limits::default())?;
+/// let table = CompiledConstraint::compile(&constraint, tiny.vocabulary(), &Limits::default())?;
 /// let job = Job { prompt: tiny.prompt("Is snow white?")?, max_new_tokens: 8, table };
 ///
 /// let sizes = Sizes::default().within(Some(256));
@@ -156,8 +159,9 @@ impl Engine {
     /// Starts the thread of a model, and waits until it is ready.
     ///
     /// # Errors
-    /// As [`Slots::new`](burn_dfa::generation::Slots::new), whose sizes do not fit the model or the device.
-    pub fn start<M: SlotLm + Send + 'static>(
+    /// As [`ContinuousBatch::new`](burn_dfa::generation::ContinuousBatch::new), if the sizes do not
+    /// fit the model or the device.
+    pub fn start<M: ContinuousLm + Recordable + Send + 'static>(
         model: M,
         vocabulary: Vocabulary,
         sizes: Sizes,
@@ -173,21 +177,21 @@ impl Engine {
         Ok(Self { batches, sizes, progress })
     }
 
-    /// Its sizes.
+    /// The sizes of the engine.
     pub fn sizes(&self) -> &Sizes {
         &self.sizes
     }
 
-    /// What it has done so far.
+    /// The work so far.
     pub fn progress(&self) -> &Arc<Progress> {
         &self.progress
     }
 
-    /// The answers to some jobs, in their order. Waits while others are in the queue; where the future is dropped, the jobs
-    /// are given up.
+    /// The answers to some jobs, in their order. Waits while the queue is full. Dropping the future
+    /// cancels the jobs.
     ///
     /// # Errors
-    /// A job that is refused, or a failure of the model: there is no answer to any of them then.
+    /// A job is refused, or the model fails. In both cases all answers are lost.
     pub async fn run(&self, jobs: Vec<Job>) -> Result<Vec<Vec<u8>>, Failure> {
         if jobs.is_empty() {
             return Ok(Vec::new());
@@ -197,12 +201,12 @@ impl Engine {
         let (reply, answers) = oneshot::channel();
         let sent = self.batches.send(Batch { jobs, cancel, reply }).await;
         sent.map_err(|_| Failure::Ended)?;
-        // Where the thread panicked with the batch in hand, it says nothing.
+        // If the thread panics while it holds the batch, it drops the sender.
         answers.await.unwrap_or(Err(Failure::Panic))
     }
 }
 
-/// Cancels when it is dropped.
+/// Cancels when dropped.
 struct GivenUp(Cancel);
 
 impl Drop for GivenUp {

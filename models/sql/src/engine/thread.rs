@@ -1,5 +1,6 @@
 //! The thread that owns the model.
 
+use burn_dfa::ErrorKind;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -8,15 +9,15 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::SyncSender;
 
-use burn_dfa::generation::{Cancel, GenerationConfig, Request, SlotLm, Slots};
+use burn_dfa::generation::{Cancel, ContinuousBatch, ContinuousLm, GenerationConfig, Recordable, Request};
 use burn_dfa::{Result, Vocabulary};
 use tokio::sync::{mpsc, oneshot};
 
 use super::{Batch, Failure, Job, Progress, Sizes};
 
-/// Serves until nobody can send a batch any more. After a failure the batches at hand are given up, and the next begin in new
-/// rows. Says on `ready` whether the first rows could be made.
-pub(super) fn run<M: SlotLm>(
+/// Serves until all senders are gone. After a failure, the current batches are abandoned, and the
+/// next batches begin in new rows. Reports on `ready` whether the first rows could be made.
+pub(super) fn run<M: ContinuousLm + Recordable>(
     model: &M,
     vocabulary: &Vocabulary,
     sizes: Sizes,
@@ -25,15 +26,15 @@ pub(super) fn run<M: SlotLm>(
     ready: &SyncSender<Result<()>>,
 ) {
     let rows = (0..sizes.rows).map(|_| None).collect();
-    let mut desk = Desk { batches, waiting: VecDeque::new(), rows, sizes, progress };
+    let mut desk = Scheduler { batches, waiting: VecDeque::new(), rows, sizes, progress };
     loop {
         let mut has_rows = false;
         let serve = || {
             let config = GenerationConfig::new()
-                .with_read_every(desk.sizes.read_every)
+                .with_sync_interval(desk.sizes.sync_interval)
                 .with_tensors(desk.sizes.tensors());
-            let made = Slots::record(model, vocabulary, desk.sizes.rows, desk.sizes.slots, &config);
-            // Nobody listens after the first time.
+            let made = ContinuousBatch::record(model, vocabulary, desk.sizes.rows, desk.sizes.slots, &config);
+            // Nothing listens after the first time.
             let _ = ready.try_send(made.as_ref().map(|_| ()).map_err(Clone::clone));
             let mut slots = made?;
             has_rows = true;
@@ -51,8 +52,8 @@ pub(super) fn run<M: SlotLm>(
     }
 }
 
-/// The jobs of the engine: those that wait, and those that are in a row.
-struct Desk {
+/// The waiting and the running jobs of the engine.
+struct Scheduler {
     batches: mpsc::Receiver<Batch>,
     waiting: VecDeque<Waiting>,
     rows: Vec<Option<Place>>,
@@ -60,20 +61,20 @@ struct Desk {
     progress: Arc<Progress>,
 }
 
-/// The jobs of a batch that have no row yet, the next one last.
+/// The jobs of a batch without a row, the next one last.
 struct Waiting {
     jobs: Vec<(usize, Job)>,
     answers: Rc<RefCell<Answers>>,
 }
 
-/// Where the answer of a row belongs.
+/// The position of a row's answer in its batch.
 #[derive(Clone)]
 struct Place {
     index: usize,
     answers: Rc<RefCell<Answers>>,
 }
 
-/// What a batch waits for.
+/// The answers of a batch.
 struct Answers {
     texts: Vec<Vec<u8>>,
     left: usize,
@@ -91,23 +92,23 @@ impl Answers {
         }
     }
 
-    /// Replies, the first time; then nobody waits for the other rows.
+    /// Sends the first reply, and cancels the other rows of the batch.
     fn reply(&mut self, reply: std::result::Result<Vec<Vec<u8>>, Failure>) {
         if let Some(sender) = self.reply.take() {
             self.cancel.cancel();
-            // A receiver that is gone has cancelled the batch, and no longer cares.
+            // A missing receiver has canceled the batch.
             let _ = sender.send(reply);
         }
     }
 }
 
-impl Desk {
-    fn serve<M: SlotLm>(&mut self, slots: &mut Slots<'_, M>) -> Result<()> {
+impl Scheduler {
+    fn serve<M: ContinuousLm>(&mut self, slots: &mut ContinuousBatch<'_, M>) -> Result<()> {
         while self.collect() {
             self.admit(slots);
             if self.rows.iter().any(Option::is_some) {
                 let tokens = &self.progress.tokens;
-                slots.step(self.sizes.read_every, |piece| {
+                slots.step(self.sizes.sync_interval, |piece| {
                     tokens.fetch_add(piece.tokens.len() as u64, Ordering::Relaxed);
                 })?;
                 self.release(slots);
@@ -116,7 +117,8 @@ impl Desk {
         Ok(())
     }
 
-    /// Takes in the next batch where none waits, and waits for it where there is nothing else to do; false: it is time to end.
+    /// Takes the next batch if none waits, and blocks if the engine is idle; false: it is time to
+    /// end.
     fn collect(&mut self) -> bool {
         self.waiting.retain(|batch| !batch.answers.borrow().cancel.is_cancelled());
         while self.waiting.is_empty() {
@@ -145,8 +147,8 @@ impl Desk {
         }
     }
 
-    /// Begins the jobs for which there are rows and room.
-    fn admit<M: SlotLm>(&mut self, slots: &mut Slots<'_, M>) {
+    /// Begins jobs as far as idle rows and capacity allow.
+    fn admit<M: ContinuousLm>(&mut self, slots: &mut ContinuousBatch<'_, M>) {
         let idle: Vec<usize> = slots.idle().collect();
         let mut seats = Vec::new();
         for row in idle {
@@ -162,24 +164,25 @@ impl Desk {
         let requests: Vec<_> = seats
             .iter()
             .map(|(row, place, job)| {
-                let request = Request::new(job.prompt.clone(), job.max_new_tokens).with_table(&job.table);
+                let request =
+                    Request::new(job.prompt.clone(), job.max_new_tokens).with_constraint(&job.table);
                 (*row, request.with_cancel(&place.answers.borrow().cancel))
             })
             .collect();
         let results =
             slots.admit_all(&requests.iter().map(|(row, request)| (*row, request)).collect::<Vec<_>>());
         drop(requests);
-        // The last one first, so that those without room are again in their order.
+        // In reverse, so that jobs without capacity are queued in their order again.
         for ((row, place, job), result) in seats.into_iter().zip(results).rev() {
             match result {
                 Ok(()) => self.rows[row] = Some(place),
-                Err(error) if error.is_full() => self.put_back(place, job),
+                Err(error) if error.kind() == ErrorKind::Full => self.put_back(place, job),
                 Err(error) => place.answers.borrow_mut().reply(Err(Failure::Library(error))),
             }
         }
     }
 
-    /// There is room for the job once another row has ended.
+    /// Queues a job again, until another row has ended.
     fn put_back(&mut self, place: Place, job: Job) {
         match self.waiting.front_mut() {
             Some(batch) if Rc::ptr_eq(&batch.answers, &place.answers) => batch.jobs.push((place.index, job)),
@@ -187,8 +190,8 @@ impl Desk {
         }
     }
 
-    /// Makes the rows idle whose answers have ended.
-    fn release<M: SlotLm>(&mut self, slots: &mut Slots<'_, M>) {
+    /// Frees the rows of ended answers.
+    fn release<M: ContinuousLm>(&mut self, slots: &mut ContinuousBatch<'_, M>) {
         let finished: Vec<usize> = slots.finished().collect();
         for row in finished {
             let output = slots.release(row);
@@ -198,14 +201,14 @@ impl Desk {
                     self.progress.rows.fetch_add(1, Ordering::Relaxed);
                     answers.borrow_mut().put(index, output.bytes);
                 }
-                // Nobody waits for it: constrained rows end otherwise only where they are cancelled.
+                // A constrained row is incomplete only if it was canceled.
                 Ok(_) => {}
                 Err(error) => answers.borrow_mut().reply(Err(Failure::Library(error))),
             }
         }
     }
 
-    /// Tells all batches that there will be no answers.
+    /// Reports a failure to all batches.
     fn give_up(&mut self, failure: &Failure) {
         let rows = self.rows.iter_mut().filter_map(Option::take).map(|place| place.answers);
         for answers in rows.chain(self.waiting.drain(..).map(|batch| batch.answers)) {

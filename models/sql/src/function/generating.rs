@@ -1,4 +1,4 @@
-//! The asynchronous functions, whose answers the model writes.
+//! The asynchronous functions, which ask the model.
 
 use std::sync::Arc;
 
@@ -14,7 +14,6 @@ use serde_json::Value;
 
 use super::arguments::Arguments;
 use super::{Call, Functions, text_of};
-use crate::constraints::Source;
 use crate::shape::Shape;
 
 /// `extract`, `classify` or `matches`.
@@ -30,13 +29,18 @@ impl Generating {
         Self { call, functions, signature: call.signature() }
     }
 
-    /// The shape of the answers, where the planner saw the schema.
+    /// The shape of the answers, if the planner saw the schema.
     fn shape(&self, arguments: &ScalarFunctionArgs) -> Result<Option<Shape>> {
-        let (Call::Extract, ColumnarValue::Scalar(schema)) = (self.call, &arguments.args[1]) else {
+        if self.call != Call::Extract {
             return Ok(None);
-        };
-        let Some(schema) = text_of(schema) else { return Ok(None) };
-        let compiled = self.functions.constraints.get(&Source::Schema(schema.to_owned()));
+        }
+        let rest = arguments.args[1..].iter().map(|argument| match argument {
+            ColumnarValue::Scalar(literal) => text_of(literal),
+            ColumnarValue::Array(_) => None,
+        });
+        let Some(rest) = rest.collect::<Option<Vec<_>>>() else { return Ok(None) };
+        let source = self.call.source(&rest);
+        let compiled = source.and_then(|source| self.functions.constraints.get(&source));
         let shape = compiled
             .map_err(|refusal| exec_datafusion_err!("{}: {refusal}", self.call.name()))?
             .shape
@@ -78,7 +82,7 @@ impl ScalarUDFImpl for Generating {
 impl AsyncScalarUDFImpl for Generating {
     async fn invoke_async_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let (call, functions, shape) = (self.call, self.functions.clone(), self.shape(&arguments)?);
-        // Texts are encoded, and schemas of rows compiled, beside the tasks that wait.
+        // Encodes texts and compiles schemas of rows on a blocking thread.
         let prepared =
             tokio::task::spawn_blocking(move || functions.prepare(call, &Arguments::new(&arguments)?));
         let prepared = prepared.await.map_err(|error| exec_datafusion_err!("{}: {error}", call.name()))??;
@@ -93,7 +97,7 @@ impl AsyncScalarUDFImpl for Generating {
     }
 }
 
-/// The column of some answers: of a shape, or as they were written.
+/// The column of some answers: of a shape, or as text.
 fn column(answers: Vec<Option<Vec<u8>>>, shape: Option<&Shape>) -> Result<ArrayRef, String> {
     let Some(shape) = shape else {
         let texts = answers.into_iter().map(|answer| answer.map(String::from_utf8).transpose());

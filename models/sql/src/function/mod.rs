@@ -1,8 +1,9 @@
 //! The functions of SQL.
 //!
-//! - [`Call`] is which function is called; its arguments, the source of its constraint, its prompt.
-//! - [`Generating`] is the asynchronous function, [`Reasons`] the ordinary one beside it that says why there is no answer.
-//! - `arguments` reads the columns of a batch, `places` moves calls to where they are waited for.
+//! - [`Call`] is the called function: its arguments, the source of its constraint, its prompt.
+//! - [`Generating`] is the asynchronous function; [`Reasons`] is the ordinary function that returns
+//!   the reason for a missing answer.
+//! - `arguments` reads the columns of a batch, `places` moves calls to projections.
 
 mod arguments;
 mod generating;
@@ -28,10 +29,11 @@ use generating::Generating;
 use places::Places;
 use reasons::Reasons;
 
-/// The functions with all that they need. Clones share it.
+/// The functions with their dependencies. Clones share them.
 ///
-/// A process that runs queries has an engine; one that only plans them, such as the scheduler of a cluster and its clients,
-/// has the constraints alone, so that a schema that is refused is an error at planning there as well.
+/// A process that runs queries has an engine. A process that only plans them, such as the scheduler
+/// of a cluster or a client, has only the constraints, so that a refused schema is an error of
+/// planning there as well.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -55,7 +57,7 @@ pub struct Functions {
     runner: Option<Arc<Runner>>,
 }
 
-/// What runs calls.
+/// Runs calls.
 #[derive(Debug)]
 struct Runner {
     engine: Engine,
@@ -68,7 +70,7 @@ impl Functions {
         Self { constraints, runner: None }
     }
 
-    /// For a process that runs them, on the engine of a model.
+    /// For a process that runs queries, on the engine of a model.
     pub fn running(
         constraints: Arc<Constraints>,
         engine: Engine,
@@ -79,7 +81,7 @@ impl Functions {
         Self { constraints, runner: Some(Arc::new(runner)) }
     }
 
-    /// The engine, where there is one.
+    /// The engine, if there is one.
     pub fn engine(&self) -> Option<&Engine> {
         self.runner.as_ref().map(|runner| &runner.engine)
     }
@@ -106,15 +108,15 @@ impl Functions {
         runner.ok_or_else(|| exec_datafusion_err!("this process plans queries and has no engine to run them"))
     }
 
-    /// What the engine has to do for each row, or in words why there is no answer.
+    /// The job of each row, or the reason for its missing answer.
     fn prepare(&self, call: Call, arguments: &Arguments) -> Result<Vec<std::result::Result<Job, String>>> {
         let runner = self.runner()?;
-        // Mostly the same for all rows.
+        // The source is mostly the same for all rows.
         let mut last: Option<(Source, std::result::Result<Arc<Compiled>, Refusal>)> = None;
         let rows = (0..arguments.rows()).map(|row| -> std::result::Result<Job, String> {
             let row = arguments.row(row).ok_or("an argument is null")?;
             let message = call.message(&row, &runner.prompter.forms).ok_or("the text is empty")?;
-            let source = call.source(&row[1..]);
+            let source = call.source(&row[1..])?;
             if last.as_ref().is_none_or(|(known, _)| *known != source) {
                 last = Some((source.clone(), self.constraints.get(&source)));
             }
@@ -133,7 +135,7 @@ impl Functions {
     }
 }
 
-/// Whether these are clones.
+/// Compares by identity.
 impl PartialEq for Functions {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.constraints, &other.constraints)
@@ -151,7 +153,7 @@ impl Hash for Functions {
 /// A function of SQL that asks the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Call {
-    /// `extract(text, schema)`.
+    /// `extract(text, schema)`, `extract(text, schema, whitespace)`.
     Extract,
     /// `classify(text, label, label, …)`.
     Classify,
@@ -170,7 +172,7 @@ impl Call {
         }
     }
 
-    /// The name of the function that says why there is no answer.
+    /// The name of the function that returns the reason for a missing answer.
     fn name_of_reasons(self) -> &'static str {
         match self {
             Self::Extract => "extract_reason",
@@ -179,34 +181,41 @@ impl Call {
         }
     }
 
-    /// All arguments are text. What a session casts them to has to be `Utf8`: a literal stays one then.
+    /// All arguments are text. The session must cast them to `Utf8`, since a literal stays a
+    /// literal then.
     fn signature(self) -> Signature {
         let exact = |count| TypeSignature::Exact(vec![DataType::Utf8; count]);
         match self {
-            Self::Extract => Signature::new(exact(2), Volatility::Stable),
             Self::Classify => Signature::variadic(vec![DataType::Utf8], Volatility::Stable),
-            Self::Matches => Signature::one_of(vec![exact(2), exact(3)], Volatility::Stable),
+            Self::Extract | Self::Matches => Signature::one_of(vec![exact(2), exact(3)], Volatility::Stable),
         }
     }
 
-    /// Of `count` arguments, those that make the constraint.
+    /// The range of the arguments that form the constraint, out of `count`.
     fn constraining(self, count: usize) -> Range<usize> {
         match self {
-            Self::Extract | Self::Matches => 1..2,
-            Self::Classify => 1..count,
+            Self::Matches => 1..2,
+            Self::Extract | Self::Classify => 1..count,
         }
     }
 
-    /// The constraint of the arguments behind the text.
-    fn source(self, rest: &[&str]) -> Source {
-        match self {
-            Self::Extract => Source::Schema(rest[0].to_owned()),
+    /// The constraint of the arguments after the text.
+    ///
+    /// # Errors
+    /// The name of the white space is invalid.
+    fn source(self, rest: &[&str]) -> std::result::Result<Source, Refusal> {
+        Ok(match self {
+            Self::Extract => {
+                let whitespace = rest.get(1).map(|name| name.parse()).transpose();
+                let whitespace = whitespace.map_err(|error: burn_dfa::Error| error.to_string())?;
+                Source::Schema(rest[0].to_owned(), whitespace)
+            }
             Self::Classify => Source::Labels(rest.iter().map(|&label| label.to_owned()).collect()),
             Self::Matches => Source::Pattern(rest[0].to_owned()),
-        }
+        })
     }
 
-    /// The message to the model; `None` where there is nothing to read.
+    /// The message to the model; `None` if the text is empty.
     fn message(self, row: &[&str], forms: &Forms) -> Option<String> {
         let text = row[0];
         let is_blank = text.trim().is_empty();
@@ -227,7 +236,7 @@ impl Call {
     /// Compiles a constraint of literals.
     ///
     /// # Errors
-    /// An error of planning where it is refused, or there are too few arguments.
+    /// If the constraint is refused, or arguments are missing, planning fails.
     fn planned(
         self,
         arguments: &ReturnFieldArgs,
@@ -240,7 +249,7 @@ impl Call {
         let literals = literals[self.constraining(literals.len())].iter();
         let texts: Option<Vec<&str>> = literals.map(|literal| literal.and_then(text_of)).collect();
         let Some(texts) = texts else { return Ok(None) };
-        let compiled = constraints.get(&self.source(&texts));
+        let compiled = self.source(&texts).and_then(|source| constraints.get(&source));
         compiled.map(Some).map_err(|refusal| plan_datafusion_err!("{}: {refusal}", self.name()))
     }
 }

@@ -1,7 +1,8 @@
-//! Calls in places where DataFusion does not wait for them.
+//! Moves calls out of clauses in which DataFusion does not wait for them.
 //!
-//! It waits for asynchronous functions in projections and filters. In `GROUP BY`, `ORDER BY`, aggregates and windows a
-//! call is an error when the query runs. Here it becomes a column of a projection below.
+//! DataFusion waits for asynchronous functions in projections and filters. In `GROUP BY`,
+//! `ORDER BY`, aggregates and windows a call is an error when the query runs. This rule turns such
+//! a call into a column of a projection below.
 
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
@@ -10,7 +11,7 @@ use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, col};
 use datafusion::optimizer::AnalyzerRule;
 
-/// Moves calls to where they are waited for.
+/// Moves calls into projections.
 #[derive(Debug)]
 pub(super) struct Places;
 
@@ -49,7 +50,7 @@ fn lower(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
                 None => Ok(Transformed::no(part)),
             })?;
         Ok(match plan {
-            // What is sorted by has no name.
+            // Sort expressions have no name.
             LogicalPlan::Sort(_) => replaced.data,
             _ => name.restore(replaced.data),
         })
@@ -59,7 +60,7 @@ fn lower(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     Ok(Transformed::yes(LogicalPlanBuilder::from(above).project(outer)?.build()?))
 }
 
-/// The calls in some expressions, each once.
+/// The distinct calls in some expressions.
 fn calls(expressions: &[Expr]) -> Result<Vec<Expr>> {
     let mut calls = Vec::new();
     for expression in expressions {

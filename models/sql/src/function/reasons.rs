@@ -1,4 +1,4 @@
-//! The functions that say why there is no answer. They do not ask the model.
+//! The functions that return the reason for a missing answer. They do not ask the model.
 
 use std::sync::Arc;
 

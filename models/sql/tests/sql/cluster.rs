@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::process::{Process, answer, failure, program, sorted, status, until};
 
-/// A cluster of two executors. Tests have their own, since they end some of it.
+/// A cluster of two executors. Each test has a separate cluster, since it ends parts of it.
 struct Cluster {
     address: String,
     executors: [Process; 2],
@@ -37,7 +37,7 @@ impl Cluster {
     }
 }
 
-/// Sentences in the files of a folder, and a query of a kind of them.
+/// Writes sentences to files of a folder, and returns a query of their orders.
 fn orders(folder: &Path, count: usize) -> String {
     let folder = folder.to_str().unwrap();
     answer(&["generate", folder, "--form", "json", "--count", &count.to_string()]);
@@ -57,7 +57,7 @@ fn a_cluster_answers_as_one_process_does() {
     let here = sorted(&answer(&[&query, "--format", "json"]));
     assert!(here.len() > 300 && here.iter().all(|line| line.contains(r#""r":{"item":""#)), "{here:#?}");
     assert_eq!(there, here);
-    // Both have done some of it.
+    // Both executors took part.
     let used = cluster.executors.each_ref().map(Process::used);
     assert!(used.iter().all(|used| *used > Duration::from_millis(200)), "{used:?}");
 
@@ -89,7 +89,7 @@ fn an_executor_that_is_killed_costs_no_row() {
     let command = &mut program(&args.iter().map(String::as_str).collect::<Vec<_>>());
     let before = cluster.executors[0].used();
     let mut asked = Process::start(command.stdout(Stdio::piped()));
-    // It has done some of its rows, and has others.
+    // The executor has finished some of its rows, but not all.
     until("the executor works", || cluster.executors[0].used() > before + Duration::from_millis(700));
     cluster.executors[0].kill();
     assert!(asked.is_running(), "the query ended before the executor did: it takes more rows");

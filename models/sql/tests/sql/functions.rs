@@ -2,8 +2,7 @@
 
 use std::sync::LazyLock;
 
-use burn_dfa_sql::options::EngineArgs;
-use burn_dfa_sql::{Functions, session};
+use burn_dfa_sql::{Functions, options::EngineArgs, session};
 use burn_dfa_tiny::generator::{Generator, Kind, Split};
 use clap::Parser;
 use datafusion::arrow::array::{Array, ArrayRef, RecordBatch, StringArray};
@@ -129,7 +128,7 @@ async fn a_budget_that_is_too_small_is_null_with_a_reason() -> Result<()> {
     Ok(())
 }
 
-/// Of one kind: what the library refuses is told with its place before a row is read.
+/// The error is an error of planning, and contains the location that the library reports.
 #[tokio::test]
 async fn a_refused_literal_is_an_error_of_planning() {
     let context = context();
@@ -184,6 +183,36 @@ async fn schemas_of_rows_give_text() -> Result<()> {
 }
 
 #[tokio::test]
+async fn white_space_is_an_argument() -> Result<()> {
+    let context = context();
+    let schema = r#"{"const": [1, {"a": 2}]}"#;
+    let call = |style: &str| format!("extract('{NORA}', '{schema}'{style})");
+    let styles = ["", ", 'compact'", ", 'spaced'", ", 'pretty'", ", NULL"].map(call).join(", ");
+    let batch = run(&context, &format!("SELECT {styles}")).await?;
+    let answers: Vec<_> = batch.columns().iter().map(|column| texts(column)[0].clone()).collect();
+    let [compact, spaced, pretty] =
+        [r#"[1,{"a":2}]"#, r#"[1, {"a": 2}]"#, "[\n  1,\n  {\n    \"a\": 2\n  }\n]"]
+            .map(|text| Some(text.to_owned()));
+    // The embedded model was trained on compact JSON.
+    assert_eq!(answers, [compact.clone(), compact, spaced.clone(), pretty, None]);
+
+    let of_rows = format!(
+        "SELECT {}, extract_reason('{NORA}', '{schema}', style) FROM (VALUES ('spaced'), ('wide')) AS v(style)",
+        call(", style")
+    );
+    let batch = run(&context, &of_rows).await?;
+    assert_eq!(texts(batch.column(0)), [spaced, None]);
+    let reasons = texts(batch.column(1));
+    let wrong = "\"wide\" is no style of white space; these are: compact, spaced, pretty, flexible";
+    assert_eq!((&reasons[0], reasons[1].as_deref()), (&None, Some(wrong)));
+
+    let error = context.sql(&format!("SELECT {}", call(", 'wide'"))).await.unwrap_err();
+    assert!(matches!(error.find_root(), DataFusionError::Plan(_)), "{error:?}");
+    assert!(error.to_string().contains(wrong), "{error}");
+    Ok(())
+}
+
+#[tokio::test]
 async fn labels_and_patterns() -> Result<()> {
     let context = context();
     register(
@@ -210,7 +239,7 @@ async fn labels_and_patterns() -> Result<()> {
     Ok(())
 }
 
-/// A row's answer depends on nothing but the row: not on batches, partitions or the rows beside it.
+/// A row's answer depends only on the row: not on batches, partitions or neighboring rows.
 #[tokio::test]
 async fn answers_do_not_depend_on_batches() -> Result<()> {
     let examples: Vec<_> =
@@ -224,7 +253,7 @@ async fn answers_do_not_depend_on_batches() -> Result<()> {
     }
     assert_eq!(all[0], all[1]);
     assert_eq!(all[0], all[2]);
-    // They are also what the sentences say, mostly.
+    // Most of them also match the sentences.
     let right = all[0].iter().zip(&examples).filter(|(answer, example)| {
         let record: serde_json::Value = serde_json::from_str(&example.record).unwrap();
         let customer = record["customer"].as_str().unwrap();
@@ -234,7 +263,7 @@ async fn answers_do_not_depend_on_batches() -> Result<()> {
     Ok(())
 }
 
-/// In every place of a query where an expression may stand.
+/// Calls in every clause of a query that takes an expression.
 #[tokio::test]
 async fn calls_in_all_places() -> Result<()> {
     let context = context();
@@ -288,7 +317,7 @@ async fn calls_in_all_places() -> Result<()> {
     Ok(())
 }
 
-/// Where nobody waits for a result any more, its rows are given up, and the next query goes on at once.
+/// Dropping a result cancels its rows, and the next query starts immediately.
 #[tokio::test]
 async fn dropping_a_result_ends_its_work() -> Result<()> {
     let functions = start(&["--rows", "4"]);
@@ -311,13 +340,14 @@ async fn dropping_a_result_ends_its_work() -> Result<()> {
         () = begun => {}
     }
     drop(stream);
-    // It is first in, first out: whatever comes after this query would have come after the rows before it.
+    // The queue is first in, first out: without cancellation, this query would run after the
+    // remaining rows.
     run(&context, &format!("SELECT extract('{NORA}', '{}')", schema("person"))).await?;
     assert!(progress.rows() < rows / 2, "{} rows", progress.rows());
     Ok(())
 }
 
-/// Errors of rows that are never read do not matter, nor do those of calls that are not made.
+/// Errors of rows that are never read, or of calls that are not made, do not matter.
 #[tokio::test]
 async fn limits_are_kept() -> Result<()> {
     let functions = start(&["--rows", "4"]);

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-/// How long anything may take on a machine that does much else.
+/// A time limit for everything, even on a busy machine.
 pub const PATIENCE: Duration = Duration::from_secs(240);
 
 /// A command of the program.
@@ -21,7 +21,7 @@ pub fn run(args: &[&str]) -> Output {
     Process::start(program(args).stdout(Stdio::piped())).output()
 }
 
-/// What it wrote to the standard output, and that it succeeded.
+/// The standard output of a successful run.
 pub fn answer(args: &[&str]) -> String {
     let output = run(args);
     let (told, error) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8_lossy(&output.stderr));
@@ -29,7 +29,7 @@ pub fn answer(args: &[&str]) -> String {
     told
 }
 
-/// What it wrote to the standard error, and that it failed as the project's programs do.
+/// The standard error of a run that fails like the project's programs.
 pub fn failure(args: &[&str]) -> String {
     let output = run(args);
     let error = String::from_utf8(output.stderr).unwrap();
@@ -52,7 +52,7 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts it, and reads its standard error.
+    /// Starts the process, and reads its standard error.
     pub fn start(command: &mut Command) -> Self {
         let mut child =
             command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().expect("the program starts");
@@ -68,7 +68,7 @@ impl Process {
         self.child.id()
     }
 
-    /// The rest of the first line of its standard error that has this in it, behind that.
+    /// The rest of the first line of standard error that contains `with`, after this text.
     pub fn line(&self, with: &str) -> String {
         let deadline = Instant::now() + PATIENCE;
         let mut told = Vec::new();
@@ -87,7 +87,7 @@ impl Process {
         self.child.try_wait().unwrap().is_none()
     }
 
-    /// Ends it at once, with no chance to say so.
+    /// Ends the process immediately, without a clean shutdown.
     pub fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
@@ -116,7 +116,7 @@ impl Process {
         Output { status, stdout: reader.join().unwrap(), stderr }
     }
 
-    /// Processor time that it has used.
+    /// Processor time of the process.
     pub fn used(&self) -> Duration {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.id())).unwrap();
         let fields: Vec<&str> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
@@ -133,7 +133,7 @@ impl Drop for Process {
     }
 }
 
-/// The status of a page.
+/// The status code of a page.
 pub fn status(address: &str, page: &str) -> Option<u16> {
     let mut stream = TcpStream::connect(address).ok()?;
     stream.set_read_timeout(Some(Duration::from_secs(5))).ok()?;
@@ -143,7 +143,7 @@ pub fn status(address: &str, page: &str) -> Option<u16> {
     line.split(' ').nth(1)?.parse().ok()
 }
 
-/// Waits until something is so.
+/// Waits for a condition.
 pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let deadline = Instant::now() + PATIENCE;
     while !is_so() {

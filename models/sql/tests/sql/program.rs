@@ -37,10 +37,10 @@ fn a_result_in_each_form() {
     assert_eq!(answer(&[&empty, "--format", "csv"]), "id\n");
     assert_eq!(answer(&[&empty, "--format", "json"]), "");
     assert!(answer(&[&empty]).contains("| id |"));
-    // A text of several lines is one, however the file is cut.
+    // A text of several lines stays one value, despite the cuts of the file.
     let texts = format!("SELECT text FROM '{people}' WHERE id = 3");
     assert_eq!(answer(&[&texts, "--format", "json"]), "{\"text\":\"Two\\nlines\"}\n");
-    // EXTRACT of SQL is still there.
+    // SQL's EXTRACT still works.
     assert_eq!(answer(&["SELECT extract(year FROM DATE '2027-05-17') AS y", "--format", "csv"]), "y\n2027\n");
 }
 
@@ -75,7 +75,7 @@ fn errors_are_told() {
     }
 }
 
-/// A reader that has enough ends the query, and that is no error.
+/// A reader that closes the pipe ends the query without an error.
 #[test]
 fn a_closed_pipe_ends_the_query() {
     let mut command = program(&["SELECT * FROM generate_series(1, 100000000)", "--format", "csv"]);
@@ -89,7 +89,8 @@ fn a_closed_pipe_ends_the_query() {
     );
 }
 
-/// The same seed makes the same sentences in every form, and the model knows most of what they say.
+/// The same seed makes the same sentences in every form, and the model extracts most of their
+/// content.
 #[test]
 fn example_data() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,6 +1,6 @@
 //! The types of columns, and the columns of values.
 
-use burn_dfa::{Limits, TokenTable, Vocabulary};
+use burn_dfa::{CompiledConstraint, Limits, Vocabulary};
 use burn_dfa_sql::{Constraints, Shape, Sizes, Source, embedded_files};
 use datafusion::arrow::array::{Array, ArrayRef};
 use datafusion::arrow::datatypes::DataType;
@@ -69,7 +69,7 @@ fn shapes_of_schemas() {
     }
 }
 
-/// A reference to itself is followed for a while, and the rest is JSON text.
+/// A recursive reference is followed up to a limit; deeper values are JSON text.
 #[test]
 fn recursion_ends() {
     let schema = json!({
@@ -104,7 +104,7 @@ fn nulls_at_every_level() {
     assert!(Shape::Integer.array(&[Some(&json!("1"))]).unwrap_err().contains("does not fit"));
 }
 
-/// What the constraint of a schema allows always fits the column of its shape, and nothing of it is lost.
+/// Every value that the constraint of a schema allows fits the column of its shape without loss.
 #[test]
 fn all_answers_fit_their_column() {
     let vocabulary = Vocabulary::from_files(&embedded_files()).unwrap();
@@ -126,7 +126,7 @@ fn all_answers_fit_their_column() {
         }),
     ];
     for schema in schemas {
-        let compiled = constraints.get(&Source::Schema(schema.to_string())).unwrap();
+        let compiled = constraints.get(&Source::Schema(schema.to_string(), None)).unwrap();
         let values = samples(&compiled.table, &vocabulary, 200);
         assert!(values.len() > 100, "{schema}: {}", values.len());
         let column = compiled.shape.array(&values.iter().map(Some).collect::<Vec<_>>()).unwrap();
@@ -137,7 +137,7 @@ fn all_answers_fit_their_column() {
     }
 }
 
-fn samples(table: &TokenTable, vocabulary: &Vocabulary, count: usize) -> Vec<Value> {
+fn samples(table: &CompiledConstraint, vocabulary: &Vocabulary, count: usize) -> Vec<Value> {
     let texts = table.samples(vocabulary, 5, 80).take(count).map(|tokens| vocabulary.decode(&tokens));
     texts.map(|text| serde_json::from_slice(&text).expect("answers are JSON")).collect()
 }
@@ -167,7 +167,7 @@ fn back(shape: &Shape, column: &ArrayRef, row: usize) -> Value {
     }
 }
 
-/// A value as its column tells it: numbers of floats are floats, and properties that are null are not there.
+/// A value in the form of its column: numbers become floats, and null properties are dropped.
 fn told(shape: &Shape, value: &Value) -> Value {
     match (shape, value) {
         (Shape::Number, Value::Number(number)) => json!(number.as_f64()),

@@ -1,4 +1,4 @@
-//! Long tables, in memory that does not grow with them.
+//! Long tables, in constant memory.
 
 use std::io::{BufWriter, Write};
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::process::Stdio;
 
 use crate::process::{Process, program, until};
 
-/// The most memory that a query takes over so many rows, in KiB.
+/// Peak memory of a query over `rows` rows, in KiB.
 fn most(folder: &Path, rows: usize) -> u64 {
     let path = folder.join(format!("{rows}.json"));
     let mut file = BufWriter::new(std::fs::File::create(&path).unwrap());

@@ -4,10 +4,12 @@ use std::path::PathBuf;
 
 use burn::tensor::{Device, FloatDType};
 use burn_dfa_decoder::{DecoderConfig, Pretrained};
-use burn_dfa_tiny::generator::{Generator, Split};
-use burn_dfa_tiny::training::{
-    Checkpoint, END, Error, Schedule, TrainOptions, build_tokenizer, evaluate, evaluate_calls,
-    load_tokenizer, train,
+use burn_dfa_tiny::{
+    generator::{Generator, Split},
+    training::{
+        Checkpoint, END, Error, Schedule, TrainOptions, build_tokenizer, evaluate, evaluate_calls,
+        load_tokenizer, train,
+    },
 };
 use clap::{Args, Parser, Subcommand};
 use tokenizers::Tokenizer;
@@ -18,7 +20,7 @@ struct Cli {
     /// Folder of the model files.
     #[arg(long, global = true, default_value = concat!(env!("CARGO_MANIFEST_DIR")))]
     folder: PathBuf,
-    /// Folder of the tokenizer, where it is another one.
+    /// Folder of the tokenizer, if it is a different folder.
     #[arg(long, global = true)]
     tokenizer: Option<PathBuf>,
     /// Seed of the text and of the initial weights.
@@ -32,13 +34,13 @@ struct Cli {
 enum Command {
     /// Prints generated examples.
     Sample {
-        /// How many.
+        /// Number of examples.
         #[arg(long, default_value_t = 20)]
         count: u64,
-        /// From the held-out split.
+        /// Take examples from the held-out split.
         #[arg(long)]
         held_out: bool,
-        /// Tool calls instead of records.
+        /// Print tool calls instead of records.
         #[arg(long)]
         calls: bool,
     },
@@ -60,16 +62,18 @@ enum Command {
         /// Number of prompts.
         #[arg(long, default_value_t = 600)]
         count: u64,
-        /// Seed of the prompts; other than `--seed`, whose held-out prompts the trainer checks itself with.
+        /// Seed of the prompts; different from `--seed`, since the trainer checks itself with its
+        /// held-out prompts.
         #[arg(long, default_value_t = 2)]
         evaluation_seed: u64,
     },
     /// Decodes held-out requests for tools, free and constrained, and prints markdown tables.
     EvaluateCalls {
-        /// Number of prompts that ask for a tool on offer, and of those that do not.
+        /// Number of prompts that ask for a tool on offer, and number of other prompts.
         #[arg(long, default_value_t = 500)]
         count: usize,
-        /// Seed of the prompts; other than `--seed`, whose held-out prompts the trainer checks itself with.
+        /// Seed of the prompts; different from `--seed`, since the trainer checks itself with its
+        /// held-out prompts.
         #[arg(long, default_value_t = 2)]
         evaluation_seed: u64,
     },
@@ -80,13 +84,13 @@ struct TrainArgs {
     /// Folder of the checkpoint.
     #[arg(long)]
     checkpoint: PathBuf,
-    /// Go on from the checkpoint.
+    /// Continue from the checkpoint.
     #[arg(long)]
     resume: bool,
-    /// Folder of a model to begin with, in place of random weights.
+    /// Folder of a model to start from, instead of random weights.
     #[arg(long)]
     from: Option<PathBuf>,
-    /// Of 100 examples, how many are tool calls.
+    /// Number of tool calls per 100 examples.
     #[arg(long, default_value_t = 0)]
     calls: usize,
     /// Number of steps.
@@ -185,7 +189,7 @@ fn sample(seed: u64, count: u64, held_out: bool, calls: bool) {
     }
 }
 
-/// What a run works with.
+/// The options and the tokenizer of a run.
 fn prepare(cli: &Cli, args: &TrainArgs) -> Result<(TrainOptions, Tokenizer), Error> {
     let tokenizer = load_tokenizer(cli.tokenizer.as_ref().unwrap_or(&cli.folder))?;
     let end = tokenizer.token_to_id(END).ok_or("no end token")?;

@@ -1,10 +1,11 @@
-//! The text that the model learns from: short English sentences with the record that each describes, and sentences
-//! with the tool call that each asks for.
+//! The training text of the model: short English sentences with their records, and sentences with
+//! their tool calls.
 //!
 //! Everything is made from word lists, templates and a counter-based random source, so
-//! [`Generator::example`] is a pure function of seed, split and index. Each example is keyed by its
-//! main value (a full name, a city with a date, the members of a team, a tool with its arguments); one key in ten is *held out*
-//! and never occurs in the training split, in any sentence.
+//! [`Generator::example`] is a pure function of seed, split and index. The key of each example is
+//! its main value (a full name, a city with a date, the members of a team, a tool with its
+//! arguments). One key in ten is *held out* and never occurs in the training split, in any
+//! sentence.
 //!
 //! ```
 //! use burn_dfa_tiny::generator::{Generator, Split};
@@ -25,7 +26,7 @@ pub use calls::{
 };
 pub use random::Random;
 
-/// What an example is about. Each kind has a schema and a regex of the same name.
+/// The subject of an example. Each kind has a schema and a regex of the same name.
 ///
 /// ```
 /// use burn_dfa_tiny::generator::Kind;
@@ -37,7 +38,7 @@ pub use random::Random;
 pub enum Kind {
     /// Name, age, city and perhaps a job.
     Person,
-    /// Item, quantity, customer and whether it goes by express.
+    /// Item, quantity, customer and whether the delivery is express.
     Order,
     /// Kind, city, date and time.
     Event,
@@ -60,7 +61,7 @@ impl Kind {
     }
 }
 
-/// The training examples or the held-out ones.
+/// The training split or the held-out split.
 ///
 /// ```
 /// use burn_dfa_tiny::generator::{Generator, Split};
@@ -70,14 +71,14 @@ impl Kind {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Split {
-    /// Examples for training: those of nine keys out of ten.
+    /// Examples for training: nine keys out of ten.
     Train,
-    /// Examples for evaluation: those of all other keys.
+    /// Examples for evaluation: all other keys.
     HeldOut,
 }
 
 impl Split {
-    /// The split that an example with this key belongs to.
+    /// The split of an example with this key.
     pub fn of(key: &str) -> Self {
         if random::hash(key).is_multiple_of(10) { Split::HeldOut } else { Split::Train }
     }
@@ -95,13 +96,13 @@ impl Split {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Example {
-    /// What the sentence is about.
+    /// The subject of the sentence.
     pub kind: Kind,
     /// The sentence, without the chat template.
     pub prompt: String,
     /// Compact JSON, properties in the order that the schema declares.
     pub record: String,
-    /// The value that decides on the split.
+    /// The value that decides the split.
     pub key: String,
 }
 

@@ -1,5 +1,5 @@
 //! A small counter-based source of random numbers: the same seed and index give the same example on
-//! every machine, and example `n` can be made without making those before it.
+//! every machine, and example `n` can be made without the earlier ones.
 
 /// SplitMix64 (Steele, Lea and Flood, 2014), started at a mix of a seed and a counter.
 ///
@@ -16,7 +16,7 @@ pub struct Random {
 }
 
 impl Random {
-    /// The stream of numbers that belongs to `index` under `seed`.
+    /// The stream of numbers for `index` and `seed`.
     pub fn new(seed: u64, index: u64) -> Self {
         let mut start = Self { state: seed ^ 0x6A09_E667_F3BC_C908 };
         let key = start.next_u64();

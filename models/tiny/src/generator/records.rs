@@ -11,7 +11,7 @@ use super::{Example, Kind};
 pub(super) const NUMBER_WORDS: [&str; 11] =
     ["two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"];
 
-/// Of 100 names, how many are invented from syllables.
+/// Number of invented names per 100.
 const INVENTED: usize = 12;
 
 pub(super) fn draw(kind: Kind, random: &mut Random) -> Example {

@@ -1,4 +1,4 @@
-//! The sentences. `{name}` and the like stand for the values of the record.
+//! The sentences. `{name}` and similar names stand for the values of the record.
 
 /// Sentences about a person without a job.
 pub const PERSON: &[&str] = &[
@@ -48,7 +48,7 @@ pub const ORDER: &[&str] = &[
     "Sold to {customer}: {quantity} {item}.",
 ];
 
-/// What follows the sentence of an order that is in a hurry.
+/// Text after the sentence of an express order.
 pub const EXPRESS: &[&str] = &[
     " Express delivery.",
     " It is urgent.",
@@ -57,7 +57,7 @@ pub const EXPRESS: &[&str] = &[
     " This is a rush order.",
 ];
 
-/// What may follow the sentence of an order that is not.
+/// Optional text after the sentence of an order without express delivery.
 pub const NOT_EXPRESS: &[&str] =
     &["", "", " There is no hurry.", " Standard delivery.", " Any time is fine."];
 
@@ -91,5 +91,5 @@ pub const TEAM: &[&str] = &[
     "Playing for the {team} today: {members}.",
 ];
 
-/// What may stand before any sentence.
+/// Optional text before any sentence.
 pub const OPENINGS: &[&str] = &["", "", "", "", "", "Note: ", "News: ", "For the file: ", "Hello! "];

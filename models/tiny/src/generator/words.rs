@@ -275,7 +275,7 @@ pub const JOBS: &[&str] = &[
     "writer",
 ];
 
-/// First words of an item: what it is made of, or what it looks like.
+/// First words of an item: its material or its look.
 pub const MATERIALS: &[&str] = &[
     "aluminium",
     "antique",
@@ -401,7 +401,7 @@ pub const THINGS: &[&str] = &[
     "wheels",
 ];
 
-/// What an event can be; the schema lists the same words.
+/// Kinds of events; the schema lists the same words.
 pub const EVENT_KINDS: &[&str] = &[
     "auction",
     "concert",
@@ -426,7 +426,7 @@ pub const TEAMS: &[&str] = &[
     "Storks", "Swallows", "Tigers", "Titans", "Vikings", "Vipers", "Wasps", "Wizards", "Wolves", "Wombats",
 ];
 
-/// Beginnings, middles and ends of invented names, so that the model has to copy and not to recite.
+/// Beginnings, middles and ends of invented names, which force the model to copy.
 pub const NAME_SYLLABLES: [&[&str]; 3] = [
     &[
         "Bal", "Bre", "Cas", "Dor", "El", "Fen", "Gal", "Hol", "Ir", "Jor", "Kel", "Lor", "Mar", "Nel", "Or",

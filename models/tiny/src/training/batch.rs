@@ -1,7 +1,8 @@
 //! Batches of examples with prompts of similar length.
 //!
-//! Step `n` always gets the same batch: examples are taken in chunks of [`CHUNK`] batches, sorted by the
-//! length of the prompt within the chunk, cut, and the batches of the chunk shuffled. No example is used twice.
+//! Step `n` always gets the same batch: examples are taken in chunks of [`CHUNK`] batches, sorted
+//! by the length of the prompt within the chunk, and cut; then the batches of the chunk are
+//! shuffled. No example is used twice.
 
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use tokenizers::Tokenizer;
@@ -12,10 +13,10 @@ use crate::generator::{Generator, Kind, Random, Split};
 /// Batches that are sorted together.
 const CHUNK: usize = 16;
 
-/// Of 100 tool calls, of how many the lesson is the answer from what the tool returned.
+/// Number of lessons per 100 tool calls that teach the answer from a tool result.
 const ANSWERS: usize = 20;
 
-/// How often each kind occurs, of 100 records: lists and rows of digits take the longest to learn.
+/// Share of each kind per 100 records: lists and rows of digits take the longest to learn.
 const MIX: [(Kind, usize); 4] = [(Kind::Person, 20), (Kind::Order, 15), (Kind::Event, 35), (Kind::Team, 30)];
 
 /// An example as tokens.
@@ -23,7 +24,7 @@ const MIX: [(Kind, usize); 4] = [(Kind::Person, 20), (Kind::Order, 15), (Kind::E
 struct Encoded {
     /// Prompt, answer, end.
     tokens: Vec<u32>,
-    /// How many of them are the prompt.
+    /// Number of prompt tokens.
     prompt: usize,
 }
 
@@ -71,7 +72,7 @@ impl Batch {
             let last = example.tokens.len() - 1;
             batch.tokens += last as u64;
             for column in 0..length {
-                // The padding is never a target and, under a causal mask, never looked at.
+                // The padding is never a target, and a causal mask hides it.
                 let token = if column < last { example.tokens[column] } else { example.tokens[last] };
                 batch.inputs.push(token as i32);
                 if column + 1 >= example.prompt && column < last {
@@ -102,7 +103,8 @@ impl Batch {
         Tensor::from_data(data, device)
     }
 
-    /// A weight for each target as a tensor of shape `[targets]`: `first` for the first one of a row, else 1.
+    /// A weight for each target as a tensor of shape `[targets]`: `first` for the first target of a
+    /// row, else 1.
     pub fn weights(&self, first: f32, device: &Device) -> Tensor<1> {
         let begins = |at: usize| at == 0 || self.rows[at - 1] != self.rows[at];
         let weights: Vec<f32> = (0..self.rows.len()).map(|at| if begins(at) { first } else { 1.0 }).collect();
@@ -125,14 +127,14 @@ pub struct Batches<'a> {
     generator: Generator,
     seed: u64,
     size: usize,
-    /// Of 100 examples, how many are tool calls.
+    /// Number of tool calls per 100 examples.
     calls: usize,
-    /// Number of the chunk at hand and its batches.
+    /// Number of the current chunk and its batches.
     chunk: Option<(usize, Vec<Batch>)>,
 }
 
 impl<'a> Batches<'a> {
-    /// Batches of `size` examples, of which `calls` in 100 are tool calls and the others records.
+    /// Batches of `size` examples: `calls` in 100 are tool calls, the rest records.
     pub fn new(tokenizer: &'a Tokenizer, seed: u64, size: usize, calls: usize) -> Self {
         Self { tokenizer, generator: Generator::new(seed), seed, size, calls, chunk: None }
     }
@@ -153,8 +155,8 @@ impl<'a> Batches<'a> {
         let mut examples = (first..first + count as u64)
             .map(|index| Encoded::new(self.tokenizer, &self.lesson(index)))
             .collect::<Result<Vec<_>, _>>()?;
-        // By the prompt alone: answers differ in length by their kind, and batches of one kind of answer would pull the
-        // model to and fro between calling and not calling.
+        // Sorts only by the prompt: the lengths of answers differ by kind, and batches with one
+        // kind of answer would pull the model back and forth between calling and not calling.
         examples.sort_by_key(|example| example.prompt);
         let mut batches: Vec<Batch> = examples.chunks(self.size).map(Batch::pad).collect();
         let mut random = Random::new(!self.seed, number as u64);
@@ -178,7 +180,7 @@ impl<'a> Batches<'a> {
     }
 }
 
-/// A kind, as often as [`MIX`] says.
+/// A kind, with the shares of [`MIX`].
 fn mixed(random: &mut Random) -> Kind {
     let mut left = random.below(100);
     for (kind, share) in MIX {

@@ -1,13 +1,13 @@
-//! The held-out evaluation of tool calls: whether the model calls when it should, the right tool, with the right
-//! arguments.
+//! The held-out evaluation of tool calls: whether the model calls if it should, the right tool,
+//! with the right arguments.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::fmt::Write as _;
 use std::time::Instant;
 
-use burn_dfa::constraint::{Expression, Grammar};
-use burn_dfa::{Constraint, Limits, TokenTable};
+use burn_dfa::constraint::{Expression, Grammar, JsonOptions};
+use burn_dfa::{CompiledConstraint, Constraint, Limits};
 use burn_dfa_decoder::{Message, Pretrained};
 use serde_json::Value;
 
@@ -16,15 +16,16 @@ use super::decode::{Prompt, decode};
 use crate::generator::{
     AnswerExample, CALL_ARGUMENTS, CALL_END, CALL_START, CallExample, Generator, NO_TOOL, Split,
 };
+use crate::load::WHITESPACE;
 use crate::tools::{Tool, tools};
 
-/// Wrong outputs that are shown of each setting.
+/// Number of wrong outputs that are printed for each setting.
 const PRINTED: usize = 8;
 
-/// What the output is constrained to.
+/// The constraint of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CallMode {
-    /// Nothing.
+    /// No constraint.
     Free,
     /// A call of a tool on offer, or a text without `<`.
     Auto,
@@ -46,11 +47,12 @@ impl CallMode {
 
     fn constraint(self, offered: &[&Tool]) -> Result<Option<Constraint>, Error> {
         let mut choices = Vec::with_capacity(offered.len() + 1);
+        let options = JsonOptions::new().with_whitespace(WHITESPACE);
         for tool in offered {
             let before = format!("{CALL_START}{}{CALL_ARGUMENTS}", tool.name);
             choices.push(Expression::sequence([
                 Expression::literal(&before),
-                Expression::constraint(Constraint::json_schema(tool.parameters())?),
+                Expression::constraint(Constraint::json_schema_with(tool.parameters(), &options)?),
                 Expression::literal(CALL_END),
             ]));
         }
@@ -61,11 +63,11 @@ impl CallMode {
         }
         let mut builder = Grammar::builder();
         builder.define("answer", Expression::choice(choices))?;
-        Ok(Some(Constraint::of_grammar(builder.finish("answer")?)))
+        Ok(Some(Constraint::from_grammar(builder.finish("answer")?)))
     }
 }
 
-/// How many outputs had which property.
+/// The numbers of outputs with each property.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CallScore {
     /// Outputs.
@@ -76,7 +78,7 @@ pub struct CallScore {
     pub valid: usize,
     /// Calls of the right tool.
     pub tool: usize,
-    /// Calls of the right tool with the right arguments, or the right text where no call is wanted.
+    /// Calls of the right tool with the right arguments, or the right text if no call is wanted.
     pub right: usize,
 }
 
@@ -95,8 +97,9 @@ impl CallScore {
     }
 }
 
-/// Decodes `count` held-out sentences that ask for a tool on offer and `count` that do not: greedily in every mode and
-/// sampled at a high temperature. Returns markdown tables of the results.
+/// Decodes `count` held-out sentences that ask for a tool on offer and `count` that do not:
+/// greedily in every mode and sampled at a high temperature. Returns markdown tables of the
+/// results.
 pub fn evaluate_calls(pretrained: &Pretrained, seed: u64, count: usize) -> Result<String, Error> {
     let generator = Generator::new(seed);
     let examples = |asks: bool| -> Vec<CallExample> {
@@ -154,7 +157,7 @@ pub fn evaluate_calls(pretrained: &Pretrained, seed: u64, count: usize) -> Resul
 const OTHER_TOOL: &str = "asks for another tool";
 const SMALL_TALK: &str = "greets or thanks";
 
-/// What the example counts for: the tool that it asks for, or what it does in its place.
+/// The kind of an example: the requested tool, or the kind of the sentence.
 fn kind(example: &CallExample) -> &'static str {
     match &example.call {
         Some(call) => call.tool.name,
@@ -163,7 +166,7 @@ fn kind(example: &CallExample) -> &'static str {
     }
 }
 
-/// What outputs are made and judged with.
+/// Makes and checks outputs.
 struct Judge<'a> {
     pretrained: &'a Pretrained,
     validators: HashMap<&'static str, jsonschema::Validator>,
@@ -180,7 +183,7 @@ impl<'a> Judge<'a> {
         Ok(Self { pretrained, validators })
     }
 
-    /// The scores of one setting by kind of sentence. Some of the wrong outputs are printed.
+    /// The scores of one setting by kind of sentence. Prints some of the wrong outputs.
     fn run(
         &self,
         mode: CallMode,
@@ -212,11 +215,11 @@ impl<'a> Judge<'a> {
         examples: &[CallExample],
     ) -> Result<Vec<String>, Error> {
         let (vocabulary, limits) = (self.pretrained.vocabulary(), Limits::default());
-        let mut tables: HashMap<Vec<&str>, TokenTable> = HashMap::new();
+        let mut tables: HashMap<Vec<&str>, CompiledConstraint> = HashMap::new();
         for example in examples {
             let Some(constraint) = mode.constraint(&example.tools)? else { continue };
             if let Entry::Vacant(table) = tables.entry(names(example)) {
-                table.insert(TokenTable::compile(&constraint, vocabulary, &limits)?);
+                table.insert(CompiledConstraint::compile(&constraint, vocabulary, &limits)?);
             }
         }
         let prompts: Result<Vec<_>, Error> = examples
@@ -231,7 +234,8 @@ impl<'a> Judge<'a> {
         decode(self.pretrained, prompts?, temperature)
     }
 
-    /// How many answers are right that follow what the right call returned. Some of the wrong ones are printed.
+    /// The number of right answers after the result of the right call. Prints some of the wrong
+    /// answers.
     fn answers(&self, examples: &[AnswerExample]) -> Result<usize, Error> {
         let prompts: Result<Vec<_>, Error> = examples
             .iter()
@@ -283,7 +287,7 @@ fn names(example: &CallExample) -> Vec<&'static str> {
     names
 }
 
-/// Name and arguments of a call, where the output is one.
+/// Name and arguments of a call, if the output is a call.
 fn parse(output: &str) -> Option<(String, Value)> {
     let inner = output.strip_prefix("<tool_call>")?.strip_suffix("</tool_call>")?;
     let mut call: Value = serde_json::from_str(inner).ok()?;

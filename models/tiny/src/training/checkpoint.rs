@@ -1,7 +1,7 @@
-//! Checkpoints: parameters, optimizer state and progress, in a folder of their own.
+//! Checkpoints: parameters, optimizer state and progress, in a separate folder.
 //!
-//! Each checkpoint is written under new names; `progress.json`, which names the step, is replaced last
-//! and in one go, so a run that is cut off in the middle still finds the checkpoint before.
+//! Each checkpoint is written under new names; `progress.json`, which names the step, is replaced
+//! last and atomically, so an interrupted run still finds the previous checkpoint.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Error;
 
-/// How far a run has come.
+/// The progress of a run.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Progress {
     /// Steps done.
@@ -45,7 +45,7 @@ impl Checkpoint {
         Ok(Some(serde_json::from_slice(&std::fs::read(path)?)?))
     }
 
-    /// Writes a checkpoint and removes the one before.
+    /// Writes a checkpoint and removes the previous one.
     pub fn save<M: Module>(
         &self,
         model: &M,

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use burn_dfa::TokenTable;
+use burn_dfa::CompiledConstraint;
 use burn_dfa::generation::{GenerationConfig, Request, generate};
 use burn_dfa::vocabulary::TokenId;
 use burn_dfa_decoder::Pretrained;
@@ -13,16 +13,17 @@ use super::Error;
 /// Prompts decoded together.
 const ROWS: usize = 32;
 
-/// The longest record has about 50 tokens, the longest call about 75. Where a prompt leaves less, that is the most.
+/// The longest record has about 50 tokens, the longest call about 75. A long prompt may leave less.
 const MAX_TOKENS: usize = 96;
 
-/// Tokens to go on from, and what the output is constrained by.
+/// Tokens to continue from, and the constraint of the output.
 pub(super) struct Prompt<'a> {
     pub(super) tokens: Vec<TokenId>,
-    pub(super) table: Option<&'a TokenTable>,
+    pub(super) table: Option<&'a CompiledConstraint>,
 }
 
-/// The outputs for all prompts: greedily, or sampled at a temperature with the number of the prompt as seed.
+/// The outputs for all prompts: greedily, or sampled at a temperature with the number of the prompt
+/// as seed.
 pub(super) fn decode(
     pretrained: &Pretrained,
     prompts: Vec<Prompt<'_>>,
@@ -36,7 +37,7 @@ pub(super) fn decode(
         .map(|(seed, prompt)| {
             let request = Request::new(prompt.tokens, MAX_TOKENS).with_seed(seed);
             match prompt.table {
-                Some(table) => request.with_table(table),
+                Some(table) => request.with_constraint(table),
                 None => request,
             }
         })

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::time::Instant;
 
-use burn_dfa::{Constraint, Limits, TokenTable};
+use burn_dfa::{CompiledConstraint, Constraint, Limits};
 use burn_dfa_decoder::{Message, Pretrained};
 use serde_json::Value;
 
@@ -13,13 +13,13 @@ use super::decode::{Prompt, decode};
 use crate::generator::{Example, Generator, Kind, Split};
 use crate::schemas::schema;
 
-/// Wrong outputs that are shown of each setting.
+/// Number of wrong outputs that are printed for each setting.
 const PRINTED: usize = 5;
 
-/// What the output is constrained by.
+/// The constraint of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// Nothing.
+    /// No constraint.
     Free,
     /// The regex of the example's kind.
     Regex,
@@ -50,20 +50,20 @@ impl Mode {
                 let regex = of(kind.name())?.regex.ok_or("a kind without a regex")?;
                 Some(Constraint::regex(regex)?)
             }
-            Mode::Schema => Some(Constraint::json_schema(serde_json::from_str(of(kind.name())?.json)?)?),
-            Mode::AnySchema => Some(Constraint::json_schema(serde_json::from_str(of("any")?.json)?)?),
+            Mode::Schema => Some(of(kind.name())?.constraint()?),
+            Mode::AnySchema => Some(of("any")?.constraint()?),
         })
     }
 }
 
-/// How many outputs had which property.
+/// The numbers of outputs with each property.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Score {
     /// Outputs.
     pub outputs: usize,
     /// Valid JSON.
     pub json: usize,
-    /// Valid under the schema that was asked for.
+    /// Valid under the requested schema.
     pub schema: usize,
     /// Equal to the record in every field.
     pub right: usize,
@@ -78,18 +78,18 @@ impl Score {
     }
 }
 
-/// One way of decoding all prompts.
+/// A setting for decoding all prompts.
 #[derive(Debug, Clone, Copy)]
 struct Setting {
     mode: Mode,
-    /// Greedy where there is none.
+    /// Greedy if `None`.
     temperature: Option<f32>,
-    /// Whether the constraint is that of another kind than the sentence describes.
+    /// Whether the constraint is for another kind than the kind of the sentence.
     astray: bool,
 }
 
 impl Setting {
-    /// The kind whose schema the output is held against.
+    /// The kind whose schema the output is checked against.
     fn target(self, kind: Kind) -> Kind {
         match (self.astray, kind) {
             (false, kind) => kind,
@@ -101,8 +101,8 @@ impl Setting {
     }
 }
 
-/// Decodes `count` held-out examples: greedily in every mode, sampled at a high temperature, and under the
-/// schema of another kind. Returns markdown tables of the results.
+/// Decodes `count` held-out examples: greedily in every mode, sampled at a high temperature, and
+/// under the schema of another kind. Returns markdown tables of the results.
 pub fn evaluate(pretrained: &Pretrained, seed: u64, count: u64) -> Result<String, Error> {
     let generator = Generator::new(seed);
     let examples: Vec<Example> = (0..count).map(|index| generator.example(Split::HeldOut, index)).collect();
@@ -139,7 +139,7 @@ pub fn evaluate(pretrained: &Pretrained, seed: u64, count: u64) -> Result<String
 const HEADER: &str = "| decoding | kind | prompts | valid JSON | schema-valid | all fields right |\n\
     |---|---|---:|---:|---:|---:|\n";
 
-/// What outputs are judged with.
+/// Checks outputs.
 struct Judges {
     validators: HashMap<Kind, jsonschema::Validator>,
 }
@@ -149,7 +149,7 @@ impl Judges {
         Ok(Self { validators: validators()? })
     }
 
-    /// The scores of one setting by kind of sentence. Some of the wrong outputs are printed.
+    /// The scores of one setting by kind of sentence. Prints some of the wrong outputs.
     fn run(
         &self,
         pretrained: &Pretrained,
@@ -188,10 +188,10 @@ fn validators() -> Result<HashMap<Kind, jsonschema::Validator>, Error> {
 fn outputs(pretrained: &Pretrained, setting: Setting, examples: &[Example]) -> Result<Vec<String>, Error> {
     let vocabulary = pretrained.vocabulary();
     let limits = Limits::default();
-    let mut tables: HashMap<Kind, TokenTable> = HashMap::new();
+    let mut tables: HashMap<Kind, CompiledConstraint> = HashMap::new();
     for kind in Kind::ALL {
         if let Some(constraint) = setting.mode.constraint(setting.target(kind))? {
-            let table = TokenTable::compile(&constraint, vocabulary, &limits)?;
+            let table = CompiledConstraint::compile(&constraint, vocabulary, &limits)?;
             tables.insert(kind, table);
         }
     }

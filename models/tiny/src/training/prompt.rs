@@ -1,17 +1,17 @@
-//! The special tokens and the prompt that the chat template makes of them.
+//! The special tokens, and the prompt that the chat template writes with them.
 
 use crate::generator::{AnswerExample, CallExample, Example};
 
 /// Ends a record; also the padding.
 pub const END: &str = "<|endoftext|>";
 
-/// Stands before the sentence.
+/// Precedes the sentence.
 pub const PROMPT_START: &str = "<|user|>";
 
-/// Stands between the sentence and the record.
+/// Separates the sentence and the record.
 pub const PROMPT_END: &str = "<|assistant|>";
 
-/// The chat template, as it stands in `tokenizer_config.json`.
+/// The chat template of `tokenizer_config.json`.
 pub(super) const CHAT_TEMPLATE: &str = concat!(
     "{% for tool in tools or [] %}",
     "{% set parameters = tool['function']['parameters'] or {} %}",
@@ -35,17 +35,17 @@ pub(super) const CHAT_TEMPLATE: &str = concat!(
     "{% endif %}{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}",
 );
 
-/// What the chat template makes of one sentence.
+/// The prompt of one sentence, as the chat template writes it.
 pub fn chat_prompt(sentence: &str) -> String {
     format!("{PROMPT_START}{sentence}{PROMPT_END}")
 }
 
-/// What the model learns from an example: the prompt, as the chat template makes it, and the answer without its end.
+/// A training example: the prompt, as the chat template writes it, and the answer without its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lesson {
-    /// What is given.
+    /// The given text.
     pub prompt: String,
-    /// What is to be learned.
+    /// The text to learn.
     pub answer: String,
 }
 

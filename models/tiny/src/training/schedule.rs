@@ -1,12 +1,12 @@
-//! The learning rate: a warm-up, a constant stretch, and a linear decay to nothing.
+//! The learning rate: a warm-up, a constant phase, and a linear decay to zero.
 //!
-//! During the constant stretch the rate does not depend on the number of steps, so a run can be stopped and resumed with
-//! another number of steps (Hägele et al., 2024, arXiv:2405.18392).
+//! During the constant phase the rate does not depend on the number of steps, so a run can be
+//! stopped and resumed with another number of steps (Hägele et al., 2024, arXiv:2405.18392).
 
 /// Learning rate by step.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Schedule {
-    /// The rate of the constant stretch.
+    /// The rate of the constant phase.
     pub peak: f64,
     /// Steps of linear warm-up.
     pub warmup: usize,

@@ -1,7 +1,7 @@
 //! Builds the tokenizer: byte-level BPE over generated text.
 //!
-//! Digits and spaces are tokens of their own. A word therefore has the same tokens in a sentence, where a space precedes
-//! it, and in a record, where a quote does, so the model can copy it token by token.
+//! Every digit and every space is a separate token. So a word has the same tokens in a sentence,
+//! after a space, and in a record, after a quote, and the model can copy it token by token.
 
 use std::path::Path;
 

@@ -18,18 +18,20 @@ use crate::generator::{Generator, Kind, Split};
 /// Rows of a batch when no gradient is needed.
 const EVALUATION_ROWS: usize = 64;
 
-/// Held-out records, and held-out tool calls, that a run checks itself with.
+/// Held-out records, and held-out tool calls, for the checks of a run.
 const CHECKED: u64 = 256;
 
-/// The weight of the first token of an answer, where the others have 1: it alone says whether a tool is called.
+/// The weight of the first token of an answer, relative to 1: it alone decides whether a tool is
+/// called.
 const FIRST_TOKEN: f32 = 8.0;
 
-/// How a check names examples whose answer is a call, those whose answer is not, and answers from what tools returned.
+/// The names in a check of examples with a call, examples without a call, and answers from tool
+/// results.
 const CALL: &str = "call";
 const NO_CALL: &str = "no call";
 const ANSWER: &str = "answer";
 
-/// What a run needs to know.
+/// The options of a run.
 #[derive(Debug, Clone)]
 pub struct TrainOptions {
     /// The architecture.
@@ -40,17 +42,17 @@ pub struct TrainOptions {
     pub batch: usize,
     /// Seed of the initial weights and of the text.
     pub seed: u64,
-    /// Of 100 examples, how many are tool calls.
+    /// Number of tool calls per 100 examples.
     pub calls: usize,
-    /// A folder whose model the run begins with, in place of random weights.
+    /// A folder whose model the run starts from, instead of random weights.
     pub from: Option<PathBuf>,
-    /// Where checkpoints go.
+    /// The folder of checkpoints.
     pub checkpoint: PathBuf,
     /// Steps between checkpoints.
     pub save_every: usize,
     /// Steps between checks on held-out examples.
     pub check_every: usize,
-    /// Go on from the checkpoint instead of beginning anew.
+    /// Continue from the checkpoint instead of starting over.
     pub resume: bool,
 }
 
@@ -118,8 +120,8 @@ pub fn train(options: &TrainOptions, tokenizer: &Tokenizer) -> Result<(Decoder, 
     Ok((model.valid(), progress))
 }
 
-/// For each example, whether every token of the answer and its end is the likeliest one given the tokens before. These
-/// are exactly the examples whose answer greedy decoding gets right.
+/// For each example, whether every token of the answer and its end is the most likely one after the
+/// tokens before it. Greedy decoding answers exactly these examples right.
 pub fn teacher_forced(
     model: &Decoder,
     tokenizer: &Tokenizer,
@@ -143,14 +145,14 @@ pub fn teacher_forced(
     Ok(right)
 }
 
-/// Examples that a run checks itself with, each with the kind that it counts for.
+/// Examples for the checks of a run, each with its kind.
 struct HeldOut {
     lessons: Vec<Lesson>,
     kinds: Vec<&'static str>,
 }
 
 impl HeldOut {
-    /// The first [`CHECKED`] records, and as many tool calls where the run has any.
+    /// The first [`CHECKED`] records, and as many tool calls if the run has any.
     fn new(seed: u64, calls: bool) -> Self {
         let generator = Generator::new(seed);
         let (mut lessons, mut kinds) = (Vec::new(), Vec::new());
@@ -208,7 +210,7 @@ fn loss(model: &Decoder, batch: &Batch, device: &Device) -> Tensor<1> {
     (entropy * weights.clone()).sum() / weights.sum()
 }
 
-/// Logits at the positions whose targets count, `[targets, vocabulary]`.
+/// Logits at the positions with targets, `[targets, vocabulary]`.
 fn target_logits(model: &Decoder, batch: &Batch, device: &Device) -> Tensor<2> {
     model.forward_at(batch.inputs(device), batch.positions(device))
 }
@@ -219,7 +221,7 @@ fn smooth(mean: f64, value: f64, seen: usize) -> f64 {
     mean + weight * (value - mean)
 }
 
-/// Prints a line above the bar, or plainly where there is no terminal for a bar.
+/// Prints a line above the bar, or plainly without a terminal.
 fn report(bar: &ProgressBar, line: &str) {
     if bar.is_hidden() {
         println!("{line}");

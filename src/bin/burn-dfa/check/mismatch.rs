@@ -1,24 +1,24 @@
-//! Where a text leaves a language, and what could follow there.
+//! Finds the first mismatch of a text, and the expected characters.
 
 use burn_dfa::automaton::{ByteAutomaton, Configuration};
 use burn_dfa::cli::classes::{of_bytes, of_chars};
 
 /// The first character that does not fit.
 pub struct Mismatch {
-    /// Where it begins, in bytes and in characters.
+    /// Its offset in bytes and in characters.
     pub byte: usize,
     pub character: usize,
     /// The character; `None` at the end of the text.
     pub found: Option<char>,
-    /// The characters that could come instead, the end left out; `None` where none could.
+    /// The possible characters instead, without the end; `None` if there are none.
     pub expected: Option<String>,
-    /// The bytes that could; `None` where none could.
+    /// The possible bytes instead; `None` if there are none.
     pub bytes: Option<String>,
-    /// Whether the text could end there.
+    /// Whether the text could end before it.
     pub may_end: bool,
 }
 
-/// Where `text` stops being the beginning of a text of the language; `None` where it is one.
+/// The first mismatch of `text`; `None` if `text` is in the language.
 pub fn mismatch(automaton: &ByteAutomaton, text: &str) -> Option<Mismatch> {
     let mut at = automaton.start();
     let mut found = None;
@@ -44,11 +44,11 @@ pub fn mismatch(automaton: &ByteAutomaton, text: &str) -> Option<Mismatch> {
     Some(Mismatch { byte, character, found: found.map(|(_, _, char)| char), expected, bytes, may_end })
 }
 
-/// Reads characters in the same place, one after another. What a character begins with is read once for all characters in a
-/// row that begin so.
+/// Reads single characters from the same configuration. Consecutive characters with a common prefix
+/// of bytes share the reading of the prefix.
 struct Characters<'a> {
     automaton: &'a ByteAutomaton,
-    /// The bytes that were read last, and where each of them led.
+    /// The last read bytes, and the configuration after each.
     bytes: Vec<u8>,
     path: Vec<Configuration>,
 }
@@ -58,7 +58,7 @@ impl<'a> Characters<'a> {
         Self { automaton, bytes: Vec::new(), path: vec![start] }
     }
 
-    /// Where a character leads.
+    /// The configuration after a character.
     fn read(&mut self, char: char) -> &Configuration {
         let mut buffer = [0; 4];
         let bytes = char.encode_utf8(&mut buffer).as_bytes();

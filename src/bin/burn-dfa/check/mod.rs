@@ -1,4 +1,5 @@
-//! `burn-dfa check`: whether texts match a constraint; if not, where they stop doing so, and what could come there.
+//! `burn-dfa check`: checks whether texts match a constraint, and shows the first mismatch and the
+//! possible continuations.
 
 mod mismatch;
 
@@ -6,24 +7,27 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use burn_dfa::cli::{LimitArgs, message, text};
-use burn_dfa::table::RowPosition;
-use burn_dfa::{Constraint, Limits, TokenId, TokenTable, Vocabulary};
+use burn_dfa::constraint::Treatment;
+use burn_dfa::tokens::RowPosition;
+use burn_dfa::{CompiledConstraint, Constraint, Limits, TokenId, Vocabulary};
 use clap::Args;
 use serde_json::json;
 
 use crate::args::{ConstraintArgs, TokenizerArgs};
-use crate::cutter::Cutter;
 use crate::output::{FOUND, Output, Result, Styles};
+use burn_dfa::vocabulary::cutter::Cutter;
 use mismatch::{Mismatch, mismatch};
 
-/// Check whether texts match a constraint, and where one does not, show what could come there: as characters, as bytes
-/// and, where a tokenizer is named, as tokens.
+/// Check whether texts match a constraint. At the first mismatch, show the possible continuations:
+/// as characters, as bytes and, with a tokenizer, as tokens.
 ///
-/// Exit codes: 0, all match; 1, one does not; 2, an error.
+/// Exit codes: 0, all texts match; 1, a text does not match, or the constraint is refused; 2, an
+/// error, such as an unreadable file.
 #[derive(Args)]
 #[command(after_help = "Examples:
-  burn-dfa check --schema person.json '{\"name\":\"Ada\"}'
+  burn-dfa check --schema person.json '{\"name\": \"Ada\", \"age\": 36}'
   burn-dfa check --schema person.json --value --file answer.json
+  burn-dfa check --schema person.json --whitespace compact '{\"name\":\"Ada\",\"age\":36}'
   burn-dfa check --grammar c.gbnf --syntax gbnf 'int main() { return 0; }'
   burn-dfa check --regex '\\d{4}-\\d{2}-\\d{2}' --tokenizer tokenizer.json 2026-1-01")]
 pub struct Check {
@@ -34,12 +38,12 @@ pub struct Check {
     /// The texts to check.
     #[arg(required_unless_present = "file")]
     texts: Vec<String>,
-    /// A file that holds one more text, `-` for the standard input. A byte order mark at its beginning and a line feed
-    /// at its end are left out.
+    /// A file with one more text, `-` for the standard input. A leading byte order mark and a final
+    /// line feed are ignored.
     #[arg(long, value_name = "FILE")]
     file: Vec<PathBuf>,
-    /// The texts are JSON values, with white space and properties in any order: each is written as the schema orders
-    /// it before it is checked.
+    /// The texts are JSON values, with any white space and any order of properties: each value is
+    /// written in the schema's order before the check.
     #[arg(long)]
     value: bool,
     #[command(flatten)]
@@ -49,7 +53,7 @@ pub struct Check {
 /// The constraint over tokens.
 struct Tokens {
     vocabulary: Vocabulary,
-    table: TokenTable,
+    table: CompiledConstraint,
     cutter: Cutter,
 }
 
@@ -57,6 +61,7 @@ impl Check {
     pub fn run(&self, out: &mut Output) -> Result<ExitCode> {
         let constraint = self.constraint.read()?;
         let limits = self.limits.limits();
+        tell(&constraint, &limits, self.constraint.ignores_unenforceable(), out.json);
         let automaton = constraint.to_automaton(&limits)?;
         let automaton = automaton.ok_or("the constraint is on tokens, not on text")?;
         let tokens = match self.tokenizer.is_some() {
@@ -82,6 +87,25 @@ impl Check {
     }
 }
 
+/// Prints to standard error the keywords of a schema that are read as in another draft and, with
+/// `ignores`, the ignored keywords.
+fn tell(constraint: &Constraint, limits: &Limits, ignores: bool, json: bool) {
+    // The notes on drafts need no states.
+    let states = if ignores { limits.states } else { 0 };
+    for note in constraint.explain(&Limits { states, ..limits.clone() }) {
+        let is_told = match note.treatment {
+            Treatment::Read(_) => true,
+            Treatment::Ignored(_) => ignores,
+            _ => false,
+        };
+        match (is_told, json) {
+            (true, true) => eprintln!("{}", json!({"note": note.to_string()})),
+            (true, false) => eprintln!("note: {note}"),
+            (false, _) => {}
+        }
+    }
+}
+
 /// The text of a file.
 fn read(path: &Path) -> Result<String> {
     let mut text = text(path)?;
@@ -91,24 +115,24 @@ fn read(path: &Path) -> Result<String> {
     Ok(text)
 }
 
-/// The text that the schema gives to the value of `text`.
+/// The text of the value of `text`, as written by the schema.
 fn written(constraint: &Constraint, text: &str, limits: &Limits) -> Result<String> {
     let written = constraint.json_text_from_str(text, limits);
-    // A limit has the command line's own advice.
+    // The advice on a limit names command line options.
     let written = written.map_err(|error| format!("{text:?}: {}", message(&error)))?;
     Ok(written.map(|(text, _)| text).ok_or("--value is for JSON schemas")?)
 }
 
-/// A token that could come: its id and its text, `None` for an end of sequence.
+/// A possible token: its id and its text, `None` for an end of sequence.
 type Next = (u32, Option<String>);
 
 impl Tokens {
     fn new(constraint: &Constraint, vocabulary: Vocabulary, limits: &Limits) -> Result<Self> {
-        let table = TokenTable::compile(constraint, &vocabulary, limits)?;
+        let table = CompiledConstraint::compile(constraint, &vocabulary, limits)?;
         Ok(Self { cutter: Cutter::new(&vocabulary), vocabulary, table })
     }
 
-    /// What could come after `text`; `None` where the vocabulary cannot spell it.
+    /// The possible tokens after `text`; `None` if the vocabulary cannot spell it.
     fn after(&self, text: &str) -> Option<Vec<Next>> {
         let tokens = self.cutter.cuts(text).into_iter().flatten().next()?;
         let start = RowPosition::unlimited(self.table.start());
@@ -123,7 +147,7 @@ impl Tokens {
     }
 }
 
-/// Most tokens that are shown.
+/// Maximum number of shown tokens.
 const SHOWN: usize = 8;
 
 fn print(out: &mut Output, text: &str, place: Option<&Mismatch>, next: Option<&[Next]>) -> Result<()> {

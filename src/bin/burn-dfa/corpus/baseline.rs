@@ -1,4 +1,4 @@
-//! Counts that were measured before, and what got worse since.
+//! A baseline of earlier counts, and the counts that got worse.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -29,7 +29,7 @@ struct Counts {
     not_json: usize,
     refused: usize,
     over_limit: usize,
-    /// `None` in a file from before these were counted apart.
+    /// `None` in an old file without this count.
     #[serde(default)]
     unspelled: Option<usize>,
 }
@@ -62,7 +62,7 @@ impl Baseline {
         Ok(std::fs::write(path, text).map_err(|e| format!("cannot write {}: {e}", path.display()))?)
     }
 
-    /// Reads the counts, which have to be of `vocabulary`.
+    /// Reads the counts, which must be of `vocabulary`.
     pub fn read(path: &Path, vocabulary: &Vocabulary) -> Result<Self> {
         let path = path.display();
         let text =
@@ -76,7 +76,7 @@ impl Baseline {
         Ok(baseline)
     }
 
-    /// Every count that has become worse, false accepts first.
+    /// Every count that got worse, false accepts first.
     pub fn worse(&self, summaries: &[(String, Summary)]) -> Result<Vec<String>> {
         let mut worse = Vec::new();
         for (name, summary) in summaries {

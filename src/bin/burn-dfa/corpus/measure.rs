@@ -1,5 +1,6 @@
-//! One row: compiled to its first mask against the clock, its instances walked.
+//! Measures one row: times its compilation to the first mask, and checks its instances.
 
+use burn_dfa::ErrorKind;
 use std::hint::black_box;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -7,18 +8,21 @@ use std::time::Instant;
 
 use burn::tensor::Device;
 use burn_dfa::cli::message;
-use burn_dfa::constraint::{JsonOptions, StructuralTag, Tools, Whitespace};
-use burn_dfa::table::RowPosition;
-use burn_dfa::{Constraint, Error, Limits, TensorOptions, TensorTable, TokenId, TokenTable, Vocabulary};
+use burn_dfa::constraint::{JsonOptions, RequestOptions, StructuralTag, Tools, Whitespace};
+use burn_dfa::tokens::RowPosition;
+use burn_dfa::{
+    CompiledConstraint, Constraint, DeviceConstraint, Error, Limits, TensorOptions, TokenId, Vocabulary,
+};
 use serde_json::{Value, json};
 
 use super::rows::{Begin, Compiles, Instance, Row, Source};
-use crate::cutter::Cutter;
+use super::spelled::spelled;
+use burn_dfa::vocabulary::cutter::Cutter;
 
-/// The most tokens of a random text beyond those of the shortest.
+/// The maximum number of tokens of a random text beyond the shortest text.
 const SLACK: u32 = 64;
 
-/// What is the same for all rows.
+/// The settings of all rows.
 pub struct Bench<'a> {
     vocabulary: &'a Vocabulary,
     cutter: Cutter,
@@ -28,7 +32,7 @@ pub struct Bench<'a> {
     tensors: TensorOptions,
 }
 
-/// What became of a row.
+/// The outcome of a row.
 #[derive(Default)]
 pub struct Outcome {
     pub class: Class,
@@ -37,31 +41,31 @@ pub struct Outcome {
     pub invalid: usize,
     pub valid_rejected: usize,
     pub invalid_accepted: usize,
-    /// Accepted, and invalid only where `format` is asserted.
+    /// Accepted, and invalid only if `format` is asserted.
     pub format_only: usize,
     /// Instances that the tokenizer cannot spell: neither accepted nor rejected.
     pub unspelled: usize,
-    /// Texts on which two ways to cut them into tokens disagree.
+    /// Texts whose two tokenizations have different verdicts.
     pub split: usize,
     pub samples: usize,
     /// Random texts that are not JSON.
     pub not_json: usize,
-    /// Beginnings of texts that nothing completes, and those of them that could go on.
+    /// Prefixes that nothing completes, and how many of them could continue.
     pub dead: usize,
     pub not_stopped: usize,
-    /// Beginnings of texts that something completes, and those of them that could not go on.
+    /// Prefixes that some text completes, and how many of them could not continue.
     pub viable: usize,
     pub stopped: usize,
-    /// Compiled, though it has to be refused.
+    /// Compiled, but must be refused.
     pub wrongly_compiled: bool,
-    /// Nothing satisfies the schema, as was found when it was compiled.
+    /// The compilation found that nothing satisfies the schema.
     pub unsatisfiable: bool,
     pub compiled: Option<Compiled>,
-    /// Of each instance, in their order; none where the row was not compiled.
+    /// One verdict per instance, in order; empty if the row was not compiled.
     pub verdicts: Vec<Verdict>,
 }
 
-/// What the table says of an instance.
+/// The verdict of the compiled constraint on an instance.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     Accepted,
@@ -79,7 +83,7 @@ impl Verdict {
     }
 }
 
-/// The size of a compiled row, and the time that it took.
+/// The size of a compiled row, and its compilation time.
 #[derive(Clone, Copy)]
 pub struct Compiled {
     pub ttfm_us: f64,
@@ -87,7 +91,7 @@ pub struct Compiled {
     pub bytes: usize,
 }
 
-/// How a row ended.
+/// The result class of a row.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub enum Class {
     #[default]
@@ -129,26 +133,26 @@ impl<'a> Bench<'a> {
         tensors: TensorOptions,
     ) -> Self {
         let bench = Self { vocabulary, cutter: Cutter::new(vocabulary), samples, options, limits, tensors };
-        // What is derived of a vocabulary once is derived here, for tables of both forms. Whether these compile, within
-        // the limits and with the tokens that there are, does not matter.
+        // Compute the lazy parts of the vocabulary now, for both forms. It does not matter whether
+        // these regexes compile within the limits and with the given tokens.
         vocabulary.fingerprint();
-        let many = bench.limits.tabulated_entries / vocabulary.len().max(1) + 1;
+        let many = bench.limits.token_level_entries / vocabulary.len().max(1) + 1;
         for regex in ["a", &format!("\"[ -~]{{{many}}}")] {
             let _no_matter = bench.first_mask(vocabulary, || Constraint::regex(regex));
         }
         bench
     }
 
-    /// The whole way to the first mask: constraint, automaton, table, one row.
+    /// All steps to the first mask: constraint, automaton, compiled constraint, one row.
     fn first_mask(
         &self,
         vocabulary: &Vocabulary,
         read: impl FnOnce() -> burn_dfa::Result<Constraint>,
-    ) -> burn_dfa::Result<(TokenTable, Compiled)> {
+    ) -> burn_dfa::Result<(CompiledConstraint, Compiled)> {
         let device = Device::flex();
         let clock = Instant::now();
-        let table = TokenTable::compile(&read()?, vocabulary, &self.limits)?;
-        let tensors = TensorTable::new(&[&table], vocabulary.len(), &self.tensors, &device)?;
+        let table = CompiledConstraint::compile(&read()?, vocabulary, &self.limits)?;
+        let tensors = DeviceConstraint::new(&[&table], vocabulary.len(), &self.tensors, &device)?;
         let states = tensors.states(&[tensors.start(0)])?;
         black_box(tensors.illegal(states, None).into_data());
         let ttfm_us = clock.elapsed().as_secs_f64() * 1e6;
@@ -156,7 +160,7 @@ impl<'a> Bench<'a> {
         Ok((table, compiled))
     }
 
-    /// What becomes of `row`, a panic included.
+    /// The outcome of `row`, even if it panics.
     pub fn run(&self, row: &Row) -> Outcome {
         catch_unwind(AssertUnwindSafe(|| self.measure(row))).unwrap_or_else(|panic| {
             let said = panic.downcast_ref::<String>().map(String::as_str);
@@ -180,7 +184,7 @@ impl<'a> Bench<'a> {
                 let options = if *compact { options.with_whitespace(Whitespace::Compact) } else { options };
                 Constraint::structural_tag_with(&StructuralTag::read(text)?, &options)
             }
-            Source::Request(body) => of_request(body),
+            Source::Request(body) => of_request(body, &self.options),
         });
         match compiled {
             Ok((table, compiled)) => {
@@ -193,7 +197,7 @@ impl<'a> Bench<'a> {
             Err(error) => {
                 outcome.class = Class::of(&error, row.compiles);
                 outcome.reason = Some(message(&error));
-                if error.is_unsatisfiable() && outcome.class == Class::Unsatisfiable {
+                if error.kind() == ErrorKind::Unsatisfiable && outcome.class == Class::Unsatisfiable {
                     outcome.unsatisfiable = true;
                     outcome.valid_rejected = outcome.valid;
                     outcome.verdicts = vec![Verdict::Rejected; row.tests.len()];
@@ -218,21 +222,15 @@ impl<'a> Bench<'a> {
         row.vocabulary.as_ref().unwrap_or(self.vocabulary)
     }
 
-    fn walk(&self, table: &TokenTable, row: &Row, outcome: &mut Outcome) {
+    fn walk(&self, table: &CompiledConstraint, row: &Row, outcome: &mut Outcome) {
         let vocabulary = self.vocabulary_of(row);
         let constraint = match &row.source {
             Source::Schema(schema) => Constraint::json_schema_from_str_with(schema, &self.options).ok(),
             _ => None,
         };
-        let written = |value: &str| -> Option<String> {
+        let written = |value: &str, strings: bool| -> Option<String> {
             let text = constraint.as_ref()?.json_text_from_str(value, &self.limits).ok()??;
-            Some(text.0)
-        };
-        // Draft 4 tells `1.0` from `1`, which is what is written for it.
-        let is_draft_4 = row.is_draft_4();
-        let by_spelling = |text: &str, value: &str| {
-            let [text, value] = [text, value].map(|text| serde_json::from_str::<Value>(text).ok());
-            is_draft_4 && text != value
+            spelled(&text.0, value, strings)
         };
         for test in &row.tests {
             let mut tokens = None;
@@ -241,12 +239,11 @@ impl<'a> Bench<'a> {
                     tokens = Some(given.clone());
                     Vec::new()
                 }
-                Instance::Value(value) => {
-                    let text = written(value).filter(|text| test.valid || !by_spelling(text, value));
-                    text.into_iter().collect()
-                }
+                Instance::Value(value) => written(value, false).into_iter().collect(),
                 Instance::Text(text) => vec![text.clone()],
-                Instance::TextOfValue(text) => [text.clone()].into_iter().chain(written(text)).collect(),
+                Instance::TextOfValue(text) => {
+                    [text.clone()].into_iter().chain(written(text, true)).collect()
+                }
             };
             let mut verdict = if texts.is_empty() { Verdict::Rejected } else { Verdict::Unspelled };
             if tokens.is_some_and(|tokens| accepts(table, &tokens, vocabulary)) {
@@ -278,8 +275,8 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Walks beginnings of texts.
-    fn begin(&self, table: &TokenTable, row: &Row, outcome: &mut Outcome) {
+    /// Checks prefixes.
+    fn begin(&self, table: &CompiledConstraint, row: &Row, outcome: &mut Outcome) {
         for prefix in &row.prefixes {
             let cuts = match &prefix.begin {
                 Begin::Text(text) => self.cutter.cuts(text),
@@ -301,7 +298,7 @@ impl<'a> Bench<'a> {
         }
     }
 
-    fn draw(&self, table: &TokenTable, row: &Row, outcome: &mut Outcome) {
+    fn draw(&self, table: &CompiledConstraint, row: &Row, outcome: &mut Outcome) {
         let budget = table.tokens_to_end(table.start()).saturating_add(SLACK);
         let vocabulary = self.vocabulary_of(row);
         for tokens in table.samples(vocabulary, row.id.len() as u64, budget).take(self.samples) {
@@ -315,11 +312,11 @@ impl<'a> Bench<'a> {
 
 impl Class {
     fn of(error: &Error, compiles: Compiles) -> Self {
-        if error.is_limit() {
+        if error.kind() == ErrorKind::Limit {
             Self::Limit
         } else if matches!(compiles, Compiles::MustNot | Compiles::May) {
             Self::Pass
-        } else if error.is_unsatisfiable() {
+        } else if error.kind() == ErrorKind::Unsatisfiable {
             Self::Unsatisfiable
         } else {
             Self::Refused
@@ -327,23 +324,25 @@ impl Class {
     }
 }
 
-/// What a request asks for: a constraint, or else calls of its tools amid any text.
-fn of_request(body: &str) -> burn_dfa::Result<Constraint> {
+/// The constraint of a request, or else calls of its tools within any text.
+fn of_request(body: &str, options: &JsonOptions) -> burn_dfa::Result<Constraint> {
     let request: Value = serde_json::from_str(body).unwrap_or_default();
     let asked = ["response_format", "structured_outputs"].iter().any(|name| !request[name].is_null());
-    match if asked { Constraint::from_request_str(body)? } else { None } {
+    let options = RequestOptions::new().with_json(options.clone());
+    match if asked { Constraint::from_request_str_with(body, &options)? } else { None } {
         Some(constraint) => Ok(constraint),
-        None => Tools::from_request(&request)?.to_constraint(),
+        // Texts of a corpus follow the styles of many engines.
+        None => Constraint::structural_tag(&Tools::from_request(&request)?.to_structural_tag()?),
     }
 }
 
-/// Whether the verdicts on a text differ by how it is cut into tokens, where they must not.
+/// Whether the verdicts on a text depend on its tokenization, but must not.
 fn are_split(verdicts: &[bool], row: &Row) -> bool {
     !row.counts_tokens() && verdicts.windows(2).any(|pair| pair[0] != pair[1])
 }
 
-/// Whether `tokens` are legal, and something that follows completes them.
-fn goes_on(table: &TokenTable, tokens: &[TokenId]) -> bool {
+/// Whether `tokens` are legal, and some continuation completes them.
+fn goes_on(table: &CompiledConstraint, tokens: &[TokenId]) -> bool {
     let start = RowPosition::unlimited(table.start());
     let walked = tokens.iter().try_fold(start, |position, &token| {
         let next = table.after(&position, token);
@@ -352,25 +351,25 @@ fn goes_on(table: &TokenTable, tokens: &[TokenId]) -> bool {
     walked.is_some()
 }
 
-/// Whether `tokens` and then the end are legal.
-fn accepts(table: &TokenTable, tokens: &[TokenId], vocabulary: &Vocabulary) -> bool {
+/// Whether `tokens`, followed by the end, are legal.
+fn accepts(table: &CompiledConstraint, tokens: &[TokenId], vocabulary: &Vocabulary) -> bool {
     let end = vocabulary.eos().first();
     end.is_some_and(|&end| table.accepts(&[tokens, &[end]].concat()))
 }
 
 impl Outcome {
-    /// Nothing but the number of its instances.
+    /// An outcome with only the numbers of instances.
     fn of(row: &Row) -> Self {
         let valid = row.tests.iter().filter(|test| test.valid).count();
         Self { valid, invalid: row.tests.len() - valid, ..Self::default() }
     }
 
-    /// Whether all that the row says is so.
+    /// Whether all verdicts of the row hold.
     pub fn passes(&self) -> bool {
         matches!(self.class, Class::Pass | Class::Unsatisfiable)
     }
 
-    /// The line of the row in a file.
+    /// The row as a line of the output file.
     pub fn json(&self, row: &Row, file: &Path) -> Value {
         let compiled = |value: fn(&Compiled) -> Value| self.compiled.as_ref().map(value);
         json!({

@@ -1,9 +1,11 @@
-//! `burn-dfa corpus`: schemas, regexes, grammars and structural tags with known verdicts, compiled, timed and walked token by token.
+//! `burn-dfa corpus`: compiles, times and checks token by token schemas, regexes, grammars and
+//! structural tags with known verdicts.
 
 mod baseline;
 mod measure;
 mod parts;
 mod rows;
+mod spelled;
 mod summary;
 mod toy;
 
@@ -13,9 +15,9 @@ use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use burn_dfa::cli::{DeviceArgs, LimitArgs};
-use burn_dfa::constraint::{Formats, JsonOptions, Whitespace};
-use clap::{Args, ValueEnum};
+use burn_dfa::cli::{DeviceArgs, JsonArgs, LimitArgs};
+use burn_dfa::constraint::{Formats, JsonOptions, Numbers};
+use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 
@@ -26,15 +28,20 @@ use measure::{Bench, Outcome};
 use rows::{Row, read};
 use summary::Summary;
 
-/// Compile every schema, regex, grammar and structural tag of some files, and walk its instances token by token.
+/// Compile every schema, regex, grammar and structural tag of some files, and check its instances
+/// token by token.
 ///
-/// A file holds JSON lines `{id, schema, tests: [{valid, data, needs_format?}]}`, `{regex, accepts, rejects}` or
-/// `{kind: "gbnf"|"ebnf"|"lark"|"structural_tag", grammar, start?, accepts, rejects, prefixes?, dead?, compiles?}`, a JSON array of
-/// such objects, or of groups of the official test suite of JSON Schema. `NAME.cases.jsonl` holds lines `{accepts: TEXT}`, `{rejects: TEXT}` or
-/// `{incomplete: TEXT}` of the grammar beside it, NAME.gbnf, NAME.ebnf or NAME.lark. A row with a vocabulary of its own, `vocab` and
-/// `stop`, has lists of token ids in the place of texts, and `masks: [{after, allowed}]`. An instance that the
-/// tokenizer has no tokens for is counted as not spelled, neither accepted nor rejected. The last line printed sums up
-/// all files.
+/// A file holds JSON lines `{id, schema, tests: [{valid, data, needs_format?}]}`,
+/// `{schema, accepts, rejects}`, `{regex, accepts, rejects}` or `{kind:
+/// "gbnf"|"ebnf"|"lark"|"structural_tag", grammar, start?, accepts, rejects, prefixes?, dead?,
+/// compiles?}`, a JSON array of such objects, or of groups of the official test suite of JSON
+/// Schema. A schema is JSON, or a string with its text. A value is written in the schema's order of
+/// properties, with the requested white space, and with its numbers as spelled in the file.
+/// `NAME.cases.jsonl` holds lines `{accepts: TEXT}`, `{rejects: TEXT}` or `{incomplete: TEXT}` of
+/// the grammar in the same folder, NAME.gbnf, NAME.ebnf or NAME.lark. A row with its own
+/// vocabulary, `vocab` and `stop`, has lists of token ids instead of texts, and
+/// `masks: [{after, allowed}]`. An instance that the tokenizer cannot spell counts as not spelled,
+/// neither accepted nor rejected. The last printed line summarizes all files.
 #[derive(Args)]
 #[command(mut_arg("tokenizer", |arg| arg.required(true)))]
 #[command(mut_arg("max_seconds", |arg| arg.default_value("2").visible_alias("seconds")))]
@@ -46,35 +53,38 @@ use summary::Summary;
 pub struct Corpus {
     #[command(flatten)]
     tokenizer: TokenizerArgs,
-    /// Take only the rows whose id holds this.
+    /// Take only the rows whose id contains TEXT.
     #[arg(long, value_name = "TEXT")]
     only: Option<String>,
-    /// Write a JSON line for each row here.
+    /// Write a JSON line for each row to FILE.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Threads that compile and walk; compare times of one thread alone.
+    /// Number of threads; compare only times of one thread.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
     jobs: u16,
-    /// Random texts to draw from each compiled schema; each has to be JSON.
+    /// Number of random texts to draw from each compiled schema; each text must be JSON.
     #[arg(long, value_name = "N", default_value_t = 0)]
     samples: usize,
-    /// White space in the JSON that schemas are compiled to.
-    #[arg(long, value_enum, default_value_t = Spaces::Spaced)]
-    whitespace: Spaces,
-    /// Take `format` for an annotation, as the official test suite does, instead of asserting it.
+    #[command(flatten)]
+    json: JsonArgs,
+    /// Treat `format` as an annotation, as the official test suite does, instead of asserting it.
     #[arg(long)]
     annotate_formats: bool,
-    /// How often a recursive reference is followed, instead of as often as is cheap.
+    /// Allow every spelling of `integer` in its draft, such as `10.0`, as the official test suite
+    /// does, instead of only digits.
+    #[arg(long)]
+    any_integers: bool,
+    /// How often to follow a recursive reference, instead of as often as is cheap.
     #[arg(long, value_name = "N")]
     recursion: Option<usize>,
-    /// Levels of nesting where a schema allows any JSON, instead of as many as are cheap.
+    /// Levels of nesting if a schema allows any JSON, instead of as many as are cheap.
     #[arg(long, value_name = "N")]
     any_depth: Option<usize>,
     #[command(flatten)]
     limits: LimitArgs,
     #[command(flatten)]
     device: DeviceArgs,
-    /// A file of counts to compare with: exit code 1 where one got worse.
+    /// A file of counts to compare with: exit code 1 if a count got worse.
     #[arg(long, value_name = "FILE")]
     baseline: Option<PathBuf>,
     /// Write the counts to the file of `--baseline` instead.
@@ -83,30 +93,6 @@ pub struct Corpus {
     /// Files of schemas, regexes and grammars.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-}
-
-/// White space between the tokens of JSON.
-#[derive(Clone, Copy, ValueEnum)]
-enum Spaces {
-    /// None.
-    Compact,
-    /// One space after `,` and `:`.
-    Spaced,
-    /// Lines, two spaces a level.
-    Pretty,
-    /// At most one space, tab or line end anywhere.
-    Flexible,
-}
-
-impl From<Spaces> for Whitespace {
-    fn from(spaces: Spaces) -> Self {
-        match spaces {
-            Spaces::Compact => Self::Compact,
-            Spaces::Spaced => Self::Spaced,
-            Spaces::Pretty => Self::Pretty(2),
-            Spaces::Flexible => Self::Flexible(1),
-        }
-    }
 }
 
 impl Corpus {
@@ -119,13 +105,13 @@ impl Corpus {
         let mut lines = self.out.as_ref().map(create).transpose()?;
         let baseline = self.baseline.as_deref().filter(|_| !self.update);
         let baseline = baseline.map(|path| Baseline::read(path, &vocabulary)).transpose()?;
-        let options = JsonOptions {
-            whitespace: self.whitespace.into(),
+        let options = self.json.over(JsonOptions {
             formats: if self.annotate_formats { Formats::Annotate } else { Formats::Assert },
+            numbers: if self.any_integers { Numbers::Any } else { Numbers::Plain },
             recursion: self.recursion,
             any_depth: self.any_depth,
             ..JsonOptions::default()
-        };
+        });
         let (limits, tensors) = (self.limits.limits(), self.device.options());
         let bench = Bench::new(&vocabulary, self.samples, options, limits, tensors);
         let mut summaries: Vec<(String, Summary)> = Vec::new();
@@ -169,7 +155,7 @@ impl Corpus {
         Ok(ExitCode::from(if worse.is_empty() { 0 } else { FOUND }))
     }
 
-    /// The outcomes of `rows`, in their order.
+    /// The outcomes of `rows`, in order.
     fn measure(&self, bench: &Bench, rows: &[Row], path: &Path) -> Vec<Outcome> {
         let style = ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len} {eta}");
         let bar = ProgressBar::new(rows.len() as u64).with_message(name(path));
@@ -197,7 +183,7 @@ impl Corpus {
     }
 }
 
-/// A file by the last two parts of its path.
+/// The last two parts of the path of a file.
 fn name(path: &Path) -> String {
     let parts: Vec<_> = path.iter().map(|part| part.to_string_lossy()).collect();
     parts[parts.len().saturating_sub(2)..].join("/")

@@ -1,4 +1,5 @@
-//! A JSON text by the texts of its parts, whose numbers keep all of their digits: a `serde_json::Value` rounds them to 64 bits.
+//! Splits a JSON text into the texts of its parts. Numbers keep all digits, whereas a
+//! `serde_json::Value` rounds them to 64 bits.
 
 use std::collections::BTreeMap;
 
@@ -13,13 +14,13 @@ pub enum Parts {
     Scalar,
 }
 
-/// The members of an object by name; of equal names the last.
+/// The members of an object by name; the last of equal names wins.
 pub type Members = BTreeMap<String, String>;
 
-/// Takes `text` apart.
+/// Splits `text`.
 ///
 /// # Errors
-/// Where it is not JSON.
+/// If `text` is not JSON.
 pub fn parts(text: &str) -> Result<Parts> {
     let mut parser = SliceJsonParser::new(text.as_bytes());
     let mut parts = match parser.parse_next()? {

@@ -1,4 +1,4 @@
-//! The files of a corpus, of whatever shape, as rows.
+//! Reads the files of a corpus, in all formats, as rows.
 
 use std::path::Path;
 
@@ -17,32 +17,32 @@ pub struct Row {
     pub tests: Vec<Test>,
     pub prefixes: Vec<Prefix>,
     pub compiles: Compiles,
-    /// If it has one of its own.
+    /// The row's own vocabulary, if any.
     pub vocabulary: Option<Vocabulary>,
 }
 
-/// Whether a constraint has to be read and compiled.
+/// Whether a constraint must compile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Compiles {
-    /// As is taken for granted.
+    /// It must, by default.
     #[default]
     Must,
-    /// The row says so, which is a verdict of its own.
+    /// The row demands it, which counts as a verdict.
     SaysMust,
-    /// It has to be refused.
+    /// It must be refused.
     MustNot,
     /// Dialects disagree.
     May,
 }
 
-/// The beginning of a text.
+/// A prefix of a text.
 pub struct Prefix {
     pub begin: Begin,
-    /// Whether something that follows completes it.
+    /// Whether some continuation completes it.
     pub viable: bool,
 }
 
-/// How a text begins.
+/// The content of a prefix.
 #[derive(PartialEq, Eq)]
 pub enum Begin {
     Text(String),
@@ -50,14 +50,8 @@ pub enum Begin {
 }
 
 impl Row {
-    /// Whether the schema names draft 4.
-    pub fn is_draft_4(&self) -> bool {
-        let Source::Schema(schema) = &self.source else { return false };
-        let named = members(schema).and_then(|keywords| string(keywords.get("$schema")?));
-        named.is_some_and(|draft| draft.contains("draft-04"))
-    }
-
-    /// Whether it counts tokens, so that a text may be allowed by how it is cut into them.
+    /// Whether the constraint counts tokens, so the verdict on a text may depend on its
+    /// tokenization.
     pub fn counts_tokens(&self) -> bool {
         let (Source::Grammar { text, .. } | Source::Tag { text, .. }) = &self.source else { return false };
         let given = |rest: &str| {
@@ -67,7 +61,7 @@ impl Row {
     }
 }
 
-/// What is compiled.
+/// The source of a constraint.
 pub enum Source {
     /// As text.
     Schema(String),
@@ -77,7 +71,7 @@ pub enum Source {
         text: String,
         start: Option<String>,
     },
-    /// A structural tag as JSON; in its schemas there may be no white space where `compact`.
+    /// A structural tag as JSON; with `compact`, its schemas allow no white space.
     Tag {
         text: String,
         compact: bool,
@@ -90,17 +84,17 @@ pub enum Source {
 pub struct Test {
     pub instance: Instance,
     pub valid: bool,
-    /// Invalid only where `format` is asserted.
+    /// Invalid only if `format` is asserted.
     pub needs_format: bool,
 }
 
-/// Something to be accepted or rejected.
+/// An instance to be accepted or rejected.
 pub enum Instance {
-    /// The value of this text, in any of its texts.
+    /// The value of this text, with its numbers as spelled.
     Value(String),
-    /// This text alone.
+    /// Exactly this text.
     Text(String),
-    /// This text, or any other of its value.
+    /// This text, or its scalars as spelled, in the order and with the white space of the schema.
     TextOfValue(String),
     Tokens(Vec<TokenId>),
 }
@@ -108,11 +102,12 @@ pub enum Instance {
 /// The rows of a file.
 pub struct Rows {
     pub rows: Vec<Row>,
-    /// Rows that ask for what is not offered: options, requests that name a template instead of what is asked for.
+    /// Rows with unsupported options, and requests that name a template instead of a constraint.
     pub skipped: usize,
 }
 
-/// Reads a file: a JSON array, an object with `cases`, JSON lines, or the cases of the grammar beside it.
+/// Reads a file: a JSON array, an object with `cases`, JSON lines, or the cases of a grammar in the
+/// same folder.
 pub fn read(path: &Path) -> Result<Rows> {
     let text = burn_dfa::cli::text(path)?;
     if let Some(name) = path.file_name().and_then(|name| name.to_str()?.strip_suffix(".cases.jsonl")) {
@@ -145,7 +140,8 @@ pub fn read(path: &Path) -> Result<Rows> {
     Ok(rows)
 }
 
-/// Lines of texts, `{"accepts": …}`, `{"rejects": …}` or `{"incomplete": …}`, of the grammar beside the file.
+/// Lines of texts, `{"accepts": …}`, `{"rejects": …}` or `{"incomplete": …}`, of a grammar in the
+/// same folder.
 fn cases(path: &Path, name: &str, text: &str) -> Result<Rows> {
     let beside = |syntax: &Syntax| path.with_file_name(format!("{name}.{syntax}"));
     let syntax = Syntax::ALL.into_iter().find(|syntax| beside(syntax).exists());
@@ -173,7 +169,8 @@ fn cases(path: &Path, name: &str, text: &str) -> Result<Rows> {
     Ok(Rows { rows: vec![row], skipped: 0 })
 }
 
-/// The draft of the folder of a file, as the official suite has them; its schemas do not name it themselves.
+/// The draft of the folder of a file, as in the official suite, whose schemas do not name their
+/// draft.
 fn draft(path: &Path) -> Option<&'static str> {
     match path.parent()?.file_name()?.to_str()? {
         "draft4" => Some("http://json-schema.org/draft-04/schema#"),
@@ -185,7 +182,7 @@ fn draft(path: &Path) -> Option<&'static str> {
     }
 }
 
-/// Has a schema name its draft, where it names none.
+/// Makes a schema name its draft, if it names none.
 fn name_draft(schema: &mut String, draft: &str) {
     let Some(keywords) = members(schema) else { return };
     if !keywords.contains_key("$schema") {
@@ -204,7 +201,7 @@ fn lines(text: &str) -> Result<Vec<String>> {
         .collect()
 }
 
-/// `None` where `value` is no row, `Some(None)` where it asks for what is not offered.
+/// `None` if `value` is no row, `Some(None)` if it requests something unsupported.
 fn row(value: &str, stem: &str, at: usize) -> Option<Option<Row>> {
     let row = members(value)?;
     let text = |key: &str| row.get(key).and_then(|text| string(text));
@@ -241,7 +238,8 @@ fn row(value: &str, stem: &str, at: usize) -> Option<Option<Row>> {
             let root = row.get("options").and_then(|options| string(members(options)?.get("root")?));
             (Source::Grammar { syntax, text: text("grammar")?, start: text("start").or(root) }, true)
         }
-        (None, Some(schema)) => (Source::Schema(schema.clone()), false),
+        // A string holds the text of a schema, with the intended spelling of numbers.
+        (None, Some(schema)) => (Source::Schema(string(schema).unwrap_or_else(|| schema.clone())), false),
         (None, None) if kind == Some("json_schema") => (Source::Schema(row.get("grammar")?.clone()), false),
         (None, None) => (Source::Regex(text("regex").or(text("grammar"))?), false),
     };
@@ -252,7 +250,7 @@ fn row(value: &str, stem: &str, at: usize) -> Option<Option<Row>> {
         return Some(Some(Row { id, source, tests, prefixes, compiles, vocabulary }));
     }
     let (tests, prefixes) = match row.get("tests").filter(|_| !is_grammar).and_then(|tests| items(tests)) {
-        // The tests of a schema, and not those that a row of a grammar is from.
+        // The tests of a schema, not the original tests of a grammar row.
         Some(tests) if tests.iter().all(|test| members(test).is_some()) => {
             (tests.iter().map(|row| test(row)).collect::<Option<_>>()?, Vec::new())
         }
@@ -261,10 +259,12 @@ fn row(value: &str, stem: &str, at: usize) -> Option<Option<Row>> {
     Some(Some(Row { id, source, tests, prefixes, compiles, vocabulary: None }))
 }
 
-/// Whether a row has to be compiled.
+/// Whether a row must compile.
 fn compiles(row: &Members) -> Compiles {
-    // Which schemas other engines offer is no matter of the standard.
-    if row.contains_key("schema") {
+    // The standard does not define which schemas other engines support; rows of the kind
+    // `json_schema` record it.
+    let is_own = row.get("kind").is_some_and(|kind| kind == "\"schema\"");
+    if row.contains_key("schema") && !is_own {
         return Compiles::Must;
     }
     if differing(row, "llguidance_differs", 0).iter().any(|list| list == "compiles") {
@@ -277,20 +277,21 @@ fn compiles(row: &Members) -> Compiles {
     }
 }
 
-/// A string of each entry of a list on which implementations differ.
+/// The string at `at` of each entry of a list of differences between implementations.
 fn differing(row: &Members, key: &str, at: usize) -> Vec<String> {
     let entries = row.get(key).and_then(|list| items(list)).unwrap_or_default();
     entries.iter().filter_map(|entry| string(items(entry)?.get(at)?)).collect()
 }
 
-/// Whether options change the language in a way that is not offered.
+/// Whether options change the language in an unsupported way.
 fn asks_for_more(options: &str) -> bool {
-    // Of strings that the first two decide, the cases say so themselves, see `texts`; the third is a start rule.
+    // The cases mark the strings that depend on the first two options, see `texts`; the third
+    // option is a start rule.
     let known = ["any_whitespace", "strict_mode", "root"];
     members(options).is_none_or(|options| options.keys().any(|name| !known.contains(&name.as_str())))
 }
 
-/// Whether options ask for JSON without white space, as XGrammar's do, and for nothing else.
+/// Whether options request only JSON without white space, as XGrammar's options do.
 fn is_compact(options: &str) -> bool {
     let Some(options) = members(options) else { return false };
     let is = |key: &str, value: &str| options.get(key).is_some_and(|text| text == value);
@@ -304,8 +305,8 @@ fn test(text: &str) -> Option<Test> {
     Some(Test { instance: Instance::Value(test.remove("data")?), valid, needs_format })
 }
 
-/// Texts that are accepted or rejected, and beginnings of texts, less those on which their engine differs from the standard: from
-/// JSON Schema, and in Lark from llguidance.
+/// Accepted and rejected texts, and prefixes, without the texts on which their engine differs from
+/// the standard: JSON Schema, and llguidance for Lark.
 fn texts(row: &Members, source: &Source) -> Option<(Vec<Test>, Vec<Prefix>)> {
     let list = |key: &str| row.get(key).and_then(|list| items(list)).unwrap_or_default();
     let strings = |key: &str| list(key).iter().map(|text| string(text)).collect::<Option<Vec<_>>>();
@@ -323,7 +324,7 @@ fn texts(row: &Members, source: &Source) -> Option<(Vec<Test>, Vec<Prefix>)> {
                 continue;
             }
             let is_json = serde_json::from_str::<IgnoredAny>(&text).is_ok();
-            let instance = match is_schema && valid && is_json {
+            let instance = match is_schema && is_json {
                 true => Instance::TextOfValue(text),
                 false => Instance::Text(text),
             };
@@ -332,7 +333,8 @@ fn texts(row: &Members, source: &Source) -> Option<(Vec<Test>, Vec<Prefix>)> {
     }
     let all_dead = row.get("all_rejects_dead").is_some_and(|all| all == "true");
     let all_dead = if all_dead { "rejects" } else { "" };
-    // White space may end what goes on for another writer of the same schema.
+    // Prefixes of schemas do not count: a prefix in one style of white space may be a dead end in
+    // another.
     let [incomplete, prefixes] = if is_schema { [""; 2] } else { ["rejects_incomplete", "prefixes"] };
     let mut beginnings: Vec<Prefix> = Vec::new();
     for (key, viable) in [(incomplete, true), (prefixes, true), ("dead", false), (all_dead, false)] {

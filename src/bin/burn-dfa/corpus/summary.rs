@@ -1,4 +1,4 @@
-//! What is said of a file: counts, quantiles, reasons.
+//! The summary of a file: counts, quantiles, reasons.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -29,13 +29,13 @@ pub struct Summary {
     pub split: usize,
     pub samples: usize,
     pub not_json: usize,
-    /// Beginnings of texts that nothing completes, and those of them that could go on.
+    /// Prefixes that nothing completes, and how many of them could continue.
     pub dead: usize,
     pub not_stopped: usize,
-    /// Beginnings of texts that something completes, and those of them that could not go on.
+    /// Prefixes that some text completes, and how many of them could not continue.
     pub viable: usize,
     pub stopped: usize,
-    /// Rows that have to be refused, and those of them that were compiled.
+    /// Rows that must be refused, and how many of them were compiled.
     pub must_not_compile: usize,
     pub wrongly_compiled: usize,
     compiled: Vec<Compiled>,
@@ -59,7 +59,7 @@ impl Summary {
         self.over_limit += usize::from(outcome.class == Class::Limit);
         self.unsatisfiable += usize::from(outcome.unsatisfiable);
         self.panicked += usize::from(outcome.class == Class::Panicked);
-        // Of a row that was not compiled, no instance was looked at.
+        // The instances of a row that was not compiled were not checked.
         if !matches!(outcome.class, Class::Refused | Class::Limit | Class::Panicked) {
             self.valid += outcome.valid;
             self.invalid += outcome.invalid;
@@ -116,7 +116,7 @@ impl Summary {
         self
     }
 
-    /// Everything in one line that a program can read.
+    /// The summary as one line that a program can read.
     pub fn line(&self) -> String {
         let [p50, p90, p99, max] = self.quantiles(|compiled| compiled.ttfm_us);
         format!(
@@ -132,7 +132,7 @@ impl Summary {
         )
     }
 
-    /// Everything, for a program.
+    /// The summary for a program.
     pub fn json(&self) -> Value {
         let quantiles =
             |[p50, p90, p99, max]: [f64; 4]| json!({"p50": p50, "p90": p90, "p99": p99, "max": max});
@@ -167,7 +167,7 @@ impl Summary {
         })
     }
 
-    /// The median, the 90th and 99th of 100 and the greatest; 0 where there are none.
+    /// The median, the 90th and 99th percentile and the maximum; 0 without values.
     fn quantiles(&self, value: impl Fn(&Compiled) -> f64) -> [f64; 4] {
         let mut values: Vec<f64> = self.compiled.iter().map(value).collect();
         values.sort_by(f64::total_cmp);
@@ -239,10 +239,10 @@ impl fmt::Display for Summary {
     }
 }
 
-/// A message without the pointer or offset in it.
+/// A message without its pointer or offset.
 fn without_place(message: &str) -> String {
     if let Some(rest) = message.strip_prefix("grammar") {
-        // Without the line of the grammar, too.
+        // Also without the line number of the grammar.
         let (place, reason) =
             rest.lines().next().and_then(|line| line.split_once(": ")).unwrap_or(("", rest));
         let of = if place.contains("line") { "" } else { "as a whole: " };
@@ -252,7 +252,7 @@ fn without_place(message: &str) -> String {
         let rest = message.strip_prefix(head).and_then(|rest| rest.split_once(": "));
         if let Some((place, reason)) = rest {
             let reason: String = reason.chars().take(100).collect();
-            // The keyword, where it is one, and not the name of a property.
+            // The keyword, if it is one and not the name of a property.
             let mut parts = place.rsplit('/');
             let (last, parent) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
             let named = ["properties", "patternProperties", "$defs", "definitions"].contains(&parent);

@@ -1,4 +1,4 @@
-//! Rows with a vocabulary of their own: lists of token ids in the place of texts, and masks.
+//! Rows with their own vocabulary: lists of token ids instead of texts, and masks.
 
 use burn_dfa::vocabulary::TokenKind;
 use burn_dfa::{TokenId, Vocabulary};
@@ -6,19 +6,20 @@ use serde_json::Value;
 
 use super::parts::Members;
 use super::rows::{Begin, Instance, Prefix, Test};
-use crate::cutter::Cutter;
+use burn_dfa::vocabulary::cutter::Cutter;
 
-/// What such a row says.
+/// The content of such a row.
 pub struct Toy {
     pub vocabulary: Vocabulary,
     pub tests: Vec<Test>,
     pub prefixes: Vec<Prefix>,
 }
 
-/// `None` where the row has no such lists.
+/// `None` if the row has no such lists.
 ///
-/// A mask says of each token whether the text may go on with it. Where it allows nothing, not even the end, what was read is a dead
-/// end, to which no table leads: then nothing is said of what comes before it.
+/// A mask gives for each token whether it may continue the text. A mask that allows nothing, not
+/// even the end, marks a dead end, which no compiled constraint reaches: prefixes of the dead end
+/// then have no verdict.
 pub fn read(row: &Members) -> Option<Toy> {
     let value = |key: &str| row.get(key).map_or(Some(Value::Array(Vec::new())), |text| parsed(text));
     let (vocabulary, stop) = vocabulary(&value("vocab")?, &ids(&value("stop")?)?)?;
@@ -57,7 +58,8 @@ pub fn read(row: &Members) -> Option<Toy> {
     Some(Toy { vocabulary, tests, prefixes: prefixes.into_iter().map(prefix).collect() })
 }
 
-/// The vocabulary, and whether the row says which of its tokens end a sequence; one that it does not have does where it is silent.
+/// The vocabulary, and whether the row names the tokens that end a sequence; otherwise an
+/// additional token does.
 fn vocabulary(tokens: &Value, stop: &[TokenId]) -> Option<(Vocabulary, bool)> {
     let contents = tokens.as_array()?.iter().map(|token| match token {
         Value::String(text) => Some((TokenKind::Normal, text.as_bytes().to_vec())),

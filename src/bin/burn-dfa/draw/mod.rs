@@ -1,4 +1,5 @@
-//! `burn-dfa draw`: the automaton of a constraint as a picture, its table over tokens, or the rules of a grammar.
+//! `burn-dfa draw`: draws the automaton of a constraint, its table over tokens, or the rules of a
+//! grammar.
 
 mod rules;
 mod table;
@@ -7,7 +8,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use burn_dfa::cli::{Graph, LimitArgs};
-use burn_dfa::{StateId, TokenTable};
+use burn_dfa::{CompiledConstraint, StateId};
 use clap::Args;
 use serde_json::json;
 
@@ -15,11 +16,12 @@ use crate::args::{ConstraintArgs, TokenizerArgs};
 use crate::output::{Output, Result};
 use rules::Diagrams;
 
-/// Draw the automaton of a constraint over bytes, its table over the tokens of a tokenizer, or the rules of a grammar.
+/// Draw the automaton of a constraint over bytes, its table over the tokens of a tokenizer, or the
+/// rules of a grammar.
 ///
-/// The dead state is left out. Accepting states are drawn with a double circle. Of an automaton with a stack, call and RETURN
-/// states (↩, with the outcome) are drawn in colours of their own, and where they go on by dashed lines; `--table` draws it
-/// copied to a depth.
+/// The dead state is omitted. Accepting states have a double circle. In an automaton with a stack,
+/// call and RETURN states (↩, with the exit) have their own colors, and dashed lines lead to their
+/// next states; `--table` draws the automaton copied to a fixed depth.
 #[derive(Args)]
 #[command(after_help = "Examples:
   burn-dfa draw --regex '(cat|dog)s?' -o automaton.svg
@@ -29,7 +31,7 @@ use rules::Diagrams;
 pub struct Draw {
     #[command(flatten)]
     constraint: ConstraintArgs,
-    /// The picture: `.svg`, or `.dot` for Graphviz. Without it, the text of the latter is printed.
+    /// The picture: `.svg`, or `.dot` for Graphviz. Without it, the DOT text is printed.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Draw the table of states and token classes instead, as SVG.
@@ -40,7 +42,7 @@ pub struct Draw {
     rules: bool,
     #[command(flatten)]
     tokenizer: TokenizerArgs,
-    /// Most states to draw, 200 where it is not given, or boxes of rules, 1,000.
+    /// Maximum number of states to draw, by default 200, or of boxes of rules, by default 1,000.
     #[arg(long, value_name = "N")]
     most: Option<usize>,
     #[command(flatten)]
@@ -69,7 +71,8 @@ impl Draw {
                 return Err("a table is drawn as SVG: name a file that ends in .svg with -o".into());
             }
             let vocabulary = self.tokenizer.read()?;
-            let table = TokenTable::tabulate(&constraint, &vocabulary, &self.limits.limits())?;
+            let table =
+                CompiledConstraint::compile_token_level(&constraint, &vocabulary, &self.limits.limits())?;
             let states = table.state_count() - StateId::RESERVED as usize;
             self.check(states, "states", 200)?;
             let classes = table.class_count();

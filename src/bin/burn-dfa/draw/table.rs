@@ -4,23 +4,24 @@ use std::collections::HashMap;
 use std::fmt::Write;
 
 use burn_dfa::cli::picture::{escape, page};
-use burn_dfa::{StateId, TokenId, TokenTable, Vocabulary};
+use burn_dfa::{CompiledConstraint, StateId, TokenId, Vocabulary};
 
 const CELL: f64 = 24.0;
-/// Height of a letter of what a column stands for.
+/// Height of a letter of a column label.
 const LETTER: f64 = 6.0;
 const SIDE: f64 = 90.0;
-/// Most classes.
-const MOST: usize = 200;
-/// Tokens that act alike in every state.
+/// Maximum number of classes.
+const MAX: usize = 200;
+/// Tokens with the same next state in every state.
 struct Class {
     next: Vec<StateId>,
     count: usize,
     first: TokenId,
 }
 
-/// The picture of `table`: a row for each state but the reserved, a column for each class that fits somewhere.
-pub fn svg(table: &TokenTable, vocabulary: &Vocabulary) -> String {
+/// The picture of `table`: a row for each state except the reserved states, a column for each class
+/// that is legal in some state.
+pub fn svg(table: &CompiledConstraint, vocabulary: &Vocabulary) -> String {
     let states: Vec<StateId> = (StateId::RESERVED..table.state_count() as u32).map(StateId).collect();
     let classes = classes(table, &states);
     let mut body = String::new();
@@ -34,7 +35,7 @@ pub fn svg(table: &TokenTable, vocabulary: &Vocabulary) -> String {
             y + 4.0
         );
     }
-    for (column, class) in classes.iter().take(MOST).enumerate() {
+    for (column, class) in classes.iter().take(MAX).enumerate() {
         let x = CELL * (column as f64 + 0.5);
         let name = escape(&name(class, vocabulary));
         let _never = writeln!(body, r#"<text transform="translate({x:.1},-8) rotate(-60)">{name}</text>"#);
@@ -57,20 +58,20 @@ pub fn svg(table: &TokenTable, vocabulary: &Vocabulary) -> String {
             }
         }
     }
-    let shown = &classes[..classes.len().min(MOST)];
+    let shown = &classes[..classes.len().min(MAX)];
     let longest = shown.iter().map(|class| name(class, vocabulary).chars().count()).max().unwrap_or(0);
     let head = LETTER * longest as f64 + 24.0;
     let (right, bottom) = (CELL * shown.len() as f64 + head / 2.0, CELL * states.len() as f64 + 30.0);
-    if classes.len() > MOST {
+    if classes.len() > MAX {
         let y = bottom - 12.0;
-        let _never = writeln!(body, r#"<text x="0" y="{y:.0}">{} more classes</text>"#, classes.len() - MOST);
+        let _never = writeln!(body, r#"<text x="0" y="{y:.0}">{} more classes</text>"#, classes.len() - MAX);
     }
     let font = r##"font-family="ui-monospace, monospace" font-size="11" fill="#1b1f24""##;
     page(&format!("<g {font}>\n{body}</g>\n"), (-SIDE, -head, right, bottom))
 }
 
-/// The classes that some state allows, those of most tokens first.
-fn classes(table: &TokenTable, states: &[StateId]) -> Vec<Class> {
+/// The classes that some state allows, largest first.
+fn classes(table: &CompiledConstraint, states: &[StateId]) -> Vec<Class> {
     let mut classes: HashMap<Vec<StateId>, Class> = HashMap::new();
     for id in (0..table.vocabulary_len() as u32).map(TokenId) {
         let next: Vec<StateId> = states.iter().map(|&state| table.next(state, id)).collect();
@@ -106,8 +107,8 @@ fn short(next: StateId) -> String {
     if next == StateId::DONE { "end".to_owned() } else { next.to_string() }
 }
 
-/// A colour for each next state, round the wheel.
-fn colour(next: StateId, table: &TokenTable) -> String {
+/// A color for each next state, around the color wheel.
+fn colour(next: StateId, table: &CompiledConstraint) -> String {
     match next {
         StateId::DEAD => "#fff".to_owned(),
         StateId::DONE => "#ddf4e4".to_owned(),

@@ -5,7 +5,8 @@ use serde_json::json;
 
 use crate::output::{Output, Result};
 
-/// Prints what becomes of the rules, what is called, and how many stacks there may be at once.
+/// Prints the treatment of the rules, the called parts, and the maximum number of simultaneous
+/// stacks.
 pub fn print(out: &mut Output, report: &GrammarReport) -> Result<()> {
     if out.json {
         return as_json(out, report);
@@ -64,7 +65,7 @@ fn as_json(out: &mut Output, report: &GrammarReport) -> Result<()> {
     Ok(writeln!(out.to, "{line}")?)
 }
 
-/// Most characters of a part that is shown.
+/// Maximum number of shown characters of a part.
 const SHOWN: usize = 60;
 
 fn short(part: &str) -> String {

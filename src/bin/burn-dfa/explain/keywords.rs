@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// Keywords that say nothing about values.
+/// Keywords that do not constrain values.
 const ANNOTATIONS: [&str; 18] = [
     "$anchor",
     "$comment",
@@ -46,8 +46,8 @@ const SCHEMAS: [&str; 16] = [
     "contentSchema",
 ];
 
-/// The keywords that are honoured to the letter, in the order in which they are met: all but annotations and those at
-/// one of the places `noted`.
+/// The exact keywords, in order of occurrence: all except annotations and keywords at the pointers
+/// `noted`.
 pub fn count(schema: &Value, noted: &[&str]) -> Vec<(String, usize)> {
     let mut counts: Vec<(String, usize)> = Vec::new();
     let mut rest = vec![(String::new(), schema)];
@@ -79,7 +79,7 @@ pub fn count(schema: &Value, noted: &[&str]) -> Vec<(String, usize)> {
     counts
 }
 
-/// A JSON pointer one step further (RFC 6901).
+/// Appends a step to a JSON pointer (RFC 6901).
 fn join(pointer: &str, name: &str) -> String {
     format!("{pointer}/{}", name.replace('~', "~0").replace('/', "~1"))
 }

@@ -1,8 +1,10 @@
-//! `burn-dfa explain`: what of a JSON schema is exact, bounded, ignored or refused, and how a grammar is compiled.
+//! `burn-dfa explain`: shows the exact, bounded, ignored or refused keywords of a JSON schema, and
+//! how a grammar is compiled.
 
 mod grammar;
 mod keywords;
 
+use burn_dfa::ErrorKind;
 use std::process::ExitCode;
 
 use burn_dfa::Error;
@@ -15,13 +17,17 @@ use serde_json::{Value, json};
 use crate::args::ConstraintArgs;
 use crate::output::{FOUND, Output, Result};
 
-/// Say which keywords of a JSON schema are exact, which are bounded or ignored, and which is refused; and of a grammar,
-/// which rules and parts are called.
+/// Show the exact, bounded, ignored or refused keywords of a JSON schema, and the called rules and
+/// parts of a grammar.
 ///
-/// A bounded keyword allows fewer texts than the schema, never others; an ignored one has no effect. A schema with a
-/// keyword that cannot be honoured is refused, with the place and the way out. A grammar or a structural tag is honoured exactly or refused; its
-/// rules are copied into each other, and what is recursive in the middle is called, which takes a stack. Exit codes: 0, the
-/// constraint can be compiled; 1, it is refused; 2, an error, such as a file that is not JSON.
+/// An exact keyword allows precisely the values that satisfy it, each with its properties in one
+/// order and in one spelling. A bounded keyword allows fewer values than the schema, never more; an
+/// ignored keyword has no effect. A keyword may be read as in another draft; a name that may be
+/// repeated may occur twice in an object. A schema with an unsupported keyword is refused, with its
+/// location and a way to fix it. A grammar or a structural tag is compiled exactly or refused,
+/// except for the notes on its schemas. Its rules are copied into each other; a rule that is
+/// recursive in the middle is called, with a stack. Exit codes: 0, the constraint can be compiled;
+/// 1, it is refused; 2, an error, such as a file that is not JSON.
 #[derive(Args)]
 #[command(after_help = "Examples:
   burn-dfa explain --schema person.json
@@ -43,11 +49,14 @@ impl Explain {
         };
         let limits = self.limits.limits();
         let notes = constraint.explain(&limits);
-        // Some contradictions show only where parts of the schema meet.
+        // Only the automaton reveals contradictions between parts of the schema.
         let automaton = constraint.to_automaton(&limits);
         let frames = automaton.as_ref().ok().and_then(Option::as_ref).map_or(0, ByteAutomaton::frames);
         let conflict = automaton.err();
-        let pointers = notes.iter().map(|note| &*note.pointer);
+        let is_honoured =
+            |treatment: &Treatment| matches!(treatment, Treatment::Read(_) | Treatment::Repeated(_));
+        let inexact = notes.iter().filter(|note| !is_honoured(&note.treatment));
+        let pointers = inexact.map(|note| &*note.pointer);
         let pointers: Vec<&str> = pointers.chain(conflict.as_ref().and_then(Error::pointer)).collect();
         let exact = schema.as_ref().map(|schema| keywords::count(schema, &pointers));
         if out.json {
@@ -56,7 +65,11 @@ impl Explain {
             writeln!(out.to, "{}", json!({"pointer": null, "treatment": "exact", "keywords": exact}))?;
         } else {
             let good = out.styles.good;
-            let all = if notes.is_empty() && conflict.is_none() { ", all of it" } else { "" };
+            let all = match notes.is_empty() && conflict.is_none() {
+                true if frames > 0 => ", all of it as deep as the stack",
+                true => ", all of it",
+                false => "",
+            };
             let exact = schema.zip(exact).map(|(schema, exact)| format!(": {}", listed(&schema, exact)));
             let exact = exact.unwrap_or_default();
             writeln!(out.to, "{good}exact{good:#}{all}{exact}")?;
@@ -65,6 +78,8 @@ impl Explain {
             let (treatment, reason) = match &note.treatment {
                 Treatment::Bounded(reason) => ("bounded", reason),
                 Treatment::Ignored(reason) => ("ignored", reason),
+                Treatment::Read(reason) => ("read", reason),
+                Treatment::Repeated(reason) => ("repeated", reason),
                 _ => return Err("a treatment that this tool does not know".into()),
             };
             if out.json {
@@ -93,13 +108,14 @@ impl Explain {
         conflict.map_or(Ok(ExitCode::SUCCESS), |error| self.refused(out, &error))
     }
 
-    /// Prints why a constraint is refused; a schema that contradicts itself is refused too, as nothing could be generated.
+    /// Prints why a constraint is refused; a contradictory schema is refused too, because it allows
+    /// no value.
     fn refused(&self, out: &mut Output, error: &Error) -> Result<ExitCode> {
         if out.json {
             let line = json!({
                 "pointer": error.pointer(), "treatment": "refused", "reason": message(error),
-                "unsatisfiable": error.is_unsatisfiable(), "line": error.place().map(|(line, _)| line),
-                "column": error.place().map(|(_, column)| column),
+                "unsatisfiable": error.kind() == ErrorKind::Unsatisfiable, "line": error.location().map(|(line, _)| line),
+                "column": error.location().map(|(_, column)| column),
             });
             writeln!(out.to, "{line}")?;
         } else {
@@ -112,7 +128,7 @@ impl Explain {
     }
 }
 
-/// What is exact of a schema, in words.
+/// The exact keywords of a schema, in words.
 fn listed(schema: &Value, exact: Vec<(String, usize)>) -> String {
     let name = |(name, count)| if count == 1 { name } else { format!("{name} ({count})") };
     match schema {

@@ -1,4 +1,4 @@
-//! A client that is no more than a socket: it adds little to what is measured.
+//! A bare socket client, which adds little to the measurements.
 
 use std::io::{BufRead, BufReader, Error, ErrorKind, Read, Result, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 /// Longest wait for more of an answer.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A connection that is kept between requests, and made anew where it was closed.
+/// A connection that is kept between requests, and reopened if it was closed.
 pub struct Client {
     address: SocketAddr,
     stream: Option<BufReader<TcpStream>>,
@@ -17,20 +17,20 @@ pub struct Client {
 pub struct Reply {
     /// The status.
     pub status: u16,
-    /// The body of an answer that does not stream.
+    /// The body of an answer without streaming.
     pub body: String,
-    /// The events of one that does, with the time since the request was sent.
+    /// The events of a streamed answer, with the time since the request was sent.
     pub events: Vec<(Duration, String)>,
-    /// Until all of it was there.
+    /// The time to the end of the answer.
     pub total: Duration,
 }
 
-/// When a client goes before its answer has ended.
+/// When a client disconnects before its answer has ended.
 #[derive(Clone, Copy)]
 pub enum Leave {
     /// After some time.
     After(Duration),
-    /// After so many events, or at the end.
+    /// After this number of events, or at the end.
     Events(usize),
 }
 
@@ -43,7 +43,7 @@ impl Client {
     /// Asks, and reads the answer.
     ///
     /// # Errors
-    /// Those of the socket, and what is not HTTP.
+    /// The socket fails, or the answer is not HTTP.
     pub fn ask(&mut self, method: &str, path: &str, body: &str) -> Result<Reply> {
         let sent = Instant::now();
         let mut stream = self.send(method, path, body)?;
@@ -64,10 +64,10 @@ impl Client {
         Ok(Reply { status, body: text, events, total: sent.elapsed() })
     }
 
-    /// Asks, and goes away before the end.
+    /// Asks, and disconnects before the end.
     ///
     /// # Errors
-    /// Those of the socket, and what is not HTTP.
+    /// The socket fails, or the answer is not HTTP.
     pub fn ask_and_leave(&mut self, path: &str, body: &str, leave: Leave) -> Result<()> {
         let mut stream = self.send("POST", path, body)?;
         match leave {
@@ -96,14 +96,14 @@ impl Client {
         };
         let length = body.len();
         let request = format!(
-            "{method} {path} HTTP/1.1\r\nhost: load\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
+            "{method} {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
         );
         stream.get_mut().write_all(request.as_bytes())?;
         Ok(stream)
     }
 }
 
-/// The status of an answer and the bytes of its body, `None` where it comes in chunks.
+/// The status of an answer and the length of its body, `None` if it comes in chunks.
 fn head(stream: &mut impl BufRead) -> Result<(u16, Option<usize>)> {
     let first = line(stream)?;
     let status = first.split(' ').nth(1).and_then(|status| status.parse().ok());
@@ -121,7 +121,7 @@ fn head(stream: &mut impl BufRead) -> Result<(u16, Option<usize>)> {
     }
 }
 
-/// Hands on the data of each event until the last, or until `go_on` is false.
+/// Passes the data of each event on, until the last event, or until `go_on` returns false.
 fn chunks(stream: &mut impl BufRead, mut go_on: impl FnMut(String) -> bool) -> Result<()> {
     let mut text = String::new();
     loop {

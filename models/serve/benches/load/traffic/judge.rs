@@ -1,4 +1,4 @@
-//! Tells whether an answer is right, by other means than those that constrained it.
+//! Checks answers with other code than the code that constrained them.
 
 use std::collections::HashMap;
 
@@ -8,23 +8,23 @@ use serde_json::Value;
 
 use super::client::Reply;
 
-/// What an answer has to be.
+/// The requirement for an answer.
 pub enum Expected {
-    /// Any text of so many tokens at most.
+    /// Any text of at most this number of tokens.
     Anything(u64),
     /// A text that the regex matches as a whole.
     Match(Box<Regex>),
-    /// One of these.
+    /// One of these texts.
     OneOf(Vec<String>),
     /// JSON of the schema between two texts.
     Json(&'static str, Box<Validator>, &'static str),
-    /// Brackets in brackets around a number.
+    /// A number within nested brackets.
     Brackets,
-    /// Calls of tools with arguments of their schemas, where some have to come or not.
+    /// Calls of tools with arguments that match their schemas; whether a call is required.
     Calls(HashMap<String, Validator>, bool),
 }
 
-/// What an answer said.
+/// The content of an answer.
 #[derive(Default)]
 pub struct Answer {
     content: String,
@@ -36,10 +36,10 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// Puts a reply together.
+    /// Collects a reply.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The reply is malformed.
     pub fn of(reply: &Reply) -> Result<Self, String> {
         if reply.status != 200 {
             return Err(format!("status {}: {}", reply.status, reply.body));
@@ -69,7 +69,7 @@ impl Answer {
         Ok(answer)
     }
 
-    /// Adds a message, or what is new of it.
+    /// Adds a message, or the new part of a message.
     fn add(&mut self, choice: &Value, part: &str) {
         let part = &choice[part];
         self.content += part["content"].as_str().unwrap_or_default();
@@ -84,10 +84,10 @@ impl Answer {
         self.finish += choice["finish_reason"].as_str().unwrap_or_default();
     }
 
-    /// Holds the answer against what it has to be.
+    /// Checks the answer against the requirement.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The violated requirement.
     pub fn check(&self, expected: &Expected) -> Result<(), String> {
         let text = self.content.as_str();
         let (is_right, finishes): (bool, &[&str]) = match expected {
@@ -124,7 +124,7 @@ fn is_valid(text: &str, validator: &Validator) -> bool {
     serde_json::from_str(text).is_ok_and(|value| validator.is_valid(&value))
 }
 
-/// Whether a text is a number in round and square brackets that fit.
+/// Whether a text is a number in matching round and square brackets.
 fn is_nested(text: &str) -> bool {
     let mut inner = text;
     loop {

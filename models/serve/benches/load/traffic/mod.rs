@@ -1,6 +1,6 @@
-//! Clients that ask for all kinds of answers at once, judge each, and go away now and then.
+//! Clients that ask for all kinds of answers at once, check each, and sometimes disconnect.
 //!
-//! `requests` are what they ask, `judge` tells whether an answer is right, `client` is how they ask.
+//! `requests` makes the requests, `judge` checks the answers, `client` sends and receives.
 
 pub mod client;
 pub mod judge;
@@ -21,10 +21,10 @@ use requests::{KINDS, Wanted};
 
 /// The endpoint of most requests.
 pub const CHAT: &str = "/v1/chat/completions";
-/// Faults that are told in full.
+/// Number of faults that are printed in full.
 const TOLD: usize = 8;
 
-/// What was asked and what came of it.
+/// The results of the requests.
 #[derive(Default)]
 pub struct Tally {
     /// Right answers by their kind.
@@ -33,7 +33,7 @@ pub struct Tally {
     pub left: u64,
     /// Wrong answers, failed requests and broken connections, all of them.
     pub wrong: u64,
-    /// The first of them.
+    /// The first faults.
     pub faults: Vec<String>,
     /// Tokens of right answers.
     pub tokens: u64,
@@ -52,7 +52,7 @@ impl Tally {
     }
 }
 
-/// Times, counted in steps of one percent, so that they take no memory as they grow.
+/// Times, counted in steps of one percent, so that memory stays constant.
 #[derive(Default)]
 pub struct Times(BTreeMap<u16, u64>);
 
@@ -62,7 +62,7 @@ impl Times {
         *self.0.entry((micros.ln() / 1.01f64.ln()) as u16).or_default() += 1;
     }
 
-    /// The time that this part of all is below, in milliseconds.
+    /// The quantile at this fraction, in milliseconds.
     pub fn quantile(&self, part: f64) -> f64 {
         let all: u64 = self.0.values().sum();
         let mut below = 0;
@@ -74,7 +74,8 @@ impl Times {
     }
 }
 
-/// Asks as so many clients at once for a time; one request in ten is given up. `watch` is called now and then.
+/// Asks with several clients at once for a time; one request in ten is abandoned. `watch` is called
+/// periodically.
 pub fn run(
     address: SocketAddr,
     clients: u64,
@@ -103,7 +104,7 @@ pub fn run(
     tally.into_inner().expect("nobody panics with it")
 }
 
-/// One request, judged.
+/// One request and its check.
 fn ask(client: &mut Client, random: &mut StdRng, tally: &Mutex<Tally>) {
     let Wanted { kind, mut body, expected } = requests::request(random);
     let streams = random.random_bool(0.5);
@@ -157,9 +158,9 @@ impl Tally {
     }
 }
 
-/// When the events of a stream came that have text.
+/// The times of the events of a stream with text.
 pub fn token_times(reply: &client::Reply) -> Vec<Duration> {
-    // The first event has the role, the last ones the reason of the end and the usage.
+    // The first event has the role, the last ones have the finish reason and the usage.
     let has_text = |event: &str| {
         let is_text = |name| event.contains(name) && !event.contains("\"role\"");
         is_text("\"content\":\"") || is_text("\"arguments\":\"")

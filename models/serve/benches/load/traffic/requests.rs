@@ -13,25 +13,25 @@ use super::judge::Expected;
 pub const KINDS: [&str; 8] =
     ["regex", "choice", "JSON schema", "grammar", "Lark", "structural tag", "tools", "none"];
 
-/// Constraints of a kind that requests share.
+/// Number of shared constraints of each kind.
 const SHARED: u64 = 16;
 
-/// The names by which requests of a regex, of an EBNF grammar and of a schema give it.
+/// The field names for a regex, for an EBNF grammar and for a schema.
 const REGEX: [&str; 3] = ["structured_outputs", "guided_regex", "regex"];
 const GRAMMAR: [&str; 3] = ["structured_outputs", "guided_grammar", "ebnf"];
 const SCHEMA: [&str; 4] = ["structured_outputs", "guided_json", "json_schema", "response_format"];
 
-/// A request, and what its answer has to be.
+/// A request, and the requirement for its answer.
 pub struct Wanted {
-    /// Which of the kinds.
+    /// The index of the kind.
     pub kind: usize,
     /// The body.
     pub body: Value,
-    /// The answer.
+    /// The requirement.
     pub expected: Expected,
 }
 
-/// A request of a random kind. Of four constraints one is new.
+/// A request of a random kind. One constraint in four is new.
 pub fn request(random: &mut StdRng) -> Wanted {
     let kind = random.random_range(0..KINDS.len());
     let number = if random.random_bool(0.25) { random.random() } else { random.random_range(0..SHARED) };
@@ -46,7 +46,7 @@ pub fn request(random: &mut StdRng) -> Wanted {
     Wanted { kind, body, expected }
 }
 
-/// Puts a constraint into a request, which differs by its number from others of its kind.
+/// Adds a constraint to a request; the number makes it unique within its kind.
 fn constrain(kind: &str, number: u64, body: &mut Value, random: &mut StdRng) -> Expected {
     match kind {
         "regex" => {
@@ -112,7 +112,7 @@ fn constrain(kind: &str, number: u64, body: &mut Value, random: &mut StdRng) -> 
     }
 }
 
-/// Puts a constraint under one of the names by which it may be given.
+/// Sets a constraint under one of its field names.
 fn put(body: &mut Value, names: &[&str], own: &str, value: Value, random: &mut StdRng) {
     match *names.choose(random).expect("there is a name") {
         "structured_outputs" => body["structured_outputs"] = json!({ own: value }),

@@ -1,4 +1,4 @@
-//! What a tool returns, and the sentence that says so.
+//! The results of tools, and the sentences that report them.
 
 use serde_json::{Value, json};
 
@@ -6,10 +6,10 @@ use super::Call;
 use crate::generator::random::Random;
 use crate::generator::records::{capitalized, fill, item};
 
-/// What the sky may be like.
+/// Weather conditions.
 const SKIES: &[&str] = &["clear", "cloudy", "foggy", "rainy", "snowy", "stormy", "sunny", "windy"];
 
-/// Why a tool may fail.
+/// Errors of tools.
 const ERRORS: &[&str] = &[
     "it is closed",
     "it takes too long",
@@ -21,10 +21,10 @@ const ERRORS: &[&str] = &[
     "unknown place",
 ];
 
-/// Of 100 calls, how many fail.
+/// Number of failed calls per 100.
 const FAILED: usize = 10;
 
-/// What a call returns, and the answer.
+/// The result of a call, and the answer.
 pub(super) fn draw(call: &Call, random: &mut Random) -> (Value, String) {
     let result =
         if random.chance(FAILED) { json!({ "error": random.pick(ERRORS) }) } else { returned(call, random) };
@@ -40,7 +40,7 @@ pub(super) fn draw(call: &Call, random: &mut Random) -> (Value, String) {
     (result, answer)
 }
 
-/// What a call returns that does not fail.
+/// The result of a successful call.
 fn returned(call: &Call, random: &mut Random) -> Value {
     match call.tool.name {
         "get_weather" => json!({ "sky": random.pick(SKIES), "degrees": random.between(2, 38) }),
@@ -55,7 +55,7 @@ fn returned(call: &Call, random: &mut Random) -> Value {
     }
 }
 
-/// The sentence, with the names of arguments and of what was returned for their values.
+/// The sentence, with the names of arguments and results in place of their values.
 fn template(call: &Call, result: &Value) -> String {
     let set = |name: &str| call.arguments.get(name).is_some_and(|value| value == true);
     let text = |name: &str| call.arguments.get(name).and_then(Value::as_str).unwrap_or_default();
@@ -87,7 +87,7 @@ fn template(call: &Call, result: &Value) -> String {
     .into()
 }
 
-/// A value as sentences have it.
+/// A value in the form for sentences.
 fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), String::from)
 }

@@ -1,7 +1,8 @@
-//! Tool calls: a few tools are offered, and a sentence asks for one of them, for a tool that is not offered, or for
-//! nothing.
+//! Tool calls: a few tools are offered, and a sentence asks for one of them, for a missing tool, or
+//! for nothing.
 //!
-//! The answer is a call as Hermes and Qwen write it, with the arguments in compact JSON, or a short text:
+//! The answer is a call in the form of Hermes and Qwen, with the arguments in compact JSON, or a
+//! short text:
 //!
 //! ```text
 //! get_weather(city:string,day?:today|tomorrow)
@@ -11,7 +12,7 @@
 //! </tool_call><|endoftext|>
 //! ```
 //!
-//! What the tool returns comes back as a turn of its own, and the answer to it is a sentence:
+//! The result of the tool becomes the next user turn, and the answer to it is a sentence:
 //!
 //! ```text
 //! <|user|><tool_response>{"sky":"rainy","degrees":14}</tool_response><|assistant|>In Lisbon it will be rainy tomorrow, with 14 degrees.<|endoftext|>
@@ -30,16 +31,16 @@ use super::words::{CITIES, THINGS};
 use super::{Generator, Split};
 use crate::tools::{Tool, catalogue, tool, tools};
 
-/// What a call begins with, up to the name of the tool.
+/// The beginning of a call, up to the name of the tool.
 pub const CALL_START: &str = "<tool_call>\n{\"name\": \"";
 
-/// What stands between the name of the tool and the arguments.
+/// The text between the name of the tool and the arguments.
 pub const CALL_ARGUMENTS: &str = "\", \"arguments\": ";
 
-/// What a call ends with, after the arguments.
+/// The end of a call, after the arguments.
 pub const CALL_END: &str = "}\n</tool_call>";
 
-/// The answer to a request that no tool on offer can meet.
+/// The answer to a request that no tool on offer can fulfill.
 pub const NO_TOOL: &str = "I have no tool for that.";
 
 /// The answer to a greeting.
@@ -48,13 +49,13 @@ pub const GREETING: &str = "Hello! How can I help?";
 /// The answer to thanks.
 pub const WELCOME: &str = "You are welcome.";
 
-/// Most characters of a conversation with an answer, which is the longest that the model reads.
+/// Greatest number of characters of a conversation with an answer; the model reads no longer ones.
 const LONGEST_ANSWERED: usize = 370;
 
-/// Of 100 sentences, how many ask for a tool on offer.
+/// Number of sentences per 100 that ask for a tool on offer.
 const CALLS: usize = 58;
 
-/// Of 100 sentences, how many ask for a tool that is not on offer.
+/// Number of sentences per 100 that ask for a tool that is not on offer.
 const UNMET: usize = 32;
 
 /// The call of a tool.
@@ -74,7 +75,7 @@ impl Call {
     }
 }
 
-/// Tools on offer, a sentence, and what to answer.
+/// Tools on offer, a sentence, and its answer.
 ///
 /// ```
 /// use burn_dfa_tiny::generator::{Generator, Split};
@@ -88,22 +89,22 @@ pub struct CallExample {
     pub tools: Vec<&'static Tool>,
     /// The sentence, without the chat template.
     pub prompt: String,
-    /// The call, where the sentence asks for a tool on offer.
+    /// The call, if the sentence asks for a tool on offer.
     pub call: Option<Call>,
-    /// The text of the call, or a short text in its place.
+    /// The text of the call, or a short text instead.
     pub answer: String,
-    /// The value that decides on the split: the tool that is asked for with all arguments, or the sentence.
+    /// The value that decides the split: the requested tool with all arguments, or the sentence.
     pub key: String,
 }
 
 impl CallExample {
-    /// The tools as they stand in the prompt, before the user's turn.
+    /// The lines of the tools in the prompt, before the user's turn.
     pub fn catalogue(&self) -> String {
         catalogue(&self.tools)
     }
 }
 
-/// A call, what the tool returned, and the sentence that says so.
+/// A call, the result of the tool, and the sentence that reports it.
 ///
 /// ```
 /// use burn_dfa_tiny::generator::{Generator, Split};
@@ -113,9 +114,9 @@ impl CallExample {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AnswerExample {
-    /// The tools, the sentence and the call, which there always is.
+    /// The tools, the sentence and the call, which is always present.
     pub request: CallExample,
-    /// What the tool returned: an object, with `error` alone where the call failed.
+    /// The result of the tool: an object, with only `error` if the call failed.
     pub result: Value,
     /// The sentence.
     pub answer: String,
@@ -133,7 +134,7 @@ impl AnswerExample {
 }
 
 impl Generator {
-    /// Example number `index` of the answers from what tools returned, of a split of the calls.
+    /// Example number `index` of the answers from tool results, of a split of the calls.
     pub fn answer_example(&self, split: Split, index: u64) -> AnswerExample {
         let mut random = Random::new(self.seed.rotate_left(8), index);
         loop {
@@ -165,7 +166,7 @@ fn draw(random: &mut Random) -> CallExample {
     if drawn < CALLS + UNMET { request(drawn < CALLS, random) } else { small_talk(random) }
 }
 
-/// A sentence that asks for a tool, which is on offer or not.
+/// A sentence that asks for a tool; `met` tells whether the tool is on offer.
 fn request(met: bool, random: &mut Random) -> CallExample {
     let (name, sentence, arguments) = requests::draw(random);
     let call = Call { tool: tool(name).expect("every request is for a tool"), arguments };
@@ -188,7 +189,7 @@ fn small_talk(random: &mut Random) -> CallExample {
     CallExample { tools, key: prompt.clone(), prompt, call: None, answer: answer.to_string() }
 }
 
-/// Two to four tools in any order: `with`, where there is one, and others than `without`.
+/// Two to four tools in any order: `with`, if it is given, and others except `without`.
 fn offer(with: Option<&'static Tool>, without: &Tool, random: &mut Random) -> Vec<&'static Tool> {
     let count = random.between(2, 4);
     let mut others: Vec<&Tool> = tools().iter().filter(|tool| tool.name != without.name).collect();

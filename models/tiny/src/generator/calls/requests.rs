@@ -129,7 +129,7 @@ fn table(random: &mut Random) -> Request {
     ("book_table", sentence, object(json!({ "name": name, "people": people, "time": time })))
 }
 
-/// A text of several words, from a template of its own.
+/// A text of several words, from a separate template.
 fn free_text(templates: &[&str], random: &mut Random) -> String {
     let values = [
         ("name", full_name(random)),

@@ -1,4 +1,5 @@
-//! The sentences that ask for a tool, and those that need none. `{city}` and the like stand for arguments.
+//! The sentences that ask for a tool, and the sentences that need none. `{city}` and similar names
+//! stand for arguments.
 
 /// For `get_weather` without a day.
 pub const WEATHER: &[&str] = &[
@@ -171,5 +172,5 @@ pub const THANKS: &[&str] = &[
     "Thank you, says {name}.",
 ];
 
-/// What may stand before any sentence.
+/// Optional text before any sentence.
 pub const OPENINGS: &[&str] = &["", "", "", "", "", "Please help me. ", "A question: ", "Next: ", "Hello! "];

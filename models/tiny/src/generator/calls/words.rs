@@ -5,7 +5,7 @@ pub const CURRENCIES: &[&str] = &[
     "AUD", "BRL", "CAD", "CHF", "CNY", "DKK", "EUR", "GBP", "INR", "JPY", "KES", "MXN", "NOK", "PLN", "USD",
 ];
 
-/// What a timer is set for.
+/// Reasons for a timer.
 pub const TIMED: &[&str] = &[
     "beans", "bread", "cake", "carrots", "chicken", "coffee", "cookies", "curry", "dough", "eggs", "fish",
     "laundry", "lentils", "meeting", "noodles", "oven", "pasta", "pie", "pizza", "potatoes", "rice", "roast",
@@ -60,7 +60,7 @@ pub const LANGUAGES: &[&str] = &[
     "Turkish",
 ];
 
-/// What a reminder is of.
+/// Contents of reminders.
 pub const TASKS: &[&str] = &[
     "call {name}",
     "meet {name}",
@@ -77,7 +77,7 @@ pub const TASKS: &[&str] = &[
     "lock the doors",
 ];
 
-/// What a message says.
+/// Contents of messages.
 pub const MESSAGES: &[&str] = &[
     "I am in {city}",
     "I am late",
@@ -92,7 +92,7 @@ pub const MESSAGES: &[&str] = &[
     "there is a {event} in {city}",
 ];
 
-/// What somebody wants to say in another language.
+/// Phrases to translate.
 pub const PHRASES: &[&str] = &[
     "{item}",
     "{thing}",
@@ -106,5 +106,5 @@ pub const PHRASES: &[&str] = &[
     "the {thing} are {colour}",
 ];
 
-/// Colours, as a part of such a phrase.
+/// Colors within the phrases.
 pub const COLOURS: &[&str] = &["black", "blue", "brown", "green", "grey", "orange", "red", "white", "yellow"];

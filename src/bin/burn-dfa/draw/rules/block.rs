@@ -1,4 +1,5 @@
-//! How large the parts of a syntax diagram are. Every part is entered on the left and left on the right, at the same height.
+//! The sizes of the parts of a syntax diagram. The line of every part enters on the left and leaves
+//! on the right, at the same height.
 
 use burn_dfa::constraint::Shape;
 
@@ -6,20 +7,20 @@ use burn_dfa::constraint::Shape;
 pub const HALF: f64 = 12.0;
 /// The radius of the corners of lines.
 pub const CORNER: f64 = 8.0;
-/// Between parts beside each other.
+/// The horizontal gap between parts.
 pub const GAP: f64 = 14.0;
-/// Between parts below each other.
+/// The vertical gap between parts.
 pub const SPACE: f64 = 10.0;
-/// A letter in a box.
+/// The width of a letter in a box.
 const LETTER: f64 = 7.3;
 /// The height of a label.
 pub const LABEL: f64 = 14.0;
-/// A row that is wider is broken.
+/// Wider rows are broken.
 const WIDEST: f64 = 860.0;
-/// Most letters of a box.
+/// Maximum number of letters in a box.
 const LONGEST: usize = 56;
 
-/// A part of a diagram with its size: `above` and `below` the line that enters it.
+/// A part of a diagram with its size: the heights `above` and `below` its line.
 pub struct Block {
     pub width: f64,
     pub above: f64,
@@ -30,15 +31,15 @@ pub struct Block {
 pub enum Kind {
     /// Nothing to read.
     Line,
-    /// What is read, or a name of it; `full` where `text` is cut.
+    /// Text that is read, or a name; `full` if `text` is cut.
     Box { text: String, full: Option<String>, is_name: bool },
-    /// One after the other.
+    /// Parts one after the other.
     Row(Vec<Block>),
-    /// Rows, one after the other.
+    /// Rows one after the other.
     Rows(Vec<Block>),
-    /// One of them.
+    /// One of several branches.
     Fork(Vec<Block>),
-    /// The same again, with how often.
+    /// A repetition, with a label of its count.
     Loop(Box<Block>, Option<String>),
 }
 
@@ -56,7 +57,7 @@ impl Block {
         }
     }
 
-    /// How many boxes there are.
+    /// The number of boxes.
     pub fn boxes(&self) -> usize {
         match &self.kind {
             Kind::Line => 0,
@@ -100,7 +101,8 @@ impl Block {
             0 => Self::line(),
             1 => rows.remove(0),
             count => Self {
-                // The ways from row to row, and the way out, on the right; on the left the ways in.
+                // Space for the lines from row to row and the exit line on the right, and for the
+                // entry lines on the left.
                 width: widest(&rows) + 6.0 * CORNER,
                 above: rows[0].above,
                 below: (1..count).map(|row| Self::step(&rows, row)).sum::<f64>() + rows[count - 1].below,
@@ -109,12 +111,12 @@ impl Block {
         }
     }
 
-    /// From the line of the row before to that of this row.
+    /// The distance from the line of the previous row to the line of this row.
     pub fn step(rows: &[Self], row: usize) -> f64 {
         Self::turn(&rows[row - 1]) + (rows[row].above + SPACE).max(2.0 * CORNER)
     }
 
-    /// From the line of a row to that of the way back below it.
+    /// The distance from the line of a row to the return line below it.
     pub fn turn(row: &Self) -> f64 {
         (row.below + SPACE).max(2.0 * CORNER)
     }
@@ -149,7 +151,7 @@ impl Block {
         }
     }
 
-    /// From the line of the branch before to that of this branch.
+    /// The distance from the line of the previous branch to the line of this branch.
     pub fn drop(branches: &[Self], at: usize) -> f64 {
         (branches[at - 1].below + SPACE + branches[at].above).max(2.0 * CORNER)
     }

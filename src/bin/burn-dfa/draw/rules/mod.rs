@@ -1,5 +1,5 @@
-//! The rules of a grammar as syntax diagrams: what is read in boxes, rules and terminals by name in round ones, joined by lines
-//! that are followed from left to right, and back along arrows.
+//! The rules of a grammar as syntax diagrams: boxes for text, round boxes for rules and terminals
+//! by name. Lines lead from left to right, and arrows back.
 
 mod block;
 
@@ -11,21 +11,21 @@ use burn_dfa::constraint::{Grammar, Shape};
 
 use block::{Block, CORNER, HALF, Kind, LABEL};
 
-/// From the left of the picture to the first part of a diagram.
+/// The distance from the left of the picture to the first part of a diagram.
 const INDENT: f64 = 24.0;
-/// From a name to what is above its diagram.
+/// The distance from a name to the top of its diagram.
 const HEADING: f64 = 18.0;
-/// Between diagrams.
+/// The distance between diagrams.
 const BETWEEN: f64 = 34.0;
 
 /// The diagrams of a grammar.
 pub struct Diagrams {
     all: Vec<(String, Block)>,
-    /// Which of them has a name.
+    /// The index of the diagram of each name.
     numbers: HashMap<String, usize>,
 }
 
-/// Where to draw.
+/// The drawing so far.
 struct Pen<'d> {
     lines: String,
     boxes: String,
@@ -41,12 +41,12 @@ impl Diagrams {
         Self { all: shapes.into_iter().chain(ignored).map(block).collect(), numbers }
     }
 
-    /// How many rules and terminals.
+    /// The number of rules and terminals.
     pub fn len(&self) -> usize {
         self.all.len()
     }
 
-    /// How many boxes.
+    /// The number of boxes.
     pub fn boxes(&self) -> usize {
         self.all.iter().map(|(_, block)| block.boxes()).sum()
     }
@@ -78,12 +78,12 @@ impl Diagrams {
     }
 }
 
-/// How texts look.
+/// The font of texts.
 const FONT: &str =
     r##"font-family="ui-monospace, monospace" font-size="12" text-anchor="middle" fill="#1b1f24""##;
 
 impl Pen<'_> {
-    /// Draws a part whose line is entered at `(x, y)`.
+    /// Draws a part whose line enters at `(x, y)`.
     fn draw(&mut self, block: &Block, x: f64, y: f64) {
         match &block.kind {
             Kind::Line => {}
@@ -136,7 +136,7 @@ impl Pen<'_> {
         self.line(from + inner.width, y, &format!("H{:.1}", x + width));
         let back = y + Block::turn(inner);
         let middle = (from + to) / 2.0;
-        // Down on the right, back to the middle, where the arrow is, and up on the left.
+        // Down on the right, back to the arrow in the middle, and up on the left.
         self.arrow(to, y, &format!("{DOWN} V{:.1} {BACK} H{:.1}", back - CORNER, middle - 3.0));
         self.line(middle, back, &format!("H{from:.1} {BACK_UP} V{:.1} {FROM_UP}", y + CORNER));
         if let Some(label) = label {
@@ -147,7 +147,7 @@ impl Pen<'_> {
 
     fn rows(&mut self, rows: &[Block], x: f64, y: f64, width: f64) {
         let (from, end) = (x + 2.0 * CORNER, x + width);
-        // Where lines go down, and where the last one goes up.
+        // The x coordinates of the lines down, and of the last line up.
         let down = end - 4.0 * CORNER;
         self.line(x, y, &format!("H{from:.1}"));
         let mut at = y;
@@ -201,13 +201,14 @@ impl Pen<'_> {
         let _never = writeln!(self.lines, r#"<path d="M{x:.1},{y:.1} {path}"/>"#);
     }
 
-    /// The same with an arrow at its end.
+    /// A line with an arrow at its end.
     fn arrow(&mut self, x: f64, y: f64, path: &str) {
         let _never = writeln!(self.lines, r#"<path d="M{x:.1},{y:.1} {path}" marker-end="url(#arrow)"/>"#);
     }
 }
 
-/// Corners, by where a line comes from and where it goes: from the left down, from above to the right, and so on.
+/// Corners, named by the directions of a line: from the left down, from above to the right, and so
+/// on.
 const DOWN: &str = "a8,8 0 0 1 8,8";
 const FROM_DOWN: &str = "a8,8 0 0 0 8,8";
 const UP: &str = "a8,8 0 0 0 8,-8";

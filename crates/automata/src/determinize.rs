@@ -1,0 +1,396 @@
+//! The subset construction.
+//!
+//! A state of the deterministic automaton is a context (see [`context`](super::context)) and a set
+//! of *items*. An item is a state of the [`Nfa`] that reads a byte or accepts, with a *demand*: the
+//! set of categories that the assertions on its path allow for the next character. Without
+//! look-around there is one context, and no item has a demand.
+//!
+//! An item is dropped if the set has an item of a higher [rank](Rank) with the same demand, because
+//! the higher item matches everything that the dropped one matches.
+//!
+//! Rows consist of runs of bytes, so the cost of a state depends on its number of outgoing ranges,
+//! not on the number of byte classes of the whole automaton.
+
+use std::cmp::Reverse;
+
+use super::context::{Categories, ContextRun, LookAroundStates};
+use super::nfa::{Nfa, Range, Rank, State};
+use super::{ByteDfa, FastMap, Interner, UnminimizedDfa};
+use burn_dfa_common::Result;
+
+impl Nfa<'_> {
+    /// The minimal automaton of the strings on paths from `start` to [`Nfa::ACCEPT`].
+    ///
+    /// # Errors
+    /// If a limit is breached.
+    pub fn determinize(&self, start: u32) -> Result<ByteDfa> {
+        self.check()?;
+        let contexts = match self.looks.as_slice() {
+            [] => None,
+            looks => Some(LookAroundStates::new(looks, self.meter())?),
+        };
+        Subsets::new(self, contexts).run(start)?.minimize(self.meter())
+    }
+
+    /// Number of states before minimization, without look-around.
+    #[cfg(test)]
+    pub(super) fn subset_count(&self, start: u32) -> Result<usize> {
+        Ok(Subsets::new(self, None).run(start)?.state_count())
+    }
+}
+
+/// An item. Below [`Demands::base`] it is the number of a state without a demand; from `base` on,
+/// it numbers a pair of a state and a demand.
+type Item = u32;
+
+/// The pairs of a state and a demand, numbered after the states.
+struct Demands {
+    base: u32,
+    numbers: FastMap<(u32, Categories), Item>,
+    pairs: Vec<(u32, Categories)>,
+}
+
+impl Demands {
+    fn item(&mut self, state: u32, demand: Categories) -> Item {
+        if demand == Categories::ALL {
+            return state;
+        }
+        let next = self.base + self.pairs.len() as u32;
+        let pairs = &mut self.pairs;
+        *self.numbers.entry((state, demand)).or_insert_with(|| {
+            pairs.push((state, demand));
+            next
+        })
+    }
+
+    fn get(&self, item: Item) -> (u32, Categories) {
+        match item.checked_sub(self.base) {
+            None => (item, Categories::ALL),
+            Some(at) => self.pairs[at as usize],
+        }
+    }
+}
+
+struct Subsets<'n, 'm> {
+    nfa: &'n Nfa<'m>,
+    contexts: Option<LookAroundStates>,
+    demands: Demands,
+    /// The deterministic states: each a context and sorted items. The first is the dead state:
+    /// `[]`.
+    sets: Interner<u32>,
+    /// For each state of the [`Nfa`] the deterministic state of the singleton set, if known. Not
+    /// used with look-around.
+    after_one: Vec<u32>,
+    /// The pass in which each item was last seen, for closures.
+    seen: Vec<u32>,
+    pass: u32,
+    stack: Vec<Item>,
+    set: Vec<u32>,
+    /// Scratch.
+    sorted: Vec<Edge>,
+    ranked: Vec<(u32, Categories, Rank, Item)>,
+    work: usize,
+}
+
+/// An outgoing range of an item.
+#[derive(Clone, Copy)]
+struct Edge {
+    range: Range,
+    demand: Categories,
+}
+
+/// From this many edges on, a counting sort by first byte is used.
+const MANY_EDGES: usize = 32;
+
+/// Sorts edges stably by first byte.
+fn sort(edges: &mut [Edge], sorted: &mut Vec<Edge>) {
+    if edges.len() < MANY_EDGES {
+        return edges.sort_by_key(|edge| edge.range.first);
+    }
+    let mut places = [0; 257];
+    edges.iter().for_each(|edge| places[edge.range.first as usize + 1] += 1);
+    (1..257).for_each(|byte| places[byte] += places[byte - 1]);
+    sorted.clear();
+    sorted.resize(edges.len(), edges[0]);
+    for edge in edges.iter() {
+        let place = &mut places[edge.range.first as usize];
+        sorted[*place] = *edge;
+        *place += 1;
+    }
+    edges.copy_from_slice(sorted);
+}
+
+const UNKNOWN: u32 = u32::MAX;
+
+impl<'n, 'm> Subsets<'n, 'm> {
+    fn new(nfa: &'n Nfa<'m>, contexts: Option<LookAroundStates>) -> Self {
+        let count = nfa.states.len();
+        let mut sets = Interner::new();
+        sets.intern(&[]);
+        Self {
+            nfa,
+            contexts,
+            demands: Demands { base: count as u32, numbers: FastMap::default(), pairs: Vec::new() },
+            sets,
+            after_one: vec![UNKNOWN; count],
+            seen: vec![0; count],
+            pass: 0,
+            stack: Vec::new(),
+            set: Vec::new(),
+            sorted: Vec::new(),
+            ranked: Vec::new(),
+            work: 0,
+        }
+    }
+
+    fn run(mut self, start: u32) -> Result<UnminimizedDfa> {
+        let mut raw = UnminimizedDfa::over_bytes();
+        let start = self.closure(0, &[start])?;
+        raw.set_start(start);
+        let mut edges = Vec::new();
+        let mut row = Vec::new();
+        let mut at = 1;
+        while at < self.sets.len() as u32 {
+            let accepting = self.edges(at, &mut edges);
+            row.clear();
+            self.row(at, &mut edges, &mut row)?;
+            raw.push(accepting, row.iter().copied());
+            at += 1;
+            self.nfa.meter().states(self.sets.len())?;
+            if at % 1024 == 0 {
+                raw.check(self.nfa.meter())?;
+                self.nfa.meter().bytes(self.sets.bytes())?;
+            }
+        }
+        Ok(raw)
+    }
+
+    /// Gathers the ranges out of a deterministic state; returns whether it accepts.
+    fn edges(&self, set: u32, edges: &mut Vec<Edge>) -> bool {
+        edges.clear();
+        let mut accepting = false;
+        for &item in self.sets.get(set).iter().skip(1) {
+            let (state, demand) = self.demands.get(item);
+            match self.nfa.states[state as usize] {
+                State::Bytes { from, to } => {
+                    let ranges = &self.nfa.ranges[from as usize..to as usize];
+                    edges.extend(ranges.iter().map(|&range| Edge { range, demand }));
+                }
+                State::Accept => accepting |= demand.contains(Categories::EDGE),
+                State::Union { .. } | State::Look { .. } => {}
+            }
+        }
+        accepting
+    }
+
+    /// Computes the target of each byte.
+    fn row(&mut self, set: u32, edges: &mut [Edge], row: &mut Vec<(u8, u8, u32)>) -> Result<()> {
+        self.tick(edges.len())?;
+        let items = self.sets.get(set);
+        if self.contexts.is_none() && items.len() == 2 {
+            // The ranges of a single state are in order and do not overlap.
+            for edge in edges.iter() {
+                let target = self.after(&[edge.range.next])?;
+                row.push((edge.range.first, edge.range.last, target));
+            }
+            return Ok(());
+        }
+        let context = items[0];
+        sort(edges, &mut self.sorted);
+        let context_runs: Vec<ContextRun> =
+            self.contexts.as_ref().map_or_else(Vec::new, |c| c.runs(context).to_vec());
+
+        // Bytes at which the set of covering edges, or the next context, changes.
+        let mut cuts = [false; 257];
+        for edge in edges.iter() {
+            cuts[edge.range.first as usize] = true;
+            cuts[edge.range.last as usize + 1] = true;
+        }
+        for run in &context_runs {
+            cuts[run.first as usize] = true;
+            cuts[run.last as usize + 1] = true;
+        }
+
+        let mut open: Vec<Edge> = Vec::new();
+        let mut pending = edges.iter().copied().peekable();
+        let mut next: Vec<Item> = Vec::new();
+        let mut previous: (Vec<Item>, u32, u32) = (Vec::new(), 0, 0);
+        let mut first = 0;
+        while first < 256 {
+            let last = (first..256).find(|&byte| cuts[byte + 1]).unwrap_or(255);
+            let (byte, end) = (first as u8, last as u8);
+            first = last + 1;
+            open.retain(|edge| edge.range.last >= byte);
+            while let Some(edge) = pending.next_if(|edge| edge.range.first <= byte) {
+                open.push(edge);
+            }
+            if open.is_empty() {
+                continue;
+            }
+            self.tick(open.len())?;
+            next.clear();
+            let mut to = 0;
+            if self.contexts.is_none() {
+                next.extend(open.iter().map(|edge| edge.range.next));
+            } else {
+                let Some(run) = context_runs.iter().find(|run| run.first <= byte && byte <= run.last) else {
+                    continue;
+                };
+                to = run.next;
+                for edge in &open {
+                    let left = edge.demand.and(run.categories);
+                    if left.is_none() {
+                        continue;
+                    }
+                    let settled = run.complete || left == run.categories;
+                    let demand = if settled { Categories::ALL } else { left };
+                    next.push(self.demands.item(edge.range.next, demand));
+                }
+            }
+            next.sort_unstable();
+            next.dedup();
+            if previous.0 != next || previous.1 != to {
+                let target =
+                    if self.contexts.is_none() { self.after(&next)? } else { self.closure(to, &next)? };
+                previous = (next.clone(), to, target);
+            }
+            row.push((byte, end, previous.2));
+        }
+        Ok(())
+    }
+
+    /// The deterministic state of some states, without look-around.
+    fn after(&mut self, states: &[u32]) -> Result<u32> {
+        match *states {
+            [one] if self.after_one[one as usize] != UNKNOWN => Ok(self.after_one[one as usize]),
+            [one] => {
+                let set = self.closure(0, states)?;
+                self.after_one[one as usize] = set;
+                Ok(set)
+            }
+            _ => self.closure(0, states),
+        }
+    }
+
+    /// The deterministic state of `context` and all items reachable from `items` without reading.
+    fn closure(&mut self, context: u32, items: &[Item]) -> Result<u32> {
+        self.pass += 1;
+        if self.pass == u32::MAX {
+            self.seen.fill(0);
+            self.pass = 1;
+        }
+        self.set.clear();
+        self.set.push(context);
+        self.stack.clear();
+        self.stack.extend_from_slice(items);
+        while let Some(item) = self.stack.pop() {
+            if self.seen.len() <= item as usize {
+                self.seen.resize(item as usize + 1, 0);
+            }
+            if std::mem::replace(&mut self.seen[item as usize], self.pass) == self.pass {
+                continue;
+            }
+            self.tick(1)?;
+            let (state, demand) = self.demands.get(item);
+            match self.nfa.states[state as usize] {
+                State::Bytes { from, to } => {
+                    if from < to && demand != Categories::EDGE {
+                        self.set.push(item);
+                    }
+                }
+                State::Accept => {
+                    if demand.contains(Categories::EDGE) {
+                        self.set.push(item);
+                    }
+                }
+                State::Union { from, to } => {
+                    // In reverse, so that branches are followed in their order.
+                    for &branch in self.nfa.branches[from as usize..to as usize].iter().rev() {
+                        let next = self.demands.item(branch, demand);
+                        self.stack.push(next);
+                    }
+                }
+                State::Look { look, next } => {
+                    let allowed = self
+                        .contexts
+                        .as_ref()
+                        .map_or(Categories::ALL, |contexts| contexts.allowed(context, look));
+                    let demand = demand.and(allowed);
+                    if !demand.is_none() {
+                        let next = self.demands.item(next, demand);
+                        self.stack.push(next);
+                    }
+                }
+            }
+        }
+        if self.set.len() == 1 {
+            return Ok(0);
+        }
+        if self.nfa.is_ranked() && self.set.len() > 2 {
+            self.drop_outranked()?;
+        }
+        self.set[1..].sort_unstable();
+        let (number, new) = self.sets.intern(&self.set);
+        if new {
+            self.nfa.meter().bytes(self.sets.bytes())?;
+        }
+        Ok(number)
+    }
+
+    /// Drops the items of the set that another item outranks.
+    fn drop_outranked(&mut self) -> Result<()> {
+        let mut ranked = std::mem::take(&mut self.ranked);
+        ranked.clear();
+        for &item in &self.set[1..] {
+            let (state, demand) = self.demands.get(item);
+            let rank = self.nfa.rank_of(state);
+            ranked.push((rank.body, demand, rank, item));
+        }
+        // Within one body and demand, an item comes after all items that outrank it.
+        ranked.sort_unstable_by_key(|&(body, demand, rank, item)| (body, demand, Reverse(rank.counts), item));
+        self.set.truncate(1);
+        let mut compared = 0;
+        for group in ranked.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
+            let mut highest: Vec<Rank> = Vec::new();
+            for &(_, _, rank, item) in group {
+                compared += highest.len();
+                if !highest.iter().any(|other| other.is_at_least(rank)) {
+                    highest.push(rank);
+                    self.set.push(item);
+                }
+            }
+        }
+        self.ranked = ranked;
+        self.tick(compared)
+    }
+
+    fn tick(&mut self, work: usize) -> Result<()> {
+        self.work += work + 1;
+        if self.work > 1 << 14 {
+            self.work = 0;
+            self.nfa.meter().time()?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_edges_and_many_are_sorted_alike() {
+        for count in [0, 1, MANY_EDGES - 1, MANY_EDGES, 500] {
+            let first = |at: usize| (at * 97 % 251) as u8 & !3;
+            let edge = |at: usize| Edge {
+                range: Range { first: first(at), last: 255, next: at as u32 },
+                demand: Categories::ALL,
+            };
+            let mut edges: Vec<Edge> = (0..count).map(edge).collect();
+            let mut expected: Vec<Range> = edges.iter().map(|edge| edge.range).collect();
+            expected.sort_by_key(|range| range.first);
+            sort(&mut edges, &mut Vec::new());
+            assert!(edges.iter().map(|edge| edge.range).eq(expected), "{count} edges");
+        }
+    }
+}

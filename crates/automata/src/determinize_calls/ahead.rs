@@ -1,0 +1,71 @@
+//! The items and edges that may follow without another step.
+
+use super::super::network::{Node, Range, TransitionNetwork};
+use super::{Item, Outcome, Subsets};
+
+/// The possible continuations of items that read, close, return or accept.
+#[derive(Default)]
+pub(super) struct Ahead {
+    /// The ranges read by the items themselves, sorted by first byte; counted parts excluded.
+    pub(super) inner: Vec<(Range, Item)>,
+    /// The ranges read after the terminals end, for bytes that `inner` does not read.
+    pub(super) outer: Vec<(Range, Item)>,
+    /// The ranges read within counted parts, independent of terminals.
+    pub(super) counted: Vec<(Range, Item)>,
+    /// The items that return before a byte of `inner`.
+    pub(super) ended: Vec<Item>,
+    /// The items that return before any other byte.
+    pub(super) ended_behind: Vec<Item>,
+    /// Whether the text may end.
+    pub(super) accepting: bool,
+}
+
+impl Subsets<'_, '_> {
+    /// Computes the possible continuations of items.
+    pub(super) fn ahead(&mut self, piece: u32, items: &[Item]) -> Outcome<Ahead> {
+        let behind = if items.iter().any(|item| self.closes(item)) {
+            self.behind(piece, items)?.items
+        } else {
+            Vec::new()
+        };
+        let accepts = |item: &&Item| {
+            item.node == TransitionNetwork::ACCEPT && self.leads[item.lead as usize].length == 0
+        };
+        let accepting = items.iter().chain(&behind).find(accepts);
+        if accepting.is_some_and(|item| item.lead != 0) {
+            return Err(self.ends_within(piece, self.now));
+        }
+        let accepting = accepting.is_some();
+        let ended = self.ended(items.iter());
+        let ended_behind =
+            if behind.is_empty() { ended.clone() } else { self.ended(items.iter().chain(&behind)) };
+        let (inner, outer) =
+            (self.edges(items, |item| !self.is_counted(item)), self.edges(&behind, |_| true));
+        let counted = self.edges(items, |item| self.is_counted(item));
+        Ok(Ahead { inner, outer, counted, ended, ended_behind, accepting })
+    }
+
+    /// The ranges read by the items that satisfy `counts`.
+    fn edges(&self, items: &[Item], counts: impl Fn(&Item) -> bool) -> Vec<(Range, Item)> {
+        let mut edges = Vec::new();
+        for item in items.iter().filter(|item| counts(item)) {
+            if let Node::Bytes { from, to } = self.network.node(item.node) {
+                edges.extend(self.network.ranges(from, to).iter().map(|&range| (range, *item)));
+            }
+        }
+        edges.sort_unstable_by_key(|edge| edge.0.first);
+        edges
+    }
+}
+
+impl Ahead {
+    /// The items after a byte, and the items that end before it.
+    pub(super) fn after(&self, byte: u8) -> (Vec<Item>, &[Item]) {
+        let by = |edges: &[(Range, Item)]| {
+            let reads = edges.iter().filter(|(range, _)| (range.first..=range.last).contains(&byte));
+            reads.map(|(range, item)| Item { node: range.next, ..*item }).collect::<Vec<_>>()
+        };
+        let inner = by(&self.inner);
+        if inner.is_empty() { (by(&self.outer), &self.ended_behind) } else { (inner, &self.ended) }
+    }
+}

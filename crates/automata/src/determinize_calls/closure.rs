@@ -1,0 +1,178 @@
+//! Closure: the items reachable without reading.
+
+use super::super::network::{Node, TransitionNetwork};
+use super::{Closed, Item, LONGEST_LEAD, Lead, Outcome, Subsets};
+
+impl Subsets<'_, '_> {
+    /// The items reachable from `items` of a procedure without reading. Entering a call adds the
+    /// call to an item's lead. Items that return from a procedure with known callers lag by the
+    /// call.
+    pub(super) fn closed(&mut self, piece: u32, items: &[Item]) -> Outcome<Closed> {
+        self.pass += 1;
+        if self.pass == u32::MAX {
+            self.seen.fill(0);
+            self.pass = 1;
+        }
+        if !self.seen_others.is_empty() {
+            self.seen_others.clear();
+        }
+        let mut closed = Closed::default();
+        let mut past = Vec::new();
+        let mut stack = std::mem::take(&mut self.stack);
+        stack.clear();
+        stack.extend_from_slice(items);
+        while let Some(item) = stack.pop() {
+            if self.was_seen(item) {
+                continue;
+            }
+            self.tick(1)?;
+            match self.network.node(item.node) {
+                Node::Bytes { from, to } if from == to => {}
+                Node::Bytes { .. } | Node::Close { .. } | Node::Accept | Node::Fork { .. } => {
+                    closed.items.push(item);
+                }
+                Node::Past { next } => past.push(Item { node: next, ..item }),
+                Node::Union { from, to } => {
+                    let branches = self.network.branches(from, to).iter();
+                    stack.extend(branches.map(|&node| Item { node, ..item }));
+                }
+                Node::Call { enter, .. } => {
+                    let Some(lead) = self.longer(item.lead, item.node) else {
+                        return Err(self.too_far_ahead(item.node));
+                    };
+                    stack.push(Item { lead, node: enter, ..item });
+                }
+                Node::Return(outcome)
+                    if item.lead == 0 && self.pieces[piece as usize].known_calls.is_some() =>
+                {
+                    for call in self.known_calls(piece, item.tag) {
+                        stack.push(Item { lead: self.lag(call), node: self.after(call, outcome), ..item });
+                    }
+                }
+                Node::Return(_) if self.leads[item.lead as usize].length == 0 => closed.items.push(item),
+                Node::Return(outcome) => {
+                    let Lead { before, call, .. } = self.leads[item.lead as usize];
+                    stack.push(Item { lead: before, node: self.after(call, outcome), ..item });
+                }
+            }
+        }
+        self.stack = stack;
+        if !past.is_empty() {
+            let before = self.closed(piece, &past)?.items;
+            closed.items.extend(self.past_boundary(piece, &before)?);
+        }
+        closed.items.sort_unstable();
+        // An item after a boundary may have been reached before.
+        closed.items.dedup();
+        Ok(closed)
+    }
+
+    /// The items after a boundary.
+    pub(super) fn past_boundary(&mut self, piece: u32, items: &[Item]) -> Outcome<Vec<Item>> {
+        // The target of a fork was forked before.
+        let items = items.iter().filter(|item| !matches!(self.network.node(item.node), Node::Fork { .. }));
+        let past = |item: &Item| self.network.past_boundary(item.node).unwrap_or(item.node);
+        let past: Vec<Item> = items.map(|item| Item { node: past(item), ..*item }).collect();
+        Ok(self.closed(piece, &past)?.items)
+    }
+
+    /// Marks an item as seen in this pass; returns whether it was seen before.
+    pub(super) fn was_seen(&mut self, item: Item) -> bool {
+        if item.tag == 0 && item.lead == 0 {
+            return std::mem::replace(&mut self.seen[item.node as usize], self.pass) == self.pass;
+        }
+        self.seen_others.insert(item, ()).is_some()
+    }
+
+    /// The node after a call that returns with an exit.
+    pub(super) fn after(&self, call: u32, outcome: u32) -> u32 {
+        let Node::Call { from, to, .. } = self.network.node(call) else { return TransitionNetwork::DEAD };
+        self.network.branches(from, to).get(outcome as usize).copied().unwrap_or(TransitionNetwork::DEAD)
+    }
+
+    /// The calls of a tag in a procedure with known callers.
+    fn known_calls(&self, piece: u32, tag: u32) -> Vec<u32> {
+        let known =
+            self.pieces[piece as usize].known_calls.as_ref().and_then(|calls| calls.get(tag as usize));
+        known.cloned().unwrap_or_default()
+    }
+
+    /// `lead` plus one call; `None` if it becomes too long.
+    pub(super) fn longer(&mut self, lead: u32, call: u32) -> Option<u32> {
+        let of = self.leads[lead as usize];
+        let longer = Lead { before: lead, call, length: of.length + 1, lag: of.lag };
+        (longer.length <= LONGEST_LEAD).then(|| self.lead(longer))
+    }
+
+    /// The lead of items that have returned from `call` and lag by it.
+    fn lag(&mut self, call: u32) -> u32 {
+        self.lead(Lead { before: 0, call, length: 0, lag: Some(call) })
+    }
+
+    fn lead(&mut self, lead: Lead) -> u32 {
+        let leads = &mut self.leads;
+        *self.lead_of.entry((lead.before, lead.call, lead.length == 0)).or_insert_with(|| {
+            leads.push(lead);
+            leads.len() as u32 - 1
+        })
+    }
+
+    /// The calls of a lead, the outermost first.
+    pub(super) fn calls_of(&self, mut lead: u32) -> Vec<u32> {
+        let mut calls = Vec::new();
+        while self.leads[lead as usize].length != 0 {
+            calls.push(self.leads[lead as usize].call);
+            lead = self.leads[lead as usize].before;
+        }
+        calls.reverse();
+        calls
+    }
+
+    /// The call that an item lags by.
+    pub(super) fn lag_of(&self, item: &Item) -> Option<u32> {
+        self.leads[item.lead as usize].lag
+    }
+
+    /// Whether an item has pending calls and no lag.
+    pub(super) fn is_ahead(&self, item: &Item) -> bool {
+        let lead = self.leads[item.lead as usize];
+        lead.lag.is_none() && lead.length != 0
+    }
+
+    /// The items after the terminals that end.
+    pub(super) fn behind(&mut self, piece: u32, items: &[Item]) -> Outcome<Closed> {
+        let ended: Vec<Item> = items
+            .iter()
+            .filter_map(|item| match self.network.node(item.node) {
+                Node::Close { next, .. } => Some(Item { node: next, ..*item }),
+                _ => None,
+            })
+            .collect();
+        self.closed(piece, &ended)
+    }
+
+    pub(super) fn reads(&self, item: &Item) -> bool {
+        matches!(self.network.node(item.node), Node::Bytes { .. })
+    }
+
+    /// Whether an item is within a counted part, and not a terminal.
+    pub(super) fn is_counted(&self, item: &Item) -> bool {
+        self.reads(item) && self.network.past_boundary(item.node).is_some()
+    }
+
+    pub(super) fn forks(&self, item: &Item) -> bool {
+        matches!(self.network.node(item.node), Node::Fork { .. })
+    }
+
+    pub(super) fn closes(&self, item: &Item) -> bool {
+        matches!(self.network.node(item.node), Node::Close { .. })
+    }
+
+    pub(super) fn is_lazy(&self, item: &Item) -> bool {
+        matches!(self.network.node(item.node), Node::Close { lazy: true, .. })
+    }
+
+    pub(super) fn returns(&self, item: &Item) -> bool {
+        matches!(self.network.node(item.node), Node::Return(_))
+    }
+}

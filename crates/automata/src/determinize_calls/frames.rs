@@ -1,0 +1,177 @@
+//! Targets of bytes: states, calls and returns, and the frames pushed.
+
+use super::super::FastMap;
+use super::conflict::ConflictKind;
+use super::ends::AT_ONCE;
+use super::{CallState, Frame, Item, Outcome, Procedure, ROW_BYTES, Row, Subsets, Target, Witness};
+
+/// The items entered by a call: the further calls of each lead, and the node.
+type Ways = Vec<(Vec<u32>, u32)>;
+
+impl Subsets<'_, '_> {
+    /// The target of a byte in a procedure, given the items after the byte.
+    pub(super) fn target(&mut self, piece: u32, items: &[Item], story: Witness) -> Outcome<Target> {
+        self.now = story;
+        if let [Item { tag: 0, lead: 0, node }] = *items
+            && self.reads_alone(node).is_some()
+        {
+            return self.state(piece, items, story).map(Target::State);
+        }
+        let items = self.settled(piece, items)?;
+        if items.is_empty() {
+            return Ok(Target::Dead);
+        }
+        if items.iter().all(|item| self.returns(item) || self.lag_of(item).is_some()) {
+            return Ok(Target::Return(self.outcome(AT_ONCE, &items)));
+        }
+        if items.iter().all(|item| self.is_ahead(item)) {
+            return self.called(piece, &items, story).map(Target::Call);
+        }
+        self.state(piece, &items, story).map(Target::State)
+    }
+
+    /// The items reachable from `items` without reading, past the terminals that must end.
+    pub(super) fn settled(&mut self, piece: u32, items: &[Item]) -> Outcome<Vec<Item>> {
+        let mut items = self.closed(piece, items)?.items;
+        // A lazy terminal ends now, and its alternatives are dropped.
+        if items.iter().any(|item| self.is_lazy(item)) {
+            items.retain(|item| self.is_lazy(item) || self.is_counted(item) || self.forks(item));
+        }
+        // Terminals end now if none of them can continue.
+        while !items.is_empty() && !items.iter().any(|item| self.reads(item)) {
+            if !items.iter().any(|item| self.closes(item)) {
+                break;
+            }
+            let mut rest = self.behind(piece, &items)?.items;
+            rest.extend(items.iter().filter(|item| !self.closes(item)));
+            rest.sort_unstable();
+            rest.dedup();
+            items = rest;
+        }
+        Ok(items)
+    }
+
+    /// The call state of items that all have a lead.
+    pub(super) fn called(&mut self, within: u32, items: &[Item], story: Witness) -> Outcome<u32> {
+        // The items entered by each outermost call.
+        let mut entered: Vec<((u32, u32), Ways)> = Vec::new();
+        for item in items {
+            let calls = self.calls_of(item.lead);
+            let by = (item.tag, calls[0]);
+            let way = (calls[1..].to_vec(), item.node);
+            match entered.iter_mut().find(|(known, _)| *known == by) {
+                Some((_, ways)) => ways.push(way),
+                None => entered.push((by, vec![way])),
+            }
+        }
+        for (_, ways) in &mut entered {
+            ways.sort_unstable();
+        }
+        // Calls with the same entered items become one entry.
+        entered.sort_unstable_by(|a, b| (&a.1, a.0).cmp(&(&b.1, b.0)));
+        let mut frame = Frame::new();
+        let mut entry = Vec::new();
+        let mut last: Option<&Ways> = None;
+        for (by, ways) in &entered {
+            if last == Some(ways) {
+                if let Some(calls) = frame.last_mut() {
+                    calls.push(*by);
+                }
+                continue;
+            }
+            last = Some(ways);
+            let tag = frame.len() as u32;
+            frame.push(vec![*by]);
+            for (calls, node) in ways {
+                let lead = calls.iter().try_fold(0, |lead, &call| self.longer(lead, call)).unwrap_or(0);
+                entry.push(Item { tag, lead, node: *node });
+            }
+        }
+        entry.sort_unstable();
+        let known_calls = entry.iter().any(|item| self.special.contains_key(&item.node)).then(|| {
+            let calls = frame.iter().map(|calls| sorted(calls.iter().map(|&(_, call)| call).collect()));
+            calls.collect()
+        });
+        let piece = self.piece(entry, known_calls, story)?;
+        let key = (within, piece, frame.clone());
+        if let Some(&known) = self.call_of.get(&key) {
+            return Ok(known);
+        }
+        let call = self.calls.len() as u32;
+        self.call_of.insert(key, call);
+        self.calls.push(CallState { within, piece, frame, returns: FastMap::default(), story });
+        self.pieces[piece as usize].callers.push(call);
+        let of = &self.pieces[piece as usize];
+        self.owed.extend(of.outcomes.iter().map(|&outcome| (call, outcome)));
+        self.unchecked.extend(of.forbidden.iter().map(|&forbidden| (call, forbidden)));
+        Ok(call)
+    }
+
+    /// The procedure entered with the given items, and by the given calls if its callers are known.
+    fn piece(
+        &mut self,
+        entry: Vec<Item>,
+        known_calls: Option<Vec<Vec<u32>>>,
+        story: Witness,
+    ) -> Outcome<u32> {
+        let key = (entry, known_calls);
+        if let Some(&known) = self.piece_of.get(&key) {
+            return Ok(known);
+        }
+        let piece = self.pieces.len() as u32;
+        self.pieces.push(Procedure { known_calls: key.1.clone(), ..Procedure::default() });
+        // Even if all items still have a lead: a call never directly enters another call. The
+        // second call is pushed after the next byte.
+        let entry = key.0.clone();
+        self.piece_of.insert(key, piece);
+        let enter = self.state(piece, &entry, story)?;
+        self.begins[enter as usize] = true;
+        let of = &mut self.pieces[piece as usize];
+        of.enter = enter;
+        of.nodes = entry.iter().map(|item| item.node).collect();
+        Ok(piece)
+    }
+
+    /// Refuses items with more distinct leads than the limit.
+    fn count_leads(&mut self, items: &[Item], story: Witness) -> Outcome<()> {
+        let leads = sorted(items.iter().map(|item| item.lead).collect());
+        self.widest = self.widest.max(leads.len());
+        if leads.len() <= self.positions {
+            return Ok(());
+        }
+        let of = |lead| {
+            items.iter().find(|item| item.lead == lead).map_or(0, |item| self.network.origin(item.node))
+        };
+        let origins = [of(leads[0]), of(leads[leads.len() - 1])];
+        Err(self.conflict(ConflictKind::Height, origins, None, story))
+    }
+
+    /// The state of a set of items in a procedure.
+    pub(super) fn state(&mut self, piece: u32, items: &[Item], story: Witness) -> Outcome<u32> {
+        if items.windows(2).any(|two| two[0].lead != two[1].lead) {
+            self.count_leads(items, story)?;
+        }
+        self.key.clear();
+        self.key.push(piece);
+        self.key.extend(items.iter().flat_map(|item| [item.tag, item.lead, item.node]));
+        let (state, new) = self.sets.intern(&self.key);
+        if new {
+            self.rows.push(Row::default());
+            self.stories.push(story);
+            self.begins.push(false);
+            let meter = self.network.meter();
+            meter.states(self.rows.len() + self.calls.len())?;
+            if state % 256 == 0 {
+                let rows = self.rows.len() * ROW_BYTES;
+                meter.bytes(self.sets.bytes() + self.moves.bytes() + rows)?;
+            }
+        }
+        Ok(state)
+    }
+}
+
+fn sorted(mut numbers: Vec<u32>) -> Vec<u32> {
+    numbers.sort_unstable();
+    numbers.dedup();
+    numbers
+}

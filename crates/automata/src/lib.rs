@@ -1,0 +1,105 @@
+//! Automata over bytes: languages of byte strings, and their algebra.
+//!
+//! A constraint over text becomes a [`ByteDfa`]: a deterministic automaton that is total, trimmed
+//! and minimal, with canonical state numbers, so that equal languages are equal values. The steps:
+//!
+//! ```text
+//! Expr ──┐
+//!        ├─▶ Nfa ──subsets──▶ UnminimizedDfa ──trim, merge equivalent states, number──▶ ByteDfa
+//! regex ─┘                      ▲                                                 ▲
+//!                products ──────┘                                                 │ write the table
+//! JSON schema ──▶ DfaBuilder ──────────────number──────────────▶ SparseDfa ──────────┘
+//!                     └──────specialise, trim, number──────────▶ Pushdown
+//! ```
+//!
+//! - `Expr` is a tree of literals, character classes, finished automata and the regular operators;
+//! - `Nfa` is a nondeterministic automaton with look-around;
+//! - `Rows` hold the states of any deterministic automaton: for each state a list of runs, which
+//!   are ranges of bytes with their target state. `UnminimizedDfa` has rows over classes of bytes;
+//!   `DfaBuilder` hash-conses rows; `SparseRows` adds byte classes; `SparseDfa` is a finished
+//!   automaton in this form, smaller than a `ByteDfa` with its entry for each state and byte class;
+//! - [`Pushdown`] is an automaton with a stack, and [`ByteAutomaton`] either of the two.
+//!
+//! Every step takes a meter, which counts states, memory and time. Breaching a limit is a typed
+//! error.
+//!
+//! ```
+//! use burn_dfa_tokens::{Constraint, Limits};
+//!
+//! let limits = Limits::default();
+//! let a = Constraint::regex("a|ab")?.to_byte_dfa(&limits)?.unwrap();
+//! let b = Constraint::regex("ab?")?.to_byte_dfa(&limits)?.unwrap();
+//! assert_eq!(a, b);
+//! # Ok::<(), burn_dfa_tokens::Error>(())
+//! ```
+
+mod byte_automaton;
+mod byte_rows;
+mod canonical;
+mod classes;
+mod components;
+mod context;
+mod count;
+mod counted;
+mod csr;
+mod determinize;
+mod determinize_calls;
+mod dfa;
+mod expr;
+mod fast;
+mod interner;
+mod minimize;
+mod network;
+mod nfa;
+mod partition;
+mod product;
+mod pushdown;
+mod raw;
+mod regular;
+mod relations;
+mod row_dfa;
+mod rows;
+mod sample;
+mod shared;
+mod specialise;
+mod trim;
+mod ways;
+
+pub use burn_dfa_common::{Error, ErrorKind, Limits, Result};
+pub use byte_automaton::{ByteAutomaton, Configuration};
+#[doc(hidden)]
+pub use byte_rows::SparseRows;
+#[doc(hidden)]
+pub use components::components;
+#[doc(hidden)]
+pub use counted::CountedPart;
+#[doc(hidden)]
+pub use csr::Csr;
+#[doc(hidden)]
+pub use determinize_calls::{Conflict, ConflictKind, Determinized, Failure, MAX_OUTCOMES};
+pub use dfa::{ByteDfa, ByteStateId};
+#[doc(hidden)]
+pub use expr::Expr;
+#[doc(hidden)]
+pub use fast::FastMap;
+#[doc(hidden)]
+pub use interner::Interner;
+#[doc(hidden)]
+pub use network::TransitionNetwork;
+#[doc(hidden)]
+pub use nfa::Nfa;
+#[doc(hidden)]
+pub use product::Op;
+pub use pushdown::Pushdown;
+#[doc(hidden)]
+pub use pushdown::{Call, Jump};
+#[doc(hidden)]
+pub use raw::UnminimizedDfa;
+#[doc(hidden)]
+pub use row_dfa::SparseDfa;
+#[doc(hidden)]
+pub use rows::{Differences, Rows, Run};
+#[doc(hidden)]
+pub use shared::DfaBuilder;
+#[doc(hidden)]
+pub use ways::{Distance, FARTHEST, Graph};

@@ -1,0 +1,212 @@
+//! Grammars: GBNF as in llama.cpp, EBNF as in XGrammar, Lark as in llguidance.
+//!
+//! ```text
+//! text ──gbnf, ebnf, lark──▶ Grammar ──▶ Parts ──emit──▶ TransitionNetwork ──subsets──▶ SparseDfa or Pushdown
+//! ```
+//!
+//! - `form` is the intermediate form, `builder` builds it;
+//! - `gbnf`, `ebnf` and `lark` read the three syntaxes; `source` shows the locations of errors;
+//!   `cursor`, `literal` and `rules` are shared by GBNF and EBNF; `syntax` selects a syntax;
+//! - `parts` are flat expressions with automata for `regular` ones, and `normal` brings them into a
+//!   normal form;
+//! - `counted` are parts with counted tokens;
+//! - `tokens` are the tokens of a vocabulary named by a grammar;
+//! - `brackets` selects the called parts, `emit` makes a nondeterministic automaton with calls,
+//!   which the automata crate determinizes;
+//! - `shape` shows expressions for drawings, `report` describes how a grammar is compiled;
+//! - `identity` gives constraints keys for caches; `notes` are the remarks on schemas within
+//!   grammars.
+
+mod brackets;
+mod builder;
+mod counted;
+mod cursor;
+mod ebnf;
+mod eliminate;
+mod emit;
+mod form;
+mod gbnf;
+mod identity;
+mod lark;
+mod literal;
+mod normal;
+mod notes;
+mod parts;
+#[cfg(test)]
+mod recognise;
+mod regular;
+mod report;
+mod rules;
+mod shape;
+mod source;
+mod syntax;
+#[cfg(test)]
+mod tests;
+mod tokens;
+
+pub use builder::GrammarBuilder;
+pub(super) use builder::NO_BOUND;
+pub(super) use ebnf::regex as read_regex;
+pub use form::{Expression, Grammar};
+pub use report::{CalledPart, GrammarReport, RuleUse};
+pub use shape::Shape;
+pub(super) use syntax::GivenGrammar;
+pub use syntax::Syntax;
+
+use self::counted::Counting;
+use self::emit::{Called, Emitter};
+use self::parts::Parts;
+use crate::TokenEdges;
+use burn_dfa_automata::{Conflict, ConflictKind, Determinized, Failure};
+use burn_dfa_common::{Error, ErrorKind, Limits, Result, limits::Meter};
+
+/// The automaton of a grammar's texts.
+pub(super) struct Lexical {
+    pub(super) determinized: Determinized,
+    /// The tokens read whole.
+    pub(super) tokens: TokenEdges,
+}
+
+/// The automaton of rules, and the fate of each rule.
+struct Compiled {
+    determinized: Determinized,
+    /// The most leads of its states.
+    leads: usize,
+    calls: Vec<Called>,
+    /// By rule, whether it is called.
+    called: Vec<bool>,
+}
+
+impl Grammar {
+    /// The automaton of the grammar's texts.
+    ///
+    /// # Errors
+    /// The grammar has no text, the height of its stack is ambiguous without bound, or a limit is
+    /// exceeded.
+    pub(super) fn lower(&self, meter: &Meter) -> Result<Lexical> {
+        self.lower_within(meter, &mut Counting::default())
+    }
+
+    /// The same for a part of another grammar; `counting` has the counted parts of the other
+    /// grammar.
+    fn lower_within(&self, meter: &Meter, counting: &mut Counting) -> Result<Lexical> {
+        let mut parts = Parts::new(self, meter, counting)?;
+        let Compiled { determinized, .. } = self.determinize(&mut parts, meter)?;
+        let Some(codes) = &parts.codes else {
+            return Ok(Lexical { determinized, tokens: TokenEdges::default() });
+        };
+        Ok(match determinized {
+            Determinized::Finite(rows) => {
+                let tokens = codes.edges(rows.rows().all());
+                Lexical { determinized: Determinized::Finite(rows.read_as(codes.read_as())), tokens }
+            }
+            Determinized::Called(automaton) => {
+                let tokens = codes.edges(automaton.rows().all());
+                Lexical { determinized: Determinized::Called(automaton.read_as(codes.read_as())), tokens }
+            }
+        })
+    }
+
+    /// Runs the checks that need automata.
+    fn check(&self, meter: &Meter) -> Result<()> {
+        self.checks.iter().try_for_each(|check| check.lower(meter).map(drop))
+    }
+
+    /// The automaton of the texts. If the rules are rejected as written, they are removed from
+    /// recursion, and `parts` stays rewritten.
+    fn determinize(&self, parts: &mut Parts, meter: &Meter) -> Result<Compiled> {
+        let conflict = match self.attempts(parts, meter)? {
+            Ok(compiled) => return Ok(compiled),
+            Err(conflict) => conflict,
+        };
+        let explained = self.explained(parts, &conflict, most_stacks(meter));
+        let again = match parts.eliminate() {
+            Ok(true) => self.attempts(parts, meter),
+            Ok(false) => Ok(Err(conflict)),
+            Err(error) => Err(error),
+        };
+        match again {
+            Ok(Ok(compiled)) => Ok(compiled),
+            Err(error) if error.kind() == ErrorKind::Cancelled => Err(error),
+            // The error explains the rules as written, because the user can change these.
+            Ok(Err(_)) | Err(_) => Err(explained),
+        }
+    }
+
+    /// The automaton with calls from the outermost level; without outermost calls if the end of the
+    /// text leaves a call without a return.
+    fn attempts(&self, parts: &Parts, meter: &Meter) -> Result<std::result::Result<Compiled, Conflict>> {
+        match self.attempt(parts, meter, false)? {
+            Err(Conflict { kind: ConflictKind::TextEnd, .. }) => self.attempt(parts, meter, true),
+            first => Ok(first),
+        }
+    }
+
+    /// The same with calls from the outermost level copied or not.
+    fn attempt(
+        &self,
+        parts: &Parts,
+        meter: &Meter,
+        copies_outermost: bool,
+    ) -> Result<std::result::Result<Compiled, Conflict>> {
+        let mut emitter = emitter(parts, meter)?;
+        let start = emitter.emit(parts.stands[self.start], copies_outermost)?;
+        if let Some(name) = &parts.counted_name {
+            if emitter.network.has_calls() {
+                return Err(counted::beside_recursion(name));
+            }
+            if parts.lexing.is_some() {
+                emitter.network.close_at_boundaries()?;
+            }
+        }
+        match emitter.network.determinize(start, most_stacks(meter)) {
+            Ok(Some((determinized, leads))) => {
+                let calls = emitter.calls();
+                Ok(Ok(Compiled { determinized, leads, calls, called: emitter.called }))
+            }
+            Ok(None) => Err(Error::unsatisfiable("the grammar has no text that ends")),
+            Err(Failure::Error(error)) => Err(error),
+            Err(Failure::Conflict(conflict)) => Ok(Err(conflict)),
+        }
+    }
+
+    fn explained(&self, parts: &Parts, conflict: &Conflict, most: usize) -> Error {
+        let [first, second] = conflict.origins.map(|rule| &self.rules[rule as usize].name);
+        let text = match &parts.codes {
+            Some(codes) => codes.shown(&conflict.text),
+            None => conflict.text.clone(),
+        };
+        let text = String::from_utf8_lossy(&text);
+        Error::grammar_as_a_whole(match conflict.kind {
+            ConflictKind::End => format!(
+                "after {text:?} it is open whether what the rule `{first}` calls has ended before the last byte or goes on in \
+                 `{second}`, and the stack has to know at once: close it with a text that cannot go on so"
+            ),
+            ConflictKind::TextEnd => format!(
+                "after {text:?} the text may end within what the rule `{first}` calls, or go on: close it with a text that \
+                 cannot go on"
+            ),
+            ConflictKind::Height => format!(
+                "after {text:?} the rules `{first}` and `{second}` may be within different numbers of calls, in more than \
+                 {most} ways: make the texts that open and close them differ"
+            ),
+        })
+    }
+}
+
+/// The most leads of a state: the number of different stacks for readings of the same text.
+fn most_stacks(meter: &Meter) -> usize {
+    meter.limits().stacks.clamp(1, Limits::MAX_STACKS)
+}
+
+/// An emitter for the parts of a grammar.
+fn emitter<'p, 'm>(parts: &'p Parts<'m>, meter: &'m Meter<'m>) -> Result<Emitter<'p, 'm>> {
+    let mut emitter = Emitter::new(parts, meter)?;
+    if let Some(codes) = &parts.codes {
+        emitter.network.set_alphabet(&codes.alphabet());
+        if let Some(symbol) = codes.boundary() {
+            emitter.network.set_boundary(symbol);
+        }
+    }
+    Ok(emitter)
+}

@@ -1,0 +1,236 @@
+//! A report on a compiled grammar: the use of its rules, and the called parts.
+
+use super::Compiled;
+use super::counted::Counting;
+use super::emit::Called;
+use super::form::Grammar;
+use super::parts::{Part, PartId, Parts};
+use super::shape::{class, literal, times};
+use burn_dfa_automata::{ByteDfa, FastMap};
+use burn_dfa_common::{Limits, Result, limits::Meter};
+
+/// How a grammar is compiled; see [`Grammar::report`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct GrammarReport {
+    /// The use of each rule, by name: the start rule, then the others in order of first occurrence.
+    pub rules: Vec<(String, RuleUse)>,
+    /// The called parts; empty if no stack is needed.
+    pub calls: Vec<CalledPart>,
+    /// The most stacks that readings of the same text have at once; 1 if the text determines the
+    /// stack.
+    pub stacks: usize,
+    /// The limit on the number of stacks.
+    pub most_stacks: usize,
+}
+
+/// The use of a rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum RuleUse {
+    /// It is copied at each reference; parts of it may be [called](GrammarReport::calls).
+    Copied,
+    /// It is called as a whole, at least from some references.
+    Called,
+    /// The start rule does not refer to it, directly or indirectly.
+    Unused,
+    /// It is referenced but has no finite text.
+    Textless,
+}
+
+/// A called part: it pushes a frame on the stack at its start, and pops the frame at its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CalledPart {
+    /// A rule, by name.
+    Rule(String),
+    /// Parts of a rule.
+    Between {
+        /// The rule, by name.
+        rule: String,
+        /// The part before the call, which is not called; `None` if it is in another rule.
+        opens: Option<String>,
+        /// The part at the end of the call.
+        closes: String,
+    },
+}
+
+impl Grammar {
+    /// Reports how the grammar is compiled, within `limits`.
+    ///
+    /// ```
+    /// use burn_dfa_tokens::Limits;
+    /// use burn_dfa_tokens::constraint::{CalledPart, Grammar, RuleUse, Syntax};
+    ///
+    /// let text = r#"
+    ///     root ::= digit | "(" root ")"
+    ///     digit ::= [0-9]
+    ///     other ::= "x"
+    /// "#;
+    /// let report = Grammar::read(Syntax::Gbnf, text, None)?.report(&Limits::default())?;
+    /// let uses: Vec<RuleUse> = report.rules.iter().map(|(_, of)| *of).collect();
+    /// assert_eq!(uses, [RuleUse::Copied, RuleUse::Copied, RuleUse::Unused]);
+    /// let CalledPart::Between { opens, closes, .. } = &report.calls[0] else { panic!("{report:?}") };
+    /// assert_eq!((opens.as_deref(), closes.as_str()), (Some("\"(\""), "\")\""));
+    /// # Ok::<(), burn_dfa_tokens::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The grammar cannot be compiled.
+    pub fn report(&self, limits: &Limits) -> Result<GrammarReport> {
+        let meter = Meter::start(limits);
+        let mut parts = Parts::new(self, &meter, &mut Counting::default())?;
+        let Compiled { leads: stacks, calls, called, .. } = self.determinize(&mut parts, &meter)?;
+        let reached = reached(&parts, self.start);
+        let rule_use = |rule: usize| match () {
+            () if !reached[rule] => RuleUse::Unused,
+            () if !parts.is_productive(parts.given[rule]) => RuleUse::Textless,
+            () if called[parts.stands[rule]] => RuleUse::Called,
+            () => RuleUse::Copied,
+        };
+        let rules =
+            self.rules_from_start().map(|rule| (self.rules[rule].name.clone(), rule_use(rule))).collect();
+        let words = Words { grammar: self, parts: &parts };
+        let holders = holders(&parts);
+        let calls = calls.into_iter().map(|called| match called {
+            Called::Rule(rule) => CalledPart::Rule(self.rules[rule].name.clone()),
+            Called::Slice { sequence, parts, from, to } => {
+                let rule =
+                    holders.get(&sequence).map_or(String::new(), |&rule| self.rules[rule].name.clone());
+                let opens = from.checked_sub(1).map(|before| words.of(parts[before]));
+                CalledPart::Between { rule, opens, closes: words.of(parts[to]) }
+            }
+        });
+        let mut distinct: Vec<CalledPart> = Vec::new();
+        calls.for_each(|call| {
+            if !distinct.contains(&call) {
+                distinct.push(call)
+            }
+        });
+        Ok(GrammarReport {
+            rules,
+            calls: distinct,
+            stacks,
+            most_stacks: limits.stacks.clamp(1, Limits::MAX_STACKS),
+        })
+    }
+}
+
+/// By rule, whether texts may hold one of its.
+fn reached(parts: &Parts, start: usize) -> Vec<bool> {
+    let mut reached = vec![false; parts.given.len()];
+    let mut rest = vec![start];
+    while let Some(rule) = rest.pop() {
+        if !std::mem::replace(&mut reached[rule], true) {
+            parts.rules_of(parts.given[rule], &mut rest);
+        }
+    }
+    reached
+}
+
+/// The first rule with each sequence.
+fn holders(parts: &Parts) -> FastMap<PartId, usize> {
+    let mut holders = FastMap::default();
+    for (rule, &body) in parts.bodies.iter().enumerate() {
+        let mut rest = vec![body];
+        while let Some(part) = rest.pop() {
+            let inner: &[PartId] = match parts.get(part) {
+                Part::Sequence(inner) => {
+                    holders.entry(part).or_insert(rule);
+                    inner
+                }
+                Part::Choice(inner) => inner,
+                Part::Repeat { inner, .. } => std::slice::from_ref(inner),
+                _ => &[],
+            };
+            rest.extend_from_slice(inner);
+        }
+    }
+    holders
+}
+
+/// Parts in a readable notation.
+struct Words<'p, 'm> {
+    grammar: &'p Grammar,
+    parts: &'p Parts<'m>,
+}
+
+impl Words<'_, '_> {
+    fn of(&self, part: PartId) -> String {
+        let joined = |parts: &[PartId], between: &str| {
+            let parts: Vec<String> = parts.iter().map(|&part| self.of(part)).collect();
+            format!("({})", parts.join(between))
+        };
+        match self.parts.get(part) {
+            Part::Bytes(bytes) => literal(bytes),
+            Part::Dfa { dfa, terminal } => {
+                let word = word_of(&self.parts.dfas[*dfa]).map(|word| literal(&word));
+                let of = word.or_else(|| self.parts.class_of(*dfa).map(class));
+                of.unwrap_or_else(|| if terminal.is_some() { "a terminal" } else { "a pattern" }.to_owned())
+            }
+            Part::Counted(_) => "a part of counted tokens".to_owned(),
+            Part::Nested(_) => "another constraint".to_owned(),
+            Part::Rule(rule) => self.grammar.rules[*rule].name.clone(),
+            Part::Sequence(parts) => joined(parts, " "),
+            Part::Choice(parts) => joined(parts, " | "),
+            Part::Repeat { inner, min, max } => self.of(*inner) + &times(*min, *max),
+            Part::Tokens(set) => self.parts.sets.get(*set).to_string(),
+        }
+    }
+}
+
+/// Most bytes shown of a word.
+const SHOWN: usize = 64;
+
+/// The only word of an automaton, if it has but one.
+fn word_of(dfa: &ByteDfa) -> Option<Vec<u8>> {
+    let (mut word, mut at) = (Vec::new(), dfa.start());
+    loop {
+        let mut next = (0..=u8::MAX).map(|byte| (byte, dfa.next(at, byte))).filter(|(_, to)| to.0 != 0);
+        match (next.next(), next.next(), dfa.is_accepting(at)) {
+            (None, _, true) => return Some(word),
+            (Some((byte, to)), None, false) if word.len() < SHOWN => {
+                word.push(byte);
+                at = to;
+            }
+            _ => return None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Syntax;
+    use super::*;
+
+    fn report(text: &str) -> GrammarReport {
+        Grammar::read(Syntax::Gbnf, text, None).unwrap().report(&Limits::default()).unwrap()
+    }
+
+    #[test]
+    fn recursion_at_the_ends_is_not_called() {
+        let report = report("root ::= root \"+\" item | item\nitem ::= [0-9] item?");
+        assert_eq!((report.calls.len(), report.stacks), (0, 1));
+        assert!(report.rules.iter().all(|(_, of)| *of == RuleUse::Copied), "{report:?}");
+    }
+
+    #[test]
+    fn rules_without_a_text_or_a_use_are_named() {
+        let report = report("root ::= \"a\" | loop\nloop ::= \"b\" loop\nleft ::= \"c\"");
+        let uses: Vec<(&str, RuleUse)> = report.rules.iter().map(|(name, of)| (name.as_str(), *of)).collect();
+        assert_eq!(uses, [("root", RuleUse::Copied), ("loop", RuleUse::Textless), ("left", RuleUse::Unused)]);
+    }
+
+    #[test]
+    fn calls_are_named_by_what_opens_and_closes_them() {
+        let report = report("root ::= \"a\" | \"[\" (root (\",\" root)*)? \"]\" | [{] root [}]");
+        let between = |opens: &str, closes: &str| CalledPart::Between {
+            rule: "root".into(),
+            opens: Some(opens.into()),
+            closes: closes.into(),
+        };
+        for call in [between("\"[\"", "\"]\""), between("\"{\"", "\"}\"")] {
+            assert!(report.calls.contains(&call), "{report:?}");
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Chooses between calls and copies.
+//!
+//! With a stack, a part of a schema is emitted once as a procedure and *called* at each use,
+//! including from within itself, so recursion and any JSON may be nested as deep as the stack.
+//! Without a stack, each use is a copy, and recursive parts are copied to a
+//! [`depth`](super::depth). Calls have a cost: the effect of a token may depend on the stack. So a
+//! non-recursive schema is copied if it is small. In a schema with calls, a part with several uses
+//! is called if it is large.
+//!
+//! Everything is copied, to a depth, in these cases:
+//! - [`Limits::frames`](crate::Limits::frames) is 0;
+//! - the options set a depth by [`recursion`](JsonOptions::recursion) or
+//!   [`any_depth`](JsonOptions::any_depth);
+//! - the text of a value depends on its depth: [`Whitespace::Pretty`];
+//! - the continuation of a recursive value depends on more than
+//!   [`MAX_OUTCOMES`](super::plan::MAX_OUTCOMES) outcomes, or the plans have too many states.
+
+#[cfg(test)]
+mod tests;
+
+use super::plan::{Circular, PlanId, Planner};
+use super::{JsonOptions, Schema, Unrolled, Whitespace, emit};
+use burn_dfa_automata::{Pushdown, SparseDfa};
+use burn_dfa_common::{Result, limits::Meter};
+
+/// The numbers of states up to which copies are preferred to calls.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Preferred {
+    /// Of a non-recursive schema, fully copied.
+    pub(super) schema: usize,
+    /// Of one copy of an array or an object with several uses.
+    pub(super) part: usize,
+    /// Of all items of an array with counted items.
+    pub(super) items: u64,
+    /// Of all characters of a string with counted characters.
+    pub(super) characters: u64,
+    /// The same, if the pattern has more states between characters than a procedure may have
+    /// outcomes.
+    pub(super) patterned: u64,
+    /// The least number of characters (not states) of a block: twice the characters of the longest
+    /// plain token, so a token crosses at most one border between blocks. Blocks owned by a single
+    /// state between characters are shorter.
+    pub(super) block: u64,
+}
+
+impl Default for Preferred {
+    fn default() -> Self {
+        Self { schema: 20_000, part: 48, items: 256, characters: 1_024, patterned: 20_000, block: 32 }
+    }
+}
+
+/// The automaton of a schema's texts.
+#[derive(Clone, Debug)]
+pub(crate) enum Texts {
+    Copied(SparseDfa),
+    Called(Pushdown),
+}
+
+/// How a schema is followed.
+pub(super) enum Followed {
+    /// As deep as the stack.
+    Called(Circular),
+    Copied(PlanId, Unrolled),
+}
+
+impl Followed {
+    /// The plan of the whole schema.
+    pub(super) fn root(&self) -> PlanId {
+        match self {
+            Self::Called(circular) => circular.root,
+            Self::Copied(root, _) => *root,
+        }
+    }
+
+    /// The depth to which the schema is expanded.
+    pub(super) fn unrolled(&self) -> Unrolled {
+        match self {
+            Self::Called(_) => Unrolled::default(),
+            Self::Copied(_, unrolled) => *unrolled,
+        }
+    }
+}
+
+impl Schema {
+    /// The automaton of the texts of the schema's values, with calls if they are better, and the
+    /// depth of the copies, if any.
+    ///
+    /// # Errors
+    /// No value satisfies the schema (the error names the conflict), or a limit is exceeded.
+    pub(crate) fn lower_called(&self, meter: &Meter) -> Result<(Texts, Unrolled)> {
+        self.lower_preferring(Preferred::default(), meter).map_err(|error| error.at(String::new))
+    }
+
+    fn lower_preferring(&self, copies: Preferred, meter: &Meter) -> Result<(Texts, Unrolled)> {
+        let (mut planner, followed) = self.followed(copies, meter)?;
+        let root = followed.root();
+        let unrolled = followed.unrolled();
+        let texts = match followed {
+            _ if planner.get(root).is_empty() => None,
+            Followed::Copied(..) => emit::emit(&planner, root)?.map(Texts::Copied),
+            Followed::Called(Circular { circles, .. }) => {
+                // Skips the copy if the estimate already exceeds the preferred number of states.
+                let may_be_small =
+                    circles.is_empty() && emit::copied_characters(&planner, root) <= copies.schema as u64;
+                let copied =
+                    if may_be_small { emit::emit_within(&planner, root, copies.schema)? } else { None };
+                match copied {
+                    Some(rows) => rows.map(Texts::Copied),
+                    None => emit::emit_called(&planner, root, circles)?.map(Texts::Called),
+                }
+            }
+        };
+        texts.map(|texts| (texts, unrolled)).ok_or_else(|| self.unsatisfiable(&mut planner))
+    }
+
+    /// The plans of the schema, and whether it is called or copied.
+    ///
+    /// # Errors
+    /// A limit is exceeded.
+    pub(super) fn followed<'a>(
+        &'a self,
+        copies: Preferred,
+        meter: &'a Meter<'a>,
+    ) -> Result<(Planner<'a>, Followed)> {
+        if meter.limits().frames > 0 && self.may_be_called() {
+            let mut planner = Planner::new(self, meter);
+            if let Some(circular) = planner.circular_root(copies)? {
+                return Ok((planner, Followed::Called(circular)));
+            }
+        }
+        let mut planner = Planner::new(self, meter);
+        let (root, unrolled) = self.plan(&mut planner)?;
+        Ok((planner, Followed::Copied(root, unrolled)))
+    }
+
+    fn may_be_called(&self) -> bool {
+        let JsonOptions { recursion, any_depth, whitespace, .. } = &self.options;
+        recursion.is_none() && any_depth.is_none() && !matches!(whitespace, Whitespace::Pretty(_))
+    }
+}

@@ -1,0 +1,281 @@
+//! Translates patterns with look-ahead and look-behind to automata, exactly.
+//!
+//! A state of the automaton is a [formula](super::formula): a condition on the rest of the string.
+//! A byte advances every layout state of the formula, and epsilon transitions are followed at once.
+//! A look-ahead becomes a condition of its way, negated or not. Each look-behind has a *tracker*: a
+//! separate formula that searches for the look-behind's pattern from the start of the string on.
+//! The look-behind holds if a way of its tracker has reached its end, under the conditions of this
+//! way, which come from look-ahead within the look-behind. `$` is a negated look-ahead for any
+//! byte.
+//!
+//! References: A. K. Chandra, D. C. Kozen, L. J. Stockmeyer, *Alternation*, Journal of the ACM
+//! 28(1), 1981; J. A. Brzozowski, *Derivatives of Regular Expressions*, Journal of the ACM 11(4),
+//! 1964.
+
+use std::collections::HashSet;
+use std::rc::Rc;
+
+use super::formula::{Formulas, Held, Truth, Way};
+use super::layout::{Assertion, DONE, Layout, State};
+use super::term::Term;
+use burn_dfa_automata::{ByteDfa, Expr, FastMap, Interner, Op, UnminimizedDfa};
+use burn_dfa_common::{Result, limits::Meter};
+
+/// The automaton of the strings with a match of `term`.
+///
+/// # Errors
+/// A limit is exceeded.
+pub(super) fn lower(term: &Term, meter: &Meter) -> Result<ByteDfa> {
+    let layout = Layout::new(term, meter)?;
+    let found = Machine::new(&layout, meter).build()?;
+    let any = Expr::Chars(vec![(char::MIN, char::MAX)]);
+    let strings = Expr::Repeat { expr: any.into(), min: 0, max: None }.determinize(meter)?;
+    found.product(&strings, Op::Intersection, meter)
+}
+
+/// The context before a position, as bits: the start of the string, or a character of a word.
+const START: u32 = 1;
+const WORD: u32 = 2;
+
+struct Machine<'l> {
+    layout: &'l Layout<'l>,
+    meter: &'l Meter<'l>,
+    formulas: Formulas,
+    /// Contexts: the inputs of assertions at a position. A context is the bits before the position,
+    /// and for each tracker the formula under which its match ends here.
+    contexts: Interner<u32>,
+    /// The ways on from a state in a context.
+    opened: FastMap<(u32, u32), Rc<[Way]>>,
+    /// For a formula, a symbol, a context, and whether it is a tracker's: the formula after a byte
+    /// of the symbol.
+    moved: FastMap<(u32, usize, u32, bool), u32>,
+    work: usize,
+}
+
+/// A position of the automaton: the bits before it, the trackers, and the remaining formula.
+type Position = Vec<u32>;
+
+impl<'l> Machine<'l> {
+    fn new(layout: &'l Layout<'l>, meter: &'l Meter<'l>) -> Self {
+        Self {
+            layout,
+            meter,
+            formulas: Formulas::new(),
+            contexts: Interner::new(),
+            opened: FastMap::default(),
+            moved: FastMap::default(),
+            work: 0,
+        }
+    }
+
+    fn build(mut self) -> Result<ByteDfa> {
+        let (symbols, examples) = self.symbols();
+        let mut raw = UnminimizedDfa::new(symbols);
+        let mut positions = Interner::new();
+        positions.intern(&[]); // dead
+        let start = self.position(None)?;
+        raw.set_start(positions.intern(&start).0);
+        let mut at = 1;
+        while at < positions.len() as u32 {
+            let position: Position = positions.get(at).to_vec();
+            let mut row = Vec::with_capacity(examples.len());
+            for (symbol, &byte) in examples.iter().enumerate() {
+                let next = self.position(Some((&position, symbol, byte)))?;
+                row.push((symbol as u8, symbol as u8, positions.intern(&next).0));
+            }
+            raw.push(self.ends(position[position.len() - 1]), row);
+            at += 1;
+            self.meter.states(positions.len())?;
+            self.meter.bytes(self.formulas.bytes() + positions.bytes())?;
+            self.meter.time()?;
+            if at % 1024 == 0 {
+                raw.check(self.meter)?;
+            }
+        }
+        raw.minimize(self.meter)
+    }
+
+    /// Symbols for the bytes that no state distinguishes, and a sample byte of each.
+    fn symbols(&self) -> ([u8; 256], Vec<u8>) {
+        let mut starts = [false; 257];
+        for state in &self.layout.states {
+            if let State::Bytes(ranges) = state {
+                for &(first, last, _) in ranges {
+                    starts[first as usize] = true;
+                    starts[last as usize + 1] = true;
+                }
+            }
+        }
+        let mut symbols = [0; 256];
+        let mut examples = Vec::new();
+        for byte in 0..=u8::MAX {
+            if byte == 0 || starts[byte as usize] {
+                examples.push(byte);
+            }
+            symbols[byte as usize] = (examples.len() - 1) as u8;
+        }
+        (symbols, examples)
+    }
+
+    /// The position after a byte, or the first one; empty if no match is possible any more.
+    fn position(&mut self, last: Option<(&Position, usize, u8)>) -> Result<Position> {
+        let before = match last {
+            None => START,
+            Some((position, ..)) if position.as_slice() == [Formulas::TRUE] => return Ok(position.clone()),
+            Some((_, _, byte)) if self.layout.word.is_some() && is_word(byte) => WORD,
+            Some(_) => 0,
+        };
+        let layout = self.layout;
+        let mut context = vec![before];
+        let mut position = Vec::with_capacity(layout.trackers.len() + 1);
+        for (i, &start) in layout.trackers.iter().enumerate() {
+            let number = self.contexts.intern(&context).0;
+            let tracker = match last {
+                None => {
+                    let ways = self.open(start, number)?.to_vec();
+                    self.formulas.all(ways)
+                }
+                Some((position, symbol, byte)) => self.step(position[i], (symbol, byte), number, true)?,
+            };
+            position.push(tracker);
+            let arrived = self.formulas.ways(tracker).into_iter().filter(|way| way.at == DONE).collect();
+            context.push(self.formulas.any(arrived));
+        }
+        let number = self.contexts.intern(&context).0;
+        let left = match last {
+            None => {
+                let ways = self.open(layout.start, number)?.to_vec();
+                self.formulas.any(ways)
+            }
+            Some((position, symbol, byte)) => {
+                self.step(position[layout.trackers.len()], (symbol, byte), number, false)?
+            }
+        };
+        match left {
+            Formulas::FALSE => return Ok(Vec::new()),
+            // Every rest matches, so nothing else need be remembered.
+            Formulas::TRUE => position.clear(),
+            _ => {}
+        }
+        position.push(left);
+        Ok(position)
+    }
+
+    /// The formula after a byte, into `context`.
+    fn step(&mut self, formula: u32, byte: (usize, u8), context: u32, is_tracker: bool) -> Result<u32> {
+        if formula <= Formulas::TRUE && !is_tracker {
+            return Ok(formula);
+        }
+        let key = (formula, byte.0, context, is_tracker);
+        if let Some(&known) = self.moved.get(&key) {
+            return Ok(known);
+        }
+        let mut ways = Vec::new();
+        'ways: for way in self.formulas.ways(formula) {
+            let next = match &self.layout.states[way.at as usize] {
+                State::Bytes(ranges) => {
+                    let read = ranges.iter().find(|range| range.0 <= byte.1 && byte.1 <= range.1);
+                    match read {
+                        Some(&(_, _, next)) => Some(next),
+                        None => continue,
+                    }
+                }
+                // A finished match is dropped: a tracker searches for matches that end at the
+                // current position.
+                _ if is_tracker => continue,
+                _ => None,
+            };
+            let mut held = Vec::with_capacity(way.held.len());
+            for old in way.held {
+                let formula = self.step(old.formula, byte, context, false)?;
+                match (Held { formula, ..old }).truth() {
+                    Truth::True => {}
+                    Truth::False => continue 'ways,
+                    Truth::Open(now) => held.push(now),
+                }
+            }
+            let opened: Rc<[Way]> = match next {
+                Some(next) => self.open(next, context)?,
+                None => Rc::from([Way::to(DONE)]),
+            };
+            self.tick(opened.len())?;
+            ways.extend(opened.iter().filter_map(|way| way.clone().holding(&held)));
+        }
+        let formula = if is_tracker { self.formulas.all(ways) } else { self.formulas.any(ways) };
+        self.moved.insert(key, formula);
+        Ok(formula)
+    }
+
+    /// The epsilon closure of a state, up to states that read a byte or are done.
+    fn open(&mut self, state: u32, context: u32) -> Result<Rc<[Way]>> {
+        if let Some(known) = self.opened.get(&(state, context)) {
+            return Ok(Rc::clone(known));
+        }
+        let layout = self.layout;
+        let mut seen = HashSet::new();
+        let mut stack = vec![Way::to(state)];
+        let mut ways = Vec::new();
+        while let Some(way) = stack.pop() {
+            if !seen.insert(way.clone()) {
+                continue;
+            }
+            self.tick(1)?;
+            match &layout.states[way.at as usize] {
+                State::Done | State::Bytes(_) => ways.push(way),
+                State::Union(branches) => {
+                    stack.extend(branches.iter().map(|&at| Way { at, held: way.held.clone() }));
+                }
+                State::Assert(assertion, next) => match self.truth(*assertion, context)? {
+                    Truth::True => stack.push(Way { at: *next, ..way }),
+                    Truth::False => {}
+                    Truth::Open(held) => stack.extend(Way { at: *next, ..way }.holding(&[held])),
+                },
+            }
+        }
+        let ways: Rc<[Way]> = ways.into();
+        self.opened.insert((state, context), Rc::clone(&ways));
+        Ok(ways)
+    }
+
+    /// Whether an assertion holds in a context, or the condition for it.
+    fn truth(&mut self, assertion: Assertion, context: u32) -> Result<Truth> {
+        let before = self.contexts.get(context)[0];
+        let held = match assertion {
+            Assertion::Start if before == START => return Ok(Truth::True),
+            Assertion::Start => return Ok(Truth::False),
+            Assertion::Ahead { start, negated } => {
+                let ways = self.open(start, context)?.to_vec();
+                Held { formula: self.formulas.any(ways), negated }
+            }
+            Assertion::Behind { tracker, negated } => {
+                Held { formula: self.contexts.get(context)[tracker + 1], negated }
+            }
+            Assertion::Boundary(is_edge) => {
+                let word = self.layout.word.into_iter().map(Way::to).collect();
+                Held { formula: self.formulas.any(word), negated: (before == WORD) == is_edge }
+            }
+        };
+        Ok(held.truth())
+    }
+
+    /// Whether a formula is true if the string ends here.
+    fn ends(&self, formula: u32) -> bool {
+        let ways = self.formulas.ways(formula);
+        let holds = |held: &Held| self.ends(held.formula) != held.negated;
+        ways.iter().any(|way| way.at == DONE && way.held.iter().all(holds))
+    }
+
+    fn tick(&mut self, work: usize) -> Result<()> {
+        self.work += work + 1;
+        if self.work > 1 << 12 {
+            self.work = 0;
+            self.meter.time()?;
+            self.meter.bytes(self.formulas.bytes())?;
+        }
+        Ok(())
+    }
+}
+
+fn is_word(byte: u8) -> bool {
+    byte == b'_' || byte.is_ascii_alphanumeric()
+}

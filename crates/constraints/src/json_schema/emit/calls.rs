@@ -1,0 +1,188 @@
+//! Emits parts of plans as called procedures instead of copies.
+//!
+//! A procedure is the array or the object of a plan, from after its opening bracket through its
+//! closing one, or its strings, from after their opening quote through their closing one. It is
+//! emitted once for all uses whose exits group its outcomes in the same way. At each use, the
+//! opening bracket leads to a call state, and the closing bracket to the RETURN state of an
+//! outcome. Numbers have no last byte, and undeclared names are distinguished from declared ones
+//! byte by byte: both are copied.
+
+use super::Emitter;
+use super::repeated::repeated;
+use crate::json_schema::plan::{MAX_OUTCOMES, PlanId, Planner};
+use burn_dfa_automata::FastMap;
+use burn_dfa_common::Result;
+
+/// The kind of a part of a plan, if it can be called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Part {
+    /// An automaton of strings, or a list of only strings.
+    String,
+    Array,
+    Object,
+}
+
+impl Part {
+    /// The byte before it.
+    pub(super) fn opening(self) -> u8 {
+        match self {
+            Self::String => b'"',
+            Self::Array => b'[',
+            Self::Object => b'{',
+        }
+    }
+}
+
+/// A part of a plan with the return number of each outcome; `None` if nothing may follow.
+type Piece = (PlanId, Part, Vec<Option<usize>>);
+
+/// Saving one of this many states is worth a second emission of all states.
+const WORTH: usize = 8;
+
+/// The called parts.
+pub(super) struct Calls {
+    /// If one copy of a part takes more states than this, later uses of the part are calls.
+    most: usize,
+    /// The recursive plans. Their arrays and objects are always called.
+    circles: FastMap<PlanId, ()>,
+    /// Parts called at every use.
+    always: FastMap<(PlanId, Part), ()>,
+    /// The number of states of a copy of a part.
+    copied: FastMap<(PlanId, Part), usize>,
+    /// The first state of each procedure.
+    pieces: FastMap<Piece, u32>,
+    /// Procedures not emitted yet, and their first states.
+    open: Vec<(Piece, u32)>,
+}
+
+impl Calls {
+    /// Calls the recursive plans `circles`; also parts whose copy takes more than `most` states,
+    /// from their second use on. If the estimate finds several uses of such a part, even its first
+    /// use is a call.
+    pub(super) fn new(planner: &Planner, root: PlanId, circles: FastMap<PlanId, ()>, most: usize) -> Self {
+        let always = repeated(planner, root, &circles, most);
+        Self::of(circles, most, always)
+    }
+
+    fn of(circles: FastMap<PlanId, ()>, most: usize, always: FastMap<(PlanId, Part), ()>) -> Self {
+        Self {
+            most,
+            circles,
+            always,
+            copied: FastMap::default(),
+            pieces: FastMap::default(),
+            open: Vec::new(),
+        }
+    }
+
+    /// The calls for a second emission of the same plan, which took `states` states: parts that
+    /// were both copied and called are only called. `None` if it is not worth it.
+    pub(super) fn again(mut self, states: usize) -> Option<Self> {
+        let called = self.pieces.keys().map(|(id, part, _)| (*id, *part));
+        let both: FastMap<(PlanId, Part), ()> =
+            called.filter(|of| self.copied.contains_key(of)).map(|of| (of, ())).collect();
+        let spared: usize = both.keys().map(|of| self.copied[of]).sum();
+        self.always.extend(both);
+        (spared * WORTH > states).then(|| Self::of(self.circles, self.most, self.always))
+    }
+
+    /// Whether a part is called at a use with this many returns.
+    fn is_called(&self, id: PlanId, part: Part, returns: usize) -> bool {
+        let is_large = || {
+            let copied = self.copied.get(&(id, part));
+            self.always.contains_key(&(id, part)) || copied.is_some_and(|&states| states > self.most)
+        };
+        let is_circular = part != Part::String && self.circles.contains_key(&id);
+        is_circular || (returns <= MAX_OUTCOMES && is_large())
+    }
+}
+
+impl Emitter<'_, '_> {
+    /// The start of a part of a plan after its opening byte; 0 if the plan has no such part.
+    pub(super) fn part(&mut self, id: PlanId, part: Part, exits: &[u32], level: usize) -> Result<u32> {
+        let Some(ends) = self.ends(id, part) else { return Ok(0) };
+        let mut returns: Vec<u32> = Vec::new();
+        let mut outcomes = vec![None; exits.len()];
+        for outcome in ends {
+            let exit = exits[outcome as usize];
+            if exit != 0 {
+                let number = returns.iter().position(|known| *known == exit);
+                outcomes[outcome as usize] = Some(number.unwrap_or(returns.len()));
+                if number.is_none() {
+                    returns.push(exit);
+                }
+            }
+        }
+        if returns.is_empty() {
+            return Ok(0);
+        }
+        let Some(calls) = &mut self.calls else { return self.copy(id, part, exits, level) };
+        if calls.is_called(id, part, returns.len()) {
+            let piece = (id, part, outcomes);
+            let enter = match calls.pieces.get(&piece) {
+                Some(&enter) => enter,
+                None => {
+                    let enter = self.rows.reserve(1);
+                    calls.pieces.insert(piece.clone(), enter);
+                    calls.open.push((piece, enter));
+                    enter
+                }
+            };
+            return Ok(self.rows.call(enter, returns));
+        }
+        let before = self.rows.state_count();
+        let opened = self.copy(id, part, exits, level)?;
+        let states = self.rows.state_count() - before;
+        if let Some(calls) = &mut self.calls {
+            let most = calls.copied.entry((id, part)).or_default();
+            *most = states.max(*most);
+        }
+        Ok(opened)
+    }
+
+    /// As [`part`](Self::part), copied.
+    fn copy(&mut self, id: PlanId, part: Part, exits: &[u32], level: usize) -> Result<u32> {
+        let plan = self.planner.get(id);
+        match part {
+            Part::String => {
+                let start = match plan.lists_strings() {
+                    true => self.values(id, exits, level),
+                    false => self.strings(id, exits)?,
+                };
+                Ok(self.rows.next(start, part.opening()))
+            }
+            Part::Array => plan.array.as_ref().map_or(Ok(0), |array| self.array(array, exits, level)),
+            Part::Object => plan.object.as_ref().map_or(Ok(0), |object| self.object(object, exits, level)),
+        }
+    }
+
+    /// The outcomes in which a part ends, with repetitions; `None` if the plan has no such part.
+    fn ends(&self, id: PlanId, part: Part) -> Option<Vec<u32>> {
+        let plan = self.planner.get(id);
+        Some(match part {
+            Part::String => match (&plan.string, &plan.counted) {
+                (Some(string), _) => string.outcomes(),
+                (None, Some((_, outcome))) => vec![*outcome],
+                (None, None) if plan.lists_strings() => {
+                    plan.values.iter().map(|(_, outcome)| *outcome).collect()
+                }
+                (None, None) => return None,
+            },
+            Part::Array => plan.array.as_ref()?.states.iter().filter_map(|state| state.end).collect(),
+            Part::Object => plan.object.as_ref()?.states.iter().filter_map(|state| state.end).collect(),
+        })
+    }
+
+    /// Emits the called procedures.
+    pub(super) fn finish_pieces(&mut self) -> Result<()> {
+        while let Some(((id, part, outcomes), enter)) = self.calls.as_mut().and_then(|calls| calls.open.pop())
+        {
+            let returning = |number: Option<usize>| number.map_or(0, |number| self.rows.returning(number));
+            let exits: Vec<u32> = outcomes.into_iter().map(returning).collect();
+            let opened = self.copy(id, part, &exits, 0)?;
+            let row = self.rows.row(opened).to_vec();
+            self.rows.fill(enter, false, &row);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,338 @@
+//! The emitter: writes plans as one automaton over bytes.
+//!
+//! The *exits* of a plan are the states after a value, one for each outcome of the plan. Exits are
+//! emitted before the states of the plan, so these lead to the right states at once, and the
+//! automaton is deterministic by construction. A plan is emitted once for the same exits.
+
+mod array;
+mod calls;
+mod characters;
+mod items;
+mod object;
+mod repeated;
+mod separators;
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use self::calls::{Calls, Part};
+use self::characters::CharacterBlocks;
+use self::items::ItemBlocks;
+pub(super) use self::repeated::copied_characters;
+use super::json::Json;
+use super::plan::{Labelled, PlanId, Planner, Size};
+use super::{MAX_NESTING, string, text};
+use burn_dfa_automata::{DfaBuilder, FastMap, Pushdown, Run, SparseDfa};
+use burn_dfa_common::{Error, Limit, Result};
+
+/// The automaton of the plan `root`; `None` if no value satisfies it.
+pub(super) fn emit(planner: &Planner, root: PlanId) -> Result<Option<SparseDfa>> {
+    let mut emitter = Emitter::new(planner, usize::MAX);
+    let start = emitter.root(root)?;
+    emitter.rows.check(planner.meter()).map_err(|error| emitter.placed(error))?;
+    emitter.rows.finish(start, planner.meter())
+}
+
+/// The size of the plan `root` with any JSON at depth 0; `None` if it takes more than `most`
+/// states, or is too deep.
+pub(super) fn size(planner: &Planner, root: PlanId, most: usize) -> Result<Option<Size>> {
+    let mut emitter = Emitter::new(planner, most);
+    let start = emitter.root(root);
+    let states = emitter.rows.state_count();
+    let is_deep = matches!(&start, Err(error) if matches!(error.breached(), Some(Limit::Nesting(_))));
+    if states > most || is_deep {
+        return Ok(None);
+    }
+    start?;
+    let copies = |place: PlanId| emitter.done.keys().filter(|&&(plan, ..)| plan == place).count();
+    let places = planner.places().map(|place| place.map_or(0, copies) as u64);
+    Ok(Some(planner.size(states as u64, places)))
+}
+
+/// Like [`emit`], with everything copied; `None` if it takes more than `most` states, or is too
+/// deep.
+pub(super) fn emit_within(planner: &Planner, root: PlanId, most: usize) -> Result<Option<Option<SparseDfa>>> {
+    let most = most.min(planner.meter().limits().states);
+    let mut emitter = Emitter::new(planner, most);
+    let start = emitter.root(root);
+    let is_deep = matches!(&start, Err(error) if matches!(error.breached(), Some(Limit::Nesting(_))));
+    if emitter.rows.state_count() > most || is_deep {
+        return Ok(None);
+    }
+    emitter.rows.finish(start?, planner.meter()).map(Some)
+}
+
+/// The automaton of the plan `root`, with calls of the recursive plans `circles`, and of others if
+/// this takes fewer states; `None` if no value satisfies it.
+pub(super) fn emit_called(
+    planner: &Planner,
+    root: PlanId,
+    circles: FastMap<PlanId, ()>,
+) -> Result<Option<Pushdown>> {
+    let mut calls = Calls::new(planner, root, circles, planner.preferred_copies().part);
+    let mut is_first = true;
+    loop {
+        let mut emitter = Emitter::new(planner, usize::MAX);
+        emitter.calls = Some(calls);
+        let start = emitter.root(root)?;
+        emitter.finish_pieces()?;
+        emitter.rows.check(planner.meter()).map_err(|error| emitter.placed(error))?;
+        let states = emitter.rows.state_count();
+        match emitter.calls.take().and_then(|calls| calls.again(states)) {
+            Some(again) if is_first && states > FEW => calls = again,
+            _ => return emitter.rows.pushdown(start, planner.meter()),
+        }
+        is_first = false;
+    }
+}
+
+/// The initial capacity in states.
+const ROOM: usize = 1 << 12;
+
+/// An automaton of at most this number of states is not emitted again to become smaller.
+const FEW: usize = 1_000;
+
+/// The ways to write one character, or the one way to write several.
+type Spellings = Vec<Vec<u8>>;
+
+/// Texts with their outcomes, in order.
+type Texts = Rc<[(Vec<u8>, u32)]>;
+
+/// Emits plans.
+struct Emitter<'p, 'a> {
+    planner: &'p Planner<'a>,
+    rows: DfaBuilder,
+    /// The limit on emitted states.
+    most: usize,
+    /// The calls; `None` if everything is copied.
+    calls: Option<Calls>,
+    character_blocks: CharacterBlocks,
+    item_blocks: ItemBlocks,
+    /// The nesting depth of plans being emitted.
+    open: usize,
+    /// Plans whose copy took at least half of all states when it was finished, and the states it
+    /// took. Of nested plans, only the innermost.
+    large: Vec<(PlanId, usize)>,
+    /// The start states of emitted plans, by plan, exits and level.
+    done: FastMap<(PlanId, Vec<u32>, usize), u32>,
+    /// The texts of single values, by plan and level.
+    texts: FastMap<(PlanId, usize), Texts>,
+    /// The spellings of names, quotes included.
+    spelled: FastMap<(Arc<str>, bool), Rc<[Spellings]>>,
+}
+
+impl<'p, 'a> Emitter<'p, 'a> {
+    fn new(planner: &'p Planner<'a>, most: usize) -> Self {
+        Self {
+            planner,
+            rows: DfaBuilder::with_room(ROOM),
+            most,
+            calls: None,
+            character_blocks: CharacterBlocks::default(),
+            item_blocks: FastMap::default(),
+            open: 0,
+            large: Vec::new(),
+            done: FastMap::with_capacity_and_hasher(ROOM / 8, Default::default()),
+            texts: FastMap::default(),
+            spelled: FastMap::default(),
+        }
+    }
+
+    /// The start state of the plan of the whole output.
+    fn root(&mut self, id: PlanId) -> Result<u32> {
+        let end = self.rows.state(true, &[]);
+        let exits = vec![end; self.planner.get(id).outcomes.len()];
+        self.plan(id, &exits, 0)
+    }
+
+    /// The start state of a value by the plan. `exits` are the states after it, by outcome; `level`
+    /// is its nesting depth.
+    fn plan(&mut self, id: PlanId, exits: &[u32], level: usize) -> Result<u32> {
+        if exits.iter().all(|&exit| exit == 0) {
+            return Ok(0);
+        }
+        // The text depends on the level only if it is indented.
+        let level = if self.is_pretty() { level } else { 0 };
+        let key = (id, exits.to_vec(), level);
+        if let Some(&state) = self.done.get(&key) {
+            return Ok(state);
+        }
+        let before = self.rows.state_count();
+        if self.open == MAX_NESTING {
+            return Err(Error::limit(Limit::Nesting(MAX_NESTING)).at(|| self.planner.origin(id)));
+        }
+        self.open += 1;
+        let state = self.emitted(id, exits, level);
+        self.open -= 1;
+        let states = self.rows.state_count() - before;
+        if states * 2 >= self.rows.state_count() {
+            self.large.push((id, states));
+        }
+        let state = state.map_err(|error| self.placed(error))?;
+        self.done.insert(key, state);
+        Ok(state)
+    }
+
+    /// Adds the location of the innermost part whose copy takes half of all states to a limit
+    /// error.
+    fn placed(&self, error: Error) -> Error {
+        let half = self.rows.state_count().div_ceil(2);
+        let large = self.large.iter().filter(|(_, states)| *states >= half);
+        match large.min_by_key(|(_, states)| *states) {
+            Some(&(id, _)) => error.at(|| self.planner.origin(id)),
+            None => error,
+        }
+    }
+
+    /// Fails if `most` states or another limit is exceeded.
+    fn check(&self) -> Result<()> {
+        self.rows.check(self.planner.meter())?;
+        if self.rows.state_count() > self.most {
+            return Err(Error::limit(Limit::States(self.most)));
+        }
+        Ok(())
+    }
+
+    /// Like [`plan`](Self::plan), for a plan not emitted yet.
+    fn emitted(&mut self, id: PlanId, exits: &[u32], level: usize) -> Result<u32> {
+        self.check()?;
+        let plan = self.planner.get(id);
+        let mut starts = Vec::new();
+        // Strings may be called, even if only strings are listed.
+        let may_be_called = self.calls.is_some() && !plan.is_name;
+        if !(may_be_called && plan.lists_strings()) {
+            starts.push(self.values(id, exits, level));
+        }
+        if may_be_called {
+            let opened = self.part(id, Part::String, exits, level)?;
+            starts.push(self.rows.byte(Part::String.opening(), opened));
+        } else {
+            starts.push(self.strings(id, exits)?);
+        }
+        starts.extend(plan.number.as_ref().map(|number| self.scalar(number, exits)));
+        for part in [Part::Array, Part::Object] {
+            let opened = self.part(id, part, exits, level)?;
+            starts.push(self.rows.byte(part.opening(), opened));
+        }
+        starts.retain(|&start| start != 0);
+        let state = match starts[..] {
+            [] => 0,
+            [only] => only,
+            _ => {
+                let mut row = Vec::new();
+                for start in starts {
+                    row.extend_from_slice(self.rows.row(start));
+                }
+                row.sort_unstable();
+                self.rows.state(false, &row)
+            }
+        };
+        Ok(state)
+    }
+
+    /// The strings of a plan, except the listed ones.
+    fn strings(&mut self, id: PlanId, exits: &[u32]) -> Result<u32> {
+        let plan = self.planner.get(id);
+        match (&plan.string, &plan.counted) {
+            (Some(string), _) => Ok(self.scalar(string, exits)),
+            (None, Some((counted, outcome))) => self.counted(counted, exits[*outcome as usize]),
+            (None, None) => Ok(0),
+        }
+    }
+
+    /// The listed values of a plan.
+    fn values(&mut self, id: PlanId, exits: &[u32], level: usize) -> u32 {
+        let options = self.planner.options();
+        let values = &self.planner.get(id).values;
+        if values.is_empty() {
+            return 0;
+        }
+        let texts = self.texts.entry((id, level)).or_insert_with(|| {
+            let write = |(value, outcome): &(Json, u32)| (text::write(value, options, level), *outcome);
+            let mut texts: Vec<(Vec<u8>, u32)> = values.iter().map(write).collect();
+            texts.sort_unstable();
+            texts.dedup_by(|a, b| a.0 == b.0);
+            texts.into()
+        });
+        let exit = |outcome: u32| exits[outcome as usize];
+        self.rows.words(texts.iter().map(|(text, outcome)| (&text[..], exit(*outcome))))
+    }
+
+    fn scalar(&mut self, scalar: &Labelled, exits: &[u32]) -> u32 {
+        let states = 1..scalar.state_count() as u32;
+        // A final state without transitions is the exit itself.
+        let exit = |state: u32| scalar.end(state).map_or(0, |outcome| exits[outcome as usize]);
+        let goes_on = |state: u32| !scalar.row(state).is_empty();
+        let mut next = self.rows.reserve(states.clone().filter(|&state| goes_on(state)).count());
+        let mut numbers = vec![0; scalar.state_count()];
+        for state in states.clone() {
+            numbers[state as usize] = if goes_on(state) { next } else { exit(state) };
+            next += u32::from(goes_on(state));
+        }
+        let mut row = Vec::new();
+        for state in states.filter(|&state| goes_on(state)) {
+            let runs = scalar.row(state).iter();
+            row.clear();
+            row.extend(runs.map(|run| Run { target: numbers[run.target as usize], ..*run }));
+            let exit = exit(state);
+            if exit != 0 {
+                row.extend_from_slice(self.rows.row(exit));
+                row.sort_unstable();
+            }
+            let accepting = self.rows.is_accepting(exit);
+            self.rows.fill(numbers[state as usize], accepting, &row);
+        }
+        numbers[scalar.start() as usize]
+    }
+
+    /// The spellings of a name, quotes included: the written ones, or all spellings that are read
+    /// as the name.
+    fn spelled(&mut self, name: &Arc<str>, all: bool) -> Rc<[Spellings]> {
+        let options = self.planner.options();
+        let spelling = if all { options.free_spelling() } else { options.spelling() };
+        let entry = self.spelled.entry((Arc::clone(name), all)).or_insert_with(|| {
+            if name.chars().all(|character| spelling.is_plain(character.into())) {
+                return [vec![format!("\"{name}\"").into_bytes()]].into();
+            }
+            let quote = || vec![b"\"".to_vec()];
+            let mut all = vec![quote()];
+            all.extend(string::spellings(name, spelling));
+            all.push(quote());
+            // Neighbouring characters with one spelling each are merged.
+            let mut merged: Vec<Spellings> = Vec::new();
+            for spellings in all {
+                match (merged.last_mut(), &spellings[..]) {
+                    (Some(last), [only]) if last.len() == 1 => last[0].extend_from_slice(only),
+                    _ => merged.push(spellings),
+                }
+            }
+            merged.into()
+        });
+        Rc::clone(entry)
+    }
+
+    /// The names of `state` with `name` leading to `to`; to nowhere, it does in all of its
+    /// spellings.
+    fn named(&mut self, state: u32, name: &Arc<str>, to: u32) -> u32 {
+        let is_left_out = to == 0;
+        let spelled = self.spelled(name, is_left_out);
+        if let [one] = &spelled[..] {
+            return self.rows.redirected(state, &one[0], to);
+        }
+        let mut along = Vec::with_capacity(spelled.len());
+        let mut at = state;
+        for spellings in spelled.iter() {
+            along.push(at);
+            at = spellings[0].iter().fold(at, |at, &byte| self.rows.next(at, byte));
+        }
+        let mut to = to;
+        for (&before, spellings) in along.iter().zip(spelled.iter()).rev() {
+            to = spellings.iter().fold(before, |state, spelling| {
+                // Removing a name only needs the spellings that the state reads.
+                let is_read = spelling.iter().fold(before, |at, &byte| self.rows.next(at, byte)) != 0;
+                if is_read || !is_left_out { self.rows.redirected(state, spelling, to) } else { state }
+            });
+        }
+        to
+    }
+}

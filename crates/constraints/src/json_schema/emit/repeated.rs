@@ -1,0 +1,123 @@
+//! Estimates which parts of plans have several uses and take many states.
+
+use std::collections::BTreeSet;
+
+use super::calls::Part;
+use crate::json_schema::json::Json;
+use crate::json_schema::plan::{Object, Plan, PlanId, Planner, Step};
+use burn_dfa_automata::FastMap;
+
+/// The states around a value: of quotes, colons, commas and spaces.
+const AROUND: usize = 6;
+
+/// A use of a plan: the containing plan, and the states after the part.
+type Place<'a> = (PlanId, &'a [Option<u32>]);
+
+/// The parts of `root` and of plans below it that have several uses, and whose copy takes more than
+/// `most` states by estimate. A called part, such as a part of a plan of `circles`, counts as one
+/// state.
+pub(super) fn repeated(
+    planner: &Planner,
+    root: PlanId,
+    circles: &FastMap<PlanId, ()>,
+    most: usize,
+) -> FastMap<(PlanId, Part), ()> {
+    let order = children_first(planner, root);
+    let mut places: FastMap<PlanId, BTreeSet<Place>> = FastMap::default();
+    for &id in &order {
+        for step in steps(planner.get(id)) {
+            places.entry(step.child).or_default().insert((id, &step.next));
+        }
+    }
+    let mut repeated = FastMap::default();
+    // The states of a copy, or of a call, of each plan.
+    let mut states: FastMap<PlanId, usize> = FastMap::default();
+    for &id in &order {
+        let plan = planner.get(id);
+        let in_several = places.get(&id).is_some_and(|places| places.len() > 1);
+        let mut all = plan.number.as_ref().map_or(0, |number| number.state_count());
+        for (part, own) in parts(plan, &states) {
+            let is_called = in_several && own > most && !plan.is_name;
+            if is_called {
+                repeated.insert((id, part), ());
+            }
+            let is_circular = part != Part::String && circles.contains_key(&id);
+            all += if is_called || is_circular { 1 } else { own };
+        }
+        states.insert(id, all);
+    }
+    repeated
+}
+
+/// The estimated states of counted characters alone, if all parts of the non-recursive plan `root`
+/// are copied.
+pub(in super::super) fn copied_characters(planner: &Planner, root: PlanId) -> u64 {
+    let mut states: FastMap<PlanId, u64> = FastMap::default();
+    for id in children_first(planner, root) {
+        let plan = planner.get(id);
+        let own = plan.counted.as_ref().map_or(0, |(counted, _)| counted.copied_states());
+        let parts = steps(plan).map(|step| states.get(&step.child).copied().unwrap_or(0));
+        states.insert(id, parts.fold(own, u64::saturating_add));
+    }
+    states.get(&root).copied().unwrap_or(0)
+}
+
+/// The plan `root` and the plans below it, each after its dependencies, except in recursion.
+fn children_first(planner: &Planner, root: PlanId) -> Vec<PlanId> {
+    let mut order = Vec::new();
+    let mut met: FastMap<PlanId, ()> = FastMap::default();
+    met.insert(root, ());
+    let mut open = vec![(root, steps(planner.get(root)).collect::<Vec<_>>())];
+    while let Some((id, left)) = open.last_mut() {
+        match left.pop() {
+            Some(step) if met.insert(step.child, ()).is_none() => {
+                open.push((step.child, steps(planner.get(step.child)).collect()));
+            }
+            Some(_) => {}
+            None => {
+                order.push(*id);
+                open.pop();
+            }
+        }
+    }
+    order
+}
+
+/// The steps over the values of arrays and objects.
+fn steps(plan: &Plan) -> impl Iterator<Item = &Step> {
+    let items = plan.array.iter().flat_map(|array| &array.states).filter_map(|state| state.item.as_ref());
+    let states = plan.object.iter().flat_map(|object| &object.states);
+    items.chain(states.flat_map(|state| {
+        state.take.iter().chain(state.others.iter().flat_map(|others| others.steps.iter().flatten()))
+    }))
+}
+
+/// The parts of a plan that may be called, and the states of a copy.
+fn parts(plan: &Plan, states: &FastMap<PlanId, usize>) -> impl Iterator<Item = (Part, usize)> {
+    let of = |step: &Step| AROUND + states.get(&step.child).copied().unwrap_or(1);
+    let texts =
+        plan.values.iter().map(|(value, _)| if let Json::String(text) = value { text.len() } else { 1 });
+    let string = match &plan.string {
+        Some(string) => string.state_count(),
+        // Counted characters are called by themselves.
+        None if plan.counted.is_some() => 0,
+        None => texts.sum(),
+    };
+    let array = plan
+        .array
+        .as_ref()
+        .map(|array| array.states.iter().filter_map(|state| state.item.as_ref()).map(of).sum::<usize>());
+    let object = plan.object.as_ref().map(|object: &Object| {
+        let own = object.states.iter().map(|state| {
+            let name = object.names.get(state.at).map_or(0, |name| name.len());
+            let take = state.take.as_ref().map_or(0, |step| name + of(step));
+            let others = state.others.iter().flat_map(|others| others.steps.iter().flatten()).map(of);
+            take + others.sum::<usize>()
+        });
+        own.sum::<usize>()
+    });
+    let string = (string > 0).then_some((Part::String, string));
+    let array = array.map(|states| (Part::Array, states));
+    let object = object.map(|states| (Part::Object, states));
+    string.into_iter().chain(array).chain(object)
+}

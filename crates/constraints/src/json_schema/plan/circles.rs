@@ -1,0 +1,114 @@
+//! Recursive plans: they are called, so a value may nest as deep as the stack.
+
+use super::{Plan, PlanId, Planner, Step};
+use crate::json_schema::calls::Preferred;
+use burn_dfa_automata::{FastMap, components};
+use burn_dfa_common::Result;
+
+/// The most outcomes of a called procedure. A row's position on the device has an entry for each
+/// outcome.
+pub(in super::super) const MAX_OUTCOMES: usize = 8;
+
+/// The most outcomes of a plan of arrays or objects in schemas with recursive plans. Outcomes can
+/// be exponentially many: to know whether the n-th node from the end of a list has a tag, each node
+/// has the tags of the n nodes after it.
+const MAX_PLANNED: usize = 64;
+
+/// The plan of a schema with possibly recursive plans.
+pub(in super::super) struct Circular {
+    pub(in super::super) root: PlanId,
+    /// The recursive plans.
+    pub(in super::super) circles: FastMap<PlanId, ()>,
+}
+
+impl Planner<'_> {
+    /// The plan of the whole schema, with recursive plans allowed; `None` if a procedure would have
+    /// too many outcomes, or the plans have too many states.
+    ///
+    /// # Errors
+    /// A limit is exceeded.
+    pub(in super::super) fn circular_root(&mut self, copies: Preferred) -> Result<Option<Circular>> {
+        self.calls = Some(copies);
+        self.most = self.meter.limits().states;
+        let root = self.root(0);
+        let has_many_states = self.states > self.most;
+        self.most = usize::MAX;
+        let root = match root {
+            Err(_) if self.has_many_outcomes || has_many_states => return Ok(None),
+            root => root?,
+        };
+        let order = self.components(root);
+        let mut circles = FastMap::default();
+        for component in &order {
+            let depends = |id: u32| self.children(id as usize).any(|step| step == id);
+            if component.len() > 1 || depends(component[0]) {
+                circles.extend(component.iter().map(|&id| (PlanId(id), ())));
+            }
+        }
+        let few = order.iter().flatten().all(|&id| self.returns_of(id as usize, &circles) <= MAX_OUTCOMES);
+        Ok(few.then_some(Circular { root, circles }))
+    }
+
+    /// Whether a plan has more outcomes than are followed.
+    pub(super) fn exceeds_outcomes(&self, id: PlanId) -> bool {
+        self.calls.is_some() && self.plans[id.0 as usize].outcomes.len() > MAX_PLANNED
+    }
+
+    /// The steps over the values of arrays and objects of a plan.
+    fn steps(&self, id: usize) -> impl Iterator<Item = &Step> {
+        let Plan { array, object, .. } = &self.plans[id];
+        let items = array.iter().flat_map(|array| &array.states).filter_map(|state| state.item.as_ref());
+        let states = object.iter().flat_map(|object| &object.states);
+        let values = states.flat_map(|state| {
+            let others = state.others.iter().flat_map(|others| others.steps.iter().flatten());
+            state.take.iter().chain(others)
+        });
+        items.chain(values)
+    }
+
+    /// The plans that a plan depends on, except plans of names, which are strings.
+    fn children(&self, id: usize) -> impl Iterator<Item = u32> {
+        self.steps(id).map(|step| step.child.0)
+    }
+
+    /// The greatest number of states after an array or an object of a plan of `circles`, at one use
+    /// in a plan.
+    fn returns_of(&self, id: usize, circles: &FastMap<PlanId, ()>) -> usize {
+        let called = self.steps(id).filter(|step| circles.contains_key(&step.child));
+        let counts = called.flat_map(|step| {
+            self.ends(step.child).map(|outcomes| {
+                let mut next: Vec<u32> =
+                    outcomes.into_iter().filter_map(|outcome| step.next[outcome as usize]).collect();
+                next.sort_unstable();
+                next.dedup();
+                next.len()
+            })
+        });
+        counts.max().unwrap_or(0)
+    }
+
+    /// The outcomes in which the array of a plan ends, and the outcomes in which its object ends.
+    fn ends(&self, id: PlanId) -> [Vec<u32>; 2] {
+        let Plan { array, object, .. } = self.get(id);
+        let distinct = |ends: &mut dyn Iterator<Item = u32>| {
+            let mut ends: Vec<u32> = ends.collect();
+            ends.sort_unstable();
+            ends.dedup();
+            ends
+        };
+        [
+            distinct(&mut array.iter().flat_map(|array| &array.states).filter_map(|state| state.end)),
+            distinct(&mut object.iter().flat_map(|object| &object.states).filter_map(|state| state.end)),
+        ]
+    }
+
+    /// The strongly connected components of the plans that `root` depends on.
+    fn components(&self, root: PlanId) -> Vec<Vec<u32>> {
+        components(self.plans.len(), [root.0], |id| {
+            let mut children: Vec<u32> = self.children(id as usize).collect();
+            children.sort_unstable();
+            children.dedup();
+            children
+        })
+    }
+}

@@ -1,0 +1,69 @@
+//! Remarks on keywords that plans do not honor exactly.
+
+use std::collections::BTreeMap;
+
+use super::Excluded;
+use crate::json_schema::note::{Note, Treatment};
+use burn_dfa_common::Error;
+
+/// How a plan departs from a keyword.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Remark {
+    /// No automaton can keep it, and the options allow to leave it out; the reason.
+    Ignored(&'static str),
+    /// Some valid objects are not written.
+    Excluded(Excluded),
+    /// The names in its scope may occur twice in an object.
+    Repeated,
+}
+
+/// Remarks by the pointer to the keyword; the empty pointer is for all names without a keyword.
+#[derive(Default)]
+pub(in super::super) struct Remarks(BTreeMap<String, Vec<Remark>>);
+
+impl Remarks {
+    pub(super) fn add(&mut self, pointer: &str, remark: Remark) {
+        match self.0.get_mut(pointer) {
+            Some(known) if known.contains(&remark) => {}
+            Some(known) => known.push(remark),
+            None => _ = self.0.insert(pointer.to_owned(), vec![remark]),
+        }
+    }
+
+    /// The error of the first keyword that omits objects, for a schema that no value satisfies.
+    pub(in super::super) fn refused(&self) -> Option<Error> {
+        self.all().find_map(|(pointer, remark)| match remark {
+            Remark::Excluded(reason) => Some(reason.refused(pointer.to_owned())),
+            Remark::Ignored(_) | Remark::Repeated => None,
+        })
+    }
+
+    pub(in super::super) fn notes(&self) -> impl Iterator<Item = Note> {
+        self.all().map(|(pointer, remark)| Note {
+            pointer: pointer.to_owned(),
+            treatment: remark.treatment(pointer),
+        })
+    }
+
+    fn all(&self) -> impl Iterator<Item = (&str, Remark)> {
+        self.0.iter().flat_map(|(pointer, remarks)| remarks.iter().map(|&remark| (pointer.as_str(), remark)))
+    }
+}
+
+impl Remark {
+    fn treatment(self, pointer: &str) -> Treatment {
+        match self {
+            Self::Ignored(reason) => Treatment::Ignored(reason.to_owned()),
+            Self::Excluded(reason) => Treatment::Bounded(reason.note().to_owned()),
+            Self::Repeated => {
+                let what = match pointer {
+                    "" => "a name that `properties` does not list",
+                    _ => "a name of these",
+                };
+                Treatment::Repeated(format!(
+                    "{what} may occur twice in the text of an object, of which readers take the last; names under `properties` occur once"
+                ))
+            }
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! Locations in a structural tag.
+
+use burn_dfa_common::Error;
+
+/// A location in a structural tag: a linked list of names and indices, from the innermost out.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'a> {
+    outer: Option<&'a Place<'a>>,
+    token: Token<'a>,
+    depth: usize,
+}
+
+#[derive(Clone, Copy)]
+enum Token<'a> {
+    Name(&'a str),
+    Index(usize),
+}
+
+impl<'a> Place<'a> {
+    pub(super) const ROOT: Place<'static> = Place { outer: None, token: Token::Name(""), depth: 0 };
+
+    /// The member of a name.
+    pub(super) fn name(&'a self, name: &'a str) -> Self {
+        Self { outer: Some(self), token: Token::Name(name), depth: self.depth + 1 }
+    }
+
+    /// The item of an index.
+    pub(super) fn index(&'a self, index: usize) -> Self {
+        Self { outer: Some(self), token: Token::Index(index), depth: self.depth + 1 }
+    }
+
+    /// The number of enclosing levels of arrays and objects.
+    pub(super) fn depth(&self) -> usize {
+        self.depth
+    }
+
+    /// The JSON pointer.
+    pub(super) fn pointer(&self) -> String {
+        let mut tokens = Vec::new();
+        let mut at = self;
+        while let Some(outer) = at.outer {
+            tokens.push(match at.token {
+                Token::Name(name) => name.replace('~', "~0").replace('/', "~1"),
+                Token::Index(index) => index.to_string(),
+            });
+            at = outer;
+        }
+        tokens.iter().rev().flat_map(|token| ["/", token]).collect()
+    }
+
+    /// An error at this location.
+    pub(super) fn error(&self, reason: impl Into<String>) -> Error {
+        Error::structural_tag(self.pointer(), reason)
+    }
+}

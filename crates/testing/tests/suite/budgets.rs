@@ -1,0 +1,351 @@
+//! Budgets count tokens: the least budget of a position against an exact judge, the rule that every
+//! state has a token to a nearer state, and the least budgets of real schemas.
+
+use std::collections::{HashMap, VecDeque};
+
+use burn_dfa_tokens::{
+    CompiledConstraint, Constraint, ForcedText, Limits, Masker, RowPosition, StateId, TokenId, Vocabulary,
+    constraint::Syntax,
+};
+use rand::{Rng, SeedableRng, rngs::StdRng};
+use serde_json::{Value, json};
+use tokenizers::Tokenizer;
+
+use burn_dfa_testing::data;
+use burn_dfa_testing::words::{compact, vocabulary_of};
+
+/// The maximum number of frames of a stack: few, so that the judge can visit all stacks.
+const FRAMES: usize = 3;
+/// The judge gives up on a constraint with more positions.
+const MAX_POSITIONS: usize = 3_000;
+
+fn regexes() -> Vec<Constraint> {
+    let texts = [
+        "abc",
+        "a{9}(b|c)",
+        "(ab|abc)d+ef",
+        "the item(s)? of the (house|horse)",
+        "x*the end",
+        "[a-z]{3,12}@[a-z]{2,8}\\.(com|org)",
+        "(true|false|null)( (true|false|null)){2}",
+        "[0-9]{4}-[0-9]{2}-[0-9]{2}",
+        "[0-9]{1,3}(\\.[0-9]{1,3}){3}",
+        "\"[^\"]{0,9}\": ?(\"[a-z]*\"|-?[0-9]+)",
+        "(yes|no), (because|and) [a-z ]{5,20}\\.",
+        "é{3}1|éa",
+        "([a-c]{2}d)*end",
+        "\\{\"name\": \"[^\"]*\", \"age\": [0-9]+\\}",
+        "(GET|POST) /[a-z]+(/[a-z]+)* HTTP/1\\.[01]",
+        "[A-Z][a-z]+( [A-Z][a-z]+)+",
+        "(0|1){8}",
+        "<b>[^<]*</b>",
+        "a(bc|b)(cd|d)e{4}f",
+        "if \\(.{1,9}\\) then .{1,9} else .{1,9}",
+    ];
+    texts.into_iter().map(|text| Constraint::regex(text).unwrap()).collect()
+}
+
+fn person(names: &[(&str, &str)]) -> Value {
+    let required: Vec<&str> = names.iter().map(|&(name, _)| name).collect();
+    let properties: serde_json::Map<String, Value> =
+        names.iter().map(|&(name, kind)| (name.to_owned(), json!({"type": kind}))).collect();
+    json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false})
+}
+
+fn schemas() -> Vec<Constraint> {
+    let nested = json!({"type": "object", "properties": {
+        "name": {"enum": ["a", "bc"]}, "children": {"type": "array", "items": {"$ref": "#"}}},
+        "required": ["name", "children"], "additionalProperties": false});
+    let schemas = [
+        person(&[("name", "string"), ("age", "integer")]),
+        person(&[("done", "boolean"), ("tags", "null"), ("city", "string")]),
+        json!({"type": "array", "items": {"enum": ["first thing", "first try", 12345, null]}, "minItems": 2, "maxItems": 4}),
+        json!({"type": "string", "minLength": 5, "maxLength": 12}),
+        nested,
+        json!({"type": "array", "items": {"$ref": "#"}, "minItems": 2, "maxItems": 2, "type": ["array", "boolean"]}),
+    ];
+    schemas
+        .iter()
+        .map(compact)
+        .chain(schemas[..4].iter().map(|schema| Constraint::json_schema(schema.clone()).unwrap()))
+        .collect()
+}
+
+fn grammars() -> Vec<Constraint> {
+    let texts = [
+        "root ::= \"(\" root \")\" | \"item\"",
+        "root ::= \"begin \" stmt (\"; \" stmt)* \" end\"\nstmt ::= \"skip\" | \"set \" [a-c] | root",
+        "root ::= list\nlist ::= \"[\" (value (\", \" value)*)? \"]\"\nvalue ::= \"true\" | [0-9]+ | list",
+        "root ::= expr \"=\" expr\nexpr ::= term ((\"+\" | \"-\") term)*\nterm ::= [0-9]+ | \"(\" expr \")\"",
+    ];
+    texts.into_iter().map(|text| Constraint::grammar(Syntax::Gbnf, text).unwrap()).collect()
+}
+
+/// All bytes, and 300 pieces of texts.
+fn pieces() -> Vocabulary {
+    let text = "{\"name\": \"\", \"age\": 0, \"city\":\"\"}[true, false, null]{\"done\":false,\"tags\":null} the item of \
+        the house, the end. because and then else if (x) 12345 first thing first try 2024-01-01 127.0.0.1 abc abcd aaaa \
+        begin skip; set a end ((item)) [[1, 2], []] \"children\":[]}]} <b></b> GET /index HTTP/1.1 0000 (1+2)=3 @ab.com";
+    let mut rng = StdRng::seed_from_u64(1);
+    let mut words: Vec<&str> = Vec::new();
+    while words.len() < 300 {
+        let from = rng.random_range(0..text.len() - 9);
+        let word = &text[from..from + rng.random_range(2..9)];
+        if !words.contains(&word) {
+            words.push(word);
+        }
+    }
+    vocabulary_of(&words)
+}
+
+fn vocabularies() -> Vec<Vocabulary> {
+    vec![pieces(), data::tiny().vocabulary()]
+}
+
+/// The compiled constraints, in the byte-level form.
+fn tables(vocabulary: &Vocabulary) -> Vec<CompiledConstraint> {
+    let limits = |forced| Limits::new().with_frames(FRAMES).with_forced_text(forced);
+    let all = regexes().into_iter().chain(schemas()).chain(grammars());
+    let mut tables = Vec::new();
+    for (constraint, forced) in
+        all.flat_map(|one| [ForcedText::AnyToken, ForcedText::Longest].map(|forced| (one.clone(), forced)))
+    {
+        tables
+            .push(CompiledConstraint::compile_byte_level(&constraint, vocabulary, &limits(forced)).unwrap());
+    }
+    tables
+}
+
+/// The state and the call states on the stack.
+type Place = Vec<u32>;
+
+fn place(table: &CompiledConstraint, position: &RowPosition) -> Place {
+    let calls = position.frames.chunks_exact(1 + table.outcomes()).map(|frame| frame[0]);
+    calls.chain([position.state.0]).collect()
+}
+
+/// The exact least number of tokens to the end from every place reachable from the start; `None` if
+/// there are too many places.
+fn judge(table: &CompiledConstraint) -> Option<HashMap<Place, u32>> {
+    let start = RowPosition::unlimited(table.start());
+    let mut numbers: HashMap<Place, usize> = HashMap::from([(place(table, &start), 0)]);
+    let mut queue = VecDeque::from([start]);
+    let mut backward: Vec<Vec<usize>> = vec![Vec::new()];
+    let mut done = Vec::new();
+    let mut from = 0;
+    while let Some(position) = queue.pop_front() {
+        if position.state == StateId::DONE {
+            done.push(from);
+            from += 1;
+            continue;
+        }
+        for token in (0..table.vocabulary_len() as u32).map(TokenId) {
+            let after = RowPosition { remaining: RowPosition::UNLIMITED, ..table.after(&position, token) };
+            if !table.can_end(&after) {
+                continue;
+            }
+            let next = numbers.len();
+            let number = *numbers.entry(place(table, &after)).or_insert(next);
+            if number == next {
+                queue.push_back(after);
+                backward.push(Vec::new());
+            }
+            if backward[number].last() != Some(&from) {
+                backward[number].push(from);
+            }
+        }
+        if numbers.len() > MAX_POSITIONS {
+            return None;
+        }
+        from += 1;
+    }
+    let mut least = vec![u32::MAX; numbers.len()];
+    let mut open: VecDeque<usize> = done.iter().copied().collect();
+    done.iter().for_each(|&at| least[at] = 0);
+    while let Some(at) = open.pop_front() {
+        for &before in &backward[at] {
+            if least[before] == u32::MAX {
+                least[before] = least[at] + 1;
+                open.push_back(before);
+            }
+        }
+    }
+    Some(numbers.into_iter().map(|(place, number)| (place, least[number])).collect())
+}
+
+/// The least budget of a position.
+fn least(table: &CompiledConstraint, position: &RowPosition) -> u32 {
+    table.parts().to_end(position.state, &position.frames)
+}
+
+fn legal<'a>(table: &'a CompiledConstraint, at: &'a RowPosition) -> impl Iterator<Item = TokenId> + 'a {
+    let all = (0..table.vocabulary_len() as u32).map(TokenId);
+    all.filter(|&token| table.can_end(&table.after(at, token)))
+}
+
+#[test]
+fn the_least_budget_is_close_to_the_exact_least_number_of_tokens() {
+    let mut rng = StdRng::seed_from_u64(2);
+    let (mut visited, mut equal, mut far, mut judged, mut stacks) = (0u32, 0u32, 0u32, 0, 0);
+    for vocabulary in vocabularies() {
+        for table in tables(&vocabulary) {
+            let Some(exact) = judge(&table) else {
+                println!("{table:?}: too many positions");
+                continue;
+            };
+            judged += 1;
+            stacks += u32::from(table.outcomes() > 0);
+            let (mut own, mut own_equal, mut farthest) = (0u32, 0u32, (0, 0));
+            for more in 0..12 {
+                let mut at = RowPosition::new(table.start(), table.tokens_to_end(table.start()) + more);
+                while at.state != StateId::DONE {
+                    let (exact, found) = (exact[&place(&table, &at)], least(&table, &at));
+                    assert!(found >= exact, "{found} of {exact} at {at:?} of {table:?}");
+                    far += u32::from(f64::from(found) > 1.2 * f64::from(exact) + 1.0);
+                    farthest = farthest.max((found - exact, exact));
+                    own += 1;
+                    own_equal += u32::from(found == exact);
+                    let legal: Vec<_> = legal(&table, &at).collect();
+                    at = table.after(&at, legal[rng.random_range(0..legal.len())]);
+                }
+            }
+            if 20 * own_equal < 19 * own {
+                let (more, exact) = farthest;
+                println!(
+                    "{own_equal} of {own}, at most {more} more than {exact}: {table:?}, {} exits",
+                    table.outcomes()
+                );
+            }
+            (visited, equal) = (visited + own, equal + own_equal);
+        }
+    }
+    println!(
+        "exact at {equal} of {visited} positions of {judged} constraints, {stacks} with a stack; far at {far}"
+    );
+    assert!(judged > 60 && stacks > 10, "{judged} constraints, {stacks} with a stack");
+    // Among the shortest texts, the path takes the smallest bytes. Where characters are free, as in
+    // `[0-9]{4}`, another text may consist of longer tokens.
+    assert!(100 * equal >= 75 * visited, "exact at {equal} of {visited} positions");
+    assert!(100 * far <= 12 * visited, "{far} positions with more than 1.2 times the exact distance, and 1");
+}
+
+#[test]
+fn every_budget_from_the_least_one_up_leads_to_a_complete_output() {
+    let mut rng = StdRng::seed_from_u64(3);
+    let mut walks = 0;
+    for vocabulary in vocabularies() {
+        let tables = tables(&vocabulary);
+        let each = if vocabulary.len() < 1_000 { 25 } else { 5 };
+        for (table, _) in tables.iter().flat_map(|table| (0..each).map(move |walk| (table, walk))) {
+            let budget = table.tokens_to_end(table.start()) + rng.random_range(0..12);
+            let mut at = RowPosition::new(table.start(), budget);
+            let mut tokens = Vec::new();
+            while at.state != StateId::DONE {
+                let found = least(table, &at);
+                assert!(found <= at.remaining);
+                let all: Vec<_> = legal(table, &at).collect();
+                let nearest = all.iter().map(|&token| least(table, &table.after(&at, token))).min();
+                assert!(
+                    nearest.is_some_and(|nearest| nearest < found),
+                    "{nearest:?} after {found} at {at:?} of {table:?}"
+                );
+                tokens.push(all[rng.random_range(0..all.len())]);
+                at = table.after(&at, tokens[tokens.len() - 1]);
+            }
+            assert!(tokens.len() <= budget as usize && table.accepts(&tokens));
+            walks += 1;
+        }
+    }
+    assert!(walks >= 2_000, "{walks}");
+}
+
+#[test]
+fn masks_with_a_budget_are_what_the_distances_say_of_each_token() {
+    let mut rng = StdRng::seed_from_u64(4);
+    for vocabulary in vocabularies() {
+        for table in tables(&vocabulary) {
+            let warm = Masker::new(&table);
+            let least = table.tokens_to_end(table.start());
+            for budget in [0, 1, 3, 8, 40].map(|more| least + more) {
+                let mut at = RowPosition::new(table.start(), budget);
+                while at.state != StateId::DONE {
+                    let expected: Vec<_> = legal(&table, &at).collect();
+                    // Clones share no distances and no masks.
+                    for masker in [&warm, &warm, &Masker::new(&table)] {
+                        assert_eq!(masker.tokens(&at), expected, "{at:?} of {table:?}");
+                    }
+                    at = table.after(&at, expected[rng.random_range(0..expected.len())]);
+                }
+            }
+        }
+    }
+}
+
+/// Text in JSON with spaces, as most models write it.
+fn spaced(value: &Value) -> String {
+    match value {
+        Value::Array(items) => format!("[{}]", items.iter().map(spaced).collect::<Vec<_>>().join(", ")),
+        Value::Object(fields) => {
+            let fields = fields.iter().map(|(name, value)| format!("{}: {}", json!(name), spaced(value)));
+            format!("{{{}}}", fields.collect::<Vec<_>>().join(", "))
+        }
+        other => other.to_string(),
+    }
+}
+
+/// SmolLM2's vocabulary and tokenizer, if present.
+fn smollm2() -> Option<(Vocabulary, Tokenizer, TokenId)> {
+    let own = data::tokenizers().into_iter().find(|tokenizer| tokenizer.name == "smollm2")?;
+    Some((own.vocabulary(), own.json().parse().unwrap(), own.eos))
+}
+
+#[test]
+fn a_person_takes_the_tokens_that_a_tokenizer_takes() {
+    let Some((vocabulary, ..)) = smollm2() else { return };
+    let schema =
+        person(&[("name", "string"), ("age", "integer"), ("city", "string"), ("occupation", "string")]);
+    let constraint = Constraint::json_schema(schema).unwrap();
+    let table = CompiledConstraint::compile_byte_level(&constraint, &vocabulary, &Limits::default()).unwrap();
+    let least = table.tokens_to_end(table.start());
+    println!("a person takes {least} tokens");
+    assert!(least <= 22, "{least}");
+}
+
+#[test]
+fn the_least_budgets_of_schemas_are_the_tokens_of_their_shortest_instances() {
+    let Some((vocabulary, tokenizer, eos)) = smollm2() else { return };
+    let (mut schemas, mut within, mut bytes) = (0, 0, 0);
+    for corpus in data::schemas().into_iter().filter(|corpus| !corpus.is_sample()) {
+        let text = corpus.read();
+        let rows: Vec<&str> = text.lines().collect();
+        for row in rows.iter().step_by(rows.len().div_ceil(40)) {
+            let row: Value = serde_json::from_str(row).unwrap();
+            let Ok(constraint) = Constraint::json_schema(row["schema"].clone()) else { continue };
+            let Ok(table) = CompiledConstraint::compile(&constraint, &vocabulary, &Limits::default()) else {
+                continue;
+            };
+            let instances = row["tests"].as_array().unwrap().iter().filter(|test| test["valid"] == true);
+            let counts = instances
+                .flat_map(|test| [test["data"].to_string(), spaced(&test["data"])])
+                .filter_map(|text| {
+                    let ids = tokenizer.encode(text.as_str(), false).unwrap();
+                    let tokens: Vec<_> = ids.get_ids().iter().copied().map(TokenId).chain([eos]).collect();
+                    let any = Limits::default().with_forced_text(ForcedText::AnyToken);
+                    let is_legal = table.accepts(&tokens)
+                        || CompiledConstraint::compile(&constraint, &vocabulary, &any)
+                            .is_ok_and(|any| any.accepts(&tokens));
+                    is_legal.then_some(tokens.len() as u32)
+                });
+            let Some(shortest) = counts.min() else { continue };
+            let least = table.tokens_to_end(table.start());
+            schemas += 1;
+            within += u32::from(least <= shortest);
+            bytes += u32::from(table.is_byte_level());
+            if least > shortest {
+                println!("{}: a budget of {least}, and an instance of {shortest} tokens", row["id"]);
+            }
+        }
+    }
+    println!("{within} of {schemas} schemas, {bytes} in the byte-level form");
+    assert!(schemas == 0 || 100 * within >= 97 * schemas, "{within} of {schemas}");
+}

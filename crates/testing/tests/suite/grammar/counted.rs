@@ -1,0 +1,333 @@
+//! Compares parts with token limits with their definition.
+
+use burn_dfa_tokens::{
+    CompiledConstraint, Constraint, ErrorKind, Limits, RowPosition, TokenId, Vocabulary,
+    constraint::{AnyText, Format, StructuralTag, Syntax},
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+use rand::{Rng, SeedableRng, rngs::StdRng};
+
+/// The tokens; the end token follows them.
+const TOKENS: [&str; 6] = ["a", "b", "ab", "ba", "aab", "."];
+
+const END: TokenId = TokenId(TOKENS.len() as u32);
+
+/// The number of random grammars.
+const GRAMMARS: u64 = 200;
+
+/// The maximum number of tokens in compared texts.
+const LENGTH: usize = 5;
+
+fn vocabulary() -> Vocabulary {
+    Vocabulary::from_bytes(TOKENS.map(Some).into_iter().chain([None])).unwrap().with_eos([END]).unwrap()
+}
+
+/// For each offset at which a token begins or ends, the token that begins there, if any.
+type Boundaries = BTreeMap<usize, Option<u32>>;
+
+/// An expression, with counted parts.
+enum Node {
+    Text(&'static str),
+    /// This token, independent of its bytes.
+    Token(u32),
+    Sequence(Vec<Node>),
+    Choice(Vec<Node>),
+    Star(Box<Node>),
+    Counted(Box<Node>, u32),
+}
+
+impl Node {
+    fn random(random: &mut StdRng, depth: usize, names_tokens: bool) -> Self {
+        let inner = |random: &mut StdRng| Self::random(random, depth - 1, names_tokens);
+        let several = |random: &mut StdRng| (0..random.random_range(2..4)).map(|_| inner(random)).collect();
+        match if depth == 0 { 0 } else { random.random_range(1..9) } {
+            1 | 2 => Self::Sequence(several(random)),
+            3 => Self::Choice(several(random)),
+            4 => Self::Star(inner(random).into()),
+            5 | 6 => {
+                let part = Self::random(random, depth - 1, false);
+                Self::Counted(part.into(), random.random_range(1..4))
+            }
+            7 if names_tokens => Self::Token(random.random_range(0..TOKENS.len() as u32)),
+            _ => Self::Text(["a", "b", "ab", "ba", ".", ""][random.random_range(0..6)]),
+        }
+    }
+
+    /// The expression in EBNF; counted parts are rules.
+    fn ebnf(&self, rules: &mut Vec<String>) -> String {
+        let mut all = |nodes: &[Self], between| {
+            nodes.iter().map(|node| node.ebnf(rules)).collect::<Vec<_>>().join(between)
+        };
+        match self {
+            Self::Text(text) => format!("\"{text}\""),
+            Self::Token(token) => format!("Token({token})"),
+            Self::Sequence(nodes) => format!("({})", all(nodes, " ")),
+            Self::Choice(nodes) => format!("({})", all(nodes, " | ")),
+            Self::Star(node) => format!("({})*", node.ebnf(rules)),
+            Self::Counted(node, most) => {
+                let body = node.ebnf(rules);
+                let name = format!("r{}", rules.len());
+                rules.push(format!("{name}[max_tokens={most}] ::= {body}"));
+                name
+            }
+        }
+    }
+
+    /// The ends of this expression's texts that begin at `start`. Tokens begin and end at
+    /// `boundaries`.
+    fn ends(&self, text: &str, start: usize, boundaries: &Boundaries) -> BTreeSet<usize> {
+        match self {
+            Self::Text(own) => {
+                text[start..].starts_with(own).then_some(start + own.len()).into_iter().collect()
+            }
+            Self::Token(token) => {
+                let is_read = boundaries.get(&start) == Some(&Some(*token));
+                is_read.then_some(start + TOKENS[*token as usize].len()).into_iter().collect()
+            }
+            Self::Sequence(nodes) => nodes.iter().fold(BTreeSet::from([start]), |starts, node| {
+                starts.iter().flat_map(|&at| node.ends(text, at, boundaries)).collect()
+            }),
+            Self::Choice(nodes) => nodes.iter().flat_map(|node| node.ends(text, start, boundaries)).collect(),
+            Self::Star(node) => {
+                let mut ends = BTreeSet::from([start]);
+                let mut rest = vec![start];
+                while let Some(at) = rest.pop() {
+                    rest.extend(node.ends(text, at, boundaries).into_iter().filter(|&end| ends.insert(end)));
+                }
+                ends
+            }
+            Self::Counted(node, most) => {
+                let ends = node.ends(text, start, boundaries);
+                // The first boundary after the limit at which the part can end.
+                let spent = boundaries
+                    .range(start..)
+                    .skip(*most as usize)
+                    .map(|(at, _)| at)
+                    .find(|at| ends.contains(at));
+                ends.iter().copied().filter(|end| spent.is_none_or(|spent| end <= spent)).collect()
+            }
+        }
+    }
+}
+
+/// Calls `found` with all token sequences up to a length.
+fn each(tokens: &mut Vec<u32>, found: &mut impl FnMut(&[u32])) {
+    found(tokens);
+    if tokens.len() < LENGTH {
+        for token in 0..TOKENS.len() as u32 {
+            tokens.push(token);
+            each(tokens, found);
+            tokens.pop();
+        }
+    }
+}
+
+#[test]
+fn random_parts_end_where_no_token_is_left() {
+    let vocabulary = vocabulary();
+    let (mut compared, mut accepted, mut bound) = (0, 0, 0);
+    for seed in 0..GRAMMARS {
+        let mut random = StdRng::seed_from_u64(seed);
+        let node = Node::random(&mut random, 4, seed % 2 == 1);
+        let mut rules = Vec::new();
+        let root = node.ebnf(&mut rules);
+        let grammar = format!("root ::= {root}\n{}", rules.join("\n"));
+        let constraint = Constraint::grammar(Syntax::Ebnf, &grammar).unwrap();
+        let table = match CompiledConstraint::compile(&constraint, &vocabulary, &Limits::default()) {
+            Ok(table) => Some(table),
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::Unsatisfiable, "{grammar}\n{error}");
+                None
+            }
+        };
+        each(&mut Vec::new(), &mut |tokens| {
+            let text: String = tokens.iter().map(|&token| TOKENS[token as usize]).collect();
+            let mut at = 0;
+            let mut boundaries = Boundaries::new();
+            for &token in tokens {
+                boundaries.insert(at, Some(token));
+                at += TOKENS[token as usize].len();
+            }
+            boundaries.insert(at, None);
+            let right = node.ends(&text, 0, &boundaries).contains(&text.len());
+            let ids: Vec<TokenId> = tokens.iter().map(|&token| TokenId(token)).chain([END]).collect();
+            let accepts = table.as_ref().is_some_and(|table| table.accepts(&ids));
+            assert_eq!(accepts, right, "{grammar}\n{tokens:?}");
+            let uncounted = node.ends(&text, 0, &Boundaries::new()).contains(&text.len());
+            compared += 1;
+            accepted += usize::from(right);
+            bound += usize::from(uncounted && !right);
+        });
+    }
+    assert!(compared > 1_000_000 && accepted > 5_000 && bound > 200, "{compared} {accepted} {bound}");
+}
+
+/// The legal tokens after `tokens`, without the end token.
+fn allowed(table: &CompiledConstraint, tokens: &[u32]) -> Vec<u32> {
+    let start = RowPosition::unlimited(table.start());
+    let at = tokens.iter().fold(start, |at, &token| table.after(&at, TokenId(token)));
+    let may_come = |&token: &u32| table.can_end(&table.after(&at, TokenId(token)));
+    (0..TOKENS.len() as u32).filter(may_come).collect()
+}
+
+fn table(syntax: Syntax, grammar: &str) -> CompiledConstraint {
+    let constraint = Constraint::grammar(syntax, grammar).unwrap();
+    CompiledConstraint::compile(&constraint, &vocabulary(), &Limits::default()).unwrap()
+}
+
+#[test]
+fn rules_of_both_syntaxes_have_attributes() {
+    for table in [
+        table(Syntax::Ebnf, "root ::= r \".\"\nr[max_tokens=2] ::= [ab]*"),
+        table(Syntax::Lark, "start: r \".\"\nr[max_tokens=2]: /[ab]*/"),
+    ] {
+        assert!(!table.is_byte_level());
+        assert_eq!(allowed(&table, &[]), [0, 1, 2, 3, 4, 5]);
+        assert_eq!(allowed(&table, &[4]), [0, 1, 2, 3, 4, 5]);
+        assert_eq!(allowed(&table, &[4, 4]), [5]);
+    }
+}
+
+#[test]
+fn a_part_that_cannot_end_continues() {
+    let table = table(Syntax::Lark, "start: r \".\"\nr[max_tokens=1]: /(a*b)+/");
+    assert_eq!(allowed(&table, &[0]), [0, 1, 2, 3, 4]);
+    assert_eq!(allowed(&table, &[0, 0]), [0, 1, 2, 3, 4]);
+    assert_eq!(allowed(&table, &[0, 0, 1]), [5]);
+    assert_eq!(allowed(&table, &[0, 3]), [0, 1, 2, 3, 4]);
+}
+
+#[test]
+fn a_rule_without_tokens_left_may_omit_its_suffix() {
+    let table = table(Syntax::Lark, "start: r \"a\"\nr[max_tokens=2, suffix=\".\"]: /b*/");
+    assert_eq!(allowed(&table, &[]), [1, 5]);
+    assert_eq!(allowed(&table, &[1]), [1, 5]);
+    assert_eq!(allowed(&table, &[1, 1]), [0]);
+    assert_eq!(allowed(&table, &[1, 5]), [0]);
+}
+
+#[test]
+fn what_follows_is_cut_into_terminals_from_each_end() {
+    let table =
+        table(Syntax::Lark, "start: r \".\" B \".\"\nr[max_tokens=3]: TEXT\nTEXT: /(.|\\n)*/\nB: /b+/");
+    let accepts = |tokens: &[u32]| {
+        let ids: Vec<TokenId> = tokens.iter().map(|&token| TokenId(token)).chain([END]).collect();
+        table.accepts(&ids)
+    };
+    for accepted in
+        [&[5, 1, 5][..], &[0, 5, 1, 1, 5], &[5, 5, 5, 5, 1, 5], &[0, 5, 1, 5, 1, 5], &[2, 2, 2, 5, 1, 5]]
+    {
+        assert!(accepts(accepted), "{accepted:?}");
+    }
+    for refused in [&[1, 5][..], &[5, 5], &[0, 5, 2, 5], &[0, 0, 0, 0, 5, 1, 5]] {
+        assert!(!accepts(refused), "{refused:?}");
+    }
+    assert_eq!(allowed(&table, &[0, 0, 0]), [5]);
+    assert_eq!(allowed(&table, &[0, 5, 1]), [1, 5]);
+    assert_eq!(allowed(&table, &[0, 5, 1, 5]), [1]);
+}
+
+#[test]
+fn ignored_text_after_a_part_does_not_count() {
+    let table = table(Syntax::Lark, "start: r \".\"\nr[max_tokens=1]: /a+/\n%ignore /b+/");
+    assert_eq!(allowed(&table, &[0]), [1, 5]);
+    assert_eq!(allowed(&table, &[0, 1]), [1, 5]);
+}
+
+#[test]
+fn a_marker_may_come_before() {
+    let counted = Constraint::grammar(Syntax::Ebnf, "root ::= r \".\"\nr[max_tokens=1] ::= [ab]*").unwrap();
+    let constraint = Constraint::after(".", counted);
+    let table = CompiledConstraint::compile(&constraint, &vocabulary(), &Limits::default()).unwrap();
+    assert_eq!(allowed(&table, &[0, 1]), [0, 1, 2, 3, 4, 5]);
+    assert_eq!(allowed(&table, &[0, 1, 5]), [0, 1, 2, 3, 4, 5]);
+    assert_eq!(allowed(&table, &[0, 1, 5, 1]), [5]);
+}
+
+#[test]
+fn recursion_and_walked_tables_are_refused() {
+    for grammar in [
+        "root ::= r \".\"\nr[max_tokens=2] ::= \"a\" r \"b\" | \"a\"",
+        "root ::= r s\nr[max_tokens=2] ::= [ab]*\ns ::= \"a\" s \"b\" | \".\"",
+        "root ::= r \".\"\nr[max_tokens=2] ::= Token(1)",
+    ] {
+        let constraint = Constraint::grammar(Syntax::Ebnf, grammar).unwrap();
+        let error = CompiledConstraint::compile(&constraint, &vocabulary(), &Limits::default()).unwrap_err();
+        assert!(error.kind() == ErrorKind::Grammar && error.to_string().contains("`max_tokens`"), "{error}");
+    }
+    let constraint =
+        Constraint::grammar(Syntax::Ebnf, "root ::= r \".\"\nr[max_tokens=2] ::= [ab]*").unwrap();
+    assert!(
+        CompiledConstraint::compile_byte_level(&constraint, &vocabulary(), &Limits::default())
+            .unwrap_err()
+            .kind()
+            == ErrorKind::Grammar
+    );
+    assert!(constraint.to_automaton(&Limits::default()).unwrap().is_none());
+    let many =
+        Constraint::grammar(Syntax::Ebnf, "root ::= r \".\"\nr[max_tokens=1000000] ::= [ab]*").unwrap();
+    assert!(
+        CompiledConstraint::compile(&many, &vocabulary(), &Limits::default()).unwrap_err().kind()
+            == ErrorKind::Limit
+    );
+}
+
+#[test]
+fn a_lazy_rule_of_any_text_may_be_cut_short() {
+    let table = table(Syntax::Lark, "start: r \"a\"\nr[max_tokens=2, lazy]: TEXT \".\"\nTEXT: /(.|\\n)*/");
+    assert_eq!(allowed(&table, &[5]), [0]);
+    assert_eq!(allowed(&table, &[1]), [0, 1, 2, 3, 4, 5]);
+    assert_eq!(allowed(&table, &[1, 1]), [0]);
+    // For other texts, the final string is required.
+    let table = self::table(Syntax::Lark, "start: r \"a\"\nr[max_tokens=2, lazy]: /b*/ \".\"");
+    assert_eq!(allowed(&table, &[1, 1]), [1, 5]);
+}
+
+#[test]
+fn a_whole_text_may_be_counted() {
+    let table = table(Syntax::Lark, "start[max_tokens=2]: TEXT\nTEXT: /(.|\\n)*/");
+    assert_eq!(allowed(&table, &[4]), [0, 1, 2, 3, 4, 5]);
+    assert!(allowed(&table, &[4, 4]).is_empty() && table.accepts(&[TokenId(4), TokenId(4), END]));
+}
+
+#[test]
+fn tokens_of_text_are_counted() {
+    // The bytes, the end token, `ab`, `</`.
+    let end = TokenId(256);
+    let bytes =
+        (0..=255u8).map(|byte| Some(vec![byte])).chain([None, Some(b"ab".into()), Some(b"</".into())]);
+    let vocabulary = Vocabulary::from_bytes(bytes).unwrap().with_eos([end]).unwrap();
+    let text = AnyText::new().with_max_tokens(2);
+    let tag = Format::tag("<t>", text.clone(), "</t>");
+    let tag = StructuralTag::new(Format::sequence([tag, Format::tag("<u>", text, "</u>")]));
+    let constraint = Constraint::structural_tag(&tag).unwrap();
+    let table = CompiledConstraint::compile(&constraint, &vocabulary, &Limits::default()).unwrap();
+    let accepts = |tokens: &[&str]| {
+        let id = |token: &&str| match *token {
+            "ab" => TokenId(257),
+            "</" => TokenId(258),
+            byte => TokenId(byte.as_bytes()[0].into()),
+        };
+        table.accepts(&tokens.iter().map(id).chain([end]).collect::<Vec<_>>())
+    };
+    let begin = ["<", "t", ">"];
+    let rest = ["/", "t", ">", "<", "u", ">", "ab", "ab", "</", "u", ">"];
+    for (text, right) in [
+        (&["<"][..], true),
+        (&["ab", "<"], true),
+        (&["ab", "x", "<"], true),
+        (&["x", "x", "x", "<"], false),
+        (&["ab", "ab", "ab", "<"], false),
+        // A token that only looks like the end counts.
+        (&["</", "x", "<"], true),
+        (&["</", "x", "x", "<"], false),
+    ] {
+        assert_eq!(accepts(&[&begin, text, &rest].concat()), right, "{text:?}");
+    }
+    let any = serde_json::json!({"type": "json_schema", "json_schema": {}});
+    let tag = serde_json::json!({"format": {"type": "sequence", "elements": [{"type": "any_text", "max_tokens": 3}, any]}});
+    let constraint = Constraint::structural_tag(&tag).unwrap();
+    let error = CompiledConstraint::compile(&constraint, &vocabulary, &Limits::default()).unwrap_err();
+    assert!(error.kind() == ErrorKind::Grammar && error.to_string().contains("`max_tokens`"), "{error}");
+}

@@ -1,0 +1,317 @@
+//! Grammars that refer to tokens.
+
+use burn_dfa_tokens::{
+    CompiledConstraint, Constraint, ErrorKind, Limits, Origin, Result, RowPosition, TokenId, Vocabulary,
+    constraint::Syntax, vocabulary::TokenKind,
+};
+use std::collections::BTreeSet;
+use std::fmt;
+
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+
+/// `a`, `b`, `(`, `)`, `ab`, `<x>`, `<y>` and the end token.
+fn vocabulary() -> Vocabulary {
+    let texts = ["a", "b", "(", ")", "ab"].map(|text| (TokenKind::Normal, text));
+    let special = ["<x>", "<y>", "<end>"].map(|text| (TokenKind::Special, text));
+    let tokens = texts.into_iter().chain(special);
+    Vocabulary::from_tokens(tokens).unwrap().with_eos([END]).unwrap()
+}
+
+const END: TokenId = TokenId(7);
+
+fn table(syntax: Syntax, grammar: &str) -> Result<CompiledConstraint> {
+    CompiledConstraint::compile(&Constraint::grammar(syntax, grammar)?, &vocabulary(), &Limits::default())
+}
+
+/// Whether a compiled constraint allows these tokens followed by the end token.
+fn allows(table: &CompiledConstraint, tokens: &[u32]) -> bool {
+    let mut at = RowPosition::unlimited(table.start());
+    tokens.iter().chain(&[END.0]).all(|&token| {
+        at = table.after(&at, TokenId(token));
+        table.can_end(&at)
+    })
+}
+
+#[test]
+fn tokens_are_read_whole() {
+    for grammar in ["root ::= \"a\"? (<[5]> \"b\")* | <[6]>", "root ::= \"a\"? (<x> \"b\")* | <y>"] {
+        let table = table(Syntax::Gbnf, grammar).unwrap();
+        for allowed in [&[0][..], &[], &[5, 1], &[0, 5, 1, 5, 1], &[6]] {
+            assert!(allows(&table, allowed), "{grammar}: {allowed:?}");
+        }
+        for refused in [&[5][..], &[0, 1], &[4], &[6, 6], &[0, 6], &[5, 0]] {
+            assert!(!allows(&table, refused), "{grammar}: {refused:?}");
+        }
+    }
+}
+
+#[test]
+fn tokens_may_call_and_return() {
+    let table = table(Syntax::Gbnf, "root ::= <x> root <y> | \"(\" root \")\" | \"ab\"").unwrap();
+    for allowed in [&[4][..], &[5, 4, 6], &[5, 2, 4, 3, 6], &[2, 5, 5, 4, 6, 6, 3], &[5, 0, 1, 6]] {
+        assert!(allows(&table, allowed), "{allowed:?}");
+    }
+    for refused in [&[5, 4][..], &[5, 4, 3], &[2, 5, 4, 3, 6], &[4, 6], &[5, 6]] {
+        assert!(!allows(&table, refused), "{refused:?}");
+    }
+}
+
+#[test]
+fn tokens_are_terminals_of_lark() {
+    let table = table(Syntax::Lark, "start: <x> A+ <[6]>\nA: /a/\n%ignore /b+/").unwrap();
+    assert!(allows(&table, &[5, 0, 6]) && allows(&table, &[5, 1, 0, 1, 0, 6, 1]));
+    assert!(!allows(&table, &[5, 6]) && !allows(&table, &[1, 5, 0, 6]));
+}
+
+#[test]
+fn text_that_is_named_is_read_both_ways() {
+    let table = table(Syntax::Ebnf, "root ::= Token(4) \"a\" | \"a\" \"b\" \"b\"").unwrap();
+    assert!(allows(&table, &[4, 0]) && allows(&table, &[4, 1]) && allows(&table, &[0, 1, 1]));
+    assert!(!allows(&table, &[0, 1, 0]));
+}
+
+#[test]
+fn any_token_but_some_is_one_token() {
+    for (syntax, grammar) in [
+        (Syntax::Ebnf, "root ::= \"(\" ExcludeToken(4, 6) \")\""),
+        (Syntax::Lark, "start: \"(\" <[^4,6]> \")\""),
+    ] {
+        let table = table(syntax, grammar).unwrap();
+        for allowed in [0, 1, 2, 3, 5] {
+            assert!(allows(&table, &[2, allowed, 3]), "{grammar}: {allowed}");
+        }
+        for refused in [&[2, 4, 3][..], &[2, 6, 3], &[2, 3], &[2, 0, 1, 3], &[2, 7]] {
+            assert!(!allows(&table, refused), "{grammar}: {refused:?}");
+        }
+    }
+    let table = table(Syntax::Gbnf, "root ::= (!<y>)* <y>").unwrap();
+    assert!(allows(&table, &[6]) && allows(&table, &[0, 5, 4, 6]) && !allows(&table, &[6, 6]));
+}
+
+#[test]
+fn free_tokens_stand_between_special_ones_with_a_stack() {
+    let grammar = "root ::= TokenTagDispatch((5, nested), excludes=(4,))\nnested ::= list Token(6)\nlist ::= \"(\" list* \")\"";
+    let table = table(Syntax::Ebnf, grammar).unwrap();
+    assert!(table.frames() > 0);
+    for allowed in [&[][..], &[0, 1, 2, 6], &[3, 5, 2, 2, 3, 3, 6, 0], &[5, 2, 3, 6, 5, 2, 3, 6, 0]] {
+        assert!(allows(&table, allowed), "{allowed:?}");
+    }
+    for refused in [&[4][..], &[0, 4], &[5, 2, 3], &[5, 0, 6], &[5, 2, 2, 3, 6], &[5, 6]] {
+        assert!(!allows(&table, refused), "{refused:?}");
+    }
+    // After the list, the constraint cannot tell whether the text ends or continues.
+    let open = "root ::= TokenTagDispatch((5, list))\nlist ::= \"(\" list* \")\"";
+    let error = self::table(Syntax::Ebnf, open).unwrap_err();
+    assert!(error.kind() == ErrorKind::Grammar && error.to_string().contains("any token"), "{error}");
+}
+
+#[test]
+fn there_may_be_hundreds_of_tokens() {
+    let special = (0..400).map(|id| (TokenKind::Special, format!("<{id}>")));
+    let texts = ["a", "b"].map(|text| (TokenKind::Normal, text.to_owned()));
+    let vocabulary = Vocabulary::from_tokens(special.chain(texts)).unwrap().with_eos([TokenId(399)]).unwrap();
+    // One class contains all of these tokens; 150 tokens have separate classes.
+    let all: Vec<String> = (0..399).map(|id| id.to_string()).collect();
+    let each: Vec<String> =
+        (0..150).map(|id| format!("Token({id}) \"{}\"", ["a", "b", "ab"][id % 3])).collect();
+    let grammar = format!("root ::= (Token({}) \"b\")* ({})", all.join(","), each.join(" | "));
+    let constraint = Constraint::grammar(Syntax::Ebnf, &grammar).unwrap();
+    let table = CompiledConstraint::compile(&constraint, &vocabulary, &Limits::default()).unwrap();
+    let accepts = |tokens: &[u32]| {
+        let tokens: Vec<_> = tokens.iter().chain(&[399]).map(|&id| TokenId(id)).collect();
+        table.accepts(&tokens)
+    };
+    assert!(accepts(&[0, 400]) && accepts(&[149, 400, 401]) && accepts(&[398, 401, 0, 401, 1, 401]));
+    assert!(!accepts(&[0, 401]) && !accepts(&[150, 400]) && !accepts(&[398, 401]));
+    let each: Vec<String> = (0..300).map(|id| format!("Token({id}) Token({})", id + 1)).collect();
+    let many = Constraint::grammar(Syntax::Ebnf, &format!("root ::= {}", each.join(" | "))).unwrap();
+    let error = CompiledConstraint::compile(&many, &vocabulary, &Limits::default()).unwrap_err();
+    assert!(error.kind() == ErrorKind::Grammar && error.to_string().contains("kinds of tokens"), "{error}");
+}
+
+#[test]
+fn missing_tokens_are_refused() {
+    let error = table(Syntax::Gbnf, "root ::= <z>").unwrap_err();
+    assert!(
+        error.kind() == ErrorKind::IncompatibleVocabulary && error.to_string().contains("<z>"),
+        "{error}"
+    );
+    for grammar in ["root ::= <[99]>", "root ::= !<[99]>", "root ::= <[7]>", "root ::= <end>"] {
+        assert!(
+            table(Syntax::Gbnf, grammar).unwrap_err().kind() == ErrorKind::IncompatibleVocabulary,
+            "{grammar}"
+        );
+    }
+    // The end token is never legal inside a text, so excluding it changes nothing.
+    let table = table(Syntax::Gbnf, "root ::= !<[7]>").unwrap();
+    assert!(allows(&table, &[5]) && !allows(&table, &[7]));
+}
+
+#[test]
+fn free_text_in_front_of_a_marker_reads_named_text_as_text() {
+    let inner = Constraint::grammar(Syntax::Ebnf, "root ::= Token(4) Token(5)*").unwrap();
+    for table in [CompiledConstraint::compile, CompiledConstraint::compile_byte_level] {
+        let marked = Constraint::after("b)", inner.clone());
+        let table = table(&marked, &vocabulary(), &Limits::default()).unwrap();
+        assert!(allows(&table, &[4, 3, 4]) && allows(&table, &[5, 0, 4, 6, 1, 3, 4, 5]));
+        assert!(!allows(&table, &[4, 4]) && !allows(&table, &[1, 3, 0, 1]));
+    }
+    let table = |marker: u32| {
+        let marked = Constraint::after(TokenId(marker), inner.clone());
+        CompiledConstraint::compile(&marked, &vocabulary(), &Limits::default()).unwrap()
+    };
+    assert!(allows(&table(5), &[0, 4, 5, 4, 5, 5]) && !allows(&table(5), &[4, 5]));
+    assert!(allows(&table(4), &[0, 1, 5, 4, 4]) && !allows(&table(4), &[0, 1]));
+}
+
+/// An EBNF expression over this vocabulary.
+enum Form {
+    Text(&'static str),
+    Token(Vec<u32>, bool),
+    Sequence(Vec<Form>),
+    Choice(Vec<Form>),
+    Repeat(Box<Form>),
+    /// The whole expression between parentheses.
+    Again,
+}
+
+impl fmt::Display for Form {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let joined = |forms: &[Form], between: &str| {
+            forms.iter().map(Form::to_string).collect::<Vec<_>>().join(between)
+        };
+        match self {
+            Self::Text(text) => write!(f, "\"{text}\""),
+            Self::Token(ids, except) => {
+                let ids: Vec<String> = ids.iter().map(u32::to_string).collect();
+                write!(f, "{}Token({})", if *except { "Exclude" } else { "" }, ids.join(","))
+            }
+            Self::Sequence(forms) => write!(f, "({})", joined(forms, " ")),
+            Self::Choice(forms) => write!(f, "({})", joined(forms, " | ")),
+            Self::Repeat(form) => write!(f, "({form})*"),
+            Self::Again => write!(f, "\"(\" root \")\""),
+        }
+    }
+}
+
+impl Form {
+    fn random(random: &mut StdRng, depth: usize, again: bool) -> Self {
+        let many = |random: &mut StdRng| {
+            (0..random.random_range(2..4)).map(|_| Self::random(random, depth - 1, again)).collect()
+        };
+        match random.random_range(0..if depth == 0 { 5 } else { 10 }) {
+            0 | 1 => Self::Text(["a", "b", "ab", "ba", "()"][random.random_range(0..5)]),
+            2 => Self::Again.or_text(again),
+            3 | 4 => {
+                let first = if random.random_bool(0.5) { 0 } else { 5 };
+                let ids: BTreeSet<u32> =
+                    (0..random.random_range(1..4)).map(|_| random.random_range(first..7)).collect();
+                Self::Token(ids.into_iter().collect(), random.random_bool(0.5))
+            }
+            5 | 6 => Self::Sequence(many(random)),
+            7 | 8 => Self::Choice(many(random)),
+            _ => Self::Repeat(Box::new(Self::random(random, depth - 1, again))),
+        }
+    }
+
+    fn or_text(self, again: bool) -> Self {
+        if again { self } else { Self::Text("a") }
+    }
+
+    /// The ends of texts that begin at `from`. A position is the number of tokens and the number of
+    /// bytes of the next token.
+    fn ends(&self, root: &Form, tokens: &[u32], from: (usize, usize)) -> BTreeSet<(usize, usize)> {
+        let after = |form: &Form, places: &BTreeSet<_>| -> BTreeSet<_> {
+            places.iter().flat_map(|&at| form.ends(root, tokens, at)).collect()
+        };
+        match self {
+            Self::Text(text) => {
+                text.bytes().try_fold(from, |at, byte| next(tokens, at, byte)).into_iter().collect()
+            }
+            Self::Token(ids, except) => match (tokens.get(from.0), from.1) {
+                (Some(token), 0) if ids.contains(token) != *except => [(from.0 + 1, 0)].into(),
+                _ => BTreeSet::new(),
+            },
+            Self::Sequence(forms) => forms.iter().fold([from].into(), |places, form| after(form, &places)),
+            Self::Choice(forms) => forms.iter().flat_map(|form| form.ends(root, tokens, from)).collect(),
+            Self::Repeat(form) => {
+                let mut all: BTreeSet<_> = [from].into();
+                let mut new = all.clone();
+                while !new.is_empty() {
+                    new = &after(form, &new) - &all;
+                    all.extend(&new);
+                }
+                all
+            }
+            Self::Again => {
+                let opened = next(tokens, from, b'(').into_iter().collect();
+                after(root, &opened).into_iter().filter_map(|at| next(tokens, at, b')')).collect()
+            }
+        }
+    }
+}
+
+/// The position after one more byte.
+fn next(tokens: &[u32], (token, byte): (usize, usize), expected: u8) -> Option<(usize, usize)> {
+    let text = ["a", "b", "(", ")", "ab"].get(*tokens.get(token)? as usize)?.as_bytes();
+    (text[byte] == expected).then(|| if byte + 1 == text.len() { (token + 1, 0) } else { (token, byte + 1) })
+}
+
+/// All sequences of up to `most` tokens.
+fn sequences(most: u32) -> Vec<Vec<u32>> {
+    let mut all = vec![Vec::new()];
+    let mut at = 0;
+    while at < all.len() && all[at].len() < most as usize {
+        for token in 0..7 {
+            all.push([all[at].as_slice(), &[token]].concat());
+        }
+        at += 1;
+    }
+    all
+}
+
+/// Compares every form of the compiled constraints of random grammars with the definition, on short
+/// sequences.
+#[test]
+fn random_grammars_are_read_as_they_are_written() {
+    let (vocabulary, all) = (vocabulary(), sequences(4));
+    let (mut compared, mut walked, mut called) = (0, 0, 0);
+    for seed in 0..600 {
+        let mut random = StdRng::seed_from_u64(seed);
+        let form = Form::random(&mut random, 3, seed % 2 == 0);
+        let grammar = format!("root ::= {form}");
+        let constraint = Constraint::grammar(Syntax::Ebnf, &grammar).unwrap();
+        let whole = |tokens: &[u32]| form.ends(&form, tokens, (0, 0)).contains(&(tokens.len(), 0));
+        for make in [
+            CompiledConstraint::compile,
+            CompiledConstraint::compile_token_level,
+            CompiledConstraint::compile_byte_level,
+        ] {
+            let table = match make(&constraint, &vocabulary, &Limits::default()) {
+                Ok(table) => table,
+                Err(error) => {
+                    assert!(
+                        error.kind() == ErrorKind::Grammar || error.kind() == ErrorKind::Unsatisfiable,
+                        "{grammar}: {error}"
+                    );
+                    continue;
+                }
+            };
+            compared += 1;
+            walked += usize::from(table.is_byte_level());
+            called += usize::from(table.frames() > 0);
+            for tokens in &all {
+                assert_eq!(allows(&table, tokens), whole(tokens), "{grammar}: {tokens:?}, {table:?}");
+            }
+            if seed % 10 == 0 {
+                let origin = Origin::new(&constraint, &Limits::default());
+                let saved = table.to_bytes(&origin).unwrap();
+                let loaded = CompiledConstraint::from_bytes(&saved, &vocabulary, &Limits::default());
+                let loaded = loaded.unwrap_or_else(|error| panic!("{grammar}: {error}"));
+                assert_eq!(loaded.to_bytes(&origin).unwrap(), saved, "{grammar}");
+            }
+        }
+    }
+    assert!(compared > 1000 && walked > 200 && called > 10, "{compared} {walked} {called}");
+}

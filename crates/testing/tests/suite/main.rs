@@ -1,0 +1,16 @@
+//! Compares constraints, automata, vocabularies and compiled constraints with independent oracles.
+//! No test needs a device.
+
+mod automaton;
+mod budgets;
+mod clocks;
+mod figures;
+mod forced_text;
+mod grammar;
+mod json_schema;
+mod regexes;
+mod stack;
+mod structural_tags;
+mod threads;
+mod tools;
+mod vocabulary;

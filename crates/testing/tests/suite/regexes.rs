@@ -1,0 +1,182 @@
+//! Regexes with verdicts from other projects, over bytes and through the compiled constraints of
+//! real tokenizers.
+//!
+//! Every string of the sample and of RE2's and Rust's regex corpora is tokenized in up to three
+//! ways: by the tokenizer, if its tokens spell the string, by the longest token at each position,
+//! and byte by byte. Each way and the byte automaton must give the corpus's verdict on the whole
+//! string.
+
+use burn_dfa_tokens::{
+    ByteDfa, Cancel, CompiledConstraint, Constraint, ErrorKind, Limits, StateId, TokenId, Vocabulary,
+    vocabulary::cutter::Cutter,
+};
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use burn_dfa_testing::data::{self, Corpus};
+
+/// A regex with strings, and whether each matches as a whole.
+struct Case {
+    pattern: String,
+    verdicts: Vec<(String, bool)>,
+}
+
+/// RE2 syntax that Rust lacks: any byte, octal numbers, negation within a property.
+const OF_RE2: [&str; 6] = [r"\C", r"\141", r"\0", r"\608", r"\p{^", r"\P{^"];
+
+fn cases(corpus: &Corpus) -> Vec<Case> {
+    let rows: Vec<serde_json::Value> = serde_json::from_str(&corpus.read()).unwrap();
+    let foreign =
+        |row: &&serde_json::Value| row["source"].as_str().is_some_and(|s| data::OF_REGEX_LITE.contains(&s));
+    let case = |row: &serde_json::Value| {
+        let verdicts = [("accepts", true), ("rejects", false)].into_iter().flat_map(|(key, verdict)| {
+            let texts = row[key].as_array().unwrap().iter();
+            texts.map(move |text| (text.as_str().unwrap().to_owned(), verdict))
+        });
+        // The regex already contains the flags of a row that change its language.
+        Case { pattern: row["regex"].as_str().unwrap().to_owned(), verdicts: verdicts.collect() }
+    };
+    rows.iter().filter(|row| !foreign(row)).map(case).collect()
+}
+
+/// A tokenizer and the ways to tokenize a string.
+struct Ways {
+    vocabulary: Vocabulary,
+    tokenizer: tokenizers::Tokenizer,
+    cutter: Cutter,
+}
+
+impl Ways {
+    fn new(tokenizer: &data::Tokenizer) -> Self {
+        let vocabulary = tokenizer.vocabulary();
+        let cutter = Cutter::new(&vocabulary);
+        Self { vocabulary, tokenizer: tokenizer.json().parse().unwrap(), cutter }
+    }
+
+    /// The tokenizer's tokens, if they spell `text`.
+    fn encoded(&self, text: &str) -> Option<Vec<TokenId>> {
+        let encoding = self.tokenizer.encode(text, false).unwrap();
+        let tokens: Vec<_> = encoding.get_ids().iter().copied().map(TokenId).collect();
+        let is_text = tokens.iter().all(|&token| self.vocabulary.bytes(token).is_some());
+        (is_text && self.vocabulary.decode(&tokens) == text.as_bytes()).then_some(tokens)
+    }
+
+    fn of(&self, text: &str) -> [Option<Vec<TokenId>>; 3] {
+        let [longest, bytes] = self.cutter.cuts(text);
+        [self.encoded(text), longest, bytes]
+    }
+}
+
+/// Whether `tokens` followed by the end token are legal.
+fn accepts(table: &CompiledConstraint, tokens: &[TokenId], eos: TokenId) -> bool {
+    let mut state = table.start();
+    for &token in tokens {
+        state = table.next(state, token);
+    }
+    let ends = table.next(state, eos) == StateId::DONE;
+    assert_eq!(ends, table.is_accepting(state), "the end is legal exactly in accepting states");
+    ends
+}
+
+/// The automaton and the compiled constraint of a regex; `None` if it matches nothing.
+fn compile(
+    pattern: &str,
+    vocabulary: &Vocabulary,
+) -> burn_dfa_tokens::Result<Option<(ByteDfa, CompiledConstraint)>> {
+    let (constraint, limits) = (Constraint::regex(pattern)?, Limits::default());
+    let compiled = constraint.to_byte_dfa(&limits).and_then(|dfa| {
+        Ok((
+            dfa.expect("a regex is over bytes"),
+            CompiledConstraint::compile(&constraint, vocabulary, &limits)?,
+        ))
+    });
+    match compiled {
+        Err(error) if error.kind() == ErrorKind::Unsatisfiable => Ok(None),
+        other => other.map(Some),
+    }
+}
+
+/// Compares every verdict of the corpora with the automata and the compiled constraints of one
+/// tokenizer.
+fn check(tokenizer: &data::Tokenizer) {
+    let (name, ways) = (tokenizer.name, Ways::new(tokenizer));
+    for corpus in data::regexes() {
+        let (cases, corpus_name) = (cases(&corpus), &corpus.name);
+        let clock = Instant::now();
+        let mut compiled = HashMap::new();
+        let (mut walks, mut wrong, mut refused) = ([0; 3], Vec::new(), Vec::new());
+        for Case { pattern, verdicts } in &cases {
+            let result = compiled.entry(pattern).or_insert_with(|| compile(pattern, &ways.vocabulary));
+            let compiled = match result {
+                Ok(compiled) => compiled,
+                Err(error) => {
+                    assert!(
+                        error.kind() == ErrorKind::Pattern && error.offset().is_some(),
+                        "{pattern:?}: {error}"
+                    );
+                    refused.push(format!("{pattern:?}: {error}"));
+                    let is_foreign = OF_RE2.iter().any(|own| pattern.contains(own));
+                    assert!(is_foreign && !corpus.is_sample(), "{pattern:?}: {error}");
+                    continue;
+                }
+            };
+            for (text, verdict) in verdicts {
+                let by_bytes = compiled.as_ref().is_some_and(|(dfa, _)| dfa.matches(text.as_bytes()));
+                if by_bytes != *verdict {
+                    wrong.push(format!("{pattern:?} on {text:?}: should be {verdict}"));
+                }
+                for (way, tokens) in ways.of(text).iter().enumerate() {
+                    let Some(tokens) = tokens else { continue };
+                    walks[way] += 1;
+                    let by_tokens =
+                        compiled.as_ref().is_some_and(|(_, table)| accepts(table, tokens, tokenizer.eos));
+                    if by_tokens != *verdict {
+                        wrong.push(format!("{pattern:?} on {text:?} as {tokens:?}: should be {verdict}"));
+                    }
+                }
+            }
+        }
+        let texts: usize = cases.iter().map(|case| case.verdicts.len()).sum();
+        println!(
+            "{name}, {corpus_name}: {} regexes, {texts} strings, {:.1?}; encoded, longest, bytes: {walks:?}; refused: {refused:#?}",
+            compiled.len(),
+            clock.elapsed(),
+        );
+        assert!(wrong.is_empty(), "{name}, {corpus_name}:\n{}", wrong.join("\n"));
+        assert!(walks.iter().all(|&walks| walks > 0), "{name}, {corpus_name}: {walks:?}");
+        // The number of rows in syntax of RE2 alone may not grow.
+        let own = if corpus_name.contains("re2") { OWN_OF_RE2 } else { 0 };
+        assert!(refused.len() <= own, "{name}, {corpus_name}: {} rows refused", refused.len());
+    }
+}
+
+/// Rows of RE2's corpus in syntax of RE2 alone.
+const OWN_OF_RE2: usize = 84;
+
+#[test]
+fn every_tokenizer_keeps_every_verdict() {
+    for tokenizer in data::tokenizers() {
+        check(&tokenizer);
+    }
+}
+
+#[test]
+fn a_cancelled_compilation_ends() {
+    let cancel = Cancel::default();
+    let limits = Limits::new().with_cancel(&cancel).with_time(Duration::from_secs(60));
+    // Without the flag, this ends after a minute or at a million states.
+    let slow = Constraint::regex("(a|b)*a(a|b){60}").expect("it is a regex");
+    let other = cancel.clone();
+    let ends = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(30));
+        other.cancel();
+    });
+    let error = slow.to_byte_dfa(&Limits { states: usize::MAX, bytes: usize::MAX, ..limits }).unwrap_err();
+    assert!(
+        error.kind() == ErrorKind::Cancelled
+            && !error.kind().is_constraint()
+            && error.tokens_done().is_none(),
+        "{error}"
+    );
+    ends.join().expect("it ends");
+}

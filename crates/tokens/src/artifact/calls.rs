@@ -1,0 +1,184 @@
+//! Checks on the calls of an artifact, and the distances computed from them.
+
+use super::arrays::{Dimension, StoredArray};
+use super::broken;
+use super::stored::StoredTable;
+use crate::pushdown::reserved_ways;
+use crate::stack::Calls;
+use crate::{CompiledConstraint, StateId};
+use burn_dfa_automata::{Call, Csr, Distance, FastMap, Graph, MAX_OUTCOMES};
+use burn_dfa_common::{Result, limits::Meter};
+
+impl StoredTable<'_> {
+    /// The numbers of a state in the array of jumps, already checked.
+    fn jump(&self, state: u32) -> &[u32] {
+        let numbers = self.sizes.of(Dimension::Jumps);
+        &self[StoredArray::Jumps][state as usize * numbers..][..numbers]
+    }
+
+    fn outcomes(&self) -> usize {
+        self.sizes.of(Dimension::Jumps).saturating_sub(1)
+    }
+
+    /// Checks that calls and RETURNs lead to existing states, that calls enter only plain states,
+    /// and that call and RETURN states read no byte: following jumps therefore ends.
+    pub(super) fn check_jumps(&self) -> Result<()> {
+        let (states, outcomes) = (self.states() as u32, self.outcomes());
+        if !(1..=MAX_OUTCOMES).contains(&outcomes) {
+            return Err(broken("jumps", format!("{outcomes} outcomes, of 1 to {MAX_OUTCOMES}")));
+        }
+        if self.has_ways && self.sizes.of(Dimension::Exits) != outcomes {
+            let found = self.sizes.of(Dimension::Exits);
+            return Err(broken("ways", format!("{found} exits of {outcomes}")));
+        }
+        let is_own = |to: u32| (StateId::RESERVED..states).contains(&to);
+        for state in 0..states {
+            let (first, returns) = self.jump(state).split_first().unwrap_or((&0, &[]));
+            let lawful = match first.cast_signed() {
+                0 => returns.iter().all(|&to| to == 0),
+                enter if enter > 0 => {
+                    let returns = returns.iter().all(|&to| to == 0 || is_own(to));
+                    is_own(*first) && self.jump(*first)[0] == 0 && returns
+                }
+                outcome => outcome.unsigned_abs() as usize <= outcomes && returns.iter().all(|&to| to == 0),
+            };
+            let reads = |row: &[u32]| row.iter().any(|&to| to != StateId::DEAD.0);
+            let row = &self[StoredArray::Next][state as usize * self.columns()..][..self.columns()];
+            if !lawful || *first != 0 && (state < StateId::RESERVED || reads(row)) {
+                return Err(broken(
+                    "jumps",
+                    format!("state {state}: {:?} is no call and no return", self.jump(state)),
+                ));
+            }
+        }
+        let own = is_own(self.start.0) && self.jump(self.start.0)[0] == 0;
+        if !own {
+            return Err(broken("start", format!("{} is not a state that reads a byte", self.start)));
+        }
+        self.check_pieces()
+    }
+
+    /// Checks that the text ends only outside of all procedures, and that only procedures return.
+    fn check_pieces(&self) -> Result<()> {
+        let mut is_outermost = vec![None; self.states()];
+        let mut open = vec![(self.start.0, true)];
+        while let Some((state, outermost)) = open.pop() {
+            match is_outermost[state as usize] {
+                Some(known) if known == outermost => continue,
+                Some(_) => {
+                    return Err(broken(
+                        "jumps",
+                        format!("state {state}: it is within a piece, and outside of all"),
+                    ));
+                }
+                None => is_outermost[state as usize] = Some(outermost),
+            }
+            let row = &self[StoredArray::Next][state as usize * self.columns()..][..self.columns()];
+            let (first, returns) = self.jump(state).split_first().unwrap_or((&0, &[]));
+            match first.cast_signed() {
+                0 if row[CompiledConstraint::EOS as usize] != StateId::DEAD.0 && !outermost => {
+                    return Err(broken("next", format!("state {state}: the text ends within a piece")));
+                }
+                0 => {
+                    let text = row[CompiledConstraint::RESERVED_COLUMNS..]
+                        .iter()
+                        .filter(|&&to| to >= StateId::RESERVED);
+                    open.extend(text.map(|&to| (to, outermost)));
+                }
+                enter if enter > 0 => {
+                    open.push((*first, false));
+                    open.extend(returns.iter().filter(|&&to| to != 0).map(|&to| (to, outermost)));
+                }
+                _ if outermost => {
+                    return Err(broken("jumps", format!("state {state}: a return outside of all pieces")));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The distances to the exits of the procedures in one-byte tokens, `[states, outcomes]`. They
+    /// are not stored.
+    ///
+    /// # Errors
+    /// If bytes lead to an end and one-byte tokens do not, if a procedure has an exit that some
+    /// call cannot return from, if the start reaches no end, or if a limit is breached.
+    pub(super) fn spelled_ways(&self, meter: &Meter) -> Result<Vec<Distance>> {
+        let (states, ends) = (self.states(), self.outcomes());
+        meter.bytes(states.saturating_mul(ends).saturating_mul(2 * size_of::<Distance>()))?;
+        let own = || StateId::RESERVED..states as u32;
+        let row = |state: u32| &self[StoredArray::Next][state as usize * self.columns()..][..self.columns()];
+        let calls: FastMap<u32, Call> = own()
+            .filter(|&state| self.jump(state)[0].cast_signed() > 0)
+            .map(|state| {
+                (state, Call { enter: self.jump(state)[0], returns: self.jump(state)[1..].to_vec() })
+            })
+            .collect();
+        let outcome = |state: u32| -1 - self.jump(state)[0].cast_signed();
+        let along = |columns: &[usize]| {
+            let edges =
+                own().flat_map(|state| columns.iter().map(move |&column| (row(state)[column], state)));
+            let graph = Graph {
+                states,
+                ends,
+                backward: Csr::new(states, edges.filter(|&(to, _)| to != 0)),
+                accepting: own().filter(|&state| row(state)[CompiledConstraint::EOS as usize] != 0).collect(),
+                returning: own()
+                    .filter(|&state| outcome(state) >= 0)
+                    .map(|state| (state, outcome(state) as u32))
+                    .collect(),
+                calls: &calls,
+            };
+            graph.ways(meter)
+        };
+        let usable = self.check_symbols()?;
+        let all: Vec<usize> = (CompiledConstraint::RESERVED_COLUMNS..self.columns()).collect();
+        let spelled: Vec<usize> = all.iter().copied().filter(|&column| usable[column]).collect();
+        let mut ways = along(&spelled)?;
+        if !self.spells(&usable) {
+            let all = along(&all)?;
+            let lost = ways.iter().zip(&all).position(|(way, any)| way.is_some() != any.is_some());
+            if let Some(at) = lost {
+                let what = format!("state {}: its way to the end takes a byte that is no token", at / ends);
+                return Err(broken("symbols", what));
+            }
+        }
+        let has_end = |state: u32| ways[state as usize * ends..][..ends].iter().any(|way| way.is_some());
+        for (state, call) in &calls {
+            let stuck =
+                call.returns.iter().enumerate().find(|&(outcome, &to)| {
+                    ways[call.enter as usize * ends + outcome].is_some() && !has_end(to)
+                });
+            if let Some((outcome, _)) = stuck {
+                let what = format!(
+                    "state {state}: its piece ends with outcome {outcome}, from which nothing leads to the end"
+                );
+                return Err(broken("jumps", what));
+            }
+        }
+        let start = ways[self.start.index() * ends];
+        if !start.is_some() || start.frames as usize > self.frames {
+            let what = format!("no way to the end on a stack of {} frames", self.frames);
+            return Err(broken("start", what));
+        }
+        ways.splice(..StateId::RESERVED as usize * ends, reserved_ways(ends));
+        Ok(ways)
+    }
+
+    /// The effects of the states on the stack.
+    ///
+    /// # Errors
+    /// As [`spelled_ways`](Self::spelled_ways).
+    pub(super) fn calls(&self, meter: &Meter) -> Result<Calls> {
+        let ways = self.spelled_ways(meter)?;
+        let mut entered = [false; 256];
+        for row in self.rows().skip(StateId::RESERVED as usize) {
+            for (entered, &column) in entered.iter_mut().zip(&self[StoredArray::Column][..256]) {
+                *entered |= self.jump(row[column as usize])[0] != 0;
+            }
+        }
+        let jumps = self[StoredArray::Jumps].iter().map(|number| number.cast_signed()).collect();
+        Ok(Calls::new(self.frames, self.outcomes(), jumps, &ways, &entered))
+    }
+}

@@ -1,0 +1,61 @@
+//! The budget left after the next token, and the interval of budgets with the same legal tokens.
+
+use std::ops::Range;
+
+/// The number of tokens left after the next token.
+#[derive(Clone, Debug)]
+pub(crate) struct BudgetInterval {
+    tokens: u32,
+    /// With any number in the range, [`reach`](Self::reach) would have given the same answers.
+    alike: Range<u32>,
+}
+
+impl BudgetInterval {
+    pub(crate) fn new(tokens: u32) -> Self {
+        Self { tokens, alike: 0..u32::MAX }
+    }
+
+    /// Whether the end is reachable in `way` tokens.
+    #[inline]
+    pub(crate) fn reach(&mut self, way: u32) -> bool {
+        let reached = way <= self.tokens;
+        if reached {
+            self.alike.start = self.alike.start.max(way);
+        } else {
+            self.alike.end = self.alike.end.min(way);
+        }
+        reached
+    }
+
+    /// Whether the end is reachable in `way()` tokens, of which `bound` is an upper bound. Does not
+    /// call `way` if the bound suffices; [`alike`](Self::alike) is narrower then.
+    #[inline]
+    pub(crate) fn reach_within(&mut self, bound: u32, way: impl FnOnce() -> u32) -> bool {
+        self.reach(if bound <= self.tokens { bound } else { way() })
+    }
+
+    /// The interval of budgets with the same answers.
+    pub(crate) fn alike(self) -> Range<u32> {
+        self.alike
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_change_at_the_ends_of_the_range() {
+        let ways = [3, 7, 12, 5, u32::MAX];
+        let answers = |tokens| {
+            let mut left = BudgetInterval::new(tokens);
+            (ways.map(|way| left.reach(way)), left.alike())
+        };
+        for tokens in 0..20 {
+            let (own, alike) = answers(tokens);
+            for other in 0..20 {
+                assert_eq!(own == answers(other).0, alike.contains(&other), "{tokens}, {other}: {alike:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! A cache of masks, by position.
+
+use std::collections::VecDeque;
+use std::collections::hash_map::Entry;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::TokenMask;
+use crate::RowPosition;
+use burn_dfa_automata::FastMap;
+
+/// The masks of the most recent new positions.
+#[derive(Debug)]
+pub(super) struct MaskCache(Mutex<Kept>);
+
+#[derive(Debug, Default)]
+struct Kept {
+    rows: FastMap<Place, Row>,
+    /// The cached positions, oldest first.
+    order: VecDeque<Place>,
+    /// The masks, with the number of positions that share each: most positions in strings do.
+    legal: FastMap<Arc<TokenMask>, usize>,
+    bytes: usize,
+    most_bytes: usize,
+}
+
+/// A position as a key: the frames on the stack, then the state.
+pub(super) type Place = Arc<[u32]>;
+
+#[derive(Debug)]
+struct Row {
+    /// The budgets after the next token for which the mask holds.
+    left: Range<u32>,
+    legal: Arc<TokenMask>,
+}
+
+/// The key of a position.
+pub(super) fn place(position: &RowPosition) -> Place {
+    position.frames.iter().copied().chain([position.state.0]).collect()
+}
+
+impl MaskCache {
+    /// A cache of at most `most_bytes` bytes.
+    pub(super) fn new(most_bytes: usize) -> Self {
+        Self(Mutex::new(Kept { most_bytes, ..Kept::default() }))
+    }
+
+    /// The mask of a position, and the budgets for which it holds, if the mask is cached and `left`
+    /// tokens after the next one are among these budgets.
+    pub(super) fn find(&self, place: &[u32], left: u32) -> Option<(Arc<TokenMask>, Range<u32>)> {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let row = kept.rows.get(place).filter(|row| row.left.contains(&left))?;
+        Some((Arc::clone(&row.legal), row.left.clone()))
+    }
+
+    /// Caches the mask of a position, and evicts the oldest positions.
+    pub(super) fn keep(&self, place: Place, left: Range<u32>, legal: Arc<TokenMask>) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).keep(place, left, legal);
+    }
+}
+
+impl Kept {
+    fn keep(&mut self, place: Place, left: Range<u32>, legal: Arc<TokenMask>) {
+        let legal = match self.legal.entry(legal) {
+            Entry::Occupied(mut known) => {
+                *known.get_mut() += 1;
+                Arc::clone(known.key())
+            }
+            Entry::Vacant(new) => {
+                let legal = Arc::clone(new.key());
+                self.bytes += of_legal(&legal);
+                new.insert(1);
+                legal
+            }
+        };
+        self.bytes += of_place(&place);
+        match self.rows.insert(Arc::clone(&place), Row { left, legal }) {
+            Some(before) => self.forget(&place, &before.legal),
+            None => self.order.push_back(place),
+        }
+        while self.bytes > self.most_bytes
+            && let Some(first) = self.order.pop_front()
+        {
+            if let Some(row) = self.rows.remove(&first) {
+                self.forget(&first, &row.legal);
+            }
+        }
+    }
+
+    /// Subtracts the bytes of a position, and of its mask if no other position shares it.
+    fn forget(&mut self, place: &Place, legal: &Arc<TokenMask>) {
+        self.bytes -= of_place(place);
+        if let Some(places) = self.legal.get_mut(legal) {
+            *places -= 1;
+            if *places == 0 {
+                self.legal.remove(legal);
+                self.bytes -= of_legal(legal);
+            }
+        }
+    }
+}
+
+/// The approximate bytes of a cached position.
+fn of_place(place: &Place) -> usize {
+    size_of_val(&**place) + 2 * size_of::<(Place, Row)>()
+}
+
+/// The approximate bytes of a mask.
+fn of_legal(legal: &TokenMask) -> usize {
+    legal.bytes() + 2 * size_of::<TokenMask>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use burn_dfa_vocabulary::TokenSet;
+
+    #[test]
+    fn the_places_that_were_met_first_are_forgotten() {
+        let legal = |token: u32| Arc::new(TokenMask::Alone(TokenSet::Few(vec![token; 100])));
+        let place = |state: u32| Place::from([7, state]);
+        let [of_place, of_legal] = [of_place(&place(0)), of_legal(&legal(0))];
+        let mut kept = Kept { most_bytes: 3 * (of_place + of_legal), ..Kept::default() };
+        let places = |kept: &Kept| {
+            let mut places: Vec<u32> = kept.rows.keys().map(|place| place[1]).collect();
+            places.sort_unstable();
+            assert_eq!(kept.order.len(), places.len());
+            assert_eq!(kept.legal.values().sum::<usize>(), places.len());
+            assert_eq!(kept.bytes, places.len() * of_place + kept.legal.len() * of_legal);
+            (places, kept.legal.len())
+        };
+        for state in 0..5 {
+            kept.keep(place(state), 2..9, legal(state));
+        }
+        assert_eq!(places(&kept), (vec![2, 3, 4], 3));
+        // What is the same at several places is kept once.
+        kept.keep(place(3), 3..9, legal(4));
+        assert_eq!(places(&kept), (vec![2, 3, 4], 2));
+        kept.keep(place(5), 2..9, legal(4));
+        assert_eq!(places(&kept), (vec![2, 3, 4, 5], 2));
+        kept.keep(place(6), 2..9, legal(6));
+        assert_eq!(places(&kept), (vec![3, 4, 5, 6], 2));
+        // Larger than all that is kept.
+        kept.keep(place(7), 2..9, Arc::new(TokenMask::Alone(TokenSet::Few(vec![0; 1000]))));
+        assert_eq!(places(&kept), (vec![], 0));
+    }
+
+    #[test]
+    fn a_row_is_found_with_the_budgets_that_it_holds_for() {
+        let kept = MaskCache::new(1 << 10);
+        kept.keep(Place::from([7, 1]), 2..9, Arc::new(TokenMask::Alone(TokenSet::Few(vec![5]))));
+        let found = |place: &[u32], left| kept.find(place, left).is_some();
+        assert_eq!([1, 2, 8, 9].map(|left| found(&[7, 1], left)), [false, true, true, false]);
+        assert!(!found(&[1], 5) && !found(&[7, 2], 5) && !found(&[7, 7, 1], 5));
+    }
+}

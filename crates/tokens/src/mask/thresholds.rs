@@ -1,0 +1,123 @@
+//! The numbers that decide how the legal tokens of a position are found.
+
+/// When the mask search knows tokens by their characters, and when it reads them from the trie.
+///
+/// Every value of every field finds the same tokens; only the time differs. Each default is the value
+/// that was fastest for the vocabularies of models, of 50,000 to 200,000 tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Thresholds {
+    /// All tokens are read if the first bytes with a transition begin at most this many nodes of the
+    /// trie.
+    pub(crate) few_nodes: usize,
+    /// Tokens are read after first characters that begin at most this many tokens.
+    pub(crate) few_tokens: usize,
+    /// Tokens are read in a state whose legal characters have less than 1/`broad` of the weight of all
+    /// characters.
+    pub(crate) broad: usize,
+    /// The tokens of a slice are read if it has more than 1/`per_open` as many open characters as
+    /// tokens.
+    pub(crate) per_open: usize,
+    /// A state is read as exceptions of a slice if at most 1/`max_except` of the weight of all
+    /// characters leads elsewhere than in the slice.
+    pub(crate) max_except: usize,
+    /// If at most this many first bytes lead to a position, the search tries it as exceptions of a
+    /// known slice before it looks for a new slice. A known step is used for a state with at most
+    /// this many other live characters.
+    pub(crate) few_characters: usize,
+    /// Characters are followed through at most this many positions after one of their bytes. At least 1:
+    /// with 0 the search would take a position within a character for the position after it.
+    max_states: usize,
+    /// Steps are followed at once if at least this many are known.
+    pub(crate) worth_at_once: usize,
+    /// A mask is kept if it took this many tokens and nodes of the trie to find.
+    pub(crate) worth_keeping: usize,
+    /// At most this many tokens are removed from a list one by one.
+    pub(crate) few_removed: usize,
+    /// A mask is given by its difference from another one if at most this many nodes of the trie are
+    /// read for the difference.
+    pub(crate) max_beside: usize,
+    /// A position is near another one only if more nodes of the trie begin with the bytes that lead
+    /// there.
+    pub(crate) near_few_nodes: usize,
+    /// A position is near another one only if a row stays there by at least this many bytes.
+    pub(crate) near_many: usize,
+    /// A position is near another one only if at most this many nodes of the trie begin with bytes that
+    /// are legal at the other one alone.
+    pub(crate) near_max_dead: usize,
+    /// First bytes are looked up among the children of a node if there are more than `few_first` times
+    /// as many children.
+    pub(crate) few_first: usize,
+}
+
+impl Thresholds {
+    /// The default.
+    pub(crate) const USUAL: Self = Self {
+        few_nodes: 768,
+        few_tokens: 512,
+        broad: 8,
+        per_open: 16,
+        max_except: 3,
+        few_characters: 4,
+        max_states: 4,
+        worth_at_once: 4,
+        worth_keeping: 8,
+        few_removed: 16,
+        max_beside: 128,
+        near_few_nodes: 512,
+        near_many: 16,
+        near_max_dead: 512,
+        few_first: 4,
+    };
+
+    /// The clamped field.
+    pub(crate) fn max_states(&self) -> usize {
+        self.max_states.max(1)
+    }
+}
+
+impl Default for Thresholds {
+    fn default() -> Self {
+        Self::USUAL
+    }
+}
+
+#[cfg(test)]
+impl Thresholds {
+    /// Every field, with its name.
+    pub(super) fn fields(&mut self) -> [(&'static str, &mut usize); 15] {
+        let Self {
+            few_nodes,
+            few_tokens,
+            broad,
+            per_open,
+            max_except,
+            few_characters,
+            max_states,
+            worth_at_once,
+            worth_keeping,
+            few_removed,
+            max_beside,
+            near_few_nodes,
+            near_many,
+            near_max_dead,
+            few_first,
+        } = self;
+        [
+            ("few_nodes", few_nodes),
+            ("few_tokens", few_tokens),
+            ("broad", broad),
+            ("per_open", per_open),
+            ("max_except", max_except),
+            ("few_characters", few_characters),
+            ("max_states", max_states),
+            ("worth_at_once", worth_at_once),
+            ("worth_keeping", worth_keeping),
+            ("few_removed", few_removed),
+            ("max_beside", max_beside),
+            ("near_few_nodes", near_few_nodes),
+            ("near_many", near_many),
+            ("near_max_dead", near_max_dead),
+            ("few_first", few_first),
+        ]
+    }
+}

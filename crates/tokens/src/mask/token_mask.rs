@@ -1,0 +1,103 @@
+//! The legal tokens of a position.
+
+use std::borrow::Cow;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use burn_dfa_vocabulary::{TokenBits, TokenSet};
+
+/// The legal tokens of a position, in one of three forms.
+#[derive(Debug)]
+pub enum TokenMask {
+    /// One set.
+    Alone(TokenSet),
+    /// A set that the vocabulary shares, plus `added`, minus the tokens of `removed` that are not in
+    /// `added`. Both lists are unsorted; `added` may repeat tokens and may contain tokens of the set.
+    Beside {
+        /// The set.
+        set: Arc<TokenSet>,
+        /// Tokens that are added.
+        added: Vec<u32>,
+        /// Tokens that are removed.
+        removed: Vec<u32>,
+    },
+    /// The mask of another position, plus `added`, minus `removed`, as in `Beside`.
+    Near {
+        /// The mask of the other position.
+        place: Arc<TokenMask>,
+        /// Tokens that are added.
+        added: Vec<u32>,
+        /// Tokens that are removed.
+        removed: Vec<u32>,
+    },
+}
+
+impl TokenMask {
+    /// The mask as bits of `all` tokens.
+    pub fn to_bits(&self, all: usize) -> Cow<'_, TokenBits> {
+        let (bits, added, removed) = match self {
+            Self::Alone(set) => return set.to_bits(all),
+            Self::Beside { set, added, removed } => (set.to_bits(all), added, removed),
+            Self::Near { place, added, removed } => (place.to_bits(all), added, removed),
+        };
+        let mut bits = bits.into_owned();
+        removed.iter().for_each(|&token| bits.clear(token));
+        added.iter().for_each(|&token| bits.set(token));
+        Cow::Owned(bits)
+    }
+
+    /// The bytes of the mask without the sets that the vocabulary shares.
+    pub(crate) fn bytes(&self) -> usize {
+        match self {
+            Self::Alone(set) => set.bytes(),
+            Self::Beside { added, removed, .. } => of_lists([added, removed]),
+            // The cache may evict the other position first.
+            Self::Near { place, added, removed } => place.bytes() + of_lists([added, removed]),
+        }
+    }
+}
+
+/// The bytes of lists.
+fn of_lists(lists: [&Vec<u32>; 2]) -> usize {
+    lists.map(|list| list.capacity() * size_of::<u32>()).iter().sum()
+}
+
+impl PartialEq for TokenMask {
+    /// Whether both have the same form and the same lists.
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Alone(set), Self::Alone(other)) => set == other,
+            (
+                Self::Beside { set, added, removed },
+                Self::Beside { set: other, added: other_more, removed: other_less },
+            ) => Arc::ptr_eq(set, other) && added == other_more && removed == other_less,
+            (
+                Self::Near { place, added, removed },
+                Self::Near { place: other, added: other_more, removed: other_less },
+            ) => Arc::ptr_eq(place, other) && added == other_more && removed == other_less,
+            _ => false,
+        }
+    }
+}
+
+impl Eq for TokenMask {}
+
+impl Hash for TokenMask {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        match self {
+            Self::Alone(set) => set.hash(state),
+            Self::Beside { set, added, removed } => hash_lists(Arc::as_ptr(set), [added, removed], state),
+            Self::Near { place, added, removed } => hash_lists(Arc::as_ptr(place), [added, removed], state),
+        }
+    }
+}
+
+fn hash_lists<H: Hasher>(of: *const impl Sized, lists: [&Vec<u32>; 2], state: &mut H) {
+    of.hash(state);
+    lists.iter().for_each(|tokens| (tokens.len(), tokens.iter().fold(0, fold)).hash(state));
+}
+
+/// Folds a token of a list into the number of those before.
+fn fold(folded: u32, &token: &u32) -> u32 {
+    folded.rotate_left(1) ^ token
+}

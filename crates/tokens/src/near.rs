@@ -1,0 +1,112 @@
+//! Positions with nearly the same legal tokens as a state that most characters do not leave.
+//!
+//! At the start of an object's key, and within it, most characters lead to the state of any other
+//! key, and most characters do not leave that state. The mask of that state is found once. The mask
+//! of each position near it is the difference: the tokens that begin as the position's own keys do.
+
+use super::mask::Thresholds;
+use super::rows::entered;
+use super::{BudgetInterval, RowPosition, StateId, TableParts, TokenReading};
+use burn_dfa_automata::{Differences, Run};
+use burn_dfa_vocabulary::CharacterSet;
+
+/// A state with characters that do not leave it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Near {
+    pub(crate) stays: StateId,
+    /// The ASCII characters that do not leave it.
+    within: CharacterSet,
+}
+
+impl Near {
+    /// The state `stays`, which the characters `within` do not leave.
+    pub(super) fn of(stays: StateId, within: CharacterSet) -> Self {
+        Self { stays, within: within.and(CharacterSet::ASCII) }
+    }
+
+    /// Whether an ASCII byte does not leave the state.
+    #[inline]
+    pub(super) fn stays_by(&self, byte: u8) -> bool {
+        self.within.contains(byte)
+    }
+}
+
+impl TableParts {
+    /// The state near `position`: most tokens lead there by their first bytes, the budget `left`
+    /// reaches the end from there, and few other tokens are legal there. Known for rows that are
+    /// written on demand only.
+    pub(crate) fn near(
+        &self,
+        position: &RowPosition,
+        left: &mut BudgetInterval,
+        thresholds: &Thresholds,
+    ) -> Option<Near> {
+        let TokenReading::Bytes { vocabulary, .. } = &self.reading else { return None };
+        let trie = vocabulary.trie();
+        let runs = self.next.runs(position.state)?;
+        let nodes = |run: &Run| trie.count_between(run.first, run.last);
+        let ascii = runs.iter().filter(|run| run.last.is_ascii()).map(|run| (nodes(run), run));
+        let (_, main) =
+            ascii.max_by_key(|&(nodes, _)| nodes).filter(|&(nodes, _)| nodes > thresholds.near_few_nodes)?;
+        let stays = entered(main);
+        let others = self.next.runs(stays).filter(|_| stays != position.state)?;
+        let own = |run: &&Run| entered(run) == stays && run.last.is_ascii();
+        let within = others.iter().filter(own).map(|run| CharacterSet::between(run.first, run.last));
+        let within = within.fold(CharacterSet::default(), CharacterSet::or);
+        let is_broad = within.contains(main.first) && within.count() >= thresholds.near_many;
+        if !is_broad || self.calls.as_ref().is_some_and(|calls| !calls.is_plain(stays)) {
+            return None;
+        }
+        let mut dead = 0;
+        for (first, last) in Differences::new(runs, others) {
+            if !runs.iter().any(|run| run.first <= first && first <= run.last) {
+                dead += trie.count_between(first, last);
+            }
+            if !last.is_ascii() || dead > thresholds.near_max_dead {
+                return None;
+            }
+        }
+        self.reach(stays, &position.frames, left).then(|| Near::of(stays, within))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{CompiledConstraint, Constraint, Limits, TokenId, Vocabulary};
+
+    #[test]
+    fn amid_a_name_a_row_is_near_where_any_other_name_goes_on() {
+        let bytes = (0..=u8::MAX).map(|byte| vec![byte]);
+        let letters = || b'a'..=b'z';
+        let pairs = letters().flat_map(|a| letters().map(move |b| [a, b]));
+        let triples = pairs.flat_map(|[a, b]| letters().map(move |c| vec![a, b, c]));
+        let words: Vec<_> = bytes.chain(triples).map(Some).chain([None]).collect();
+        let end = TokenId(words.len() as u32 - 1);
+        let vocabulary = Vocabulary::from_bytes(words).unwrap().with_eos([end]).unwrap();
+        let text = Constraint::regex(r#""nab":[0-9]{3}|"[a-z]*":[a-z]|_"#).unwrap();
+        let table = CompiledConstraint::compile_byte_level(&text, &vocabulary, &Limits::default()).unwrap();
+        let after = |text: &str| {
+            let start = RowPosition::unlimited(table.start());
+            text.bytes().fold(start, |at, byte| table.after(&at, TokenId(byte.into())))
+        };
+        let near = |text: &str, tokens| {
+            table.parts().near(&after(text), &mut BudgetInterval::new(tokens), &Thresholds::default())
+        };
+        let is_near = |text: &str, tokens| near(text, tokens).is_some();
+        let other = after("\"q").state;
+        for text in ["\"", "\"n", "\"na", "\"nab"] {
+            let near = near(text, 4).unwrap();
+            assert_eq!(near.stays, other, "{text}");
+            assert!(
+                near.stays_by(b'a') && near.stays_by(b'z') && !near.stays_by(b'"') && !near.stays_by(0xc3)
+            );
+            // A quotation mark, a colon, a letter and the end.
+            assert!(!is_near(text, 3), "{text}");
+        }
+        // The state itself, and positions with other transitions.
+        for text in ["\"q", "", "\"nab\":", "\"q\":"] {
+            assert!(!is_near(text, 4), "{text}");
+        }
+    }
+}

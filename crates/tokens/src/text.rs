@@ -1,0 +1,545 @@
+//! Reads the trie: which text tokens are legal in a byte-level constraint.
+
+use super::mask::Thresholds;
+use super::rows::{TransitionView, entered};
+use super::stack::{StackGraph, StackTop};
+use super::{BudgetInterval, Near, RowPosition, StateId, TableParts, TokenReading};
+use burn_dfa_automata::Differences;
+use burn_dfa_vocabulary::{CharacterSet, Children, TokenId, Trie};
+
+/// A set of tokens to read.
+#[derive(Clone, Copy)]
+pub(crate) struct Unread<'a> {
+    trie: &'a Trie,
+    /// Whether the tokens begin with a space before the first character.
+    is_spaced: bool,
+    /// The first characters.
+    first: CharacterSet,
+    part: Part,
+}
+
+/// Which tokens of a trie are read.
+#[derive(Clone, Copy)]
+enum Part {
+    All,
+    /// After the first character come characters of the set, then one with this first byte.
+    Beyond(CharacterSet, u8),
+    /// A byte after the first character has another transition than from the state of `Near`. If
+    /// the first characters are all characters, this includes the first byte.
+    Beside(Near),
+}
+
+impl<'a> Unread<'a> {
+    /// All tokens of `trie`.
+    pub(crate) fn all(trie: &'a Trie) -> Self {
+        Self { trie, is_spaced: false, first: CharacterSet::ALL, part: Part::All }
+    }
+
+    /// The tokens with these first characters, without a space before them and with one. Without
+    /// one, the first character space stands for the token of a space alone.
+    pub(crate) fn begun(trie: &'a Trie, first: [CharacterSet; 2]) -> [Self; 2] {
+        let [bare, spaced] = first;
+        [(false, bare), (true, spaced)].map(|(is_spaced, first)| Self {
+            trie,
+            is_spaced,
+            first,
+            part: Part::All,
+        })
+    }
+
+    /// Of these, the tokens that continue with characters `within` a set, then one that begins with
+    /// `byte`.
+    pub(crate) fn beyond(self, within: CharacterSet, byte: u8) -> Self {
+        Self { part: Part::Beyond(within, byte), ..self }
+    }
+
+    /// Of these, the tokens that the mask of the state `near` does not decide: a byte after the
+    /// first character has another transition. If the first characters are all characters, the
+    /// first byte counts as well.
+    pub(crate) fn beside(self, near: Near) -> Self {
+        Self { part: Part::Beside(near), ..self }
+    }
+
+    /// The bytes before the first character.
+    fn prefix(&self) -> &'static [u8] {
+        if self.is_spaced { b" " } else { b"" }
+    }
+
+    /// Whether every token below a first character is read.
+    fn is_whole(&self) -> bool {
+        matches!(self.part, Part::All)
+    }
+
+    /// After characters that begin nothing to read: whether `byte` begins what must be read; `None`
+    /// if the tokens below it are not in the set.
+    #[inline]
+    fn begins(&self, byte: u8) -> Option<bool> {
+        let Part::Beyond(within, other) = self.part else { return Some(true) };
+        let goes_on = matches!(byte, 0x80..0xc0) || within.contains(byte);
+        if goes_on { Some(false) } else { (byte == other).then_some(true) }
+    }
+}
+
+impl TableParts {
+    /// Calls `found` with the legal tokens of `unread` at `position`, some of them more than once,
+    /// and with the state after these tokens. `left` is the budget after the next token. With
+    /// [`beside`](Unread::beside), it first calls `found` with `DEAD` and the tokens that the other
+    /// mask does not decide. Returns the number of nodes read.
+    pub(crate) fn each_text<'a>(
+        &self,
+        position: &RowPosition,
+        left: &mut BudgetInterval,
+        unread: impl IntoIterator<Item = Unread<'a>>,
+        found: impl FnMut(&[TokenId], StateId),
+    ) -> usize {
+        self.each_text_up_to(usize::MAX, &Thresholds::USUAL, position, left, unread, found)
+    }
+
+    /// The same with about `most` nodes at most; the remaining tokens are left out.
+    pub(crate) fn each_text_up_to<'a>(
+        &self,
+        most: usize,
+        thresholds: &Thresholds,
+        position: &RowPosition,
+        left: &mut BudgetInterval,
+        unread: impl IntoIterator<Item = Unread<'a>>,
+        found: impl FnMut(&[TokenId], StateId),
+    ) -> usize {
+        if let TokenReading::Classes(_) = self.reading {
+            return 0;
+        }
+        let bytes = Bytes { parts: self, left };
+        let limits = ReadLimits { most, few_first: thresholds.few_first };
+        let Some(calls) = &self.calls else {
+            return each_token(bytes, position.state, unread, limits, found);
+        };
+        let (stacks, top) = StackGraph::of(self, calls, position);
+        let start = (position.state, top, stacks.mark());
+        each_token(StackedBytes { bytes, stacks }, start, unread, limits, found)
+    }
+}
+
+impl TableParts {
+    /// Finds for each state the symbols whose bytes do not leave it, if the rows are not written on
+    /// demand.
+    pub(super) fn find_rests(&mut self) {
+        if let TokenReading::Bytes { column_of, .. } = &self.reading {
+            self.next.find_rests(column_of);
+        }
+    }
+}
+
+/// Follows the bytes of tokens.
+trait Reader<'a> {
+    /// The configuration of a row within a token.
+    type At: Copy;
+
+    fn bytes(&self) -> &Bytes<'a>;
+
+    /// The configuration after the epsilon closure of a live entered state; `None` if it is
+    /// illegal.
+    fn enter(&mut self, at: Self::At, entered: StateId) -> Option<Self::At>;
+
+    /// Whether the budget ends a token there.
+    fn can_end(&mut self, at: Self::At) -> bool;
+
+    fn state(at: Self::At) -> StateId;
+
+    /// Whether two configurations have the same stack.
+    fn is_on_same(a: Self::At, b: Self::At) -> bool;
+}
+
+/// A constraint without calls.
+struct Bytes<'a> {
+    parts: &'a TableParts,
+    left: &'a mut BudgetInterval,
+}
+
+impl<'a> Reader<'a> for Bytes<'a> {
+    type At = StateId;
+
+    fn bytes(&self) -> &Bytes<'a> {
+        self
+    }
+
+    #[inline]
+    fn enter(&mut self, _: StateId, entered: StateId) -> Option<StateId> {
+        Some(entered)
+    }
+
+    #[inline]
+    fn can_end(&mut self, at: StateId) -> bool {
+        self.parts.reach(at, &[], self.left)
+    }
+
+    fn state(at: StateId) -> StateId {
+        at
+    }
+
+    fn is_on_same(_: StateId, _: StateId) -> bool {
+        true
+    }
+}
+
+/// A constraint with calls. A configuration is a state, the top of the stack, and the number of
+/// frames in the graph at that time; frames that other tokens pushed later are dropped.
+struct StackedBytes<'a> {
+    bytes: Bytes<'a>,
+    stacks: StackGraph<'a>,
+}
+
+impl<'a> Reader<'a> for StackedBytes<'a> {
+    type At = (StateId, StackTop, usize);
+
+    fn bytes(&self) -> &Bytes<'a> {
+        &self.bytes
+    }
+
+    #[inline]
+    fn enter(&mut self, (_, top, mark): Self::At, entered: StateId) -> Option<Self::At> {
+        if self.stacks.is_plain(entered) {
+            return Some((entered, top, mark));
+        }
+        self.stacks.forget(mark);
+        let (next, top) = self.stacks.epsilon_closure(entered, top);
+        (next != StateId::DEAD).then(|| (next, top, self.stacks.mark()))
+    }
+
+    #[inline]
+    fn can_end(&mut self, (state, top, _): Self::At) -> bool {
+        self.stacks.reach(state, top, self.bytes.left)
+    }
+
+    fn state((state, ..): Self::At) -> StateId {
+        state
+    }
+
+    fn is_on_same((_, a, _): Self::At, (_, b, _): Self::At) -> bool {
+        a == b
+    }
+}
+
+/// A node of the trie, with the configuration after its string.
+struct Level<'a, At> {
+    at: At,
+    /// The remaining children.
+    children: Children,
+    /// The transitions, without runs before the remaining children.
+    leads: TransitionView<'a>,
+    /// Whether the tokens below are read.
+    is_read: bool,
+    /// Whether only children with another transition than from the other state are read.
+    is_beside: bool,
+}
+
+/// The next child with a live transition, its byte, and the entered state.
+#[inline(always)]
+fn next_alive(
+    trie: &Trie,
+    children: &mut Children,
+    leads: &mut TransitionView<'_>,
+) -> Option<(usize, u8, StateId)> {
+    match leads {
+        TransitionView::Runs(runs) if children.are_many() => loop {
+            let run = runs.first()?;
+            if let Some((node, byte)) = trie.next_child_within(children, (run.first, run.last)) {
+                return Some((node, byte, entered(run)));
+            }
+            *runs = &runs[1..];
+        },
+        leads => {
+            let (node, byte) = trie.next_child(children, |byte| leads.after(byte) != StateId::DEAD)?;
+            Some((node, byte, leads.after(byte)))
+        }
+    }
+}
+
+/// The bytes with different transitions from two states.
+enum Unlike<'a> {
+    TransitionView(TransitionView<'a>, TransitionView<'a>),
+    /// The ranges, the current one first, and the transitions of the first state.
+    Ranges(Option<(u8, u8)>, Differences<'a>, TransitionView<'a>),
+}
+
+impl<'a> Unlike<'a> {
+    /// The bytes of `children` with different transitions from `state` and `other`.
+    fn new(parts: &'a TableParts, [state, other]: [StateId; 2], children: &Children) -> Self {
+        let leads = parts.leads(state);
+        match (leads, parts.next.runs(other)) {
+            (TransitionView::Runs(runs), Some(others)) if children.are_many() => {
+                let mut ranges = Differences::new(runs, others);
+                Self::Ranges(ranges.next(), ranges, leads)
+            }
+            _ => Self::TransitionView(leads, parts.leads(other)),
+        }
+    }
+
+    /// The next child with such a byte, the byte, and the entered state.
+    fn next(&mut self, trie: &Trie, children: &mut Children) -> Option<(usize, u8, StateId)> {
+        match self {
+            Self::TransitionView(leads, other) => {
+                let (node, byte) =
+                    trie.next_child(children, |byte| leads.after(byte) != other.after(byte))?;
+                Some((node, byte, leads.after(byte)))
+            }
+            Self::Ranges(range, further, leads) => loop {
+                if let Some((node, byte)) = trie.next_child_within(children, (*range)?) {
+                    return Some((node, byte, leads.after(byte)));
+                }
+                *range = further.next();
+            },
+        }
+    }
+}
+
+/// See [`TableParts::each_text`].
+fn each_token<'a, 'b, R: Reader<'a>>(
+    reader: R,
+    start: R::At,
+    unread: impl IntoIterator<Item = Unread<'b>>,
+    limits: ReadLimits,
+    mut found: impl FnMut(&[TokenId], StateId),
+) -> usize {
+    let special = reader.bytes().parts.special();
+    let found = |tokens: &[TokenId], state: StateId| {
+        if special.tokens().is_empty() {
+            found(tokens, state);
+        } else {
+            let text = tokens.chunks(1).filter(|token| special.column(token[0]).is_none());
+            text.for_each(|token| found(token, state));
+        }
+    };
+    let parts = reader.bytes().parts;
+    let mut walk = Walk { parts, reader, levels: Vec::new(), unlike: Vec::new(), found, read: 0, limits };
+    unread.into_iter().for_each(|unread| walk.all(start, &unread));
+    walk.read
+}
+
+/// Limits of a read.
+#[derive(Clone, Copy)]
+struct ReadLimits {
+    /// About the maximum number of nodes.
+    most: usize,
+    /// See [`Thresholds::few_first`].
+    few_first: usize,
+}
+
+/// Reads tokens.
+struct Walk<'a, R: Reader<'a>, F> {
+    reader: R,
+    parts: &'a TableParts,
+    levels: Vec<Level<'a, R::At>>,
+    /// One per level with `is_beside`; these levels come before all others.
+    unlike: Vec<Unlike<'a>>,
+    found: F,
+    /// The number of nodes read.
+    read: usize,
+    limits: ReadLimits,
+}
+
+impl<'a, R: Reader<'a>, F: FnMut(&[TokenId], StateId)> Walk<'a, R, F> {
+    fn all(&mut self, start: R::At, unread: &Unread<'_>) {
+        if unread.first.is_empty() {
+            return;
+        }
+        if let Part::Beside(near) = unread.part
+            && unread.first == CharacterSet::ALL
+        {
+            self.push(unread.trie.children(None), start, false, Some(near.stays));
+            return self.levels(unread);
+        }
+        let begun = unread.prefix().iter().try_fold(start, |at, &byte| {
+            let entered = self.parts.leads(R::state(at)).after(byte);
+            if entered == StateId::DEAD { None } else { self.reader.enter(at, entered) }
+        });
+        let Some((begun, mut children)) = begun.zip(unread.trie.children_behind(unread.prefix())) else {
+            return;
+        };
+        let mut leads = self.parts.leads(R::state(begun));
+        if self.limits.few_first.saturating_mul(unread.first.count()) < children.count() {
+            for byte in unread.first.bytes() {
+                let entered = leads.after(byte);
+                if entered != StateId::DEAD
+                    && let Some((node, _)) = unread.trie.next_child_within(&mut children, (byte, byte))
+                {
+                    self.below_first(unread, begun, (node, byte, entered));
+                }
+            }
+            return;
+        }
+        while let Some(child) = next_alive(unread.trie, &mut children, &mut leads) {
+            if unread.first.contains(child.1) {
+                self.below_first(unread, begun, child);
+            }
+        }
+    }
+
+    /// Reads the tokens below a first character.
+    fn below_first(&mut self, unread: &Unread<'_>, begun: R::At, first: (usize, u8, StateId)) {
+        // In a set of first characters, a space without a space before it is a token of a space
+        // alone.
+        let is_alone = first.1 == b' ' && !unread.is_spaced && unread.first != CharacterSet::ALL;
+        self.node(unread, begun, first, unread.is_whole(), is_alone);
+        self.levels(unread);
+    }
+
+    /// Reads the remaining children of all levels.
+    fn levels(&mut self, unread: &Unread<'_>) {
+        while let Some(level) = self.levels.last_mut() {
+            if self.read > self.limits.most {
+                self.levels.clear();
+                self.unlike.clear();
+                return;
+            }
+            let (at, is_read, is_beside) = (level.at, level.is_read, level.is_beside);
+            let child = match self.unlike.last_mut() {
+                Some(unlike) if is_beside => unlike.next(unread.trie, &mut level.children),
+                _ => next_alive(unread.trie, &mut level.children, &mut level.leads),
+            };
+            let Some(child) = child else {
+                self.levels.pop();
+                if is_beside {
+                    self.unlike.pop();
+                }
+                continue;
+            };
+            match unread.part {
+                Part::Beside(near) if is_beside => {
+                    self.beside(unread.trie, at, child, near);
+                    continue;
+                }
+                _ => {}
+            }
+            if let Some(is_read) = if is_read { Some(true) } else { unread.begins(child.1) } {
+                self.node(unread, at, child, is_read, false);
+            }
+        }
+    }
+
+    /// Reads a node, then the nodes below it, unless the tokens below are decided or `is_alone`.
+    #[inline(always)]
+    fn node(
+        &mut self,
+        unread: &Unread<'_>,
+        at: R::At,
+        (node, _, entered): (usize, u8, StateId),
+        is_read: bool,
+        is_alone: bool,
+    ) {
+        self.read += 1;
+        let (trie, rows) = (unread.trie, &self.parts.next);
+        let Some(next) = self.reader.enter(at, entered) else { return };
+        // If every byte below does not leave the state, all tokens below lead there.
+        let is_leaf = trie.is_leaf(node);
+        let rests = || trie.below(node) & !rows.rests_on(R::state(next)) == 0;
+        let is_whole = is_leaf || is_read && rests();
+        let tokens = if is_whole { trie.subtree(node) } else { trie.own(node) };
+        if !tokens.is_empty() && self.reader.can_end(next) {
+            (self.found)(&trie.all_tokens()[tokens], R::state(next));
+        }
+        if !is_whole && !is_alone {
+            let beside = match unread.part {
+                Part::Beside(near) if !is_read => Some(near.stays),
+                _ => None,
+            };
+            self.push(trie.children(Some(node)), next, is_read, beside);
+        }
+    }
+
+    /// Reads a node whose byte has another transition than from the other state.
+    fn beside(&mut self, trie: &Trie, at: R::At, (node, byte, entered): (usize, u8, StateId), near: Near) {
+        self.read += 1;
+        let next = if entered == StateId::DEAD { None } else { self.reader.enter(at, entered) };
+        let goes_on = near.stays_by(byte) && next.is_some_and(|next| R::is_on_same(next, at));
+        let tokens = trie.own(node);
+        let can_end = !tokens.is_empty() && next.is_some_and(|next| self.reader.can_end(next));
+        if !(goes_on && can_end) {
+            let dead = if goes_on { tokens.clone() } else { trie.subtree(node) };
+            (self.found)(&trie.all_tokens()[dead], StateId::DEAD);
+        }
+        if let Some(next) = next {
+            if !goes_on && can_end {
+                (self.found)(&trie.all_tokens()[tokens], R::state(next));
+            }
+            if !trie.is_leaf(node) {
+                self.push(trie.children(Some(node)), next, !goes_on, goes_on.then_some(near.stays));
+            }
+        }
+    }
+
+    /// Pushes a level: children with live transitions, or with another transition than from
+    /// `beside`.
+    #[inline(always)]
+    fn push(&mut self, children: Children, at: R::At, is_read: bool, beside: Option<StateId>) {
+        let (mut leads, state) = (TransitionView::Runs(&[]), R::state(at));
+        match beside {
+            Some(other) => self.unlike.push(Unlike::new(self.parts, [state, other], &children)),
+            None => {
+                let parts = self.parts;
+                leads = if children.are_many() { parts.leads_by_runs(state) } else { parts.leads(state) };
+            }
+        }
+        self.levels.push(Level { at, children, leads, is_read, is_beside: beside.is_some() });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{CompiledConstraint, Constraint, Limits, Vocabulary};
+    use burn_dfa_constraints::Syntax;
+    use burn_dfa_vocabulary::symbol;
+
+    /// The tokens of text that may follow, found by walking the trie, and one after the other.
+    fn both(table: &CompiledConstraint, vocabulary: &Vocabulary, position: &RowPosition) -> [Vec<u32>; 2] {
+        let parts = table.parts();
+        let (mut walked, trie) = (Vec::new(), vocabulary.trie());
+        let mut left = BudgetInterval::new(position.remaining.saturating_sub(1));
+        parts.each_text(position, &mut left, [Unread::all(trie)], |tokens, state| {
+            for &token in tokens {
+                assert_eq!(table.after(position, token).state, state);
+                walked.push(token.0);
+            }
+        });
+        walked.sort_unstable();
+        let text = (0..vocabulary.len() as u32).filter(|&id| vocabulary.bytes(TokenId(id)).is_some());
+        let may_follow = |&id: &u32| {
+            let after = table.after(position, TokenId(id));
+            after.state != StateId::DEAD && table.can_end(&after)
+        };
+        [walked, text.filter(may_follow).collect()]
+    }
+
+    #[test]
+    fn subtrees_behind_which_a_row_rests_are_found_as_a_whole() {
+        let words =
+            ["a", "ab", "abc", "ab1", "aé", "(", "(a", "(ab", ")", "a)", "ab)", "+", "ab+ab", "1", "é"];
+        let vocabulary = Vocabulary::from_bytes(words.map(Some).into_iter().chain([None])).unwrap();
+        let vocabulary = vocabulary.with_eos([TokenId(words.len() as u32)]).unwrap();
+        let grammar = r#"root ::= name | "(" root ")" | root "+" name
+name ::= [a-z] [a-z0-9]*"#;
+        let grammar = Constraint::grammar(Syntax::Gbnf, grammar).unwrap();
+        let word = Constraint::regex("[a-z][a-z0-9]*").unwrap();
+        let limits = Limits::default();
+        let tables = [
+            CompiledConstraint::compile(&grammar, &vocabulary, &limits).unwrap(),
+            CompiledConstraint::compile_byte_level(&word, &vocabulary, &limits).unwrap(),
+        ];
+        for (table, text) in tables.iter().zip([&[6, 7, 5, 1, 0, 8][..], &[0, 3, 13]]) {
+            for budget in 1..=12 {
+                let mut position = RowPosition::new(table.start(), budget);
+                for &token in text {
+                    let [walked, one_by_one] = both(table, &vocabulary, &position);
+                    assert_eq!(walked, one_by_one, "{position:?}");
+                    position = table.after(&position, TokenId(token));
+                    if position.state == StateId::DEAD || !table.can_end(&position) {
+                        break;
+                    }
+                }
+            }
+        }
+        let rests_on = |state| tables[1].parts().next.rests_on(StateId(state));
+        let mut rests = (0..tables[1].state_count() as u32).map(rests_on);
+        assert!(rests.any(|rests| rests & 1 << symbol(b'b') != 0 && rests & 1 << symbol(b'+') == 0));
+    }
+}

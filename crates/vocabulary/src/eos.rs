@@ -1,0 +1,77 @@
+//! The end-of-sequence ids of `generation_config.json`, `config.json` and `tokenizer_config.json`.
+
+use serde_json::Value;
+
+use super::{TokenId, Vocabulary};
+use burn_dfa_common::{Error, Result};
+
+/// The `eos_token_id` of a `generation_config.json` or `config.json`: a number or a list of
+/// numbers. Empty if the file has none. A `config.json` may nest it under `text_config`.
+///
+/// ```
+/// use burn_dfa_tokens::vocabulary::eos_from_config;
+/// use burn_dfa_tokens::TokenId;
+///
+/// assert_eq!(eos_from_config(r#"{"eos_token_id": 2}"#)?, [TokenId(2)]);
+/// assert_eq!(eos_from_config(r#"{"eos_token_id": [1, 106]}"#)?, [TokenId(1), TokenId(106)]);
+/// # Ok::<(), burn_dfa_tokens::Error>(())
+/// ```
+///
+/// # Errors
+/// [`ErrorKind::Vocabulary`](crate::ErrorKind::Vocabulary): not a JSON object, or the ids are not token ids.
+pub fn eos_from_config(json: &str) -> Result<Vec<TokenId>> {
+    let config = object(json)?;
+    let own = &config["eos_token_id"];
+    let ids = if own.is_null() { &config["text_config"]["eos_token_id"] } else { own };
+    match ids {
+        Value::Null => Ok(Vec::new()),
+        Value::Array(ids) => ids.iter().map(id).collect(),
+        one => Ok(vec![id(one)?]),
+    }
+}
+
+/// The number of rows of the output layer in a `config.json`, if present.
+pub(super) fn width(json: &str) -> Result<Option<usize>> {
+    let config = object(json)?;
+    let own = &config["vocab_size"];
+    let width = if own.is_null() { &config["text_config"]["vocab_size"] } else { own };
+    match width {
+        Value::Null => Ok(None),
+        width => match width.as_u64().map(usize::try_from) {
+            Some(Ok(width)) if width <= Vocabulary::MAX_LEN => Ok(Some(width)),
+            _ => Err(Error::vocabulary(format!(
+                "`vocab_size` is {width}, not a number up to {}",
+                Vocabulary::MAX_LEN
+            ))),
+        },
+    }
+}
+
+/// The `eos_token` of a `tokenizer_config.json`, if present: a string, or an object with a
+/// `content`.
+pub(super) fn token(json: &str) -> Result<Option<String>> {
+    let config = object(json)?;
+    match &config["eos_token"] {
+        Value::Null => Ok(None),
+        Value::String(token) => Ok(Some(token.clone())),
+        other => match other["content"].as_str() {
+            Some(token) => Ok(Some(token.to_owned())),
+            None => Err(Error::vocabulary(format!("`eos_token` is {other}, not a token"))),
+        },
+    }
+}
+
+fn object(json: &str) -> Result<Value> {
+    match serde_json::from_str(json) {
+        Ok(Value::Object(object)) => Ok(Value::Object(object)),
+        Ok(_) => Err(Error::vocabulary("the configuration is not a JSON object")),
+        Err(error) => Err(Error::vocabulary(format!("the configuration is not JSON: {error}"))),
+    }
+}
+
+fn id(value: &Value) -> Result<TokenId> {
+    match value.as_u64().map(u32::try_from) {
+        Some(Ok(id)) => Ok(TokenId(id)),
+        _ => Err(Error::vocabulary(format!("`eos_token_id` is {value}, not a token id or a list of them"))),
+    }
+}

@@ -1,0 +1,39 @@
+//! Limits on vocabularies, common to all readers.
+
+use burn_dfa_common::{Error, Result};
+use std::path::Path;
+
+use super::Vocabulary;
+
+/// The error for too many ids.
+pub(super) fn too_wide(len: usize) -> Error {
+    Error::vocabulary(format!("{len} ids are more than the limit of {}", Vocabulary::MAX_LEN))
+}
+
+/// Refuses a token of too many bytes, and too many bytes in total.
+pub(super) fn check_bytes(token: usize, all: usize) -> Result<()> {
+    let (what, bytes, most) = match token > Vocabulary::MAX_TOKEN_BYTES {
+        true => ("a token", token, Vocabulary::MAX_TOKEN_BYTES),
+        false => ("all tokens", all, Vocabulary::MAX_BYTES),
+    };
+    if bytes <= most {
+        return Ok(());
+    }
+    Err(Error::vocabulary(format!("{what} of {bytes} bytes, the limit is {most}")))
+}
+
+/// `error`, attributed to the file at `path`.
+pub(super) fn in_file(path: &Path, error: &Error) -> Error {
+    let reason = error.to_string();
+    let reason = reason.strip_prefix("vocabulary: ").unwrap_or(&reason);
+    Error::vocabulary(format!("{}: {reason}", path.display()))
+}
+
+/// The error for an unreadable file.
+pub(super) fn cannot_read(path: &Path, error: &std::io::Error) -> Error {
+    let way_out = match path.ends_with("tokenizer.json") && error.kind() == std::io::ErrorKind::NotFound {
+        true => ": name the folder of a model, which holds one",
+        false => "",
+    };
+    Error::vocabulary(format!("cannot read {}: {error}{way_out}", path.display()))
+}

@@ -1,0 +1,101 @@
+//! Keywords of schemas that no automaton can enforce; they are left out unless a request is strict.
+
+use burn_dfa::constraint::{Note, ToolChoice, Tools, Treatment, Unenforceable};
+use burn_dfa::{Constraint, Limits};
+
+use super::style::JsonStyle;
+
+/// A keyword that is left out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftOut {
+    /// The number of the tool whose parameters contain the keyword; `None` for another schema.
+    pub tool: Option<usize>,
+    /// JSON pointer to the keyword.
+    pub pointer: String,
+    /// The reason and the effect.
+    reason: String,
+}
+
+impl LeftOut {
+    /// The location in a request whose constraint is in the field `param`.
+    pub fn place(&self, param: &str) -> String {
+        match self.tool {
+            Some(number) => place_of_tool(number, &self.pointer),
+            None => format!("{}{}", schema_field(param), self.pointer),
+        }
+    }
+
+    /// The warning in the answer.
+    pub fn warning(&self) -> String {
+        format!("{} is left out: {}", self.keyword(), self.reason)
+    }
+
+    /// The error for a strict request.
+    pub fn refusal(&self, param: &str) -> String {
+        let change = match self.pointer.rsplit('/').next() {
+            Some("uniqueItems") => "list fewer values for the items with `enum`, or lower `maxItems`",
+            _ => "list the names under `properties`",
+        };
+        format!(
+            "{}: {} is not kept by any finite automaton, and `strict` asks for it; {change}, or leave `strict` out and check the value after it was generated",
+            self.place(param),
+            self.keyword()
+        )
+    }
+
+    fn keyword(&self) -> String {
+        format!("`{}`", self.pointer.rsplit('/').next().unwrap_or_default())
+    }
+}
+
+/// The field that holds the schema, if the constraint is in the field `param`.
+fn schema_field(param: &str) -> &str {
+    match param {
+        "response_format" => "response_format.json_schema.schema",
+        "structured_outputs" => "structured_outputs.json",
+        "text.format" => "text.format.schema",
+        param => param,
+    }
+}
+
+/// The location of a part of a tool's parameters.
+pub(super) fn place_of_tool(number: usize, pointer: &str) -> String {
+    format!("tools[{number}].parameters{pointer}")
+}
+
+/// The keywords that a constraint leaves out if this is allowed.
+pub(super) fn of(
+    tool: Option<usize>,
+    limits: &Limits,
+    read: impl Fn(Unenforceable) -> burn_dfa::Result<Option<Constraint>>,
+) -> Vec<LeftOut> {
+    let notes = |unenforceable| -> Vec<Note> {
+        let read = read(unenforceable).ok().flatten();
+        read.map(|constraint| constraint.explain(limits)).unwrap_or_default()
+    };
+    // The notes of a refused schema come from reading it.
+    let others = notes(Unenforceable::Refuse);
+    let own = notes(Unenforceable::Ignore).into_iter().filter(|note| !others.contains(note));
+    let left_out = own.filter_map(|note| match note.treatment {
+        Treatment::Ignored(reason) => Some(LeftOut { tool, pointer: note.pointer, reason }),
+        _ => None,
+    });
+    left_out.collect()
+}
+
+/// The keywords that the parameters of callable tools leave out.
+pub(super) fn of_tools(tools: &Tools, style: &JsonStyle, limits: &Limits) -> Vec<LeftOut> {
+    let may_be_called = |name: &String| match tools.choice() {
+        ToolChoice::Named(named) => named == name,
+        ToolChoice::Allowed { names, .. } => names.contains(name),
+        _ => true,
+    };
+    let called = tools.tools().iter().enumerate().filter(|(_, tool)| may_be_called(&tool.name));
+    let of_tool = |(number, tool): (usize, &burn_dfa::constraint::Tool)| {
+        of(Some(number), limits, |unenforceable| {
+            let options = style.of_arguments(tools, unenforceable);
+            Constraint::json_schema_with(tool.schema(), &options).map(Some)
+        })
+    };
+    called.flat_map(of_tool).collect()
+}
