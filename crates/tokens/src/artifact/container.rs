@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use safetensors::tensor::{Dtype, Metadata, TensorInfo};
-use serde::Serialize;
+use serde::de::{Error as _, IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::{broken, hexadecimal};
@@ -14,6 +15,9 @@ pub(super) const CHECKSUM: &str = "checksum";
 
 /// The maximum header size of safetensors readers, in bytes.
 const LONGEST_HEADER: usize = 100_000_000;
+
+/// The maximum number of tensors, and of metadata entries.
+const MOST_ENTRIES: usize = 4096;
 
 /// Named texts and named tensors.
 #[derive(Clone, Debug)]
@@ -38,6 +42,36 @@ struct Header<'a> {
     tensors: &'a Metadata,
 }
 
+/// A header whose entries were counted and not kept. A header with too many of them is refused
+/// before it takes memory and time.
+struct Counted;
+
+impl<'de> Deserialize<'de> for Counted {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        deserializer.deserialize_map(Counted)
+    }
+}
+
+impl<'de> Visitor<'de> for Counted {
+    type Value = Self;
+
+    fn expecting(&self, formatter: &mut std::fmt::Formatter) -> std::fmt::Result {
+        formatter.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> std::result::Result<Self, A::Error> {
+        for _ in 0..MOST_ENTRIES {
+            let Some(name) = map.next_key::<String>()? else { return Ok(self) };
+            if name == "__metadata__" {
+                map.next_value::<Self>()?;
+            } else {
+                map.next_value::<IgnoredAny>()?;
+            }
+        }
+        Err(A::Error::custom(format!("more than {MOST_ENTRIES} entries")))
+    }
+}
+
 impl<'a> Container<'a> {
     /// Reads the header of `bytes` and finds the tensors.
     pub(super) fn read(bytes: &'a [u8]) -> Result<Self> {
@@ -51,6 +85,7 @@ impl<'a> Container<'a> {
             return Err(no(format!("it should have {length} bytes of at most {longest}")));
         };
         let (header, data) = rest.split_at(length);
+        let _: Counted = serde_json::from_slice(header).map_err(|error| no(error.to_string()))?;
         let header: Metadata = serde_json::from_slice(header).map_err(|error| no(error.to_string()))?;
         if header.data_len() != data.len() {
             return Err(broken(
