@@ -1,28 +1,28 @@
 //! The distance to the end in tokens, from the distance in bytes.
 //!
-//! A byte-level constraint is compiled with distances in bytes. These distances define one shortest
-//! byte path from each state: each byte of the path is the smallest one-byte token that leads one
-//! byte nearer to the end. The distance in tokens is the least number of tokens that a text takes
-//! if each token is a prefix of the byte path that remains: an upper bound on the exact least
-//! number, and never more than the distance in bytes.
+//! A byte-level constraint is compiled with distances in bytes. The distance of a state in tokens
+//! is one more than the least distance of the states that a token leads to, over tokens that lead
+//! to fewer bytes: those along any shortest text, and some along texts that are a few bytes longer.
+//! It is an upper bound on the exact least number, and never more than the distance in bytes.
 //!
-//! The distance falls by at least one along the token chosen at each state, so a row that starts
-//! with at least the distance of its position can always end. The distances are computed on
-//! demand: masks compare a budget with the distance in bytes first, and most budgets reach it.
+//! The distance falls by at least one along some token of each state, so a row that starts with at
+//! least the distance of its position can always end. The distances are computed on demand: masks
+//! compare a budget with the distance in bytes first, and most budgets reach it.
 //!
-//! Example: from `{"a":` the path is `0}`. With the tokens `0`, `}` and `0}`, the distance in bytes
-//! is 3 and the distance in tokens is 2, each including the end of sequence.
+//! Example: from `{"a":` a shortest text is `0}`. With the tokens `0`, `}` and `7}`, the distance in
+//! bytes is 3 and the distance in tokens is 2, each including the end of sequence.
 //!
-//! With calls, a path enters procedures and returns from them, but it ends at the RETURN of the
+//! With calls, a token enters procedures and returns from them, but it ends at the RETURN of the
 //! procedure that it begins in: the text after it depends on the stack.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use super::rows::entered;
-use super::{BudgetInterval, CompiledConstraint, StateId, TableParts, TokenReading};
+use super::rows::{TransitionView, entered};
+use super::{BudgetInterval, StateId, TableParts, TokenReading};
 use burn_dfa_automata::{FARTHEST, FastMap};
-use burn_dfa_vocabulary::{TokenId, Trie};
+use burn_dfa_common::threads;
+use burn_dfa_vocabulary::{Symbols, TokenId, Trie, symbol};
 
 /// The distances of a compiled constraint in tokens, or how to find them.
 #[derive(Default)]
@@ -30,8 +30,6 @@ pub struct Distances {
     source: Source,
     /// `[states, exits]`: one more than the distance, or 0 if it is not computed yet.
     known: OnceLock<Box<[AtomicU32]>>,
-    /// The one-byte tokens of text, each the smallest of its column, and the columns.
-    bytes: OnceLock<Vec<(u8, u32)>>,
 }
 
 /// The source of distances in tokens.
@@ -39,7 +37,7 @@ pub struct Distances {
 enum Source {
     /// The steps of the bound are tokens.
     Exact,
-    /// The shortest byte paths.
+    /// The tokens that lead to fewer bytes.
     #[default]
     Paths,
     /// The constraint that this constraint was pruned from.
@@ -72,7 +70,7 @@ impl Distances {
 
 impl From<Source> for Distances {
     fn from(source: Source) -> Self {
-        Self { source, known: OnceLock::new(), bytes: OnceLock::new() }
+        Self { source, known: OnceLock::new() }
     }
 }
 
@@ -92,20 +90,28 @@ impl PartialEq for Distances {
 
 impl Eq for Distances {}
 
-/// The next step of a path to an exit.
-#[derive(Clone, Copy)]
+/// How a place continues.
 enum Step {
-    /// A byte, and the place after it.
-    Byte(u8, usize),
-    /// A token read as a whole, and the place after it.
-    Whole(usize),
+    /// It reads a byte or a special token.
+    Read,
     /// A call: the place entered, and the place that continues after the procedure.
     Call(usize, usize),
     /// The RETURN of the procedure.
     Return,
-    /// The end of the text, or no step that leads nearer to the exit: the bound holds.
+    /// No step leads nearer to the exit: the bound holds.
     Bound,
 }
+
+/// The maximum number of trie nodes that are visited to find the distance of a place: along the
+/// shortest texts, and along longer texts.
+const MOST_VISITS: usize = 1_000;
+const MOST_LATER: usize = 32;
+
+/// The maximum number of bytes by which a text exceeds the shortest one.
+const EXCESS: u32 = 4;
+
+/// The least number of places per thread.
+const SHARED_PLACES: usize = 512;
 
 /// Computes distances. A *place* is a state and an exit: the state times the number of exits, plus
 /// the exit.
@@ -114,9 +120,38 @@ struct Paths<'a> {
     trie: &'a Trie,
     exits: usize,
     known: &'a [AtomicU32],
-    steps: FastMap<usize, Step>,
-    /// Places whose distances are required; the distance of the last one comes first.
+    /// Places whose distances are required; the distance of the last one comes first. The places
+    /// that the last one requires begin at the index.
     open: Vec<usize>,
+    opened: usize,
+    /// The places that calls return to, each with the index of the one below; the first entry is
+    /// none.
+    returns: Vec<(usize, usize)>,
+    /// Prefixes along the shortest texts, and of longer texts, which come later.
+    visits: Vec<Visit>,
+    later: Vec<Visit>,
+    /// The symbols that lead nearer to the exit, by place.
+    nearer: FastMap<usize, Symbols>,
+}
+
+/// A prefix of tokens.
+#[derive(Clone, Copy)]
+struct Visit {
+    node: Option<usize>,
+    length: u32,
+    at: Landing,
+}
+
+/// A place, and the places that the calls before it return to.
+#[derive(Clone, Copy)]
+struct Landing {
+    place: usize,
+    /// An index of [`Paths::returns`].
+    returns: usize,
+    /// The number of these places.
+    depth: u32,
+    /// The sum of their bounds.
+    after: u32,
 }
 
 impl TableParts {
@@ -158,11 +193,18 @@ impl TableParts {
 
     /// The numbers of tokens from all states to all exits, `[states, exits]`.
     pub fn all_ways(&self) -> Vec<u32> {
-        let places = 0..self.bound_to_end.len() * self.exits();
-        match (&self.distances.source, Paths::new(self)) {
-            (Source::Paths, Some(mut paths)) => places.map(|place| paths.find(place)).collect(),
-            _ => places.map(|place| self.way_of(place)).collect(),
-        }
+        let mut ways = vec![0; self.bound_to_end.len() * self.exits()];
+        let own = matches!(self.distances.source, Source::Paths);
+        threads::rows(&mut ways, 1, threads::available(), SHARED_PLACES, |first, ways| {
+            let mut paths = if own { Paths::new(self) } else { None };
+            for (place, way) in (first..).zip(ways) {
+                *way = match &mut paths {
+                    Some(paths) => paths.find(place),
+                    None => self.way_of(place),
+                };
+            }
+        });
+        ways
     }
 
     /// See [`CompiledConstraint::tokens_to_end`].
@@ -207,8 +249,19 @@ impl<'a> Paths<'a> {
             .distances
             .known
             .get_or_init(|| std::iter::repeat_with(AtomicU32::default).take(places).collect());
-        let (steps, open) = (FastMap::default(), Vec::new());
-        Some(Self { parts, trie: vocabulary.trie(), exits, known, steps, open })
+        let trie = vocabulary.trie();
+        Some(Self {
+            parts,
+            trie,
+            exits,
+            known,
+            open: Vec::new(),
+            opened: 0,
+            returns: Vec::new(),
+            visits: Vec::new(),
+            later: Vec::new(),
+            nearer: FastMap::default(),
+        })
     }
 
     /// The distance of a place, if it needs no computation.
@@ -240,144 +293,218 @@ impl<'a> Paths<'a> {
     /// The distance of a place, if all distances that it depends on are known; else these are
     /// opened. Each of these places has fewer bytes or is a place of an entered procedure.
     fn computed(&mut self, place: usize) -> Option<u32> {
+        let (bytes, frames) = self.parts.bound_of(place);
+        self.opened = self.open.len();
+        self.returns.clear();
+        self.returns.push((0, 0));
+        let start = Landing { place, returns: 0, depth: 0, after: 0 };
         match self.step(place) {
-            Step::Bound => return Some(self.parts.bound_of(place).0),
+            Step::Bound => return Some(bytes),
             Step::Return => return Some(0),
-            Step::Whole(to) => return self.sum(to, &[]).map(|way| way.saturating_add(1)),
-            Step::Call(enter, to) => return self.sum(enter, &[to]),
-            Step::Byte(..) => {}
+            Step::Call(..) => {
+                return match self.entered(start) {
+                    Some(at) => self.sum(at),
+                    None => Some(bytes),
+                };
+            }
+            Step::Read => {}
         }
-        let shortest = self.parts.shortest(StateId((place / self.exits) as u32));
-        let (mut at, mut returns, mut node, mut length) = (place, Vec::new(), None, 0);
-        let (mut least, mut is_known) = (u32::MAX, true);
-        loop {
-            match self.step(at) {
-                Step::Byte(byte, to) => {
-                    let Some(child) = child(self.trie, node, byte) else { break };
-                    (node, at, length) = (Some(child), to, length + 1);
-                    if length >= shortest && self.parts.has_text(self.trie.tokens(child)) {
-                        match self.sum(at, &returns) {
-                            Some(way) => least = least.min(way.saturating_add(1)),
-                            None => is_known = false,
-                        }
-                    }
-                }
-                Step::Call(enter, to) => {
-                    returns.push(to);
-                    at = enter;
-                }
-                Step::Return => match returns.pop() {
-                    Some(to) => at = to,
-                    None => break,
-                },
-                Step::Whole(_) | Step::Bound => break,
+        let special: Vec<u32> = self.parts.special().of(&self.parts.next, self.state(place)).to_vec();
+        let mut least = Some(bytes);
+        for to in special {
+            let at = Landing { place: self.beside(place, StateId(to)), ..start };
+            if to != StateId::DEAD.0 && self.frames(at) <= frames {
+                least = self.least(least, at, bytes);
             }
         }
-        is_known.then(|| least.min(self.parts.bound_of(place).0))
+        let shortest = self.parts.shortest(self.state(place)) as u32;
+        let (mut visited, mut later) = (0, 0);
+        self.visits.clear();
+        self.later.clear();
+        self.visits.push(Visit { node: None, length: 0, at: start });
+        while let Some(visit) = self.next(&mut visited, &mut later) {
+            let is_token = visit.node.is_some_and(|node| self.parts.has_text(self.trie.tokens(node)));
+            if is_token && visit.length >= shortest {
+                least = self.least(least, visit.at, bytes);
+            }
+            if let Some(at) = self.entered(visit.at) {
+                self.read(Visit { at, ..visit }, (bytes.saturating_sub(visit.length + 1), frames));
+            }
+        }
+        least
     }
 
-    /// The sum of the distances of a place and of the places that calls return to. Opens each place
-    /// with an unknown distance.
-    fn sum(&mut self, at: usize, returns: &[usize]) -> Option<u32> {
-        let mut sum = Some(0);
-        for place in returns.iter().copied().chain([at]) {
+    /// The next visit, within the limits on their number.
+    fn next(&mut self, visited: &mut usize, later: &mut usize) -> Option<Visit> {
+        if *visited < MOST_VISITS
+            && let Some(visit) = self.visits.pop()
+        {
+            *visited += 1;
+            return Some(visit);
+        }
+        *later += 1;
+        if *later <= MOST_LATER { self.later.pop() } else { None }
+    }
+
+    /// The lesser of `least` and of the distance after a token that leads to fewer than `bytes`;
+    /// `None` if either is not known yet.
+    fn least(&mut self, least: Option<u32>, at: Landing, bytes: u32) -> Option<u32> {
+        if self.bound(at) >= bytes {
+            return least;
+        }
+        let way = self.sum(at)?.saturating_add(1);
+        least.map(|least| least.min(way))
+    }
+
+    /// Adds the visits of the children of a node, from a landing that reads bytes; of these, the
+    /// visits whose path has at most `most` more bytes and frames.
+    fn read(&mut self, from: Visit, most: (u32, u32)) {
+        let trie = self.trie;
+        let (mut children, first) = (trie.children(from.node), self.visits.len());
+        match self.parts.leads_by_runs(self.state(from.at.place)) {
+            TransitionView::Runs(runs) => {
+                for run in runs {
+                    while let Some((node, _)) = trie.next_child_within(&mut children, (run.first, run.last)) {
+                        self.visit(from, node, entered(run), most);
+                    }
+                }
+            }
+            leads @ TransitionView::Row(..) => {
+                while let Some((node, byte)) = trie.next_child(&mut children, |_| true) {
+                    self.visit(from, node, leads.after(byte), most);
+                }
+            }
+        }
+        self.visits[first..].reverse();
+    }
+
+    fn visit(&mut self, from: Visit, node: usize, to: StateId, (bytes, frames): (u32, u32)) {
+        let at = Landing { place: self.beside(from.at.place, to), ..from.at };
+        let bound = self.bound(at);
+        if to == StateId::DEAD || bound > bytes.saturating_add(EXCESS) || self.frames(at) > frames {
+            return;
+        }
+        let visit = Visit { node: Some(node), length: from.length + 1, at };
+        if bound <= bytes {
+            self.visits.push(visit);
+        } else if bound <= bytes + from.length || self.trie.below(node) & self.nearer(at.place) != 0 {
+            self.later.push(visit);
+        }
+    }
+
+    /// The symbols of the bytes that lead nearer to the exit of a place; all at a call or a RETURN.
+    fn nearer(&mut self, place: usize) -> Symbols {
+        if let Some(&symbols) = self.nearer.get(&place) {
+            return symbols;
+        }
+        let symbols = match self.step(place) {
+            Step::Read => {
+                let (leads, bytes) =
+                    (self.parts.leads_by_runs(self.state(place)), self.parts.bound_of(place).0);
+                let is_nearer =
+                    |to| to != StateId::DEAD && self.parts.bound_of(self.beside(place, to)).0 < bytes;
+                match leads {
+                    TransitionView::Runs(runs) => {
+                        let runs = runs.iter().filter(|run| is_nearer(entered(run)));
+                        runs.flat_map(|run| run.first..=run.last)
+                            .fold(0, |symbols, byte| symbols | 1 << symbol(byte))
+                    }
+                    leads => {
+                        let bytes = (0..=u8::MAX).filter(|&byte| is_nearer(leads.after(byte)));
+                        bytes.fold(0, |symbols, byte| symbols | 1 << symbol(byte))
+                    }
+                }
+            }
+            _ => Symbols::MAX,
+        };
+        self.nearer.insert(place, symbols);
+        symbols
+    }
+
+    fn state(&self, place: usize) -> StateId {
+        StateId((place / self.exits) as u32)
+    }
+
+    /// The place of another state with the same exit.
+    fn beside(&self, place: usize, state: StateId) -> usize {
+        state.index() * self.exits + place % self.exits
+    }
+
+    /// The bound on the bytes from a landing to the exit of the place that it began at.
+    fn bound(&self, at: Landing) -> u32 {
+        self.parts.bound_of(at.place).0.saturating_add(at.after)
+    }
+
+    /// The frames that the path from a landing adds.
+    fn frames(&self, at: Landing) -> u32 {
+        self.parts.bound_of(at.place).1.saturating_add(at.depth)
+    }
+
+    /// The landing after the calls and returns up to a state that reads; `None` if there is none.
+    fn entered(&mut self, mut at: Landing) -> Option<Landing> {
+        loop {
+            match self.step(at.place) {
+                Step::Read => return Some(at),
+                Step::Bound => return None,
+                Step::Call(enter, to) => {
+                    self.returns.push((to, at.returns));
+                    let after = at.after.saturating_add(self.parts.bound_of(to).0);
+                    at =
+                        Landing { place: enter, returns: self.returns.len() - 1, depth: at.depth + 1, after };
+                }
+                Step::Return if at.depth == 0 => return None,
+                Step::Return => {
+                    let (place, below) = self.returns[at.returns];
+                    let after = at.after.saturating_sub(self.parts.bound_of(place).0);
+                    at = Landing { place, returns: below, depth: at.depth - 1, after };
+                }
+            }
+        }
+    }
+
+    /// The sum of the distances of a landing and of the places that calls return to. Opens each
+    /// place with an unknown distance.
+    fn sum(&mut self, at: Landing) -> Option<u32> {
+        let (mut sum, mut place, mut below) = (Some(0u32), at.place, at.returns);
+        for _ in 0..=at.depth {
             let way = self.known(place);
-            if way.is_none() && self.open.last() != Some(&place) {
+            if way.is_none() && !self.open[self.opened..].contains(&place) {
                 self.open.push(place);
             }
-            sum = sum.zip(way).map(|(sum, way): (u32, u32)| sum.saturating_add(way));
+            sum = sum.zip(way).map(|(sum, way)| sum.saturating_add(way));
+            (place, below) = self.returns[below];
         }
         sum
     }
 
-    fn step(&mut self, place: usize) -> Step {
-        if let Some(&step) = self.steps.get(&place) {
-            return step;
-        }
-        let step = self.found_step(place);
-        self.steps.insert(place, step);
-        step
-    }
-
-    fn found_step(&self, place: usize) -> Step {
+    fn step(&self, place: usize) -> Step {
         let (parts, exits) = (self.parts, self.exits);
-        let (state, exit) = (StateId((place / exits) as u32), place % exits);
+        let (state, exit) = (self.state(place), place % exits);
         let (bytes, frames) = parts.bound_of(place);
         if state.0 < StateId::RESERVED || bytes >= FARTHEST {
             return Step::Bound;
         }
-        if let Some(calls) = &parts.calls {
-            match calls.jump(state.0) {
-                [0, ..] => {}
-                [enter, returns @ ..] if *enter > 0 => {
-                    for (outcome, &to) in returns.iter().enumerate().filter(|&(_, &to)| to != 0) {
-                        let (enter, to) = (*enter as usize * exits + outcome, to as usize * exits + exit);
-                        let [piece, rest] = [enter, to].map(|place| parts.bound_of(place));
-                        let is_path = piece.0 > 0 && piece.0.saturating_add(rest.0) == bytes;
-                        if is_path && piece.1 < frames && rest.1 <= frames {
-                            return Step::Call(enter, to);
-                        }
-                    }
-                    return Step::Bound;
-                }
-                _ if bytes == 0 => return Step::Return,
-                _ => return Step::Bound,
+        let Some(calls) = &parts.calls else { return Step::Read };
+        match calls.jump(state.0) {
+            [0, ..] => Step::Read,
+            [enter, returns @ ..] if *enter > 0 => {
+                let returns = returns.iter().enumerate().filter(|&(_, &to)| to != 0);
+                let mut ways = returns
+                    .map(|(outcome, &to)| (*enter as usize * exits + outcome, to as usize * exits + exit));
+                let is_shortest = |&(enter, to): &(usize, usize)| {
+                    let [piece, rest] = [enter, to].map(|place| parts.bound_of(place));
+                    let is_path = piece.0 > 0 && piece.0.saturating_add(rest.0) == bytes;
+                    is_path && piece.1 < frames && rest.1 <= frames
+                };
+                ways.find(is_shortest).map_or(Step::Bound, |(enter, to)| Step::Call(enter, to))
             }
+            _ if bytes == 0 => Step::Return,
+            _ => Step::Bound,
         }
-        if bytes == 1 && parts.next.reserved(state)[CompiledConstraint::EOS as usize] != StateId::DEAD.0 {
-            return Step::Bound;
-        }
-        let nearer = |to: StateId| {
-            let place = to.index() * exits + exit;
-            let (rest, more) = parts.bound_of(place);
-            (to != StateId::DEAD && Some(rest) == bytes.checked_sub(1) && more <= frames).then_some(place)
-        };
-        if let Some(step) = self.byte_step(state, nearer) {
-            return step;
-        }
-        let mut whole = parts.special().of(&parts.next, state).iter().copied();
-        whole.find_map(|to| nearer(StateId(to))).map_or(Step::Bound, Step::Whole)
-    }
-
-    /// The smallest one-byte token of text that leads to a nearer place.
-    fn byte_step(&self, state: StateId, nearer: impl Fn(StateId) -> Option<usize>) -> Option<Step> {
-        let parts = self.parts;
-        let Some(runs) = parts.next.runs(state) else {
-            let row = parts.row(state);
-            let step =
-                |&(byte, column): &(u8, u32)| Some(Step::Byte(byte, nearer(StateId(row[column as usize]))?));
-            return parts.bytes_of_text().iter().find_map(step);
-        };
-        runs.iter().find_map(|run| {
-            let to = nearer(entered(run))?;
-            let byte = (run.first..=run.last).find(|&byte| parts.spells(byte))?;
-            Some(Step::Byte(byte, to))
-        })
     }
 }
 
 impl TableParts {
-    /// The one-byte tokens of text in order, each the smallest of its column, and the columns.
-    fn bytes_of_text(&self) -> &[(u8, u32)] {
-        self.distances.bytes.get_or_init(|| {
-            let TokenReading::Bytes { column_of, .. } = &self.reading else { return Vec::new() };
-            let mut is_met = vec![false; self.columns()];
-            let bytes = (0..=u8::MAX).zip(column_of.iter().copied());
-            bytes
-                .filter(|&(byte, column)| {
-                    self.spells(byte) && !std::mem::replace(&mut is_met[column as usize], true)
-                })
-                .collect()
-        })
-    }
-
-    /// Whether a byte is a token of text.
-    fn spells(&self, byte: u8) -> bool {
-        let TokenReading::Bytes { vocabulary, .. } = &self.reading else { return false };
-        let trie = vocabulary.trie();
-        child(trie, None, byte).is_some_and(|node| self.has_text(trie.tokens(node)))
-    }
-
     /// Whether any of some tokens is read as text.
     fn has_text(&self, tokens: &[TokenId]) -> bool {
         let special = self.special();
@@ -388,16 +515,10 @@ impl TableParts {
     }
 }
 
-/// The child of a node by a byte; without a node, of the root.
-fn child(trie: &Trie, node: Option<usize>, byte: u8) -> Option<usize> {
-    let mut children = trie.children(node);
-    trie.next_child_within(&mut children, (byte, byte)).map(|(node, _)| node)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Constraint, ForcedText, Limits, RowPosition, Vocabulary};
+    use crate::{CompiledConstraint, Constraint, ForcedText, Limits, RowPosition, Vocabulary};
     use burn_dfa_constraints::Syntax;
 
     /// All bytes, words from id 256 on, and the end of sequence.
@@ -415,7 +536,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_are_prefixes_of_the_shortest_text() {
+    fn tokens_follow_texts_that_are_short_in_bytes() {
         let regex = |text: &str| Constraint::regex(text).unwrap();
         let least = |text: &str, words: &[&str]| {
             let table = compiled(&regex(text), words, ForcedText::AnyToken);
@@ -427,8 +548,11 @@ mod tests {
         assert_eq!(least("abcdef", &["abcd", "abc", "def"]), 3);
         assert_eq!(least("a{20}", &["aaaa"]), 6);
         assert_eq!(least("a*", &["aaaa"]), 1);
+        // Among the shortest texts, one with longer tokens.
+        assert_eq!(least("[0-9]{4}x", &["73", "5x"]), 4);
         // The shortest text has no token of several bytes, and a longer text has one.
-        assert_eq!(least("abc|defgh", &["defgh"]), 4);
+        assert_eq!(least("abc|defgh", &["defgh"]), 2);
+        assert_eq!(least(r#""a":[ ]?"b""#, &["\": \""]), 6);
     }
 
     #[test]
