@@ -220,10 +220,10 @@ impl CompiledConstraint {
 
     /// Compiles `constraint` for `vocabulary` in the byte-level form.
     ///
-    /// If every byte used by the constraint is a token, the distance to the end is the number of
-    /// tokens of the shortest text in bytes: [`tokens_to_end`](Self::tokens_to_end) is then an
-    /// upper bound, and a budget may refuse a token that the token-level form allows, never the
-    /// reverse.
+    /// If every byte used by the constraint is a token, the distance to the end is the least number
+    /// of tokens over the texts that are short in bytes: [`tokens_to_end`](Self::tokens_to_end) is
+    /// then an upper bound that is mostly exact. A budget may refuse a token that the token-level
+    /// form allows, never the reverse.
     ///
     /// # Errors
     /// As [`compile`](Self::compile); [`ErrorKind::Input`] for a constraint over token ids, which

@@ -223,10 +223,9 @@ fn the_least_budget_is_close_to_the_exact_least_number_of_tokens() {
         "exact at {equal} of {visited} positions of {judged} constraints, {stacks} with a stack; far at {far}"
     );
     assert!(judged > 60 && stacks > 10, "{judged} constraints, {stacks} with a stack");
-    // Among the shortest texts, the path takes the smallest bytes. Where characters are free, as in
-    // `[0-9]{4}`, another text may consist of longer tokens.
-    assert!(100 * equal >= 75 * visited, "exact at {equal} of {visited} positions");
-    assert!(100 * far <= 12 * visited, "{far} positions with more than 1.2 times the exact distance, and 1");
+    // The text after a RETURN is not known where a procedure ends, and few long texts are followed.
+    assert!(100 * equal >= 98 * visited, "exact at {equal} of {visited} positions");
+    assert!(1000 * far <= visited, "{far} positions with more than 1.2 times the exact distance, and 1");
 }
 
 #[test]
@@ -235,7 +234,7 @@ fn every_budget_from_the_least_one_up_leads_to_a_complete_output() {
     let mut walks = 0;
     for vocabulary in vocabularies() {
         let tables = tables(&vocabulary);
-        let each = if vocabulary.len() < 1_000 { 25 } else { 5 };
+        let each = if vocabulary.len() < 1_000 { 120 } else { 28 };
         for (table, _) in tables.iter().flat_map(|table| (0..each).map(move |walk| (table, walk))) {
             let budget = table.tokens_to_end(table.start()) + rng.random_range(0..12);
             let mut at = RowPosition::new(table.start(), budget);
@@ -256,7 +255,71 @@ fn every_budget_from_the_least_one_up_leads_to_a_complete_output() {
             walks += 1;
         }
     }
-    assert!(walks >= 2_000, "{walks}");
+    assert!(walks >= 10_000, "{walks}");
+}
+
+/// The number of times that `preferred` is chosen within a budget if the nearest token is chosen
+/// where it is illegal.
+fn chosen(
+    table: &CompiledConstraint,
+    budget: u32,
+    preferred: TokenId,
+    distance: impl Fn(&RowPosition) -> u32,
+) -> usize {
+    let (mut at, mut count) = (RowPosition::unlimited(table.start()), 0);
+    for left in (0..budget).rev() {
+        if at.state == StateId::DONE {
+            break;
+        }
+        let all = (0..table.vocabulary_len() as u32).map(|id| table.after(&at, TokenId(id)));
+        let near = |after: &RowPosition| table.can_end(after) && distance(after) <= left;
+        let wanted = table.after(&at, preferred);
+        at = if near(&wanted) {
+            count += 1;
+            wanted
+        } else {
+            all.filter(near).min_by_key(&distance).expect("a legal token")
+        };
+    }
+    assert_eq!(at.state, StateId::DONE);
+    count
+}
+
+#[test]
+fn a_budget_costs_a_string_at_most_one_token_more_than_the_exact_distances() {
+    let schemas = [
+        person(&[("name", "string"), ("age", "integer")]),
+        person(&[("done", "boolean"), ("tags", "null"), ("city", "string")]),
+        json!({"type": "array", "items": {"type": "string"}, "minItems": 2, "maxItems": 3}),
+        json!({"type": "object", "properties": {"name": {"type": "string"}, "children": {"type": "array", "items": {"$ref": "#"}}},
+            "required": ["name", "children"], "additionalProperties": false}),
+    ];
+    let forms = schemas
+        .iter()
+        .flat_map(|schema| [compact(schema), Constraint::json_schema(schema.clone()).unwrap()])
+        .chain([Constraint::regex("<b>[^<]*</b>").unwrap()]);
+    let (mut compared, mut lost) = (0, 0);
+    for (form, vocabulary) in
+        forms.flat_map(|form| vocabularies().into_iter().map(move |of| (form.clone(), of)))
+    {
+        let limits = Limits::new().with_frames(FRAMES);
+        let table = CompiledConstraint::compile_byte_level(&form, &vocabulary, &limits).unwrap();
+        let Some(exact) = judge(&table) else {
+            println!("{table:?}: too many positions");
+            continue;
+        };
+        let is_letter = |&id: &u32| vocabulary.bytes(TokenId(id)).is_some_and(|bytes| bytes == b"e");
+        let letter = TokenId((0..vocabulary.len() as u32).find(is_letter).unwrap());
+        let least_of_all = table.tokens_to_end(table.start());
+        for budget in least_of_all..least_of_all + 30 {
+            let own = chosen(&table, budget, letter, |at| least(&table, at));
+            let most = chosen(&table, budget, letter, |at| exact[&place(&table, at)]);
+            assert!(own <= most && most - own <= 1, "{own} of {most} within {budget}: {table:?}");
+            (compared, lost) = (compared + 1, lost + most - own);
+        }
+    }
+    println!("{lost} tokens lost within {compared} budgets");
+    assert!(compared >= 200, "{compared}");
 }
 
 #[test]

@@ -133,7 +133,6 @@ impl<'a> Artifact<'a> {
             stored.check_token_distances(vocabulary, &meter)?;
         }
         let called = if stored.form == Form::Called { Some(stored.calls(&meter)?) } else { None };
-        let distances = stored.ways().zip(stored.distances());
         let frames = stored[StoredArray::WayFrames].to_vec();
         let is_exact = stored.form == Form::Walked && !counted;
         let mut table = finish(stored.into_parts(vocabulary), called)?;
@@ -143,8 +142,9 @@ impl<'a> Artifact<'a> {
         if is_exact {
             parts.distances = Distances::exact();
         }
-        if let Some((array, distances)) = distances {
-            parts.check_distances(array, &distances, &frames)?;
+        // Distances in tokens are not read: the constraint finds its own when a budget needs them.
+        if !frames.is_empty() {
+            parts.check_frames(&frames)?;
         }
         Ok(table)
     }
@@ -173,19 +173,23 @@ impl<'a> Artifact<'a> {
 }
 
 impl TableParts {
-    /// Checks distances in tokens and frames of an artifact against the distances of the constraint.
-    fn check_distances(&self, array: StoredArray, distances: &[u32], frames: &[u32]) -> Result<()> {
-        let (own, name) = (self.all_ways(), array.declare().name);
-        let exits = self.calls.as_ref().map_or(1, |calls| calls.ends);
-        if let Some(at) = distances.iter().zip(&own).position(|(found, own)| found != own) {
-            let what = format!("state {}: {} instead of {}", at / exits, distances[at], own[at]);
-            return Err(broken(name, what));
-        }
-        let Some(calls) = &self.calls else { return Ok(()) };
-        match frames.iter().zip(&calls.frames).position(|(found, own)| found != own) {
+    /// Checks distances in tokens against the distances that the constraint finds itself.
+    fn check_distances(&self, array: StoredArray, distances: &[u32]) -> Result<()> {
+        self.check_by_exit(array, distances, &self.all_ways())
+    }
+
+    /// Checks the frames of the paths of an artifact.
+    fn check_frames(&self, frames: &[u32]) -> Result<()> {
+        let own = self.calls.as_ref().map(|calls| &*calls.frames);
+        self.check_by_exit(StoredArray::WayFrames, frames, own.unwrap_or_default())
+    }
+
+    fn check_by_exit(&self, array: StoredArray, found: &[u32], own: &[u32]) -> Result<()> {
+        match found.iter().zip(own).position(|(found, own)| found != own) {
             Some(at) => {
-                let what = format!("state {}: {} instead of {}", at / exits, frames[at], calls.frames[at]);
-                Err(broken("way_frames", what))
+                let state = at / self.calls.as_ref().map_or(1, |calls| calls.ends);
+                let what = format!("state {state}: {} instead of {}", found[at], own[at]);
+                Err(broken(array.declare().name, what))
             }
             None => Ok(()),
         }

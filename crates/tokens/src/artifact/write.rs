@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use super::arrays::{Declared, Form, StoredArray};
+use super::arrays::{Declared, Form};
 use super::container::{Container, View};
 use super::stored::StoredTable;
 use super::{FORMAT, Origin};
@@ -83,7 +83,7 @@ impl CompiledConstraint {
         {
             let mut own = self.parts().clone();
             own.distances = if counted { Distances::default() } else { Distances::exact() };
-            own.check_distances(array, &distances, &stored[StoredArray::WayFrames])?;
+            own.check_distances(array, &distances)?;
         }
         if stored.form == Form::Called {
             return Ok(stored);
