@@ -23,6 +23,8 @@ pub struct ApiError {
     pub param: Option<String>,
     /// The problem, for programs.
     pub code: Option<&'static str>,
+    /// The least budget of the constraint, in tokens, if the budget is below it.
+    pub least_tokens: Option<usize>,
 }
 
 /// The result of a request.
@@ -48,12 +50,16 @@ pub struct ErrorObject {
     pub param: Option<String>,
     /// The problem, for programs.
     pub code: Option<&'static str>,
+    /// With the code `budget_too_small`: the number of tokens of the shortest answer, with the end
+    /// of sequence.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub least_tokens: Option<usize>,
 }
 
 impl ApiError {
     /// An error with any status.
     pub fn new(status: StatusCode, message: impl Into<String>) -> Self {
-        Self { status, message: message.into(), param: None, code: None }
+        Self { status, message: message.into(), param: None, code: None, least_tokens: None }
     }
 
     /// A field with an unsupported value.
@@ -104,7 +110,8 @@ impl ApiError {
         } else {
             return Self::internal(error.to_string());
         };
-        Self::new(StatusCode::BAD_REQUEST, words::of_library(error)).at(param).code(code)
+        let told = Self::new(StatusCode::BAD_REQUEST, words::of_library(error)).at(param).code(code);
+        Self { least_tokens: error.tokens_needed(), ..told }
     }
 
     /// The budget of an answer is below the shortest answer that its constraint allows.
@@ -112,7 +119,8 @@ impl ApiError {
         let message = format!(
             "the shortest answer under the constraint takes {needed} tokens (end of sequence included), and there is room for {given}: raise `{param}` to {needed} at least, or shorten the prompt"
         );
-        Self::new(StatusCode::BAD_REQUEST, message).at(param).code("budget_too_small")
+        let error = Self::new(StatusCode::BAD_REQUEST, message).at(param).code("budget_too_small");
+        Self { least_tokens: Some(needed), ..error }
     }
 
     /// The body of the response.
@@ -125,8 +133,8 @@ impl ApiError {
             status if status.is_server_error() => "server_error",
             _ => "invalid_request_error",
         };
-        let Self { message, param, code, .. } = self.clone();
-        ErrorBody { error: ErrorObject { message, kind, param, code } }
+        let Self { message, param, code, least_tokens, .. } = self.clone();
+        ErrorBody { error: ErrorObject { message, kind, param, code, least_tokens } }
     }
 }
 

@@ -61,6 +61,8 @@ pub struct Outcome {
     /// The compilation found that nothing satisfies the schema.
     pub unsatisfiable: bool,
     pub compiled: Option<Compiled>,
+    /// The number of tokens of the shortest valid instance that was accepted, and its end.
+    pub shortest: Option<usize>,
     /// One verdict per instance, in order; empty if the row was not compiled.
     pub verdicts: Vec<Verdict>,
 }
@@ -89,6 +91,8 @@ pub struct Compiled {
     pub ttfm_us: f64,
     pub states: usize,
     pub bytes: usize,
+    /// The least budget, in tokens.
+    pub least: u32,
 }
 
 /// The result class of a row.
@@ -156,7 +160,8 @@ impl<'a> Bench<'a> {
         let states = tensors.states(&[tensors.start(0)])?;
         black_box(tensors.illegal(states, None).into_data());
         let ttfm_us = clock.elapsed().as_secs_f64() * 1e6;
-        let compiled = Compiled { ttfm_us, states: table.state_count(), bytes: tensors.bytes() };
+        let least = table.tokens_to_end(table.start());
+        let compiled = Compiled { ttfm_us, states: table.state_count(), bytes: tensors.bytes(), least };
         Ok((table, compiled))
     }
 
@@ -250,13 +255,14 @@ impl<'a> Bench<'a> {
                 verdict = Verdict::Accepted;
             }
             for text in texts {
-                let verdicts: Vec<bool> = self
-                    .cutter
-                    .cuts(&text)
-                    .into_iter()
-                    .flatten()
-                    .map(|tokens| accepts(table, &tokens, vocabulary))
-                    .collect();
+                let cuts: Vec<_> = self.cutter.cuts(&text).into_iter().flatten().collect();
+                let verdicts: Vec<bool> =
+                    cuts.iter().map(|tokens| accepts(table, tokens, vocabulary)).collect();
+                if test.valid {
+                    let accepted = cuts.iter().zip(&verdicts).filter(|(_, accepted)| **accepted);
+                    let lengths = accepted.map(|(tokens, _)| tokens.len() + 1);
+                    outcome.shortest = lengths.chain(outcome.shortest).min();
+                }
                 if verdicts.contains(&true) {
                     verdict = Verdict::Accepted;
                 } else if !verdicts.is_empty() && verdict == Verdict::Unspelled {
@@ -393,6 +399,8 @@ impl Outcome {
             "ttfm_us": compiled(|c| json!((c.ttfm_us * 10.0).round() / 10.0)),
             "states": compiled(|c| json!(c.states)),
             "bytes": compiled(|c| json!(c.bytes)),
+            "least_tokens": compiled(|c| json!(c.least)),
+            "shortest_instance": self.shortest,
             "verdicts": self.verdicts.iter().map(|verdict| verdict.name()).collect::<Vec<_>>(),
             "reason": self.reason,
         })

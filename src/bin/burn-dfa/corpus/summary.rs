@@ -38,6 +38,10 @@ pub struct Summary {
     /// Rows that must be refused, and how many of them were compiled.
     pub must_not_compile: usize,
     pub wrongly_compiled: usize,
+    /// Rows with an accepted valid instance, and how many of them have a least budget of at most the
+    /// tokens of the shortest one.
+    pub with_instance: usize,
+    pub within_instance: usize,
     compiled: Vec<Compiled>,
     reasons: BTreeMap<String, usize>,
 }
@@ -77,6 +81,10 @@ impl Summary {
         self.stopped += outcome.stopped;
         self.must_not_compile += usize::from(row.compiles == Compiles::MustNot);
         self.wrongly_compiled += usize::from(outcome.wrongly_compiled);
+        if let Some((compiled, shortest)) = outcome.compiled.zip(outcome.shortest) {
+            self.with_instance += 1;
+            self.within_instance += usize::from(compiled.least as usize <= shortest);
+        }
         self.compiled.extend(outcome.compiled);
         if let (Class::Refused | Class::Limit | Class::Panicked, Some(reason)) =
             (outcome.class, outcome.reason)
@@ -109,6 +117,8 @@ impl Summary {
         self.stopped += other.stopped;
         self.must_not_compile += other.must_not_compile;
         self.wrongly_compiled += other.wrongly_compiled;
+        self.with_instance += other.with_instance;
+        self.within_instance += other.within_instance;
         self.compiled.extend(other.compiled);
         for (reason, count) in other.reasons {
             *self.reasons.entry(reason).or_default() += count;
@@ -160,6 +170,8 @@ impl Summary {
             "stopped": self.stopped,
             "must_not_compile": self.must_not_compile,
             "wrongly_compiled": self.wrongly_compiled,
+            "with_instance": self.with_instance,
+            "within_instance": self.within_instance,
             "ttfm_us": quantiles(self.quantiles(|compiled| compiled.ttfm_us)),
             "states": quantiles(self.quantiles(|compiled| compiled.states as f64)),
             "bytes": quantiles(self.quantiles(|compiled| compiled.bytes as f64)),
@@ -223,6 +235,13 @@ impl fmt::Display for Summary {
         }
         if self.samples > 0 {
             writeln!(f, "  random texts      {}, not JSON {}", self.samples, self.not_json)?;
+        }
+        if self.with_instance > 0 {
+            let (within, all) = (self.within_instance, self.with_instance);
+            writeln!(
+                f,
+                "  least budgets     {within} of {all} at most the tokens of the shortest valid instance"
+            )?;
         }
         let [p50, p90, p99, max] = self.quantiles(|compiled| compiled.ttfm_us);
         writeln!(f, "  first mask, µs    p50 {p50:.0}, p90 {p90:.0}, p99 {p99:.0}, max {max:.0}")?;
