@@ -150,6 +150,8 @@ struct Source<'a> {
     numbers: Numbers<'a>,
     /// The rows of the transition table, one after the other.
     next: Cow<'a, [u32]>,
+    /// The distances of all states in tokens, to each exit with calls.
+    ways: Vec<u32>,
 }
 
 /// Maps the states of a constraint to their numbers in the image.
@@ -192,14 +194,9 @@ impl Source<'_> {
     }
 
     fn tokens_to_end(&self, state: StateId, out: &mut Vec<i32>) {
-        let distance = |tokens: u32| i32::try_from(tokens).unwrap_or(i32::MAX);
-        match &self.table.parts().calls {
-            None => out.push(distance(self.table.tokens_to_end(state))),
-            Some(calls) => {
-                let ways = (0..calls.ends).map(|exit| self.table.parts().way(state, exit));
-                out.extend(ways.map(distance));
-            }
-        }
+        let exits = self.table.parts().calls.as_ref().map_or(1, |calls| calls.ends);
+        let ways = &self.ways[state.index() * exits..][..exits];
+        out.extend(ways.iter().map(|&way| i32::try_from(way).unwrap_or(i32::MAX)));
     }
 
     fn jumps(&self, state: StateId, out: &mut Vec<i32>) {
@@ -318,6 +315,7 @@ impl Image {
             text,
             numbers: Numbers::Paged(pages),
             next: table.parts().next.all(),
+            ways: table.parts().all_ways(),
         };
         for (array, offset) in Array::ALL.into_iter().zip(self.offsets) {
             let Declared { columns, idle, written, .. } = array.declare(&sizes);
@@ -390,6 +388,7 @@ fn write_all(sizes: &Sizes, tables: &[&CompiledConstraint], joined: &Joined, tex
             text: text_of(texts, table),
             numbers: Numbers::Joined(joined, index),
             next: table.parts().next.all(),
+            ways: table.parts().all_ways(),
         })
         .collect();
     let mut values = Vec::with_capacity(Array::offset(sizes, Array::ALL.len()));
