@@ -107,7 +107,7 @@ class CompiledConstraint(LogitsProcessor):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("model")
-    parser.add_argument("artefact")
+    parser.add_argument("artifact")
     parser.add_argument("--prompt", default="Meet Nora Keller, a 34 year old baker from Lisbon.")
     parser.add_argument("--max-new-tokens", type=int, default=64)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
@@ -122,7 +122,7 @@ def main():
     options = {"max_new_tokens": args.max_new_tokens, "do_sample": args.sample is not None}
     for constrained in [False, True]:
         torch.manual_seed(args.sample or 0)
-        table = CompiledConstraint(args.artefact, model.config.vocab_size, args.max_new_tokens, args.device)
+        table = CompiledConstraint(args.artifact, model.config.vocab_size, args.max_new_tokens, args.device)
         output = model.generate(**prompt, **options, logits_processor=[table] if constrained else [])
         text = tokenizer.decode(output[0, prompt["input_ids"].shape[1] :], skip_special_tokens=True)
         print(f"{'constrained' if constrained else 'free':<12}{text!r}")

@@ -79,14 +79,14 @@ const ATTACKS: &[Attack] = attacks! {
     };
     "an end of 30 MB": Vocabulary = |gauge| beside(gauge, "{}", Some(&format!(r#"{{"eos_token": "{}"}}"#, "e".repeat(30 << 20))));
     // Artifacts.
-    "an artefact that is cut anywhere": Table = |gauge| {
-        let (vocabulary, whole) = artefact()?;
+    "an artifact that is cut anywhere": Table = |gauge| {
+        let (vocabulary, whole) = artifact()?;
         let limits = gauge.arm().clone();
         CompiledConstraint::from_bytes(&whole, &vocabulary, &limits)?;
         refused((0..whole.len()).map(|end| CompiledConstraint::from_bytes(&whole[..end], &vocabulary, &limits).map(drop)))
     };
-    "an artefact with any byte changed": Table = |gauge| {
-        let (vocabulary, whole) = artefact()?;
+    "an artifact with any byte changed": Table = |gauge| {
+        let (vocabulary, whole) = artifact()?;
         let limits = gauge.arm().clone();
         refused((0..whole.len()).flat_map(|at| [1, 0x80, 0xff].map(|mask| (at, mask))).map(|(at, mask)| {
             let mut changed = whole.clone();
@@ -123,7 +123,7 @@ const ATTACKS: &[Attack] = attacks! {
         headed(gauge, r#"{"a":{"dtype":"U8","shape":[4],"data_offsets":[8,4]},"b":{"dtype":"U8","shape":[8],"data_offsets":[0,8]}}"#, 8)
     };
     "numbers of metadata that are too large": Table = |gauge| {
-        let (vocabulary, whole) = artefact()?;
+        let (vocabulary, whole) = artifact()?;
         let length = u64::from_le_bytes(whole[..8].try_into().expect("8 bytes")) as usize;
         let header: Value = serde_json::from_slice(&whole[8..8 + length]).expect("a header");
         let changed = ["start", "frames"].into_iter().flat_map(|name| {
@@ -300,7 +300,7 @@ fn beside(gauge: &mut Gauge, config: &str, tokenizer_config: Option<&str>) -> Re
 }
 
 /// A small artifact, and its vocabulary.
-fn artefact() -> Result<(Vocabulary, Vec<u8>)> {
+fn artifact() -> Result<(Vocabulary, Vec<u8>)> {
     let vocabulary = Vocabulary::from_chars("ab(".chars())?.with_eos([TokenId(2)])?;
     let (constraint, limits) = (Constraint::regex("ab*")?, Limits::default());
     let table = CompiledConstraint::compile(&constraint, &vocabulary, &limits)?;
@@ -318,7 +318,7 @@ fn headed(gauge: &mut Gauge, header: &str, zeros: usize) -> Result<()> {
 }
 
 fn read(gauge: &mut Gauge, bytes: &[u8]) -> Result<()> {
-    let (vocabulary, _) = artefact()?;
+    let (vocabulary, _) = artifact()?;
     let limits = gauge.arm();
     CompiledConstraint::from_bytes(bytes, &vocabulary, limits).map(drop)
 }

@@ -557,7 +557,7 @@ impl fmt::Display for Error {
             Kind::Unsatisfiable(reason) => write!(f, "nothing satisfies the constraint: {reason}"),
             Kind::Vocabulary(reason) => write!(f, "vocabulary: {reason}"),
             Kind::IncompatibleVocabulary(reason) => write!(f, "incompatible vocabulary: {reason}"),
-            Kind::Table(reason) => write!(f, "table: {reason}"),
+            Kind::Table(reason) => write!(f, "compiled constraint: {reason}"),
             Kind::Budget { needed, given, row } => write!(
                 f,
                 "row {row}: the shortest output of the constraint takes {needed} tokens (end of sequence included), max_new_tokens is {given}: raise it to {needed} at least"

@@ -500,7 +500,7 @@ impl fmt::Debug for CompiledConstraint {
             .field("states", &self.state_count())
             .field("columns", &self.class_count())
             .field("vocabulary", &self.vocabulary_len())
-            .field("walked", &self.is_byte_level())
+            .field("byte_level", &self.is_byte_level())
             .field("start", &self.start())
             .field("tokens_to_end", &self.tokens_to_end(self.start()))
             .finish_non_exhaustive()

@@ -134,7 +134,7 @@ fn corrupt_entries_are_compiled_again() {
     let right = std::fs::read(path).unwrap();
     let mut flipped = right.clone();
     *flipped.last_mut().unwrap() ^= 1;
-    for wrong in [&b""[..], b"not an artefact", &right[..right.len() / 2], &flipped] {
+    for wrong in [&b""[..], b"not an artifact", &right[..right.len() / 2], &flipped] {
         std::fs::write(path, wrong).unwrap();
         assert!(cache.compile(&constraint, &vocabulary, &limits).unwrap() == table);
         assert_eq!(std::fs::read(path).unwrap(), right);

@@ -123,7 +123,7 @@ impl<'a> Artifact<'a> {
         let (stored, fingerprint) = self.stored(&meter)?;
         if fingerprint != vocabulary.fingerprint() {
             return Err(Error::incompatible_vocabulary(format!(
-                "the artefact was compiled for vocabulary {fingerprint}, this one is {}: compile the constraint for it",
+                "the artifact was compiled for vocabulary {fingerprint}, this one is {}: compile the constraint for it",
                 vocabulary.fingerprint()
             )));
         }
@@ -235,7 +235,7 @@ impl TableParts {
 
 /// An error in one of the tensors or metadata of an artifact.
 fn broken(place: &str, what: impl Display) -> Error {
-    Error::table(format!("artefact, `{place}`: {what}; compile the constraint again"))
+    Error::table(format!("artifact, `{place}`: {what}; compile the constraint again"))
 }
 
 /// Two lower-case digits per byte.

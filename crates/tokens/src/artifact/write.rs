@@ -108,7 +108,7 @@ impl CompiledConstraint {
 
 fn pruned(error: &Error) -> Error {
     let reason = error.to_string();
-    let reason = reason.strip_prefix("table: artefact, ").unwrap_or(&reason);
+    let reason = reason.strip_prefix("compiled constraint: artifact, ").unwrap_or(&reason);
     let reason = reason.strip_suffix("; compile the constraint again").unwrap_or(reason);
     Error::table(format!(
         "it cannot be saved ({reason}): a pruned table has the distances of another vocabulary, save the one that it was pruned from"

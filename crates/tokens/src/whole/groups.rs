@@ -125,7 +125,7 @@ impl Groups {
         }
         if owners.len() > MAX_COLUMNS {
             return Err(Error::grammar_as_a_whole(format!(
-                "it names {} tokens, too many of which are text for a table that is walked: let it be tabulated, by `Limits::token_level_entries` and `Limits::token_level_bytes`",
+                "it names {} tokens, too many of which are text for the byte-level form: choose the token-level form, by `Limits::token_level_entries` and `Limits::token_level_bytes`",
                 tokens.len()
             )));
         }
