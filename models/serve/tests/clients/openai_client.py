@@ -81,7 +81,8 @@ def check_stream_helper():
 
 def check_tools():
     question = user("What will the weather be like in Lisbon tomorrow?")
-    assert chat(messages=question, tools=[WEATHER]).choices[0].finish_reason in ("stop", "tool_calls")
+    free = chat(messages=question, tools=[WEATHER], max_tokens=60).choices[0]
+    assert free.finish_reason in ("stop", "tool_calls", "length"), free
     answer = chat(messages=question, tools=[WEATHER], tool_choice="required", parallel_tool_calls=False)
     assert answer.choices[0].finish_reason == "tool_calls", answer
     call = answer.choices[0].message.tool_calls[0]
@@ -148,7 +149,7 @@ def refused(kind, ask):
 def check_errors():
     schema = {"type": "json_schema", "json_schema": {"name": "n", "schema": {"type": "nothing"}}}
     assert refused(BadRequestError, lambda: chat(response_format=schema)).param == "response_format"
-    assert refused(BadRequestError, lambda: chat(max_tokens=2, response_format={"type": "json_object"}, extra_body={"x": 1})) is not None
+    assert refused(BadRequestError, lambda: chat(max_tokens=1, response_format={"type": "json_object"}, extra_body={"x": 1})) is not None
     assert refused(NotFoundError, lambda: CLIENT.chat.completions.create(model="other", messages=user("Hi"))).code == "model_not_found"
     assert refused(NotFoundError, lambda: CLIENT.responses.create(model=MODEL, input="Hi", previous_response_id="r")).param == "previous_response_id"
     if KEY != "none":
