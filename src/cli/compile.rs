@@ -62,6 +62,14 @@ pub struct CompileArgs {
     /// The form of the compiled constraint.
     #[arg(long, value_enum, default_value_t = Form::Auto)]
     form: Form,
+    /// The rule of forced text.
+    #[command(flatten)]
+    forced_text: ForcedTextArgs,
+}
+
+/// The rule of forced text.
+#[derive(Args, Clone, Debug)]
+pub struct ForcedTextArgs {
     /// The tokens that may spell forced text: only the longest token at each position, or any
     /// token.
     #[arg(long, value_name = "RULE", default_value = "any")]
@@ -69,10 +77,17 @@ pub struct CompileArgs {
     forced_text: ForcedText,
 }
 
+impl ForcedTextArgs {
+    /// `limits` with the rule.
+    pub fn over(&self, limits: Limits) -> Limits {
+        limits.with_forced_text(self.forced_text)
+    }
+}
+
 impl CompileArgs {
     /// The limits.
     pub fn limits(&self) -> Limits {
-        self.limits.limits().with_forced_text(self.forced_text)
+        self.forced_text.over(self.limits.limits())
     }
 
     /// Compiles `constraint` over the tokens of `vocabulary`.

@@ -67,7 +67,7 @@ pub mod picture;
 mod sampling;
 
 pub use backend::Backend;
-pub use compile::{CompileArgs, DeviceArgs, Form, LimitArgs};
+pub use compile::{CompileArgs, DeviceArgs, ForcedTextArgs, Form, LimitArgs};
 pub use constraint::ConstraintArgs;
 pub use error::{Failure, is_refusal, message, parse, report};
 pub use file::{json, json_text, text};

@@ -19,14 +19,14 @@ const ATTACKS: &[Attack] = attacks! {
     // Regexes.
     "(a|a)*{1000}": Fine = |gauge| regex(gauge, "(a|a)*{1000}");
     "counters in counters": Limit = |gauge| regex(gauge, "(((a{1000}){1000}){1000}){1000}");
-    "optional counters in counters": Any = |gauge| regex(gauge, "(?:(?:a{0,60}b?){0,60}c?){0,60}");
+    "optional counters in counters": Limit = |gauge| regex(gauge, "(?:(?:a{0,60}b?){0,60}c?){0,60}");
     "ways to be empty": Fine = |gauge| regex(gauge, "((a?){300}){100}|(?:){4294967295}");
     "a huge count": Limit = |gauge| regex(gauge, "a{4294967295}");
     "an exponent of states": Limit = |gauge| regex(gauge, "(?s)(a|b)*a(a|b){30}");
     "an exponent of states, in Unicode": Limit = |gauge| regex(gauge, r"\w*é\w{30}");
-    "giant classes, counted": Any = |gauge| regex(gauge, r"(?i)[\pL\pN\pS&&[^\p{Greek}]]{200}");
-    "giant classes, many": Any = |gauge| regex(gauge, &r"\w".repeat(500_000));
-    "giant classes, one": Any = |gauge| regex(gauge, &format!("[{}]", r"\w\PL".repeat(20_000)));
+    "giant classes, counted": Fine = |gauge| regex(gauge, r"(?i)[\pL\pN\pS&&[^\p{Greek}]]{200}");
+    "giant classes, many": Pattern = |gauge| regex(gauge, &r"\w".repeat(500_000));
+    "giant classes, one": Pattern = |gauge| regex(gauge, &format!("[{}]", r"\w\PL".repeat(20_000)));
     "a class of 300,000 characters": Pattern = |gauge| {
         let even = (0x3400u32..0xA000).chain(0x1_0000..0xA_0000).filter(|code| code % 2 == 0);
         let class: String = even.filter_map(char::from_u32).take(300_000).collect();
@@ -38,11 +38,11 @@ const ATTACKS: &[Attack] = attacks! {
         schema(gauge, json!({"pattern": format!("[{class}]")}))
     };
     "groups 10,000 deep": Pattern = |gauge| regex(gauge, &format!("{}a{}", "(".repeat(10_000), ")".repeat(10_000)));
-    "1 MB of alternatives": Any = |gauge| regex(gauge, &"ab|".repeat(340_000));
-    "10 MB of alternatives": Any = |gauge| regex(gauge, &"ab|".repeat(3_500_000));
-    "boundaries": Any = |gauge| regex(gauge, &format!("{}a", r"(?:\b|\B|^|$)*".repeat(200)));
+    "1 MB of alternatives": Bounded = |gauge| regex(gauge, &"ab|".repeat(340_000));
+    "10 MB of alternatives": Pattern = |gauge| regex(gauge, &"ab|".repeat(3_500_000));
+    "boundaries": Fine = |gauge| regex(gauge, &format!("{}a", r"(?:\b|\B|^|$)*".repeat(200)));
     // Schemas.
-    "100,000 values of enum": Any = |gauge| {
+    "100,000 values of enum": Fine = |gauge| {
         let values: Vec<Value> = (0..100_000).map(|i| json!(format!("value {}", i * 7919 % 100_000))).collect();
         schema(gauge, json!({"enum": values}))
     };
@@ -65,20 +65,20 @@ const ATTACKS: &[Attack] = attacks! {
         let defs: Map<String, Value> = (0..100).map(|i| (format!("d{i}"), next(i))).collect();
         schema(gauge, json!({"$ref": "#/$defs/d0", "$defs": defs}))
     };
-    "trees of trees": Any = |gauge| {
+    "trees of trees": Fine = |gauge| {
         let all: Map<String, Value> = (0..30).map(|i| (format!("p{i}"), json!({"$ref": "#"}))).collect();
         schema(gauge, json!({"properties": all}))
     };
     "50 MB of description": Fine = |gauge| schema(gauge, json!({"type": "null", "description": "d".repeat(50 << 20)}));
-    "50 MB of properties": Any = |gauge| {
+    "50 MB of properties": Bounded = |gauge| {
         let all: Map<String, Value> = (0..1_400_000).map(|i| (format!("property {i}"), json!({"type": "null"}))).collect();
         schema(gauge, json!({"properties": all}))
     };
-    "50 MB of values": Any = |gauge| {
+    "50 MB of values": Bounded = |gauge| {
         let values: Vec<Value> = (0..2_000_000).map(|i| json!(format!("one of the values {i}"))).collect();
         schema(gauge, json!({"enum": values}))
     };
-    "50 MB of branches": Any = |gauge| {
+    "50 MB of branches": Bounded = |gauge| {
         let branches: Vec<Value> = (0..900_000).map(|i| json!({"const": i, "title": "a branch", "type": "integer"})).collect();
         schema(gauge, json!({"oneOf": branches}))
     };
@@ -97,17 +97,17 @@ const ATTACKS: &[Attack] = attacks! {
         let limits = gauge.arm();
         lower(&Constraint::json_schema_from_str(&schema)?, limits)
     };
-    "50 MB of unknown keywords": Any = |gauge| {
+    "50 MB of unknown keywords": Bounded = |gauge| {
         let all: Map<String, Value> = (0..2_000_000).map(|i| (format!("unknown keyword {i}"), Value::Null)).collect();
         schema(gauge, Value::Object(all))
     };
-    "50 MB of pattern": Any = |gauge| schema(gauge, json!({"pattern": "ab|".repeat(17_000_000)}));
-    "50 MB of braces": Any = |gauge| schema(gauge, json!({"pattern": "{".repeat(50 << 20)}));
-    "50 MB of required names": Any = |gauge| {
+    "50 MB of pattern": Schema = |gauge| schema(gauge, json!({"pattern": "ab|".repeat(17_000_000)}));
+    "50 MB of braces": Schema = |gauge| schema(gauge, json!({"pattern": "{".repeat(50 << 20)}));
+    "50 MB of required names": Bounded = |gauge| {
         let names: Vec<Value> = (0..2_500_000).map(|i| json!(format!("required {i}"))).collect();
         schema(gauge, json!({"required": names}))
     };
-    "50 MB of one reference": Any = |gauge| schema(gauge, json!({"$ref": format!("#{}", "/a".repeat(25 << 20))}));
+    "50 MB of one reference": Schema = |gauge| schema(gauge, json!({"$ref": format!("#{}", "/a".repeat(25 << 20))}));
     "one long name above many": Schema = |gauge| {
         let many: Map<String, Value> = (0..100_000).map(|i| (i.to_string(), json!({"type": "null"}))).collect();
         schema(gauge, json!({"properties": {"n".repeat(1 << 20): {"properties": many}}}))
@@ -125,7 +125,7 @@ const ATTACKS: &[Attack] = attacks! {
         let many: Vec<Value> = (0..20_000).map(|_| json!({"$ref": "#/$defs/a"})).collect();
         schema(gauge, json!({"allOf": many, "unevaluatedProperties": false, "$defs": {"a": {"properties": names}}}))
     };
-    "slow patterns beside many names": Any = |gauge| {
+    "slow patterns beside many names": Limit = |gauge| {
         let names: Map<String, Value> = (0..10_000).map(|i| (i.to_string(), json!(true))).collect();
         schema(gauge, json!({"properties": names, "patternProperties": {"(a|b)*a(a|b){17}": true}, "unevaluatedProperties": false}))
     };
@@ -150,7 +150,7 @@ const ATTACKS: &[Attack] = attacks! {
         defs.insert("d100000".into(), json!({"type": "null"}));
         schema(gauge, json!({"$ref": "#/$defs/d0", "$defs": defs}))
     };
-    "100,000 definitions from the last on": Any = |gauge| {
+    "100,000 definitions from the last on": Schema = |gauge| {
         let next = |i: usize| json!({"properties": {"a": {"$ref": format!("#/properties/d{i}")}}});
         let mut all = Map::from_iter([("d0".to_owned(), json!({"type": "null"}))]);
         all.extend((0..100_000).map(|i| (format!("d{}", i + 1), next(i))));
@@ -159,45 +159,45 @@ const ATTACKS: &[Attack] = attacks! {
     "slow patterns beside names that are evaluated": Limit = |gauge| {
         schema(gauge, json!({"properties": {"a": true}, "patternProperties": {"(a|b)*a(a|b){25}": true}, "unevaluatedProperties": false}))
     };
-    "sets of properties": Any = |gauge| {
+    "sets of properties": Fine = |gauge| {
         let needs = |i: usize| (format!("p{i}"), json!({"required": [format!("q{i}")]}));
         let all: Map<String, Value> = (0..40).map(needs).collect();
         schema(gauge, json!({"dependentSchemas": all}))
     };
-    "sets of items": Any = |gauge| {
+    "sets of items": Limit = |gauge| {
         let contains: Vec<Value> = (0..40).map(|i| json!({"contains": {"const": i}})).collect();
         schema(gauge, json!({"type": "array", "allOf": contains}))
     };
-    "sets of values": Any = |gauge| {
+    "sets of values": Schema = |gauge| {
         let values: Vec<usize> = (0..40).collect();
         schema(gauge, json!({"type": "array", "items": {"enum": values}, "uniqueItems": true}))
     };
-    "exactly one of overlapping patterns": Any = |gauge| {
+    "exactly one of overlapping patterns": Limit = |gauge| {
         let branches: Vec<Value> = (0..40).map(|i| json!({"pattern": format!("a.{{{i}}}b")})).collect();
         schema(gauge, json!({"type": "string", "oneOf": branches}))
     };
-    "all of many patterns": Any = |gauge| {
+    "all of many patterns": Fine = |gauge| {
         let branches: Vec<Value> = (0..200).map(|i| json!({"pattern": format!("(x{i}|y)*z.{{{}}}$", i % 9)})).collect();
         schema(gauge, json!({"type": "string", "allOf": branches}))
     };
-    "looks in looks": Any = |gauge| {
+    "looks in looks": Fine = |gauge| {
         let pattern = format!("{}a{}", "(?=.*(?<!b".repeat(40), "))".repeat(40));
         schema(gauge, json!({"type": "string", "pattern": pattern}))
     };
-    "looks, counted": Any = |gauge| schema(gauge, json!({"type": "string", "pattern": "(?:(?=.*a.{20})(?!b{50}).){1000}"}));
-    "patterns of names": Any = |gauge| {
+    "looks, counted": Limit = |gauge| schema(gauge, json!({"type": "string", "pattern": "(?:(?=.*a.{20})(?!b{50}).){1000}"}));
+    "patterns of names": Limit = |gauge| {
         let all: Map<String, Value> = (0..60).map(|i| (format!("a.{{{i}}}b"), json!({"minimum": i}))).collect();
         schema(gauge, json!({"type": "object", "patternProperties": all}))
     };
     "2^63 characters": Limit = |gauge| schema(gauge, json!({"type": "string", "maxLength": 1u64 << 63}));
     "2^63 characters of pairs": Limit = |gauge| schema(gauge, json!({"type": "string", "maxLength": 1u64 << 63, "pattern": "^(ab)*$"}));
-    "2^60 characters in 30 words": Any = |gauge| schema(gauge, json!({"type": "string", "maxLength": 1u64 << 60, "pattern": "^(?:\\S+\\s+){0,29}\\S+$"}));
+    "2^60 characters in 30 words": Limit = |gauge| schema(gauge, json!({"type": "string", "maxLength": 1u64 << 60, "pattern": "^(?:\\S+\\s+){0,29}\\S+$"}));
     "2^63 items": Limit = |gauge| schema(gauge, json!({"type": "array", "minItems": 1u64 << 63}));
-    "2^63 properties": Any = |gauge| schema(gauge, json!({"type": "object", "minProperties": 1u64 << 63}));
-    "2^63 matches": Any = |gauge| schema(gauge, json!({"type": "array", "contains": {"const": 1}, "minContains": 1u64 << 63}));
-    "multiples of 1e-300": Any = |gauge| schema(gauge, json!({"type": "number", "multipleOf": 1e-300}));
-    "multiples of 1e300": Any = |gauge| schema(gauge, json!({"type": "number", "multipleOf": 1e300}));
-    "multiples of large primes": Any = |gauge| {
+    "2^63 properties": Limit = |gauge| schema(gauge, json!({"type": "object", "minProperties": 1u64 << 63}));
+    "2^63 matches": Limit = |gauge| schema(gauge, json!({"type": "array", "contains": {"const": 1}, "minContains": 1u64 << 63}));
+    "multiples of 1e-300": Fine = |gauge| schema(gauge, json!({"type": "number", "multipleOf": 1e-300}));
+    "multiples of 1e300": Fine = |gauge| schema(gauge, json!({"type": "number", "multipleOf": 1e300}));
+    "multiples of large primes": Limit = |gauge| {
         schema(gauge, json!({"type": "integer", "allOf": [{"multipleOf": 4_294_967_291u64}, {"multipleOf": 999_983}]}))
     };
     "bounds of 300 digits": Fine = |gauge| schema(gauge, json!({"type": "number", "minimum": 1e300, "maximum": 1.5e300}));
@@ -210,8 +210,8 @@ const ATTACKS: &[Attack] = attacks! {
     "a rule that is itself": Unsatisfiable = |gauge| gbnf(gauge, "root ::= root");
     "two rules that are each other": Unsatisfiable = |gauge| gbnf(gauge, "root ::= a\na ::= root");
     "itself, or nothing": Fine = |gauge| gbnf(gauge, "root ::= root | \"\"");
-    "loops of nothing": Any = |gauge| gbnf(gauge, "root ::= (a* b*)* root?\na ::= b* \"\"\nb ::= (a? \"x\"?)+");
-    "hidden left recursion": Any = |gauge| gbnf(gauge, "root ::= n root \"x\" | \"y\"\nn ::= m*\nm ::= n | \"\" | \"z\"");
+    "loops of nothing": Grammar = |gauge| gbnf(gauge, "root ::= (a* b*)* root?\na ::= b* \"\"\nb ::= (a? \"x\"?)+");
+    "hidden left recursion": Grammar = |gauge| gbnf(gauge, "root ::= n root \"x\" | \"y\"\nn ::= m*\nm ::= n | \"\" | \"z\"");
     "groups 10,000 deep in a grammar": Grammar = |gauge| {
         gbnf(gauge, &format!("root ::= {}\"a\"{}", "(".repeat(10_000), ")".repeat(10_000)))
     };
@@ -219,42 +219,42 @@ const ATTACKS: &[Attack] = attacks! {
         let rules: String = (0..100_000).map(|i| format!("r{i} ::= \"a\" r{} | \"b\"\n", i + 1)).collect();
         gbnf(gauge, &format!("root ::= r0\n{rules}r100000 ::= \"c\""))
     };
-    "100,000 rules beside each other": Any = |gauge| {
+    "100,000 rules beside each other": Bounded = |gauge| {
         let names: Vec<String> = (0..100_000).map(|i| format!("r{i}")).collect();
         let rules: String = names.iter().map(|name| format!("{name} ::= \"{name}\"\n")).collect();
         gbnf(gauge, &format!("root ::= {}\n{rules}", names.join(" | ")))
     };
-    "2,000 rules in a ring": Any = |gauge| {
+    "2,000 rules in a ring": Grammar = |gauge| {
         let rule = |i: usize| format!("r{i} ::= r{} \"a\" | \"(\" r{} \")\" | \"b\"\n", (i + 1) % 2_000, i * 7 % 2_000);
         gbnf(gauge, &format!("root ::= r0\n{}", (0..2_000).map(rule).collect::<String>()))
     };
-    "rules that double": Any = |gauge| {
+    "rules that double": Grammar = |gauge| {
         let rules: String = (0..200).map(|i| format!("r{i} ::= r{} \"x\" r{}\n", i + 1, i + 1)).collect();
         gbnf(gauge, &format!("root ::= r0 r0\n{rules}r200 ::= \"c\""))
     };
-    "a million repetitions": Any = |gauge| gbnf(gauge, "root ::= \"a\"{0,1000000}");
+    "a million repetitions": Limit = |gauge| gbnf(gauge, "root ::= \"a\"{0,1000000}");
     "a million millions of repetitions": Limit = |gauge| gbnf(gauge, "root ::= ((\"ab\"){0,1000000}){0,1000000}");
-    "a million brackets": Any = |gauge| gbnf(gauge, "root ::= (\"(\" root \")\"){0,1000000}");
-    "10 MB of a grammar's alternatives": Any = |gauge| {
+    "a million brackets": Limit = |gauge| gbnf(gauge, "root ::= (\"(\" root \")\"){0,1000000}");
+    "10 MB of a grammar's alternatives": Limit = |gauge| {
         let branches: Vec<String> = (0..800_000).map(|i| format!("\"{i}\"")).collect();
         gbnf(gauge, &format!("root ::= {}", branches.join(" | ")))
     };
-    "1,000,000 literals in a row": Any = |gauge| gbnf(gauge, &format!("root ::= {}", r#""ab" "#.repeat(1_000_000)));
-    "300 rules of 300 literals in a row": Any = |gauge| {
+    "1,000,000 literals in a row": Limit = |gauge| gbnf(gauge, &format!("root ::= {}", r#""ab" "#.repeat(1_000_000)));
+    "300 rules of 300 literals in a row": Limit = |gauge| {
         let rules: String = (0..300).map(|i| format!("r{i} ::= {}\n", format!("\"{i}\" ").repeat(300))).collect();
         let names: Vec<String> = (0..300).map(|i| format!("r{i}")).collect();
         gbnf(gauge, &format!("root ::= {}\n{rules}", names.join(" ")))
     };
-    "10 MB of a grammar's literal": Any = |gauge| gbnf(gauge, &format!("root ::= \"{}\"", "a".repeat(10 << 20)));
+    "10 MB of a grammar's literal": Limit = |gauge| gbnf(gauge, &format!("root ::= \"{}\"", "a".repeat(10 << 20)));
     "ambiguity without end": Grammar = |gauge| gbnf(gauge, "root ::= root root root | root root | \"a\" | \"\"");
     "an exponent of subsets": Limit = |gauge| gbnf(gauge, &format!("root ::= [ab]* \"a\" {}", "[ab] ".repeat(30)));
-    "5,000 calls in a row": Any = |gauge| gbnf(gauge, "root ::= \"x\" s{5000} \"y\"\ns ::= \"a\" s s | \"b\"");
-    "calls that may end, 5,000 deep": Any = |gauge| {
+    "5,000 calls in a row": Fine = |gauge| gbnf(gauge, "root ::= \"x\" s{5000} \"y\"\ns ::= \"a\" s s | \"b\"");
+    "calls that may end, 5,000 deep": Grammar = |gauge| {
         let rule = |i: usize| format!("r{i} ::= \"a\" (\"b\" r{} r{i} \"b\"?)? \n", (i + 1) % 5_000);
         gbnf(gauge, &format!("root ::= r0\n{}", (0..5_000).map(rule).collect::<String>()))
     };
     "palindromes": Grammar = |gauge| gbnf(gauge, "root ::= \"a\" root \"a\" | \"b\" root \"b\" | [ab]?");
-    "sixty-four outcomes": Any = |gauge| {
+    "sixty-four outcomes": Limit = |gauge| {
         let starts: Vec<String> = (0..64).map(|i| format!("a{i} \"{i:02}\"")).collect();
         let rules: String = (0..64).map(|i| format!("\na{i} ::= \"(\" a{i} \")\" | \"x{i}\"")).collect();
         gbnf(gauge, &format!("root ::= {}{rules}", starts.join(" | ")))
@@ -262,31 +262,31 @@ const ATTACKS: &[Attack] = attacks! {
     "complements of exponents": Limit = |gauge| {
         lark(gauge, "start: A\nA: /[ab]*a[ab]{22}/ & ~/(a|b)*b[ab]{22}/")
     };
-    "2,000 terminals at once": Any = |gauge| {
+    "2,000 terminals at once": Fine = |gauge| {
         let words: Vec<String> = (0..2_000).map(|i| format!("\"w{i}\"")).collect();
         lark(gauge, &format!("start: ({})*\n%ignore / +/", words.join(" | ")))
     };
     "templates that never end": Grammar = |gauge| lark(gauge, "start: t{\"a\"}\nt{x}: t{u{x}} | x\nu{x}: x \"b\"");
-    "templates that double": Any = |gauge| {
+    "templates that double": Limit = |gauge| {
         let templates: String = (0..40).map(|i| format!("t{i}{{x}}: t{}{{x}} t{}{{u{{x}}}}\n", i + 1, i + 1)).collect();
         lark(gauge, &format!("start: t0{{\"a\"}}\n{templates}t40{{x}}: x\nu{{x}}: x \"b\""))
     };
-    "templates in templates": Any = |gauge| {
+    "templates in templates": Limit = |gauge| {
         lark(gauge, "start: t{u{\"b\"}, Y}+ | u{u{Y}}+ t{t{Y, x}, u{\"b\"}}\nt{p, r}: r | (u{x} \"c\" | p? u{p})? u{r}\n\
             u{p}: (\"c\"*)+ Y (\"a\"* \"b\" | x p+ p)+ | p+ \"c\"* Y\nx: \"a\" | \"c\"\nY: \"b\"")
     };
-    "a parameter of 2^60 values": Any = |gauge| {
+    "a parameter of 2^60 values": Grammar = |gauge| {
         lark(gauge, "start: r::0\nr::_: \"\" | \"a\" r::incr(_[0:60]) | \"b\" r::set_bit(59)")
     };
     "terminals that double": Limit = |gauge| {
         let terminals: String = (0..60).map(|i| format!("T{i}: T{} T{}\n", i + 1, i + 1)).collect();
         lark(gauge, &format!("start: T0\n{terminals}T60: \"a\""))
     };
-    "terminals that double, without a text": Any = |gauge| {
+    "terminals that double, without a text": Limit = |gauge| {
         let terminals: String = (0..60).map(|i| format!("T{i}: T{} | T{}\n", i + 1, i + 1)).collect();
         lark(gauge, &format!("start: T0\n{terminals}T60: /a/ & /b/"))
     };
-    "complements that double": Any = |gauge| {
+    "complements that double": Fine = |gauge| {
         let terminals: String = (0..60).map(|i| format!("T{i}: ~T{} & ~T{}\n", i + 1, i + 1)).collect();
         lark(gauge, &format!("start: T0\n{terminals}T60: /a/"))
     };
@@ -294,11 +294,11 @@ const ATTACKS: &[Attack] = attacks! {
         lark(gauge, "start: A | B\nA.2: /[ab]*a[ab]{22}/\nB: /[ab]*b[ab]{22}/")
     };
     // Structural tags.
-    "20,000 tags": Any = |gauge| {
+    "20,000 tags": Fine = |gauge| {
         let tags: Vec<Value> = (0..20_000).map(|i| tag(&format!("<f{i}>"), json!({"type": "any_text"}))).collect();
         format(gauge, json!({"type": "triggered_tags", "triggers": ["<f"], "tags": tags}))
     };
-    "triggers that begin alike": Any = |gauge| {
+    "triggers that begin alike": Tag = |gauge| {
         let names: Vec<String> = (1..1_000).map(|i| format!("{}b", "a".repeat(i))).collect();
         let tags: Vec<Value> = names.iter().map(|name| tag(name, json!({"type": "const_string", "value": "x"}))).collect();
         format(gauge, json!({"type": "triggered_tags", "triggers": names, "tags": tags}))
@@ -308,20 +308,20 @@ const ATTACKS: &[Attack] = attacks! {
         let deep = (0..10_000).fold(json!({"type": "any_text"}), |inner, _| Value::Object(Map::from_iter(star(inner))));
         format(gauge, deep)
     };
-    "tags in tags": Any = |gauge| {
+    "tags in tags": Fine = |gauge| {
         let deep = (0..80).fold(json!({"type": "any_text"}), |inner, i| tag(&format!("<{i}>"), inner));
         format(gauge, deep)
     };
-    "2^31 repetitions of a format": Any = |gauge| {
+    "2^31 repetitions of a format": Limit = |gauge| {
         let inner = json!({"type": "const_string", "value": "ab"});
         format(gauge, json!({"type": "repeat", "min": 0, "max": i32::MAX, "content": inner}))
     };
-    "2^31 characters of text": Any = |gauge| format(gauge, json!({"type": "any_text", "max_chars": i32::MAX}));
-    "10,000 excluded texts": Any = |gauge| {
+    "2^31 characters of text": Fine = |gauge| format(gauge, json!({"type": "any_text", "max_chars": i32::MAX}));
+    "10,000 excluded texts": Tag = |gauge| {
         let excluded: Vec<String> = (0..10_000).map(|i| format!("x{i}y")).collect();
         format(gauge, json!({"type": "any_text", "excludes": excluded}))
     };
-    "40 properties in any order": Any = |gauge| {
+    "40 properties in any order": Schema = |gauge| {
         let properties: Map<String, Value> = (0..40).map(|i| (format!("p{i}"), json!({"type": "integer"}))).collect();
         let schema = json!({"type": "object", "properties": properties});
         format(gauge, json!({"type": "json_schema", "json_schema": schema, "any_order": true}))
@@ -344,7 +344,7 @@ const ATTACKS: &[Attack] = attacks! {
         let tools = Tools::new([Tool::new("f").with_parameters(schema)])?.with_format(ToolFormat::QwenXml);
         Constraint::tools(&tools)?.to_automaton(limits).map(drop)
     };
-    "50,000 tools, of which all are allowed": Any = |gauge| {
+    "50,000 tools, of which all are allowed": Bounded = |gauge| {
         let tools: Vec<Value> = (0..50_000).map(|i| json!({"type": "function", "function": {"name": format!("f{i}")}})).collect();
         let names: Vec<Value> = tools.iter().rev().cloned().collect();
         let choice = json!({"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": names}});
@@ -352,64 +352,64 @@ const ATTACKS: &[Attack] = attacks! {
         let tools = Tools::from_request(&json!({"tools": tools, "tool_choice": choice}))?;
         Constraint::tools(&tools)?.to_automaton(limits).map(drop)
     };
-    "80 tags in tags, each in two places": Any = |gauge| {
+    "80 tags in tags, each in two places": Fine = |gauge| {
         let each = |content, i| json!({
             "type": "triggered_tags", "triggers": ["<"], "at_least_one": true, "tags": [tag(&format!("<{i}>"), content)]
         });
         format(gauge, (0..80).fold(json!({"type": "const_string", "value": "x"}), each))
     };
-    "100,000 tags of 4,000 triggers": Any = |gauge| {
+    "100,000 tags of 4,000 triggers": Bounded = |gauge| {
         let triggers: Vec<String> = (0..4_000).map(|i| format!("<f{i:04}>")).collect();
         let content = json!({"type": "const_string", "value": "x"});
         let tags: Vec<Value> = (0..100_000).map(|i| tag(&format!("<f{:04}>{i}", i % 4_000), content.clone())).collect();
         format(gauge, json!({"type": "triggered_tags", "triggers": triggers, "tags": tags}))
     };
-    "one long end around 1,000 texts": Any = |gauge| {
+    "one long end around 1,000 texts": Tag = |gauge| {
         let texts: Vec<Value> = (0..1_000).map(|i| json!({"type": "any_text", "excludes": [format!("x{i}y")]})).collect();
         let content = json!({"type": "or", "elements": texts});
         format(gauge, json!({"type": "tag", "begin": "<", "content": content, "end": "0123456789abcdef".repeat(4_000)}))
     };
-    "one long end around 1,000 dispatches": Any = |gauge| {
+    "one long end around 1,000 dispatches": Tag = |gauge| {
         let texts: Vec<Value> = (0..1_000).map(|i| json!({
             "type": "triggered_tags", "triggers": [format!("x{i}y")], "tags": [tag(&format!("x{i}y"), json!({"type": "any_text"}))]
         })).collect();
         let content = json!({"type": "or", "elements": texts});
         format(gauge, json!({"type": "tag", "begin": "<", "content": content, "end": "0123456789abcdef".repeat(4_000)}))
     };
-    "triggers that overlap everywhere": Any = |gauge| {
+    "triggers that overlap everywhere": Tag = |gauge| {
         let triggers: Vec<String> = (0..4_000).map(|i| format!("{i:012b}").replace('0', "ab").replace('1', "ba")).collect();
         let content = json!({"type": "const_string", "value": "x"});
         let tags: Vec<Value> = triggers.iter().map(|begin| tag(begin, content.clone())).collect();
         format(gauge, json!({"type": "triggered_tags", "triggers": triggers, "tags": tags}))
     };
-    "1,000 objects of 10 properties in any order": Any = |gauge| {
+    "1,000 objects of 10 properties in any order": Schema = |gauge| {
         let ten = || -> Map<String, Value> { (0..10).map(|i| (format!("p{i}"), json!({"type": "integer"}))).collect() };
         let objects: Vec<Value> = (0..1_000).map(|_| json!({"type": "object", "properties": ten()})).collect();
         format(gauge, json!({"type": "json_schema", "json_schema": {"anyOf": objects}, "any_order": true}))
     };
-    "16 properties that are counted": Any = |gauge| {
+    "16 properties that are counted": Fine = |gauge| {
         let all: Map<String, Value> = (0..16).map(|i| (format!("p{i}"), json!({"type": "integer"}))).collect();
         let schema = json!({"type": "object", "properties": all, "minProperties": 8});
         format(gauge, json!({"type": "json_schema", "json_schema": schema, "style": "qwen_xml"}))
     };
-    "200 patterns of names in a style": Any = |gauge| {
+    "200 patterns of names in a style": Limit = |gauge| {
         let all: Map<String, Value> = (0..200).map(|i| (format!("^p{i}(a|b)*a(a|b){{12}}"), json!({"minimum": i}))).collect();
         let schema = json!({"type": "object", "patternProperties": all});
         format(gauge, json!({"type": "json_schema", "json_schema": schema, "style": "qwen_xml"}))
     };
-    "10,000 properties that refer to all": Any = |gauge| {
+    "10,000 properties that refer to all": Limit = |gauge| {
         let all: Map<String, Value> = (0..10_000).map(|i| (format!("p{i}"), json!({"$ref": "#/$defs/a"}))).collect();
         let schema = json!({"type": "object", "properties": all, "$defs": {"a": {"enum": (0..10_000).collect::<Vec<_>>()}}});
         format(gauge, json!({"type": "json_schema", "json_schema": schema, "style": "qwen_xml"}))
     };
-    "4,000 excluded texts beside a long schema": Any = |gauge| {
+    "4,000 excluded texts beside a long schema": Fine = |gauge| {
         let excluded: Vec<String> = (0..4_000).map(|i| format!("x{i}y")).collect();
         let schema = json!({"type": "string", "description": "x".repeat(10 << 20)});
         format(gauge, json!({"type": "json_schema", "json_schema": schema, "excludes": excluded}))
     };
     "a tag that is no object": Tag = |gauge| format(gauge, json!([[[]]]));
     // Tokenizers.
-    "a tokenizer of 5,000,000 entries": Any = |gauge| tokenizer(gauge, &entries(5_000_000, |i| i));
+    "a tokenizer of 5,000,000 entries": Bounded = |gauge| tokenizer(gauge, &entries(5_000_000, |i| i));
     "a tokenizer of 20,000,000 pieces": Vocabulary = |gauge| {
         let pieces = r#"["",0],"#.repeat(20_000_000);
         tokenizer(gauge, &format!(r#"{{"decoder":{{"type":"Metaspace"}},"model":{{"type":"Unigram","vocab":[{pieces}["",0]]}}}}"#))
@@ -441,7 +441,7 @@ const ATTACKS: &[Attack] = attacks! {
         let vocabulary = Vocabulary::from_bytes([Some("a"), None])?.with_eos([TokenId(1)])?;
         CompiledConstraint::compile(&Constraint::regex("[b-z]{1000}")?, &vocabulary, limits).map(drop)
     };
-    "long tokens in many states": Any = |gauge| {
+    "long tokens in many states": Limit = |gauge| {
         let tokens = (1..3000usize).map(|length| Some("ab".repeat(length)));
         let vocabulary = Vocabulary::from_bytes(tokens.chain([None]))?.with_eos([TokenId(2999)])?;
         let limits = gauge.arm();

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use burn_dfa::cli::Backend;
+use burn_dfa::cli::{Backend, ForcedTextArgs};
 use burn_dfa::constraint::Whitespace;
 use burn_dfa::generation::GenerationConfig;
 use burn_dfa_decoder::cli::Weights;
@@ -125,6 +125,9 @@ pub struct Config {
     /// Most bytes of one structure of a compilation.
     #[arg(long, value_name = "BYTES", default_value_t = 256 << 20)]
     pub compile_bytes: usize,
+    /// The tokens that may spell forced text of constraints.
+    #[command(flatten)]
+    pub forced_text: ForcedTextArgs,
     /// Bytes of compiled constraints that are kept in memory.
     #[arg(long, value_name = "BYTES", default_value_t = 256 << 20)]
     pub cache_bytes: usize,

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use burn_dfa::cli::{Backend, JsonArgs, LimitArgs};
+use burn_dfa::cli::{Backend, ForcedTextArgs, JsonArgs, LimitArgs};
 use burn_dfa::constraint::JsonOptions;
 use burn_dfa::generation::CausalLm;
 use burn_dfa::vocabulary::ModelFiles;
@@ -44,6 +44,9 @@ pub struct PlanArgs {
     /// Limits of the compilation of a constraint.
     #[command(flatten)]
     pub limits: LimitArgs,
+    /// The tokens that may spell forced text.
+    #[command(flatten)]
+    pub forced_text: ForcedTextArgs,
 }
 
 /// The help of `--whitespace`.
@@ -66,7 +69,8 @@ impl PlanArgs {
             None => JsonOptions::new().with_whitespace(burn_dfa_tiny::WHITESPACE),
             Some(_) => JsonOptions::new(),
         };
-        let constraints = Constraints::new(vocabulary, self.limits.limits(), self.room(tables));
+        let limits = self.forced_text.over(self.limits.limits());
+        let constraints = Constraints::new(vocabulary, limits, self.room(tables));
         constraints.with_json(self.json.over(usual))
     }
 

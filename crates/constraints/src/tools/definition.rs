@@ -42,7 +42,8 @@ pub struct Tool {
     pub description: Option<String>,
     /// The schema of its arguments, which are an object; without a schema it has no arguments.
     pub parameters: Option<Value>,
-    /// Whether arguments must fit the schema (the default). If false, they are any object.
+    /// Whether keywords that cannot be enforced are refused. Arguments fit the schema with any
+    /// value; a server ignores such keywords, with a warning, unless this is true.
     pub strict: Option<bool>,
     /// The input of a custom tool instead of arguments; `None` for a function.
     pub input: Option<ToolInput>,
@@ -71,7 +72,7 @@ impl Tool {
         Self { parameters: Some(schema), ..self }
     }
 
-    /// Whether arguments fit the schema.
+    /// Sets whether keywords that cannot be enforced are refused.
     #[must_use]
     pub fn with_strict(self, strict: bool) -> Self {
         Self { strict: Some(strict), ..self }
@@ -82,9 +83,8 @@ impl Tool {
         if self.input.is_some() {
             return ToolInput::schema();
         }
-        match (&self.parameters, self.strict) {
-            (_, Some(false)) => json!({"type": "object"}),
-            (Some(Value::Object(schema)), _) => {
+        match &self.parameters {
+            Some(Value::Object(schema)) => {
                 let mut schema = schema.clone();
                 // Some drafts ignore all keywords next to a reference.
                 if !schema.contains_key("$ref") {
@@ -99,8 +99,8 @@ impl Tool {
                 }
                 Value::Object(schema)
             }
-            (Some(schema), _) => schema.clone(),
-            (None, _) => json!({"type": "object", "properties": {}, "additionalProperties": false}),
+            Some(schema) => schema.clone(),
+            None => json!({"type": "object", "properties": {}, "additionalProperties": false}),
         }
     }
 

@@ -93,7 +93,8 @@ impl Compiler {
         shape: &Shape,
         metrics: Arc<Metrics>,
     ) -> burn_dfa::Result<Self> {
-        let limits = Limits::new()
+        let limits = config.forced_text.over(Limits::new());
+        let limits = limits
             .with_time(config.compile_deadline)
             // The pool has as many threads as may compile.
             .with_threads(1)
