@@ -362,16 +362,39 @@ fn smollm2() -> Option<(Vocabulary, Tokenizer, TokenId)> {
     Some((own.vocabulary(), own.json().parse().unwrap(), own.eos))
 }
 
+/// The least budgets of schemas are at most the tokens of their shortest instances in compact JSON
+/// and in spaced JSON, with the end of sequence.
 #[test]
-fn a_person_takes_the_tokens_that_a_tokenizer_takes() {
-    let Some((vocabulary, ..)) = smollm2() else { return };
-    let schema =
-        person(&[("name", "string"), ("age", "integer"), ("city", "string"), ("occupation", "string")]);
-    let constraint = Constraint::json_schema(schema).unwrap();
-    let table = CompiledConstraint::compile_byte_level(&constraint, &vocabulary, &Limits::default()).unwrap();
-    let least = table.tokens_to_end(table.start());
-    println!("a person takes {least} tokens");
-    assert!(least <= 22, "{least}");
+fn records_take_the_tokens_that_a_tokenizer_takes() {
+    let Some((vocabulary, tokenizer, _)) = smollm2() else { return };
+    let mut parcel = person(&[("parcel", "string"), ("weight", "number"), ("sender", "string")]);
+    parcel["properties"]["class"] = json!({"enum": ["first", "second", "express"]});
+    parcel["required"].as_array_mut().unwrap().push("class".into());
+    let records = [
+        (
+            person(&[("name", "string"), ("age", "integer"), ("city", "string"), ("occupation", "string")]),
+            json!({"name": "", "age": 0, "city": "", "occupation": ""}),
+        ),
+        (
+            person(&[("title", "string"), ("pages", "integer"), ("isbn", "string"), ("lent", "boolean")]),
+            json!({"title": "", "pages": 0, "isbn": "", "lent": true}),
+        ),
+        (parcel, json!({"parcel": "", "weight": 0, "sender": "", "class": "first"})),
+    ];
+    for (schema, instance) in records {
+        let forms = [
+            (compact(&schema), instance.to_string()),
+            (Constraint::json_schema(schema.clone()).unwrap(), spaced(&instance)),
+        ];
+        for (constraint, text) in forms {
+            let limits = Limits::default();
+            let table = CompiledConstraint::compile_byte_level(&constraint, &vocabulary, &limits).unwrap();
+            let least = table.tokens_to_end(table.start());
+            let written = tokenizer.encode(text.as_str(), false).unwrap().len() + 1;
+            println!("{text} takes {written} tokens, and the least budget is {least}");
+            assert!(least as usize <= written, "{least} of {written}: {text}");
+        }
+    }
 }
 
 #[test]

@@ -29,6 +29,23 @@ fn arguments(server: &Running) -> String {
         .to_owned()
 }
 
+/// With `--forced-text longest` forced text has one tokenization.
+#[test]
+fn forced_text_has_its_longest_tokens_by_request() {
+    for (rule, is_single) in [("longest", true), ("any", false)] {
+        let server = start(&["--forced-text", rule]);
+        let body = json!({"messages": [{"role": "user", "content": "Hi"}], "guided_json": schema(),
+            "max_tokens": 60, "stream": true, "legal_tokens": true});
+        let events = server.post("/v1/chat/completions", &body).events();
+        let counts: Vec<Value> = events
+            .iter()
+            .flat_map(|event| event["choices"][0]["legal_tokens"].as_array().cloned().unwrap_or_default())
+            .collect();
+        assert!(!counts.is_empty());
+        assert_eq!(counts.iter().all(|count| *count == 1), is_single, "{rule}: {counts:?}");
+    }
+}
+
 #[test]
 fn the_server_has_a_style() {
     for (style, text) in [("compact", COMPACT), ("spaced", SPACED), ("pretty", PRETTY)] {
