@@ -352,12 +352,12 @@ impl Trie {
     fn find_character_counts(&self) -> Box<[CharacterCounts]> {
         let mut counts = vec![CharacterCounts::default(); self.len()];
         let mut string = Vec::new();
-        for node in 0..self.len() {
+        for (node, counts) in counts.iter_mut().enumerate() {
             string.truncate(self.depth(node) - 1);
             string.push(self.byte(node));
             if !self.own(node).is_empty() {
                 let is_whole = std::str::from_utf8(&string).is_ok();
-                counts[node] = CharacterCounts(if is_whole { 1 << 1 } else { 1 });
+                *counts = CharacterCounts(if is_whole { 1 << 1 } else { 1 });
             }
         }
         for node in (0..self.len()).rev() {
