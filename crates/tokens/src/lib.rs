@@ -44,6 +44,7 @@ mod class_tokens;
 mod columns;
 mod compile;
 mod distance;
+mod edges;
 mod forced;
 mod landings;
 mod left;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::build::{RESERVED_TOKENS_TO_END, no_token_path, with_the_end};
-use super::compile::Rests;
 use super::distance::Distances;
+use super::edges::token_edges;
 use super::rows::{SHIFT, TableRows};
 use super::runs::CharTransitionCache;
 use super::whole::{Groups, TokenStates};
@@ -108,13 +108,14 @@ fn walked(
     parts.bound_to_end = RESERVED_TOKENS_TO_END.into_iter().chain(own).collect();
     if !parts.spells_every_byte(vocabulary) {
         let forced = std::mem::take(&mut parts.shortest);
-        let edges = token_edges(&parts, vocabulary, meter)?;
-        parts.bound_to_end = to_end(&parts, edges);
-        parts.keep_longest(forced, vocabulary, meter)?;
+        let states = StateId::RESERVED..parts.next.states() as u32;
+        let edges = token_edges(&parts, states, vocabulary, meter)?;
+        parts.bound_to_end = to_end(&parts, &edges);
+        parts.keep_longest(forced, edges, vocabulary, meter)?;
         parts.distances = Distances::exact();
     } else if !groups.is_empty() {
         // Special-token edges also lead to the end.
-        parts.bound_to_end = to_end(&parts, byte_edges(&parts));
+        parts.bound_to_end = to_end(&parts, &byte_edges(&parts));
     }
     if !parts.has_end(parts.start) {
         return Err(no_token_path());
@@ -125,14 +126,25 @@ fn walked(
 }
 
 impl TableParts {
-    /// Recomputes the distances under the rule of [`longest`](super::longest). If the rule would
-    /// cut a state off from the end, the constraint drops the rule.
-    fn keep_longest(&mut self, forced: Shortest, vocabulary: &Vocabulary, meter: &Meter) -> Result<()> {
+    /// Recomputes the distances under the rule of [`longest`](super::longest), given the edges
+    /// without it. If the rule would cut a state off from the end, the constraint drops the rule.
+    fn keep_longest(
+        &mut self,
+        forced: Shortest,
+        mut edges: Vec<(u32, u32)>,
+        vocabulary: &Vocabulary,
+        meter: &Meter,
+    ) -> Result<()> {
         self.shortest = forced;
-        if self.all_shortest().iter().all(|&bytes| bytes <= 1) {
+        let shortest = self.all_shortest();
+        let changed = |state: u32| shortest[state as usize] > 1;
+        let states: Vec<u32> = (0..shortest.len() as u32).filter(|&state| changed(state)).collect();
+        if states.is_empty() {
             return Ok(());
         }
-        let to_end = to_end(self, token_edges(self, vocabulary, meter)?);
+        edges.retain(|&(from, _)| !changed(from));
+        edges.extend(token_edges(self, states, vocabulary, meter)?);
+        let to_end = to_end(self, &edges);
         if to_end
             .iter()
             .zip(&self.bound_to_end)
@@ -163,61 +175,11 @@ fn byte_edges(parts: &TableParts) -> Vec<(u32, u32)> {
     edges
 }
 
-/// `(from, to)` for every token of text taken by a live state.
-fn token_edges(parts: &TableParts, vocabulary: &Vocabulary, meter: &Meter) -> Result<Vec<(u32, u32)>> {
-    let TokenReading::Bytes { column_of, special, .. } = &parts.reading else {
-        return Ok(Vec::new());
-    };
-    let (trie, states) = (vocabulary.trie(), parts.next.states());
-    let read = |from: u32, byte: u8| parts.row(StateId(from))[column_of[byte as usize] as usize];
-    let is_text = |tokens: &[TokenId]| tokens.iter().any(|&id| special.column(id).is_none());
-    let mut edges = Vec::new();
-    let mut rests = vec![Rests::default(); states];
-    // For each target, the last state with an edge to it.
-    let mut met = vec![0; states];
-    let mut path = vec![0; trie.max_depth() + 1];
-    for state in StateId::RESERVED..states as u32 {
-        meter.time()?;
-        meter.bytes(edges.len().saturating_mul(size_of::<(u32, u32)>()))?;
-        let mut add = |to: u32| {
-            if std::mem::replace(&mut met[to as usize], state) != state {
-                edges.push((state, to));
-            }
-        };
-        path[0] = state;
-        let mut node = 0;
-        let shortest = parts.shortest(StateId(state));
-        while node < trie.len() {
-            let depth = trie.depth(node);
-            let to = read(path[depth - 1], trie.byte(node));
-            let end = trie.end(node) as usize;
-            if to == StateId::DEAD.0 {
-                node = end;
-            } else if rests[to as usize].all(trie.below(node), |byte| read(to, byte) == to) {
-                // All tokens below also lead to this state.
-                if is_text(&trie.all_tokens()[trie.subtree(node)]) {
-                    add(to);
-                }
-                node = end;
-            } else {
-                if depth >= shortest && is_text(trie.tokens(node)) {
-                    add(to);
-                }
-                path[depth] = to;
-                node += 1;
-            }
-        }
-        let marked = special.of(&parts.next, StateId(state));
-        marked.iter().filter(|&&to| to != StateId::DEAD.0).for_each(|&to| add(to));
-    }
-    Ok(edges)
-}
-
 /// Steps along `edges` to the end, including one for the end of sequence; `u32::MAX` if no path
 /// exists.
-fn to_end(parts: &TableParts, edges: Vec<(u32, u32)>) -> Vec<u32> {
+fn to_end(parts: &TableParts, edges: &[(u32, u32)]) -> Vec<u32> {
     let states = parts.next.states();
-    let backward = Csr::new(states, edges.into_iter().map(|(from, to)| (to, from)));
+    let backward = Csr::new(states, edges.iter().map(|&(from, to)| (to, from)));
     let own = StateId::RESERVED..states as u32;
     let is_accepting =
         |&s: &u32| parts.next.reserved(StateId(s))[CompiledConstraint::EOS as usize] == StateId::DONE.0;

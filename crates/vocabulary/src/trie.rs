@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::OnceLock;
 
-use super::TokenId;
 use super::fans::Fans;
+use super::{CONTINUATION, TokenId};
 
 /// A byte trie in pre-order: a node comes right before its subtree, children in order of their
 /// bytes.
@@ -39,6 +39,8 @@ pub struct Trie {
     fans: Fans,
     /// See [`find_begins`](Self::find_begins).
     begins: OnceLock<Box<[u32; 257]>>,
+    /// See [`find_character_counts`](Self::find_character_counts).
+    character_counts: OnceLock<Box<[CharacterCounts]>>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -78,6 +80,29 @@ impl Children {
     }
 }
 
+/// The numbers of characters of some strings, each from 1 to 31: bit `n` is set if a string has `n`
+/// characters. Bit 0 is set if other strings exist: not whole characters, or too many.
+#[derive(Clone, Copy, Debug, Default)]
+struct CharacterCounts(u32);
+
+impl CharacterCounts {
+    /// The numbers in increasing order; `None` if a string has another form.
+    fn get(self) -> Option<impl Iterator<Item = u32>> {
+        let Self(bits) = self;
+        (bits & 1 == 0).then(|| (1..u32::BITS).filter(move |&count| bits >> count & 1 != 0))
+    }
+
+    fn or(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// The counts after one more character.
+    fn longer(self) -> Self {
+        let Self(bits) = self;
+        Self((bits & !1) << 1 | bits & 1 | bits >> (u32::BITS - 1))
+    }
+}
+
 /// A set of symbols; a symbol is a printable ASCII character, or one of a few groups of other
 /// bytes.
 pub type Symbols = u128;
@@ -91,6 +116,10 @@ pub fn symbol(byte: u8) -> u32 {
     }
 }
 
+fn is_continuation(byte: u8) -> bool {
+    (CONTINUATION.0..=CONTINUATION.1).contains(&byte)
+}
+
 impl Trie {
     /// The trie of sorted `words`.
     pub(super) fn of(words: &[(impl AsRef<[u8]>, TokenId)]) -> Self {
@@ -101,6 +130,7 @@ impl Trie {
             max_depth: 0,
             fans: Fans::default(),
             begins: OnceLock::new(),
+            character_counts: OnceLock::new(),
         };
         let mut numbers = HashMap::from_iter([(0, 0)]);
         // The nodes of the previous word, from the root's child on, each with the symbols found
@@ -309,6 +339,39 @@ impl Trie {
         begins
     }
 
+    /// The numbers of characters of the tokens of the subtree of `node`, without the characters
+    /// before the byte of `node`; `None` if a token is not of whole characters, if a character
+    /// continues with the byte, or if a number is too large. Computed once.
+    pub fn character_counts(&self, node: usize) -> Option<impl Iterator<Item = u32>> {
+        let counts = self.character_counts.get_or_init(|| self.find_character_counts());
+        if is_continuation(self.byte(node)) { None } else { counts[node].get() }
+    }
+
+    /// For each node, the numbers of characters of the strings of its tokens, from the character of
+    /// its own byte on.
+    fn find_character_counts(&self) -> Box<[CharacterCounts]> {
+        let mut counts = vec![CharacterCounts::default(); self.len()];
+        let mut string = Vec::new();
+        for (node, counts) in counts.iter_mut().enumerate() {
+            string.truncate(self.depth(node) - 1);
+            string.push(self.byte(node));
+            if !self.own(node).is_empty() {
+                let is_whole = std::str::from_utf8(&string).is_ok();
+                *counts = CharacterCounts(if is_whole { 1 << 1 } else { 1 });
+            }
+        }
+        for node in (0..self.len()).rev() {
+            let mut child = node + 1;
+            while child < self.end(node) as usize {
+                let continues = is_continuation(self.byte(child));
+                let below = if continues { counts[child] } else { counts[child].longer() };
+                counts[node] = counts[node].or(below);
+                child = self.end(child) as usize;
+            }
+        }
+        counts.into()
+    }
+
     /// The length of the longest token.
     pub fn max_depth(&self) -> usize {
         self.max_depth
@@ -372,6 +435,29 @@ mod tests {
         assert_eq!(tokens(1), [3, 1]);
         assert_eq!(tokens(trie.len() - 1), [2]);
         assert_eq!((0..=255).map(symbol).max(), Some(127));
+    }
+
+    #[test]
+    fn a_node_knows_the_numbers_of_characters_below_it() {
+        let long = "x".repeat(32);
+        let words = ["a", "abé", "é", "éa", "中文", "b", &long].map(|word| word.as_bytes().to_vec());
+        let vocabulary =
+            Vocabulary::from_bytes(words.into_iter().chain([b"b\xE4".to_vec()]).map(Some)).unwrap();
+        let trie = vocabulary.trie();
+        let counts = |string: &[u8]| {
+            let (last, prefix) = string.split_last().unwrap();
+            let mut children = trie.children_behind(prefix).unwrap();
+            let (node, _) = trie.next_child(&mut children, |byte| byte == *last).unwrap();
+            trie.character_counts(node).map(|counts| counts.collect::<Vec<_>>())
+        };
+        assert_eq!(counts(b"a"), Some(vec![1, 3]));
+        assert_eq!(counts(b"ab"), Some(vec![2]));
+        assert_eq!(counts("é".as_bytes()), None);
+        assert_eq!(counts(b"\xC3"), Some(vec![1, 2]));
+        assert_eq!(counts(b"\xE4"), Some(vec![2]));
+        assert_eq!(counts(b"b"), None, "part of a character");
+        assert_eq!(counts(b"x"), None, "too many characters");
+        assert_eq!(counts(b"xx"), Some(vec![31]));
     }
 
     #[test]
