@@ -1,6 +1,10 @@
 //! How a batch is generated: [`GenerationConfig`].
 
+use super::model::Recordable;
 use super::options::{SamplingFeatures, SamplingOptions};
+use super::processors::{OwnSampler, Processors};
+use crate::processor::{LogitsProcessor, RowState};
+use crate::sampling::Sampler;
 use crate::tensor::TensorOptions;
 use crate::vocabulary::TokenId;
 use burn_dfa_tokens::{Error, Result};
@@ -26,6 +30,10 @@ pub struct GenerationConfig {
     /// [`ContinuousBatch`](super::ContinuousBatch) and in a [`DecodeGraph`](super::DecodeGraph).
     /// Default: nothing.
     pub row_features: SamplingFeatures,
+    /// The processors of the application. Default: none.
+    pub processors: Processors,
+    /// The sampler of the application, in place of the greedy one and of Gumbel-max. Default: none.
+    pub sampler: Option<OwnSampler>,
     /// How many of the likeliest tokens to give with the log-probability of every token, at most
     /// [`MAX_LOGPROBS`](Self::MAX_LOGPROBS); `None`: no log-probabilities, at no cost. Default:
     /// `None`.
@@ -52,6 +60,8 @@ impl Default for GenerationConfig {
         Self {
             sampling: SamplingOptions::default(),
             row_features: SamplingFeatures::NONE,
+            processors: Processors::new(),
+            sampler: None,
             logprobs: None,
             sync_interval: 8,
             prompt_chunk: None,
@@ -118,6 +128,29 @@ impl GenerationConfig {
         Self { row_features, ..self }
     }
 
+    /// Appends a [processor](Self::processors).
+    pub fn with_processor<P>(self, processor: P) -> Self
+    where
+        P: LogitsProcessor<State: RowState + Send + 'static> + Send + Sync + 'static,
+    {
+        Self { processors: self.processors.with(processor), ..self }
+    }
+
+    /// Appends a [processor](Self::processors) that a recorded step may run, by the promise of its
+    /// type.
+    pub fn with_recordable_processor<P>(self, processor: P) -> Self
+    where
+        P: LogitsProcessor<State: RowState + Send + 'static> + Recordable + Send + Sync + 'static,
+    {
+        Self { processors: self.processors.with_recordable(processor), ..self }
+    }
+
+    /// Samples all rows with a [sampler](Self::sampler). Temperatures of rows then have an effect
+    /// only where top-k, top-p or min-p follow them. A recorded step cannot use it.
+    pub fn with_sampler(self, sampler: impl Sampler + Send + Sync + 'static) -> Self {
+        Self { sampler: Some(OwnSampler::new(sampler)), ..self }
+    }
+
     /// Gives [log-probabilities](Self::logprobs) of every token, and of the `top` likeliest.
     pub fn with_logprobs(self, top: impl Into<Option<usize>>) -> Self {
         Self { logprobs: top.into(), ..self }
@@ -141,6 +174,22 @@ impl GenerationConfig {
     /// Sets the [layout and capacity](Self::tensors) of the constraints on the device.
     pub fn with_tensors(self, tensors: TensorOptions) -> Self {
         Self { tensors, ..self }
+    }
+
+    /// Refuses processors and samplers that a recorded step may not run.
+    pub(super) fn check_recordable(&self) -> Result<()> {
+        if let Some(name) = self.processors.unrecordable() {
+            return Err(Error::input(format!(
+                "the processor {name} may not be recorded: implement `Recordable` and use `with_recordable_processor`, or generate without a graph"
+            )));
+        }
+        match &self.sampler {
+            Some(sampler) => Err(Error::input(format!(
+                "the sampler {} may not be recorded: generate without a graph",
+                sampler.name()
+            ))),
+            None => Ok(()),
+        }
     }
 
     pub(super) fn check(&self) -> Result<()> {

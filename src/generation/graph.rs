@@ -121,6 +121,7 @@ impl<'m, M: CausalLm<Cache: InPlaceState> + Recordable> DecodeGraph<'m, M> {
         capacity: usize,
     ) -> Result<Self> {
         config.check()?;
+        config.check_recordable()?;
         if capacity < RECORDING {
             return Err(Error::input(format!(
                 "a graph of {capacity} slots: recording alone takes {RECORDING}"

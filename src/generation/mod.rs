@@ -20,6 +20,9 @@
 //! row's output; an [`Output`] is the whole output with its [`FinishReason`]. [`Utf8Stream`]
 //! decodes bytes into text incrementally.
 //!
+//! Logits processors and a sampler of an application join the loop by
+//! [`GenerationConfig::with_processor`] and [`GenerationConfig::with_sampler`].
+//!
 //! A model implements [`CausalLm`], for the last two lines of the table also [`ContinuousLm`] and
 //! [`TreeLm`](speculative::TreeLm), and [`Recordable`] if its steps can be recorded.
 
@@ -32,6 +35,7 @@ mod logprobs;
 mod model;
 mod options;
 mod pieces;
+mod processors;
 mod recorded;
 mod request;
 mod row;
@@ -52,6 +56,7 @@ pub use logprobs::{Logprobs, TokenLogprobs};
 pub use model::{CausalLm, Recordable};
 pub use options::{SamplingFeatures, SamplingOptions};
 pub use pieces::TokenStream;
+pub use processors::{OwnSampler, Processors};
 pub use request::{Chunk, FinishReason, Output, Request};
 pub use slots::{ContinuousBatch, ContinuousLm};
 pub use stream::Utf8Stream;

@@ -4,6 +4,7 @@
 use burn::tensor::{Device, Tensor};
 
 use super::options::{SamplingFeatures, SamplingOptions};
+use super::processors::{Applied, OwnSampler, Processors};
 use crate::processor::{
     Chain, FrequencyPresencePenalty, InitContext, LogitBias, LogitsProcessor, MinNewTokens, MinP,
     RepetitionPenalty, StepContext, SuppressTokens, Temperature, TopK, TopP,
@@ -13,7 +14,8 @@ use crate::vocabulary::Vocabulary;
 use burn_dfa_tokens::Result;
 
 /// The processors after the constraint, in order of application.
-pub(super) type Filters = Chain<Chain<Penalties, Preferences>, Truncation>;
+pub(super) type Filters = Chain<Applied, BuiltIn>;
+type BuiltIn = Chain<Chain<Penalties, Preferences>, Truncation>;
 type Penalties = Chain<Filter<RepetitionPenalty>, Filter<FrequencyPresencePenalty>>;
 type Preferences = Chain<Chain<Filter<LogitBias>, Filter<SuppressTokens>>, Filter<MinNewTokens>>;
 type Truncation = Chain<Chain<Chain<Filter<Temperature>, Filter<TopK>>, Filter<TopP>>, Filter<MinP>>;
@@ -52,9 +54,10 @@ impl<P: LogitsProcessor> LogitsProcessor for Switched<P> {
     }
 }
 
-/// The filters of rows with these `options`. Every filter that the batch `may` use gets a state. A
+/// The processors of the application, then the filters of rows with these `options`. Every filter that the batch `may` use gets a state. A
 /// step applies only the filters that are `on`, and reads the options from their states.
 pub(super) fn filters(
+    processors: &Processors,
     options: &[SamplingOptions],
     may: SamplingFeatures,
     on: SamplingFeatures,
@@ -83,7 +86,7 @@ pub(super) fn filters(
         .then(filter(may.top_k, on.top_k, || TopK::of_rows(sampled().map(|row| row?.top_k)))?)
         .then(filter(may.top_p, on.top_p, || TopP::of_rows(sampled().map(|row| row?.top_p)))?)
         .then(filter(may.min_p, on.min_p, || MinP::of_rows(sampled().map(|row| row?.min_p)))?);
-    Ok(penalties.then(preferences).then(truncation))
+    Ok(Applied(processors.clone()).then(penalties.then(preferences).then(truncation)))
 }
 
 fn filter<P>(may: bool, on: bool, make: impl FnOnce() -> Result<P>) -> Result<Filter<P>> {
@@ -102,8 +105,10 @@ fn temperatures(options: &[SamplingOptions]) -> Vec<Option<f32>> {
     options.iter().map(sampler_temperature).collect()
 }
 
-/// The sampler of a batch: Gumbel-max with a seed and a temperature per row, or greedy.
+/// The sampler of a batch: the application's, Gumbel-max with a seed and a temperature per row, or
+/// greedy.
 pub(super) struct BatchSampler {
+    own: Option<OwnSampler>,
     /// `None`: no row may be sampled.
     noise: Option<GumbelMax>,
     /// Whether a row is sampled.
@@ -111,8 +116,9 @@ pub(super) struct BatchSampler {
 }
 
 impl BatchSampler {
-    /// A sampler of one row per seed, over `vocab_size` logits.
+    /// A sampler of one row per seed, over `vocab_size` logits, unless the application has its own.
     pub(super) fn new(
+        own: &Option<OwnSampler>,
         options: &[SamplingOptions],
         may: SamplingFeatures,
         seeds: &[u64],
@@ -120,12 +126,13 @@ impl BatchSampler {
         device: &Device,
     ) -> Result<Self> {
         let sampled = || GumbelMax::new(seeds, vocab_size, device)?.with_temperatures(&temperatures(options));
-        Ok(Self { noise: may.temperature.then(sampled).transpose()?, on: true })
+        Ok(Self { own: own.clone(), noise: may.temperature.then(sampled).transpose()?, on: true })
     }
 
     pub(super) fn sampler(&self) -> &dyn Sampler {
-        match &self.noise {
-            Some(noise) if self.on => noise,
+        match (&self.own, &self.noise) {
+            (Some(own), _) => own,
+            (None, Some(noise)) if self.on => noise,
             _ => &Greedy,
         }
     }
@@ -146,7 +153,7 @@ impl BatchSampler {
     /// A sampler of a single row.
     pub(super) fn of_one_row(&self, options: &SamplingOptions, seed: u64) -> Result<Self> {
         let one = |noise: &GumbelMax| noise.one(seed, sampler_temperature(options));
-        Ok(Self { noise: self.noise.as_ref().map(one).transpose()?, on: true })
+        Ok(Self { own: self.own.clone(), noise: self.noise.as_ref().map(one).transpose()?, on: true })
     }
 
     /// Overwrites the sampler of one row with the sampler of a single row, in the same buffers.

@@ -45,9 +45,10 @@ impl<'m, M: CausalLm> Session<'m, M> {
         slots: usize,
     ) -> Result<Self> {
         let (device, vocab_size) = (model.device(), model.vocab_size());
-        let filters = filters(&batch.options, kinds, kinds, vocabulary)?;
+        let filters = filters(&config.processors, &batch.options, kinds, kinds, vocabulary)?;
         let chain = batch.constraint(config, vocab_size, &device)?.then(filters);
-        let sampler = BatchSampler::new(&batch.options, kinds, &batch.seeds(), vocab_size, &device)?;
+        let sampler =
+            BatchSampler::new(&config.sampler, &batch.options, kinds, &batch.seeds(), vocab_size, &device)?;
         let (prompt, padding) = batch.left_padded(&device);
         let state = chain.init(&InitContext { prompt: prompt.clone(), padding: padding.clone(), vocab_size });
         let (logits, cache) = model.prefill(prompt, padding, slots);
@@ -95,7 +96,8 @@ impl<M: CausalLm<Cache: InPlaceState>> Session<'_, M> {
         for (row, options) in batch.options.iter().enumerate() {
             self.kinds.admit(row, options)?;
         }
-        let filters = filters(&batch.options, self.kinds, self.kinds, vocabulary)?;
+        let processors = &self.chain.second().first().0;
+        let filters = filters(processors, &batch.options, self.kinds, self.kinds, vocabulary)?;
         batch.constrain(self.chain.first_mut())?;
         *self.chain.second_mut() = filters;
         self.sampler.reseed(&batch.options, &batch.seeds())?;
@@ -115,7 +117,8 @@ impl<M: CausalLm<Cache: InPlaceState>> Session<'_, M> {
 
 // SAFETY: `start` makes every tensor of the session. Later methods write them in place: states by
 // `assign`, logs and sampler by their own methods, constraints by `DeviceConstraint::replace`. The
-// filters are replaced and hold no tensors. Only the model gets clones of handles, and promises to
+// built-in filters are replaced and hold no tensors; the application's processors stay, and promise
+// the same as the model. Only the model gets clones of handles, and promises to
 // keep none. All work is on the stream of the caller.
 #[allow(unsafe_code)]
 unsafe impl<M: CausalLm + Recordable> Recordable for Session<'_, M> {}

@@ -32,6 +32,10 @@ impl<A, B> Chain<A, B> {
         &mut self.first
     }
 
+    pub(crate) fn second(&self) -> &B {
+        &self.second
+    }
+
     pub(crate) fn second_mut(&mut self) -> &mut B {
         &mut self.second
     }

@@ -17,6 +17,7 @@
 
 mod chain;
 mod dfa;
+mod laws;
 mod logit_bias;
 mod min_new_tokens;
 mod min_p;
@@ -37,6 +38,7 @@ pub use crate::persistent::{Constant, InPlaceState, RowParam, RowState};
 pub use crate::tensor::Position;
 pub use chain::Chain;
 pub use dfa::ConstraintProcessor;
+pub use laws::check_laws;
 pub use logit_bias::LogitBias;
 pub use min_new_tokens::MinNewTokens;
 pub use min_p::MinP;

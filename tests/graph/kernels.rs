@@ -42,7 +42,8 @@ impl<'a, P: LogitsProcessor> Step<'a, P> {
         let length = prompt.len();
         let prompt = Tensor::from_data(TensorData::new(prompt, [1, length]), (device, DType::I32));
         let padding = Tensor::zeros([1], (device, DType::I32));
-        let mut state = chain.init(&InitContext { prompt: prompt.clone(), padding: padding.clone(), width });
+        let mut state =
+            chain.init(&InitContext { prompt: prompt.clone(), padding: padding.clone(), vocab_size: width });
         let (logits, cache) = model.prefill(prompt, padding, length + 10);
         let mut context = StepContext {
             tokens: Tensor::full([1], width as i32, (device, DType::I32)),

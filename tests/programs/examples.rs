@@ -29,6 +29,14 @@ fn own_model_writes_dates_and_an_answer() {
 }
 
 #[test]
+fn no_letter_e_keeps_the_schema_and_avoids_the_letter() {
+    let output = succeeds(&mut example("no_letter_e"));
+    let text = "\"[^\"eE]*\"";
+    let person = format!(r#"\{{"name":{text},"age":\d+,"city":{text},"job":{text}\}}"#);
+    assert_lines(&output, &[r"schema +\{.*\}", &format!("schema, no e +{person}")]);
+}
+
+#[test]
 fn nanogpt_format_writes_names_and_lines_for_ten_seeds() {
     let output = succeeds(&mut example("nanogpt_format"));
     let seeds: Vec<&str> = output.lines().filter(|line| line.contains("seed")).collect();

@@ -6,5 +6,6 @@ mod artifact;
 mod common;
 mod guarantee;
 mod mistakes;
+mod processors;
 mod streaming;
 mod typed;

@@ -140,6 +140,7 @@ impl<'m, M: ContinuousLm> ContinuousBatch<'m, M> {
     where
         M: Recordable,
     {
+        config.check_recordable()?;
         let mut session = Self::begun(model, vocabulary, [rows, capacity], config)?;
         session.fix()?;
         let session = Stepped::record(session, ContinuousSession::step, &model.device(), INSTEAD)?;

@@ -11,6 +11,7 @@ use crate::generation::config::GenerationConfig;
 use crate::generation::log::{LogprobLog, NewLines, StepLog, choose};
 use crate::generation::model::Recordable;
 use crate::generation::options::{SamplingFeatures, SamplingOptions};
+use crate::generation::processors::Processors;
 use crate::generation::selection::{BatchSampler, Filters, filters};
 use crate::processor::{
     Chain, ConstraintProcessor, InPlaceState, InitContext, LogitsProcessor, RowState, StepContext,
@@ -64,9 +65,10 @@ impl<'m, M: ContinuousLm> ContinuousSession<'m, M> {
         let arena = Arena::new(vocabulary, vocab_size, &config.tensors, &device)?;
         let kinds = SamplingFeatures::of(&config.sampling).or(config.row_features);
         let options = vec![SamplingOptions::default(); rows];
-        let chain =
-            ConstraintProcessor::slots(arena, rows)?.then(filters(&options, kinds, kinds, vocabulary)?);
-        let sampler = BatchSampler::new(&options, kinds, &vec![0; rows], vocab_size, &device)?;
+        let filters = filters(&config.processors, &options, kinds, kinds, vocabulary)?;
+        let chain = ConstraintProcessor::slots(arena, rows)?.then(filters);
+        let sampler =
+            BatchSampler::new(&config.sampler, &options, kinds, &vec![0; rows], vocab_size, &device)?;
         let end = vocabulary.eos().first().ok_or_else(|| {
             Error::incompatible_vocabulary("it names no end-of-sequence id, so no row could ever be idle")
         })?;
@@ -95,6 +97,11 @@ impl<'m, M: ContinuousLm> ContinuousSession<'m, M> {
 
     pub(super) fn model(&self) -> &'m M {
         self.model
+    }
+
+    /// The processors of the application.
+    fn processors(&self) -> Processors {
+        self.chain.second().first().0.clone()
     }
 
     /// The arena. It must not be cloned: with a clone, the next `load` would write to buffers that
@@ -130,7 +137,8 @@ impl<'m, M: ContinuousLm> ContinuousSession<'m, M> {
     fn switch(&mut self, on: SamplingFeatures) -> Result<()> {
         // The states hold the actual options.
         let any = [SamplingOptions::default()];
-        *self.chain.second_mut() = filters(&any, self.kinds, on, &self.vocabulary)?;
+        let filters = filters(&self.processors(), &any, self.kinds, on, &self.vocabulary)?;
+        *self.chain.second_mut() = filters;
         self.sampler.switch(on.temperature);
         Ok(())
     }
@@ -224,7 +232,8 @@ impl<'m, M: ContinuousLm> ContinuousSession<'m, M> {
     pub(super) fn begin(&mut self, row: usize, prompt: &Prompt, logits: Tensor<2>) -> Result<()> {
         let (device, vocab_size) = (self.model.device(), self.model.vocab_size());
         let used = SamplingFeatures::of(&prompt.options);
-        let filters = filters(slice::from_ref(&prompt.options), self.kinds, used, &self.vocabulary)?;
+        let options = slice::from_ref(&prompt.options);
+        let filters = filters(&self.processors(), options, self.kinds, used, &self.vocabulary)?;
         let sampler = self.sampler.of_one_row(&prompt.options, prompt.seed)?;
         let chain = self.chain.first().row(row).then(filters);
         chain.first().check(&logits)?;

@@ -82,10 +82,16 @@ impl<'m, M: TreeLm, D: Drafter> SpeculativeSession<'m, M, D> {
                  `generate`"
             )));
         }
+        if !config.processors.is_empty() || config.sampler.is_some() {
+            return Err(Error::input(
+                "processors and samplers of an application read one token after the other, and drafts are verified at once: \
+                 leave them out, or use `generate`",
+            ));
+        }
         if config.logprobs.is_some() {
             return Err(Error::input("speculative steps give no log-probabilities: use `generate`"));
         }
-        let filters = filters(std::slice::from_ref(sampling), kinds, kinds, vocabulary)?;
+        let filters = filters(&config.processors, std::slice::from_ref(sampling), kinds, kinds, vocabulary)?;
         let verifier = match sampler_temperature(sampling) {
             None => Verifier::greedy(),
             Some(temperature) => Verifier::sampling(&batch.seeds(), vocab_size, temperature, &device)?,

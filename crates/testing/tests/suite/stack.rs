@@ -320,11 +320,12 @@ fn paths_to_the_end_need_only_bytes_that_are_tokens() {
     let table = compile(&texts);
     assert!(table.outcomes() > 0);
     compare(&schema(&texts), &grammar, &table, &vocabulary);
-    // The path to the end consists of bytes that are tokens, though another path takes fewer bytes.
+    // In bytes the shortest path consists of bytes that are tokens: `["aaa"]`. `["é"]` takes fewer
+    // tokens.
     let nested =
         json!({"type": "array", "items": {"anyOf": [{"enum": ["é", "aaa"]}, {"$ref": "#"}]}, "minItems": 1});
     let table = CompiledConstraint::compile(&compact(&nested), &vocabulary, &limits).unwrap();
-    assert_eq!((table.outcomes() > 0, table.tokens_to_end(table.start())), (true, 8));
+    assert_eq!((table.outcomes() > 0, table.tokens_to_end(table.start())), (true, 6));
     // The only path contains a longer token, so liveness would depend on the stack.
     assert_eq!(compile(&["é"]).outcomes(), 0);
 }
@@ -362,9 +363,11 @@ fn a_counted_string_is_the_one_that_is_copied() {
         let (called, copied) = (compile(64), compile(0));
         assert!(called.outcomes() > 0 && copied.outcomes() == 0);
         assert!(called.state_count() * 4 < copied.state_count(), "{called:?}, {copied:?}");
-        assert_eq!(called.tokens_to_end(called.start()), copied.tokens_to_end(copied.start()));
+        // A distance does not count tokens that begin in one block and end in the next.
+        let least = [&called, &copied].map(|table| table.tokens_to_end(table.start()));
+        assert!(least[0] >= least[1] && 20 * least[0] <= 21 * least[1], "{least:?}");
         let mut rng = StdRng::seed_from_u64(max);
-        for budget in [copied.tokens_to_end(copied.start()) + 40, RowPosition::UNLIMITED] {
+        for budget in [least[0] + 40, RowPosition::UNLIMITED] {
             let mut rows = [
                 (&called, RowPosition::new(called.start(), budget)),
                 (&copied, RowPosition::new(copied.start(), budget)),
@@ -374,7 +377,13 @@ fn a_counted_string_is_the_one_that_is_copied() {
                     let tokens = (0..vocabulary.len() as u32).map(TokenId);
                     tokens.filter(|&token| table.can_end(&table.after(position, token))).collect::<Vec<_>>()
                 });
-                assert_eq!(legal[0], legal[1], "{min} to {max}, step {step}");
+                if budget == RowPosition::UNLIMITED {
+                    assert_eq!(legal[0], legal[1], "{min} to {max}, step {step}");
+                } else {
+                    assert!(!legal[0].is_empty(), "{min} to {max}, step {step}");
+                    let is_subset = legal[0].iter().all(|token| legal[1].contains(token));
+                    assert!(is_subset, "{min} to {max}, step {step}");
+                }
                 // Long texts, so that every block boundary is crossed.
                 let on: Vec<TokenId> = legal[0]
                     .iter()

@@ -1,0 +1,250 @@
+//! Processors and samplers of an application, in the loop of a batch.
+
+use std::any::{Any, type_name};
+use std::fmt;
+use std::sync::Arc;
+
+use burn::tensor::{Int, Tensor};
+
+use super::model::Recordable;
+use crate::processor::{InPlaceState, InitContext, LogitsProcessor, RowState, StepContext};
+use crate::sampling::Sampler;
+
+/// The logits processors of an application. A batch applies them in order, after the constraint and
+/// before the built-in options.
+///
+/// A token that the constraint masks stays masked, whatever a processor returns. If processors mask
+/// all legal tokens of a row, the row takes the logits of the constraint instead. So an output fits
+/// its constraint with any processors.
+///
+/// ```
+/// use burn::tensor::Tensor;
+/// use burn_dfa::generation::{GenerationConfig, Processors};
+/// use burn_dfa::processor::{InitContext, LogitsProcessor, StepContext};
+///
+/// /// Prefers tokens with a small id.
+/// struct Early;
+///
+/// impl LogitsProcessor for Early {
+///     type State = ();
+///     fn init(&self, _: &InitContext) {}
+///     fn process(&self, _: (), logits: Tensor<2>, _: &StepContext) -> (Tensor<2>, ()) {
+///         let [_, width] = logits.dims();
+///         let ids = Tensor::arange(0..width as i64, &logits.device()).float().cast(logits.dtype());
+///         (logits - ids.unsqueeze::<2>() * 0.01, ())
+///     }
+/// }
+///
+/// let config = GenerationConfig::new().with_processor(Early);
+/// assert_eq!(config.processors.len(), 1);
+/// assert!(Processors::new().is_empty());
+/// ```
+#[derive(Clone, Default)]
+pub struct Processors(Vec<Named<dyn AnyProcessor>>);
+
+/// A processor or a sampler, with the name of its type.
+pub(super) struct Named<T: ?Sized> {
+    value: Arc<T>,
+    name: &'static str,
+    is_recordable: bool,
+}
+
+impl<T: ?Sized> Clone for Named<T> {
+    fn clone(&self) -> Self {
+        Self { value: Arc::clone(&self.value), ..*self }
+    }
+}
+
+impl Processors {
+    /// No processors.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Appends a processor. A batch that records its step refuses it: see
+    /// [`with_recordable`](Self::with_recordable).
+    #[must_use]
+    pub fn with<P>(self, processor: P) -> Self
+    where
+        P: LogitsProcessor<State: RowState + Send + 'static> + Send + Sync + 'static,
+    {
+        self.and(processor, false)
+    }
+
+    /// Appends a processor that a recorded step may run, by the promise of its type.
+    #[must_use]
+    pub fn with_recordable<P>(self, processor: P) -> Self
+    where
+        P: LogitsProcessor<State: RowState + Send + 'static> + Recordable + Send + Sync + 'static,
+    {
+        self.and(processor, true)
+    }
+
+    fn and<P>(mut self, processor: P, is_recordable: bool) -> Self
+    where
+        P: LogitsProcessor<State: RowState + Send + 'static> + Send + Sync + 'static,
+    {
+        self.0.push(Named { value: Arc::new(processor), name: type_name::<P>(), is_recordable });
+        self
+    }
+
+    /// The number of processors.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are no processors.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The type of the first processor that may not be recorded.
+    pub(super) fn unrecordable(&self) -> Option<&'static str> {
+        self.0.iter().find(|named| !named.is_recordable).map(|named| named.name)
+    }
+}
+
+impl fmt::Debug for Processors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.0.iter().map(|named| named.name)).finish()
+    }
+}
+
+/// The sampler of an application, for all rows of a batch.
+#[derive(Clone)]
+pub struct OwnSampler(Named<dyn Sampler + Send + Sync>);
+
+impl OwnSampler {
+    pub(super) fn new<S: Sampler + Send + Sync + 'static>(sampler: S) -> Self {
+        Self(Named { value: Arc::new(sampler), name: type_name::<S>(), is_recordable: false })
+    }
+
+    /// The type of the sampler.
+    pub(super) fn name(&self) -> &'static str {
+        self.0.name
+    }
+}
+
+impl Sampler for OwnSampler {
+    fn sample(&self, logits: Tensor<2>, step: &Tensor<1, Int>) -> Tensor<1, Int> {
+        self.0.value.sample(logits, step)
+    }
+}
+
+impl fmt::Debug for OwnSampler {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0.name)
+    }
+}
+
+/// A processor with a state of any type.
+trait AnyProcessor: Send + Sync {
+    fn begin(&self, context: &InitContext) -> AnyState;
+    fn apply(&self, state: AnyState, logits: Tensor<2>, context: &StepContext) -> (Tensor<2>, AnyState);
+}
+
+impl<P: LogitsProcessor<State: RowState + Send + 'static> + Send + Sync> AnyProcessor for P {
+    fn begin(&self, context: &InitContext) -> AnyState {
+        AnyState(Box::new(self.init(context)))
+    }
+
+    fn apply(&self, state: AnyState, logits: Tensor<2>, context: &StepContext) -> (Tensor<2>, AnyState) {
+        let (logits, state) = self.process(own(state), logits, context);
+        (logits, AnyState(Box::new(state)))
+    }
+}
+
+/// The state of a processor.
+pub(super) struct AnyState(Box<dyn StateOfAnyType>);
+
+/// The state as its own type. A state only meets states of the same processor.
+fn own<S: 'static>(state: AnyState) -> S {
+    *state.0.into_any().downcast().expect("a processor has one type of state")
+}
+
+trait StateOfAnyType: Send {
+    fn duplicate(&self) -> AnyState;
+    fn write(&mut self, new: AnyState);
+    fn write_row(&mut self, row: usize, new: AnyState);
+    fn into_any(self: Box<Self>) -> Box<dyn Any>;
+}
+
+impl<S: RowState + Send + 'static> StateOfAnyType for S {
+    fn duplicate(&self) -> AnyState {
+        AnyState(Box::new(self.clone()))
+    }
+
+    fn write(&mut self, new: AnyState) {
+        self.assign(own(new));
+    }
+
+    fn write_row(&mut self, row: usize, new: AnyState) {
+        self.assign_row(row, own(new));
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
+}
+
+/// The states of all processors.
+#[derive(Clone)]
+pub(super) struct States(Vec<AnyState>);
+
+impl Clone for AnyState {
+    fn clone(&self) -> Self {
+        self.0.duplicate()
+    }
+}
+
+impl InPlaceState for States {
+    fn assign(&mut self, new: Self) {
+        self.0.iter_mut().zip(new.0).for_each(|(state, new)| state.0.write(new));
+    }
+}
+
+impl RowState for States {
+    fn assign_row(&mut self, row: usize, new: Self) {
+        self.0.iter_mut().zip(new.0).for_each(|(state, new)| state.0.write_row(row, new));
+    }
+}
+
+/// The processors as one processor, which keeps masked tokens masked.
+pub(super) struct Applied(pub(super) Processors);
+
+impl LogitsProcessor for Applied {
+    type State = States;
+
+    fn init(&self, context: &InitContext) -> States {
+        States(self.0.0.iter().map(|named| named.value.begin(context)).collect())
+    }
+
+    fn process(&self, states: States, legal: Tensor<2>, context: &StepContext) -> (Tensor<2>, States) {
+        if self.is_identity() {
+            return (legal, states);
+        }
+        let (mut logits, mut new) = (legal.clone(), Vec::with_capacity(states.0.len()));
+        for (named, state) in self.0.0.iter().zip(states.0) {
+            let (next, state) = named.value.apply(state, logits, context);
+            logits = next;
+            new.push(state);
+        }
+        (keep_masked(legal, logits), States(new))
+    }
+
+    fn is_identity(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// `logits` with −∞ wherever `legal` has −∞. A row without another value is the row of `legal`.
+///
+/// # Shapes
+/// - `legal`, `logits`: `[batch, vocab_size]`
+fn keep_masked(legal: Tensor<2>, logits: Tensor<2>) -> Tensor<2> {
+    let [batch, vocab_size] = legal.dims();
+    let logits = logits.mask_fill(legal.clone().equal_elem(f32::NEG_INFINITY), f32::NEG_INFINITY);
+    // NaN may be sampled, so a row is empty only if all logits equal −∞.
+    let empty = logits.clone().equal_elem(f32::NEG_INFINITY).all_dim(1).expand([batch, vocab_size]);
+    logits.mask_where(empty, legal)
+}
