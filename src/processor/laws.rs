@@ -71,21 +71,18 @@ fn run<P: LogitsProcessor>(
     vocab_size: usize,
     device: &Device,
 ) -> Result<Vec<Vec<f32>>> {
-    let ints = |values: Vec<i32>, shape: &[usize]| {
-        Tensor::<1, Int>::from_data(TensorData::new(values, [shape.iter().product()]), (device, DType::I32))
-    };
+    let ints = |values: Vec<i32>| Tensor::<1, Int>::from_data(values.as_slice(), (device, DType::I32));
     let batch = rows.len();
     let token = |row: usize, at: usize| ((row * 7 + at * 3 + 1) % vocab_size.max(1)) as i32;
     let prompt = rows.iter().flat_map(|&row| (0..PROMPT).map(move |at| token(row, at))).collect();
-    let prompt = ints(prompt, &[batch, PROMPT]).reshape([batch, PROMPT]);
-    let mut state =
-        processor.init(&InitContext { prompt, padding: ints(vec![0; batch], &[batch]), vocab_size });
+    let prompt = ints(prompt).reshape([batch, PROMPT]);
+    let mut state = processor.init(&InitContext { prompt, padding: ints(vec![0; batch]), vocab_size });
     let mut results = Vec::with_capacity(STEPS);
     for step in 0..STEPS {
         // The first step has no token before it.
         let before = |&row: &usize| if step == 0 { vocab_size as i32 } else { token(row, PROMPT + step) };
-        let tokens = ints(rows.iter().map(before).collect(), &[batch]);
-        let context = StepContext { tokens, step: ints(vec![step as i32], &[1]) };
+        let tokens = ints(rows.iter().map(before).collect());
+        let context = StepContext { tokens, step: ints(vec![step as i32]) };
         let given: Vec<f32> =
             rows.iter().flat_map(|&row| (0..vocab_size).map(move |id| logit(row, step, id))).collect();
         let logits = TensorData::new(given.clone(), [batch, vocab_size]);

@@ -7,7 +7,9 @@ use burn_dfa::generation::speculative::{PromptLookup, speculate};
 use burn_dfa::generation::{Chunk, ContinuousBatch, DecodeGraph, GenerationConfig, Recordable, Request};
 use burn_dfa::processor::{InPlaceState, InitContext, LogitsProcessor, RowState, StepContext, check_laws};
 use burn_dfa::sampling::Sampler;
-use burn_dfa::{CompiledConstraint, Constraint, ErrorKind, Limits, TokenId, Vocabulary};
+use burn_dfa::{
+    Capacity, CompiledConstraint, Constraint, ErrorKind, Limits, TensorOptions, TokenId, Vocabulary,
+};
 use burn_dfa_testing::words::vocabulary_of;
 
 use crate::common::model::{RandomLm, run};
@@ -98,6 +100,12 @@ impl Sampler for LastId {
     }
 }
 
+/// With capacity for the constraints of a continuous batch.
+fn config() -> GenerationConfig {
+    let capacity = Capacity::new().with_tables(3).with_states(500).with_classes(300);
+    GenerationConfig::new().with_tensors(TensorOptions { capacity, ..TensorOptions::default() })
+}
+
 fn table(pattern: &str, vocabulary: &Vocabulary) -> CompiledConstraint {
     CompiledConstraint::compile(&Constraint::regex(pattern).unwrap(), vocabulary, &Limits::default()).unwrap()
 }
@@ -126,10 +134,10 @@ fn continuous(
     let mut outputs = vec![Vec::new(); requests.len()];
     let (mut next, mut rows) = (0, [None; 2]);
     while next < requests.len() || rows.iter().any(Option::is_some) {
-        for row in 0..2 {
-            if rows[row].is_none() && next < requests.len() {
+        for (row, index) in rows.iter_mut().enumerate() {
+            if index.is_none() && next < requests.len() {
                 batch.admit(row, &requests[next]).unwrap();
-                rows[row] = Some(next);
+                *index = Some(next);
                 next += 1;
             }
         }
@@ -153,7 +161,7 @@ fn a_processor_has_the_same_effect_in_every_loop() {
         run(&model, &vocabulary, &requests, config).unwrap().into_iter().map(|output| output.tokens).collect()
     };
     for temperature in [None, Some(0.8)] {
-        let config = GenerationConfig::new().with_temperature(temperature).with_sync_interval(3);
+        let config = config().with_temperature(temperature).with_sync_interval(3);
         let plain = tokens(&config);
         let config = config.with_recordable_processor(Repeats(1.5)).with_recordable_processor(Repeats(0.5));
         let expected = tokens(&config);
@@ -195,7 +203,7 @@ fn a_sampler_chooses_in_every_row() {
     let request = Request::new(vec![TokenId(97)], 12).with_constraint(&table);
     let requests = [request.clone(), request];
     let model = RandomLm::new(vocabulary.len(), 3, DType::F32, &device);
-    let config = GenerationConfig::new().with_sampler(LastId);
+    let config = config().with_sampler(LastId);
     let outputs = run(&model, &vocabulary, &requests, &config).unwrap();
     // `ba` has the greatest id, and the end of sequence a greater one than letters.
     assert_eq!(outputs[0].text(), "babababa");
