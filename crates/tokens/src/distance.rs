@@ -582,7 +582,7 @@ mod tests {
             assert!(least(&after) <= 8 && table.can_end(&after), "{after:?}");
             at = after;
         }
-        // All distances at once are those of each state.
+        // All distances at once equal the distances of single states.
         let (parts, fresh) = (table.parts(), table.parts().clone());
         for (place, way) in fresh.all_ways().into_iter().enumerate() {
             assert_eq!(parts.way_of(place), way);

@@ -1,7 +1,8 @@
-//! Children of a trie's nodes, one beside the other.
+//! The children of trie nodes, stored contiguously.
 //!
-//! Siblings are as far apart in a trie as what is below them is wide. Where a node has many children, and few of their bytes may
-//! follow, as amid a name, to go from one to the next would read memory that no cache holds. Their bytes alone are a line or two.
+//! The nodes of a trie are stored in depth-first order, so two siblings are separated by the whole
+//! subtree of the first. Following the siblings of a node with many children would miss the cache
+//! at each of them. The bytes of all children of a node fill one or two cache lines.
 
 use std::ops::Range;
 
@@ -15,7 +16,7 @@ pub(super) struct Fans {
 }
 
 impl Fans {
-    /// So many children are a fan.
+    /// The least number of children of a fan.
     pub(super) const MANY: usize = 8;
 
     /// Adds children, in the order of their bytes, and returns which fan they are.

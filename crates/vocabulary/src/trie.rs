@@ -347,8 +347,8 @@ impl Trie {
         if is_continuation(self.byte(node)) { None } else { counts[node].get() }
     }
 
-    /// For each node, the numbers of characters of the strings of its tokens, from the character of
-    /// its own byte on.
+    /// For each node, the numbers of characters that its tokens have from the character of the
+    /// node's byte on.
     fn find_character_counts(&self) -> Box<[CharacterCounts]> {
         let mut counts = vec![CharacterCounts::default(); self.len()];
         let mut string = Vec::new();

@@ -8,7 +8,7 @@ use super::TokenMask;
 use super::simd::{vectorized, writes_places_slowly};
 use burn_dfa_vocabulary::TokenSet;
 
-/// A logit as it lies in memory.
+/// A floating-point logit.
 pub trait Logit: Copy + Send {
     /// −∞.
     const NEVER: Self;
@@ -162,8 +162,8 @@ fn masked<F: Logit>(logits: [F; 32], word: u32) -> [F; 32] {
     masked
 }
 
-/// The legal token of the greatest logit: the lowest id among equals, the first NaN before all, 0 where all
-/// are −∞. What is left in the row is of no use.
+/// The legal token of the greatest logit: the lowest id among equals, the first NaN before all, 0
+/// if all are −∞. Overwrites the row.
 pub(super) fn greatest<F: Logit>(row: &mut [F], all: usize, legal: &TokenMask) -> u32 {
     if let TokenMask::Alone(TokenSet::Few(tokens)) = legal {
         return best(tokens.iter().map(|&id| (row[id as usize].value(), id)));
