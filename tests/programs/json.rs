@@ -33,7 +33,9 @@ fn every_command_takes_the_white_space() {
     for ([option, value], default) in &constraints() {
         let constraint = [option.as_str(), value];
         for told in std::iter::once(None).chain(STYLES.map(Some)) {
-            let style = told.map_or(*default, |(style, _)| style);
+            // `check` accepts any white space by default.
+            let style = told.map_or("flexible", |(style, _)| style);
+            let written = told.map_or(*default, |(style, _)| style);
             let told_style = told.map(|(style, _)| ["--whitespace", style]);
             let told_style = told_style.as_ref().map_or(&[][..], |args| args);
             for (other, text) in STYLES {
@@ -41,7 +43,7 @@ fn every_command_takes_the_white_space() {
                 let accepts = tool(&args).output().unwrap().status.code() == Some(0);
                 assert_eq!(accepts, other == style || style == "flexible", "{args:?}");
             }
-            if let Some((_, text)) = told.filter(|_| style != "flexible") {
+            if let Some((_, text)) = STYLES.iter().find(|(of, _)| *of == written && written != "flexible") {
                 let args = [&["sample"], &constraint[..], told_style].concat();
                 assert_eq!(succeeds(&mut tool(&args)), format!("{text}\n"), "{args:?}");
             }

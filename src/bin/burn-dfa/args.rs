@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use burn_dfa::constraint::Whitespace;
 use burn_dfa::vocabulary::ModelFiles;
 use burn_dfa::{Constraint, TokenId, Vocabulary, cli};
 use clap::Args;
@@ -47,6 +48,13 @@ impl ConstraintArgs {
 
     pub fn read(&self) -> Result<Constraint> {
         self.one.read()?.ok_or_else(|| format!("{} asks for free text", self.one).into())
+    }
+
+    /// As [`read`](Self::read), with any white space in JSON unless a style is named.
+    pub fn read_with_any_whitespace(&self) -> Result<Constraint> {
+        let mut one = self.one.clone();
+        one.or_whitespace(Whitespace::Flexible);
+        Self { one }.read()
     }
 }
 

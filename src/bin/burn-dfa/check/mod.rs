@@ -19,7 +19,8 @@ use burn_dfa::vocabulary::cutter::Cutter;
 use mismatch::{Mismatch, mismatch};
 
 /// Check whether texts match a constraint. At the first mismatch, show the possible continuations:
-/// as characters, as bytes and, with a tokenizer, as tokens.
+/// as characters, as bytes and, with a tokenizer, as tokens. JSON matches with any white space,
+/// unless `--whitespace` names a style.
 ///
 /// Exit codes: 0, all texts match; 1, a text does not match, or the constraint is refused; 2, an
 /// error, such as an unreadable file.
@@ -59,7 +60,9 @@ struct Tokens {
 
 impl Check {
     pub fn run(&self, out: &mut Output) -> Result<ExitCode> {
-        let constraint = self.constraint.read()?;
+        // A value is written in the style of the schema.
+        let constraint =
+            if self.value { self.constraint.read()? } else { self.constraint.read_with_any_whitespace()? };
         let limits = self.limits.limits();
         tell(&constraint, &limits, self.constraint.ignores_unenforceable(), out.json);
         let automaton = constraint.to_automaton(&limits)?;
