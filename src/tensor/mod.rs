@@ -52,7 +52,6 @@ pub(crate) use hosted::Hosted;
 #[cfg(all(feature = "remote-server", feature = "flex"))]
 pub(crate) use hosting::{HostedTables, Refused};
 pub(crate) use image::{Array, Image};
-#[cfg(feature = "flex")]
 use placement::Joined;
 pub(crate) use position::UNLIMITED;
 use sizes::Sizes;

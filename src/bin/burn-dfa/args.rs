@@ -53,7 +53,7 @@ impl ConstraintArgs {
     /// As [`read`](Self::read), with any white space in JSON unless a style is named.
     pub fn read_with_any_whitespace(&self) -> Result<Constraint> {
         let mut one = self.one.clone();
-        one.or_whitespace(Whitespace::Flexible);
+        one.or_whitespace(Whitespace::FLEXIBLE);
         Self { one }.read()
     }
 }
