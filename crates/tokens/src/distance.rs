@@ -120,10 +120,8 @@ struct Paths<'a> {
     trie: &'a Trie,
     exits: usize,
     known: &'a [AtomicU32],
-    /// Places whose distances are required; the distance of the last one comes first. The places
-    /// that the last one requires begin at the index.
+    /// Places whose distances are required; the distance of the last one comes first.
     open: Vec<usize>,
-    opened: usize,
     /// The places that calls return to, each with the index of the one below; the first entry is
     /// none.
     returns: Vec<(usize, usize)>,
@@ -140,6 +138,17 @@ struct Visit {
     node: Option<usize>,
     length: u32,
     at: Landing,
+}
+
+/// A byte of a token.
+#[derive(Clone, Copy)]
+enum Edge {
+    /// On a shortest text.
+    Shortest(Landing),
+    /// On a longer text. A token may end here.
+    Longer(Landing),
+    /// On a longer text. No token ends here: one of some symbols must follow.
+    Before(Landing, Symbols),
 }
 
 /// A place, and the places that the calls before it return to.
@@ -256,7 +265,6 @@ impl<'a> Paths<'a> {
             exits,
             known,
             open: Vec::new(),
-            opened: 0,
             returns: Vec::new(),
             visits: Vec::new(),
             later: Vec::new(),
@@ -290,11 +298,10 @@ impl<'a> Paths<'a> {
         }
     }
 
-    /// The distance of a place, if all distances that it depends on are known; else these are
-    /// opened. Each of these places has fewer bytes or is a place of an entered procedure.
+    /// The distance of a place, if all distances that it depends on are known; else the first
+    /// unknown ones are opened. Each of these places has fewer bytes or is a place of an entered procedure.
     fn computed(&mut self, place: usize) -> Option<u32> {
         let (bytes, frames) = self.parts.bound_of(place);
-        self.opened = self.open.len();
         self.returns.clear();
         self.returns.push((0, 0));
         let start = Landing { place, returns: 0, depth: 0, after: 0 };
@@ -310,11 +317,11 @@ impl<'a> Paths<'a> {
             Step::Read => {}
         }
         let special: Vec<u32> = self.parts.special().of(&self.parts.next, self.state(place)).to_vec();
-        let mut least = Some(bytes);
+        let mut least = bytes;
         for to in special {
             let at = Landing { place: self.beside(place, StateId(to)), ..start };
             if to != StateId::DEAD.0 && self.frames(at) <= frames {
-                least = self.least(least, at, bytes);
+                least = least.min(self.after(at, bytes)?);
             }
         }
         let shortest = self.parts.shortest(self.state(place)) as u32;
@@ -325,13 +332,13 @@ impl<'a> Paths<'a> {
         while let Some(visit) = self.next(&mut visited, &mut later) {
             let is_token = visit.node.is_some_and(|node| self.parts.has_text(self.trie.tokens(node)));
             if is_token && visit.length >= shortest {
-                least = self.least(least, visit.at, bytes);
+                least = least.min(self.after(visit.at, bytes)?);
             }
             if let Some(at) = self.entered(visit.at) {
                 self.read(Visit { at, ..visit }, (bytes.saturating_sub(visit.length + 1), frames));
             }
         }
-        least
+        Some(least)
     }
 
     /// The next visit, within the limits on their number.
@@ -346,14 +353,10 @@ impl<'a> Paths<'a> {
         if *later <= MOST_LATER { self.later.pop() } else { None }
     }
 
-    /// The lesser of `least` and of the distance after a token that leads to fewer than `bytes`;
-    /// `None` if either is not known yet.
-    fn least(&mut self, least: Option<u32>, at: Landing, bytes: u32) -> Option<u32> {
-        if self.bound(at) >= bytes {
-            return least;
-        }
-        let way = self.sum(at)?.saturating_add(1);
-        least.map(|least| least.min(way))
+    /// The distance by a token that leads to fewer than `bytes`, `bytes` for another token; `None`
+    /// if it is not known yet.
+    fn after(&mut self, at: Landing, bytes: u32) -> Option<u32> {
+        if self.bound(at) < bytes { Some(self.sum(at)?.saturating_add(1)) } else { Some(bytes) }
     }
 
     /// Adds the visits of the children of a node, from a landing that reads bytes; of these, the
@@ -364,31 +367,52 @@ impl<'a> Paths<'a> {
         match self.parts.leads_by_runs(self.state(from.at.place)) {
             TransitionView::Runs(runs) => {
                 for run in runs {
-                    while let Some((node, _)) = trie.next_child_within(&mut children, (run.first, run.last)) {
-                        self.visit(from, node, entered(run), most);
+                    let bytes = (run.first, run.last);
+                    // Most runs have no child below the root.
+                    let Some((mut node, _)) = trie.next_child_within(&mut children, bytes) else { continue };
+                    let Some(edge) = self.edge(from, entered(run), most) else { continue };
+                    loop {
+                        self.visit(from, node, edge);
+                        let Some((next, _)) = trie.next_child_within(&mut children, bytes) else { break };
+                        node = next;
                     }
                 }
             }
             leads @ TransitionView::Row(..) => {
                 while let Some((node, byte)) = trie.next_child(&mut children, |_| true) {
-                    self.visit(from, node, leads.after(byte), most);
+                    if let Some(edge) = self.edge(from, leads.after(byte), most) {
+                        self.visit(from, node, edge);
+                    }
                 }
             }
         }
         self.visits[first..].reverse();
     }
 
-    fn visit(&mut self, from: Visit, node: usize, to: StateId, (bytes, frames): (u32, u32)) {
+    /// The edge to a state; `None` if its path is too long.
+    fn edge(&mut self, from: Visit, to: StateId, (bytes, frames): (u32, u32)) -> Option<Edge> {
         let at = Landing { place: self.beside(from.at.place, to), ..from.at };
         let bound = self.bound(at);
         if to == StateId::DEAD || bound > bytes.saturating_add(EXCESS) || self.frames(at) > frames {
-            return;
+            return None;
         }
-        let visit = Visit { node: Some(node), length: from.length + 1, at };
-        if bound <= bytes {
-            self.visits.push(visit);
-        } else if bound <= bytes + from.length || self.trie.below(node) & self.nearer(at.place) != 0 {
-            self.later.push(visit);
+        Some(if bound <= bytes {
+            Edge::Shortest(at)
+        } else if bound <= bytes.saturating_add(from.length) {
+            Edge::Longer(at)
+        } else {
+            Edge::Before(at, self.nearer(at.place))
+        })
+    }
+
+    /// Adds the visit of a node by an edge.
+    fn visit(&mut self, from: Visit, node: usize, edge: Edge) {
+        let visit = |at| Visit { node: Some(node), length: from.length + 1, at };
+        match edge {
+            Edge::Shortest(at) => self.visits.push(visit(at)),
+            Edge::Longer(at) => self.later.push(visit(at)),
+            Edge::Before(at, symbols) if self.trie.below(node) & symbols != 0 => self.later.push(visit(at)),
+            Edge::Before(..) => {}
         }
     }
 
@@ -468,7 +492,7 @@ impl<'a> Paths<'a> {
         let (mut sum, mut place, mut below) = (Some(0u32), at.place, at.returns);
         for _ in 0..=at.depth {
             let way = self.known(place);
-            if way.is_none() && !self.open[self.opened..].contains(&place) {
+            if way.is_none() {
                 self.open.push(place);
             }
             sum = sum.zip(way).map(|(sum, way)| sum.saturating_add(way));
