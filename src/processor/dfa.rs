@@ -73,7 +73,7 @@ impl ConstraintProcessor {
     /// - [`ErrorKind::Input`](crate::ErrorKind::Input): not one budget per row, or a budget of 2³¹ or more.
     pub fn with_budgets(mut self, budgets: &[usize]) -> Result<Self> {
         let table = self.table();
-        check_budgets(budgets, &self.rows, |index| table.tokens_needed(index))?;
+        check_budgets(budgets, &self.rows, |index, budget| table.needed_beyond(index, budget))?;
         self.budgets = Some(budgets.to_vec());
         Ok(self)
     }
@@ -96,7 +96,7 @@ impl ConstraintProcessor {
         }
         check_rows(rows, tables.len())?;
         let rows: Vec<_> = rows.iter().copied().map(Some).collect();
-        check_budgets(budgets, &rows, |table| tables[table].tokens_to_end(tables[table].start()) as usize)?;
+        check_budgets(budgets, &rows, |table, budget| tables[table].parts().needed_beyond(budget))?;
         match &mut self.tables {
             Tables::Fixed(table) => table.replace(tables)?,
             Tables::Arena(_) => {
@@ -252,12 +252,16 @@ fn check_rows(rows: &[usize], tables: usize) -> Result<()> {
 }
 
 /// `needed` is the least budget of a constraint.
-fn check_budgets(budgets: &[usize], rows: &[Option<usize>], needed: impl Fn(usize) -> usize) -> Result<()> {
+fn check_budgets(
+    budgets: &[usize],
+    rows: &[Option<usize>],
+    needed: impl Fn(usize, usize) -> usize,
+) -> Result<()> {
     if budgets.len() != rows.len() {
         return Err(Error::input(format!("{} budgets for {} rows", budgets.len(), rows.len())));
     }
     for (row, (&given, &table)) in budgets.iter().zip(rows).enumerate() {
-        check_budget(row, given, table.map_or(0, &needed))?;
+        check_budget(row, given, table.map_or(0, |table| needed(table, given)))?;
     }
     Ok(())
 }

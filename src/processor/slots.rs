@@ -77,7 +77,7 @@ impl ConstraintProcessor {
         table: Option<&CompiledConstraint>,
         budget: usize,
     ) -> Result<()> {
-        check_budget(row, budget, table.map_or(0, |table| table.tokens_to_end(table.start()) as usize))?;
+        check_budget(row, budget, table.map_or(0, |table| table.parts().needed_beyond(budget)))?;
         let (arena, seat) = self.seat_of(row)?;
         if seat.is_some() {
             return Err(Error::input(format!("row {row} is taken: release it first")));

@@ -122,8 +122,9 @@ impl Arena {
         )?;
         let mut table = DeviceConstraint::of(sizes, store, fingerprint, device);
         table.starts = vec![StateId::DEAD; sizes.tables];
-        table.start_tokens = vec![usize::MAX; sizes.tables];
-        (table.starts[Self::UNCONSTRAINED], table.start_tokens[Self::UNCONSTRAINED]) = (free.start(), 0);
+        table.on_host = vec![None; sizes.tables];
+        table.starts[Self::UNCONSTRAINED] = free.start();
+        table.on_host[Self::UNCONSTRAINED] = Some(free);
         Ok(Self { table, loaded: vec![None; capacity.tables], free: (0..sizes.pages() as u32).collect() })
     }
 
@@ -167,7 +168,7 @@ impl Arena {
         self.table.store.put(index, table, &pages)?;
         pages.iter().for_each(|page| _ = self.free.remove(page));
         self.table.starts[index] = placed(&pages, table.start());
-        self.table.start_tokens[index] = table.tokens_to_end(table.start()) as usize;
+        self.table.on_host[index] = Some(table.clone());
         self.loaded[place] = Some(Loaded { table: table.clone(), pages, holders: 1 });
         Ok(index)
     }
@@ -226,7 +227,7 @@ impl Arena {
         self.free.extend(loaded.pages);
         self.table.store.take_out(index);
         self.table.starts[index] = StateId::DEAD;
-        self.table.start_tokens[index] = usize::MAX;
+        self.table.on_host[index] = None;
         Ok(())
     }
 

@@ -77,7 +77,8 @@ pub(crate) use text::{BY_CLASS, FOLLOWED};
 pub struct DeviceConstraint {
     store: Store,
     starts: Vec<StateId>,
-    start_tokens: Vec<usize>,
+    /// The constraints on the host, which know their least budgets; `None`: an index without one.
+    on_host: Vec<Option<CompiledConstraint>>,
     sizes: Sizes,
     bytes: usize,
     fingerprint: Fingerprint,
@@ -237,7 +238,7 @@ impl DeviceConstraint {
             bytes: sizes.bytes(),
             store,
             starts: Vec::new(),
-            start_tokens: Vec::new(),
+            on_host: Vec::new(),
             sizes,
             fingerprint,
             device: device.clone(),
@@ -316,7 +317,7 @@ impl DeviceConstraint {
 
     fn set_starts(&mut self, tables: &[&CompiledConstraint], joined: &Joined) {
         self.starts = tables.iter().enumerate().map(|(i, table)| joined.state(i, table.start())).collect();
-        self.start_tokens = tables.iter().map(|t| t.tokens_to_end(t.start()) as usize).collect();
+        self.on_host = tables.iter().map(|&table| Some(table.clone())).collect();
     }
 
     /// The start state of constraint `index`.
@@ -332,7 +333,12 @@ impl DeviceConstraint {
     /// # Panics
     /// If `index` is out of range.
     pub fn tokens_needed(&self, index: usize) -> usize {
-        self.start_tokens[index]
+        self.on_host[index].as_ref().map_or(usize::MAX, |table| table.tokens_to_end(table.start()) as usize)
+    }
+
+    /// As [`tokens_needed`](Self::tokens_needed), or 0 if the number is clearly within `budget`.
+    pub(crate) fn needed_beyond(&self, index: usize, budget: usize) -> usize {
+        self.on_host[index].as_ref().map_or(usize::MAX, |table| table.parts().needed_beyond(budget))
     }
 
     /// Number of constraints.

@@ -230,6 +230,16 @@ impl TableParts {
         }
     }
 
+    /// The number of tokens to the end from the start; 0 if it is at most `budget` by the bound
+    /// alone, which needs no search.
+    #[doc(hidden)]
+    pub fn needed_beyond(&self, budget: usize) -> usize {
+        if self.bound(self.start, &[]) as usize <= budget {
+            return 0;
+        }
+        self.tokens_to_end(self.start) as usize
+    }
+
     /// The number of tokens to the end from a plain state, with the frames of a position on the
     /// stack; a number beyond all budgets if no path exists.
     #[doc(hidden)]
