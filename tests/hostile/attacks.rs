@@ -392,7 +392,7 @@ const ATTACKS: &[Attack] = attacks! {
         let schema = json!({"type": "object", "properties": all, "minProperties": 8});
         format(gauge, json!({"type": "json_schema", "json_schema": schema, "style": "qwen_xml"}))
     };
-    "200 patterns of names in a style": Limit = |gauge| {
+    "200 patterns of names in a style": Bounded = |gauge| {
         let all: Map<String, Value> = (0..200).map(|i| (format!("^p{i}(a|b)*a(a|b){{12}}"), json!({"minimum": i}))).collect();
         let schema = json!({"type": "object", "patternProperties": all});
         format(gauge, json!({"type": "json_schema", "json_schema": schema, "style": "qwen_xml"}))
