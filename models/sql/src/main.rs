@@ -1,6 +1,5 @@
 //! The program: runs a query, or is a process of a cluster.
 
-use burn_dfa::ErrorKind;
 use std::io::{BufWriter, IsTerminal};
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;

@@ -1,6 +1,5 @@
 //! Results as text.
 
-use burn_dfa::ErrorKind;
 use std::io::{self, Write};
 use std::sync::Arc;
 
