@@ -7,7 +7,7 @@ use std::sync::Arc;
 use burn::tensor::{Int, Tensor};
 
 use super::model::Recordable;
-use crate::processor::{InPlaceState, InitContext, LogitsProcessor, RowState, StepContext};
+use crate::processor::{InPlaceState, InitContext, LogitsProcessor, RowState, StepContext, mask_or};
 use crate::sampling::Sampler;
 
 /// The logits processors of an application. A batch applies them in order, after the constraint and
@@ -229,22 +229,11 @@ impl LogitsProcessor for Applied {
             logits = next;
             new.push(state);
         }
-        (keep_masked(legal, logits), States(new))
+        let masked = legal.clone().equal_elem(f32::NEG_INFINITY);
+        (mask_or(logits, masked, legal), States(new))
     }
 
     fn is_identity(&self) -> bool {
         self.0.is_empty()
     }
-}
-
-/// `logits` with −∞ wherever `legal` has −∞. A row without another value is the row of `legal`.
-///
-/// # Shapes
-/// - `legal`, `logits`: `[batch, vocab_size]`
-fn keep_masked(legal: Tensor<2>, logits: Tensor<2>) -> Tensor<2> {
-    let [batch, vocab_size] = legal.dims();
-    let logits = logits.mask_fill(legal.clone().equal_elem(f32::NEG_INFINITY), f32::NEG_INFINITY);
-    // NaN may be sampled, so a row is empty only if all logits equal −∞.
-    let empty = logits.clone().equal_elem(f32::NEG_INFINITY).all_dim(1).expand([batch, vocab_size]);
-    logits.mask_where(empty, legal)
 }

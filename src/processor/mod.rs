@@ -200,9 +200,17 @@ fn column(values: &RowParam<Tensor<1>>, logits: &Tensor<2>) -> Tensor<2> {
 /// # Shapes
 /// - `logits`, `mask`: `[batch, vocab_size]`
 fn mask_unless_last(logits: Tensor<2>, mask: Tensor<2, Bool>) -> Tensor<2> {
+    mask_or(logits.clone(), mask, logits)
+}
+
+/// Masks `logits` where `mask` is true. A row that becomes empty is the row of `otherwise`.
+///
+/// # Shapes
+/// - `logits`, `mask`, `otherwise`: `[batch, vocab_size]`
+pub(crate) fn mask_or(logits: Tensor<2>, mask: Tensor<2, Bool>, otherwise: Tensor<2>) -> Tensor<2> {
     let [batch, vocab_size] = logits.dims();
-    let masked = logits.clone().mask_fill(mask, f32::NEG_INFINITY);
+    let masked = logits.mask_fill(mask, f32::NEG_INFINITY);
     // NaN may be sampled, so a row is empty only if all logits equal −∞.
     let empty = masked.clone().equal_elem(f32::NEG_INFINITY).all_dim(1).expand([batch, vocab_size]);
-    masked.mask_where(empty, logits)
+    masked.mask_where(empty, otherwise)
 }

@@ -133,7 +133,7 @@ mod tests {
             kept.keep(place(state), 2..9, legal(state));
         }
         assert_eq!(places(&kept), (vec![2, 3, 4], 3));
-        // What is the same at several places is kept once.
+        // An equal set of tokens is stored once for several states.
         kept.keep(place(3), 3..9, legal(4));
         assert_eq!(places(&kept), (vec![2, 3, 4], 2));
         kept.keep(place(5), 2..9, legal(4));
