@@ -147,6 +147,9 @@ impl GenerationConfig {
 
     /// Samples all rows with a [sampler](Self::sampler). Temperatures of rows then have an effect
     /// only where top-k, top-p or min-p follow them. A recorded step cannot use it.
+    ///
+    /// The sampler must choose an id below the number of logits, with a logit above −∞: the output
+    /// fits its constraint only then.
     pub fn with_sampler(self, sampler: impl Sampler + Send + Sync + 'static) -> Self {
         Self { sampler: Some(OwnSampler::new(sampler)), ..self }
     }
