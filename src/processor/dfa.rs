@@ -5,7 +5,7 @@ use burn::tensor::{DType, Device, Int, Tensor};
 use super::{DraftTree, InitContext, LogitsProcessor, StepContext, process_and_sample};
 use crate::kernel::step;
 use crate::sampling::Sampler;
-use crate::tensor::{Arena, DeviceConstraint, Position, reads};
+use crate::tensor::{Arena, DeviceConstraint, Position, mask_rows::MaskRows, reads};
 use burn_dfa_tokens::{CompiledConstraint, Error, Result, RowPosition, StateId};
 
 /// Keeps the output of every row within its constraint and, optionally, within its token budget.
@@ -123,7 +123,8 @@ impl ConstraintProcessor {
             let budget = |budgets: &Vec<usize>| budgets[row] as u32;
             RowPosition::new(state, self.budgets.as_ref().map_or(RowPosition::UNLIMITED, budget))
         };
-        Position::upload(self.rows.iter().enumerate().map(start), table.sizes().numbers(), table.device())
+        let rows = self.rows.iter().enumerate().map(start);
+        Position::upload(rows, table.sizes().numbers(), table.device()).with_rows(MaskRows::of_batch())
     }
 
     /// Advances every row by one token; [`DeviceConstraint::no_token`] does not change its row.
@@ -299,12 +300,13 @@ impl LogitsProcessor for ConstraintProcessor {
             return process_and_sample(self, position, context, logits, sampler);
         };
         self.expect(&logits);
-        let step = context.step.clone();
+        let (step, rows) = (context.step.clone(), position.rows.clone());
         // Both tensors are moved out and back, so the operation may write in place.
         context.tokens.inplace(|tokens| {
             let mut chosen = None;
             position.values.inplace(|values| {
-                let (position, tokens) = (Position { values }, tokens.cast(DType::I32));
+                let position = Position { values, rows };
+                let tokens = tokens.cast(DType::I32);
                 let (tokens, position) = step::choose(self.table(), logits, position, tokens, step, rule);
                 chosen = Some(tokens);
                 position.values

@@ -103,11 +103,11 @@ impl Arena {
         }
         let free = CompiledConstraint::unconstrained(vocabulary);
         let fingerprint = super::check(&[&free], vocab_size)?;
-        let sizes = Sizes::arena(options.layout, vocabulary, vocab_size, capacity);
+        let sizes = Sizes::arena(options.layout, vocabulary, vocab_size, capacity, super::runs_kernels(device));
         sizes.check(options.max_bytes, super::largest_binding(device))?;
         let store = Store::new(
             &sizes,
-            options.kernels,
+            options,
             device,
             #[cfg(feature = "flex")]
             || {

@@ -9,10 +9,15 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
+use std::sync::atomic::{AtomicI32, Ordering};
 
 use burn::tensor::{Device, Int, Tensor};
 
 use super::device::keeps_steps;
+#[cfg(feature = "cube")]
+use super::device::largest_binding;
+#[cfg(feature = "cube")]
+use super::mask_rows::PoolSizes;
 use super::options::Layout;
 use super::placement::{Joined, PAGE, first_of, placed, runs};
 use super::sizes::chain_of;
@@ -42,6 +47,8 @@ pub(crate) enum Array {
     Shortest,
     /// `[states]`: the constraint of a state, if there are several.
     Owner,
+    /// `[states]`, for kernels: a number that no other upload of a state has, see `mask_rows`.
+    Generation,
     /// `[tables, vocab_size]`: the class of every token.
     Class,
     /// `[tables]`: the text number of each constraint, or [`BY_CLASS`](super::BY_CLASS).
@@ -77,7 +84,7 @@ enum Written {
 const ALIGNMENT: usize = 64;
 
 impl Array {
-    pub(crate) const ALL: [Self; 12] = [
+    pub(crate) const ALL: [Self; 13] = [
         Self::Next,
         Self::TokensToEnd,
         Self::Jumps,
@@ -85,6 +92,7 @@ impl Array {
         Self::TokenTransitions,
         Self::Shortest,
         Self::Owner,
+        Self::Generation,
         Self::Class,
         Self::Text,
         Self::Column,
@@ -116,6 +124,12 @@ impl Array {
             Self::Owner => {
                 declare(states, sizes.has_owner().into(), 0, PerState(|s, _, out| out.push(s.index)))
             }
+            Self::Generation => declare(
+                states,
+                sizes.runs_kernels.into(),
+                0,
+                PerState(|s, _, out| out.push(s.generation)),
+            ),
             Self::Class => declare(
                 tables,
                 if classes { vocab_size } else { 0 },
@@ -147,6 +161,7 @@ struct Source<'a> {
     table: &'a CompiledConstraint,
     index: i32,
     text: i32,
+    generation: i32,
     numbers: Numbers<'a>,
     /// The rows of the transition table, one after the other.
     next: Cow<'a, [u32]>,
@@ -253,6 +268,9 @@ pub(crate) struct Image {
     /// With calls, the maximum number of consecutive states that read no byte. A recorded step
     /// requires that it never changes.
     pub(crate) chain: usize,
+    /// The pool of mask rows of a batch, if there is one.
+    #[cfg(feature = "cube")]
+    pub(crate) pool: Option<PoolSizes>,
 }
 
 impl Image {
@@ -292,7 +310,16 @@ impl Image {
             longest: text::longest(sizes, texts),
             chain: if keeps_steps(device) { sizes.chain } else { chain_of(tables) },
             sizes: *sizes,
+            #[cfg(feature = "cube")]
+            pool: None,
         }
+    }
+
+    /// The image for kernels that keep mask rows of at most `max_bytes` for a batch.
+    #[cfg(feature = "cube")]
+    pub(super) fn with_pool(self, max_bytes: usize) -> Self {
+        let largest = largest_binding(&self.values.device()).unwrap_or(usize::MAX);
+        Self { pool: PoolSizes::new(&self.sizes, max_bytes.min(largest)), ..self }
     }
 
     /// Overwrites the constraints with other constraints of fitting sizes, in place.
@@ -313,6 +340,7 @@ impl Image {
             table,
             index: index as i32,
             text,
+            generation: generation(),
             numbers: Numbers::Paged(pages),
             next: table.parts().next.all(),
             ways: table.parts().all_ways(),
@@ -365,6 +393,12 @@ impl Image {
     }
 }
 
+/// A number that no other upload has.
+fn generation() -> i32 {
+    static NEXT: AtomicI32 = AtomicI32::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
 fn texts_of<'a>(sizes: &Sizes, tables: &[&'a CompiledConstraint]) -> Vec<Text<'a>> {
     if sizes.walks() { texts(tables) } else { Vec::new() }
 }
@@ -378,6 +412,7 @@ fn write_row(values: &mut Vec<i32>, columns: usize, idle: i32, write: impl FnOnc
 
 /// The values of all arrays of joined constraints.
 fn write_all(sizes: &Sizes, tables: &[&CompiledConstraint], joined: &Joined, texts: &[Text]) -> Vec<i32> {
+    let generation = generation();
     let sources: Vec<Source> = tables
         .iter()
         .enumerate()
@@ -386,6 +421,7 @@ fn write_all(sizes: &Sizes, tables: &[&CompiledConstraint], joined: &Joined, tex
             table,
             index: index as i32,
             text: text_of(texts, table),
+            generation,
             numbers: Numbers::Joined(joined, index),
             next: table.parts().next.all(),
             ways: table.parts().all_ways(),

@@ -26,6 +26,7 @@ mod hosted;
 #[cfg(all(feature = "remote-server", feature = "flex"))]
 mod hosting;
 mod image;
+pub(crate) mod mask_rows;
 mod options;
 mod placement;
 mod position;
@@ -108,13 +109,13 @@ pub(crate) enum Store {
 impl Store {
     fn new(
         sizes: &Sizes,
-        kernels: Kernels,
+        options: &TensorOptions,
         device: &Device,
         #[cfg(feature = "flex")] host: impl FnOnce() -> HostTable,
         #[cfg(feature = "remote")] hosted: impl FnOnce() -> Result<Hosted>,
         image: impl FnOnce() -> Image,
     ) -> Result<Self> {
-        let fused = kernels == Kernels::Fused && is_fused(device);
+        let fused = options.kernels == Kernels::Fused && is_fused(device);
         Ok(match device.as_dispatch() {
             #[cfg(feature = "flex")]
             burn::backend::DispatchDevice::Flex(_) if fused && sizes.layout != Layout::Dense => {
@@ -123,7 +124,7 @@ impl Store {
             #[cfg(feature = "cube")]
             burn::backend::DispatchDevice::Cube(_) if fused => {
                 sizes.check_stack()?;
-                Self::Cube(image())
+                Self::Cube(image().with_pool(options.mask_rows_bytes))
             }
             // A pruned constraint cannot be sent.
             #[cfg(feature = "remote")]
@@ -219,7 +220,7 @@ impl DeviceConstraint {
         sizes.check(options.max_bytes, largest_binding(device))?;
         let store = Store::new(
             &sizes,
-            options.kernels,
+            options,
             device,
             #[cfg(feature = "flex")]
             || HostTable::joined(tables, sizes.frame(), options.mask_cache_bytes),

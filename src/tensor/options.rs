@@ -110,6 +110,10 @@ pub struct TensorOptions {
     /// tokens of positions whose masks took long to compute. Default: 4 MiB; 0 disables the cache.
     /// A server of remote devices uses the default.
     pub mask_cache_bytes: usize,
+    /// Maximum size in bytes of the mask rows that a batch keeps on a GPU: one bit per token, or two
+    /// with a stack, for every state that its rows visit. Default: 64 MiB; 0 keeps none, so every
+    /// step computes its masks anew.
+    pub mask_rows_bytes: usize,
 }
 
 impl Default for TensorOptions {
@@ -120,6 +124,7 @@ impl Default for TensorOptions {
             capacity: Capacity::new(),
             max_bytes: 256 << 20,
             mask_cache_bytes: 4 << 20,
+            mask_rows_bytes: 64 << 20,
         }
     }
 }
@@ -153,6 +158,11 @@ impl TensorOptions {
     /// Sets [`mask_cache_bytes`](Self::mask_cache_bytes).
     pub fn with_mask_cache_bytes(self, mask_cache_bytes: usize) -> Self {
         Self { mask_cache_bytes, ..self }
+    }
+
+    /// Sets [`mask_rows_bytes`](Self::mask_rows_bytes).
+    pub fn with_mask_rows_bytes(self, mask_rows_bytes: usize) -> Self {
+        Self { mask_rows_bytes, ..self }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use burn::tensor::{Bool, DType, Device, Int, Tensor, TensorData};
 
+use super::mask_rows::MaskRows;
 use crate::persistent::{InPlaceState, RowState};
 use burn_dfa_tokens::{RowPosition, StateId};
 
@@ -31,10 +32,24 @@ use burn_dfa_tokens::{RowPosition, StateId};
 pub struct Position<const D: usize = 2> {
     /// The last dimension holds the numbers of a position.
     pub(crate) values: Tensor<D, Int>,
+    /// The mask rows of the batch.
+    pub(crate) rows: MaskRows,
 }
 
 /// [`RowPosition::UNLIMITED`], on a device.
 pub(crate) const UNLIMITED: i32 = RowPosition::UNLIMITED as i32;
+
+impl<const D: usize> Position<D> {
+    /// Positions without mask rows yet.
+    pub(crate) fn new(values: Tensor<D, Int>) -> Self {
+        Self { values, rows: MaskRows::default() }
+    }
+
+    /// The same positions in a batch with mask rows.
+    pub(crate) fn with_rows(self, rows: MaskRows) -> Self {
+        Self { rows, ..self }
+    }
+}
 
 impl Position {
     /// Uploads positions of `numbers` numbers with empty stacks.
@@ -45,7 +60,7 @@ impl Position {
             values.resize((row + 1) * numbers, 0);
         }
         let shape = [values.len() / numbers, numbers];
-        Self { values: Tensor::from_data(TensorData::new(values, shape), (device, DType::I32)) }
+        Self::new(Tensor::from_data(TensorData::new(values, shape), (device, DType::I32)))
     }
 
     /// Combines states and remaining tokens, `[batch]` each, with empty stacks.
@@ -53,10 +68,10 @@ impl Position {
         let ([batch], dtype, device) = (states.dims(), states.dtype(), states.device());
         let values = Tensor::stack(vec![states, remaining], 1);
         if numbers == 2 {
-            return Self { values };
+            return Self::new(values);
         }
         let stack = Tensor::zeros([batch, numbers - 2], (&device, dtype));
-        Self { values: Tensor::cat(vec![values, stack], 1) }
+        Self::new(Tensor::cat(vec![values, stack], 1))
     }
 
     /// The number of rows.
@@ -67,7 +82,8 @@ impl Position {
     /// Replaces the rows of `mask`, `[batch]`, by `other`.
     pub(crate) fn or(self, mask: Tensor<1, Bool>, other: Self) -> Self {
         let shape = self.values.dims();
-        Self { values: self.values.mask_where(mask.reshape([-1, 1]).expand(shape), other.values) }
+        let values = self.values.mask_where(mask.reshape([-1, 1]).expand(shape), other.values);
+        Self { values, ..self }
     }
 
     /// One of the numbers of each row, `[batch]`.
@@ -108,21 +124,22 @@ impl Position<3> {
     pub fn at(&self, nodes: Tensor<1, Int>) -> Position {
         let [batch, _, numbers] = self.values.dims();
         let nodes = nodes.reshape([batch, 1, 1]).expand([batch, 1, numbers]);
-        Position { values: self.values.clone().gather(1, nodes).reshape([batch, numbers]) }
+        Position::new(self.values.clone().gather(1, nodes).reshape([batch, numbers])).with_rows(self.rows.clone())
     }
 
     /// The positions of all rows after each node.
     pub(crate) fn stack(nodes: Vec<Position>) -> Self {
-        Self { values: Tensor::stack(nodes.into_iter().map(|node| node.values).collect(), 1) }
+        Self::new(Tensor::stack(nodes.into_iter().map(|node| node.values).collect(), 1))
     }
 
     /// The nodes of all rows as rows, `[batch · nodes]`.
     pub(crate) fn flatten(&self) -> Position {
         let [batch, nodes, numbers] = self.values.dims();
-        Position { values: self.values.clone().reshape([batch * nodes, numbers]) }
+        Position::new(self.values.clone().reshape([batch * nodes, numbers])).with_rows(self.rows.clone())
     }
 }
 
+/// The mask rows stay: they are exact for any positions.
 impl<const D: usize> InPlaceState for Position<D> {
     fn assign(&mut self, new: Self) {
         self.values.assign(new.values);

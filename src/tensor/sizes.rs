@@ -32,6 +32,8 @@ pub(crate) struct Sizes {
     /// For constraints with calls in [`Layout::Classes`]: the maximum number of token classes; else
     /// 0.
     pub(crate) landings: usize,
+    /// Whether steps are kernels, which keep mask rows.
+    pub(super) runs_kernels: bool,
 }
 
 impl Sizes {
@@ -76,6 +78,7 @@ impl Sizes {
                     Layout::Classes => landings.map(|landings| landings.classes).max().unwrap_or(0),
                     _ => 0,
                 },
+                runs_kernels,
             }
         };
         match (layout, unclassed) {
@@ -104,6 +107,7 @@ impl Sizes {
         vocabulary: &Vocabulary,
         vocab_size: usize,
         capacity: Capacity,
+        runs_kernels: bool,
     ) -> Self {
         let layout = layout.unwrap_or(Layout::Walk);
         let walks = layout == Layout::Walk;
@@ -123,6 +127,7 @@ impl Sizes {
             pushes: depth,
             chain: longest_chain(depth),
             landings: 0,
+            runs_kernels,
         }
     }
 
@@ -168,14 +173,12 @@ impl Sizes {
         }
     }
 
-    /// Refuses a stack too large for the memory of the kernels per row and per token.
+    /// Refuses a stack of which a token may push too many frames for the memory of a kernel's unit.
     #[cfg(feature = "cube")]
     pub(super) fn check_stack(&self) -> Result<()> {
-        // WebGPU guarantees 16 KiB of shared memory per cube; choosing a token takes 2 KiB.
-        const ROW: usize = (14 << 10) / size_of::<i32>();
         // Large arrays of a single unit are stored in slow memory.
         const TOKEN: usize = 2048;
-        if self.numbers() <= ROW && self.pushes * self.frame() <= TOKEN {
+        if self.pushes * self.frame() <= TOKEN {
             return Ok(());
         }
         Err(Error::input(format!(

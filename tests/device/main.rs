@@ -9,6 +9,7 @@ mod generation;
 mod laws;
 mod logprobs;
 mod marker;
+mod mask_rows;
 mod much_text;
 mod options;
 mod rows;

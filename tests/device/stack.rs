@@ -19,7 +19,7 @@ use crate::common::{devices, ints, model::RandomLm};
 use burn_dfa_testing::words::{EOS, compact, tabulated, vocabulary_of};
 
 /// Tokens that enter and leave several arrays and objects at once.
-fn vocabulary() -> Vocabulary {
+pub(crate) fn vocabulary() -> Vocabulary {
     vocabulary_of(&[
         "{\"",
         "\":",
@@ -66,7 +66,7 @@ fn vocabulary() -> Vocabulary {
 }
 
 /// Recursive schemas, and schemas that allow any JSON.
-fn schemas() -> Vec<Value> {
+pub(crate) fn schemas() -> Vec<Value> {
     let tree = json!({"type": "object", "properties": {
         "name": {"type": "string"}, "children": {"type": "array", "items": {"$ref": "#"}}},
         "required": ["name"], "additionalProperties": false});
@@ -95,7 +95,7 @@ fn limits(frames: usize) -> Limits {
     Limits::new().with_frames(frames).with_forced_text(forced)
 }
 
-fn compile(schema: &Value, vocabulary: &Vocabulary, frames: usize) -> CompiledConstraint {
+pub(crate) fn compile(schema: &Value, vocabulary: &Vocabulary, frames: usize) -> CompiledConstraint {
     let constraint = compact(schema);
     let table = CompiledConstraint::compile_byte_level(&constraint, vocabulary, &limits(frames)).unwrap();
     assert!(table.outcomes() > 0, "{schema} has calls");
@@ -104,7 +104,7 @@ fn compile(schema: &Value, vocabulary: &Vocabulary, frames: usize) -> CompiledCo
 
 /// Grammars whose frames are sets of calls, with ambiguous call depth, with a named token, and with
 /// a block whose end depends on the text after `x`. Also a structural tag: text with calls.
-fn grammars(vocabulary: &Vocabulary, frames: usize) -> Vec<CompiledConstraint> {
+pub(crate) fn grammars(vocabulary: &Vocabulary, frames: usize) -> Vec<CompiledConstraint> {
     let think = (0..vocabulary.len() as u32).map(TokenId);
     let think = think.into_iter().find(|&id| vocabulary.bytes(id) == Some(b"</think>")).unwrap();
     let texts = [
@@ -143,10 +143,24 @@ fn legal(table: &CompiledConstraint, position: &RowPosition) -> Vec<bool> {
     tokens.map(|token| table.can_end(&table.after(position, token))).collect()
 }
 
-/// Compares masks of a device with the host's, along random walks with up to `spare` more tokens
-/// than needed.
+/// As [`walk_rows`], with one row for each constraint.
 fn walk(
     tables: &[&CompiledConstraint],
+    options: &TensorOptions,
+    device: &Device,
+    steps: usize,
+    spare: usize,
+    seed: u64,
+) {
+    let rows: Vec<usize> = (0..tables.len()).collect();
+    walk_rows(tables, &rows, options, device, steps, spare, seed);
+}
+
+/// Compares masks of a device with the host's, along random walks with up to `spare` more tokens
+/// than needed. Row `b` of the batch follows constraint `rows[b]`.
+pub(crate) fn walk_rows(
+    tables: &[&CompiledConstraint],
+    rows: &[usize],
     options: &TensorOptions,
     device: &Device,
     steps: usize,
@@ -157,9 +171,9 @@ fn walk(
     let mut rng = StdRng::seed_from_u64(seed);
     let width = tables[0].vocabulary_len() + 3;
     let table = DeviceConstraint::new(tables, width, options, device).unwrap();
+    let tables: Vec<_> = rows.iter().map(|&row| tables[row]).collect();
     let budgets: Vec<usize> = tables.iter().map(|table| needed(table) + rng.random_range(0..spare)).collect();
-    let rows: Vec<usize> = (0..tables.len()).collect();
-    let processor = ConstraintProcessor::new(table, &rows).unwrap().with_budgets(&budgets).unwrap();
+    let processor = ConstraintProcessor::new(table, rows).unwrap().with_budgets(&budgets).unwrap();
     let mut own: Vec<_> =
         tables.iter().zip(&budgets).map(|(t, &budget)| RowPosition::new(t.start(), budget as u32)).collect();
     let mut position = processor.start();

@@ -32,7 +32,7 @@ impl<'a> Rows<'a> {
     pub(super) fn repeated(image: &'a Image, position: &Position, count: usize) -> Self {
         let [batch, numbers] = position.values.dims();
         let values = position.values.clone().reshape([batch, 1, numbers]).expand([batch, count, numbers]);
-        Self::at(image, &Position { values: values.reshape([batch * count, numbers]) })
+        Self::at(image, &Position::new(values.reshape([batch * count, numbers])))
     }
 
     /// The positions of the rows, with `remaining` tokens left.
@@ -40,7 +40,7 @@ impl<'a> Rows<'a> {
         let rows = self.states.dims()[0];
         let head = Tensor::stack(vec![self.states, remaining, self.depth], 1);
         let numbers = self.image.sizes.numbers();
-        Position { values: Tensor::cat(vec![head, self.values.slice([0..rows, 3..numbers])], 1) }
+        Position::new(Tensor::cat(vec![head, self.values.slice([0..rows, 3..numbers])], 1))
     }
 
     /// Advances the rows of `mask` by the byte in `column`.

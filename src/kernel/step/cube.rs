@@ -5,13 +5,21 @@ use burn::backend::tensor::{FloatTensor, IntTensor};
 use burn::backend::{Backend, Dispatch, ExtensionType, TensorMetadata, backend_extension};
 use burn::tensor::{Int, Tensor};
 use burn_cubecl::CubeBackend;
+use burn_cubecl::kernel::into_contiguous;
 use burn_cubecl::ops::numeric::empty_device_dtype;
 use burn_cubecl::tensor::CubeTensor;
-use cubecl::prelude::{CubeCount, CubeDim, InputScalar, SequenceArg};
+use cubecl::prelude::{BufferArg, CubeCount, CubeDim, InputScalar, SequenceArg};
+use cubecl::tensor_vector_size_parallel;
 
-use super::kernels::{GumbelLaunch, NoiseArgs, UNITS, choose_kernel, mask_kernel};
+use super::advance::{SourceArgs, advance_kernel};
+use super::choose::{choose_kernel, merge_kernel};
 use super::lookup::{CLASSES, DENSE, LookupLaunch, WALK};
+use super::mask::mask_kernel;
+use super::noise::{GumbelKeysLaunch, KeysArgs, NoiseArgs};
+use super::rows::{PLAN, RowsLaunch};
+use super::tile::UNITS;
 use crate::sampling::{FusedSampler, GumbelMax};
+use crate::tensor::mask_rows::{MaskRows, PoolSizes, tiles};
 use crate::tensor::{Array, Image, Layout, Position};
 
 /// The image of a device constraint, see `tensor::Image`.
@@ -30,6 +38,9 @@ pub(crate) struct Table<B: Backend> {
     depth: u32,
     pushes: u32,
     landings: u32,
+    /// The mask rows of the batch; arbitrary without `rows`.
+    pool: IntTensor<B>,
+    rows: Option<PoolSizes>,
 }
 
 /// The parameters of the noise, see `GumbelMax`.
@@ -85,23 +96,29 @@ impl CubeStep for CubeBackend {
         let like = |tensor: &CubeTensor| {
             empty_device_dtype(client.clone(), tensor.device.clone(), tensor.shape(), tensor.dtype)
         };
-        let (masked, next_position) = (like(&logits), like(&position));
+        let (masked, next) = (like(&logits), like(&position));
+        let batch = logits.shape()[0];
+        let plan = integers(&position, batch * PLAN);
+        let source = SourceArgs::Other(position.into_tensor_arg());
+        launch_advance(source, &next, tokens, KeysArgs::None, &table, &plan);
         let kind = dtype_to_storage_type(logits.dtype);
-        let batch = logits.shape()[0] as u32;
+        let size = vector_size(&logits).min(vector_size(&masked));
         mask_kernel::launch(
             &client,
-            CubeCount::Static(table.vocab_size.div_ceil(UNITS), batch, 1),
+            CubeCount::Static(tiles(table.vocab_size as usize) as u32, batch as u32, 1),
             CubeDim::new_1d(UNITS),
+            size,
             logits.into_tensor_arg(),
-            position.into_tensor_arg(),
-            tokens.into_tensor_arg(),
+            next.clone().into_tensor_arg(),
+            plan.into_buffer_arg(),
             table.launch(),
+            table.rows(),
+            table.pool(),
             masked.clone().into_tensor_arg(),
-            next_position.clone().into_tensor_arg(),
             InputScalar::new(f32::NEG_INFINITY, kind),
             kind,
         );
-        (masked, next_position)
+        (masked, next)
     }
 
     fn greedy_step(
@@ -110,7 +127,7 @@ impl CubeStep for CubeBackend {
         tokens: CubeTensor,
         table: Table<Self>,
     ) -> (CubeTensor, CubeTensor) {
-        launch_choose(logits, position, tokens, NoiseArgs::None, table)
+        launch_choose(logits, position, tokens, KeysArgs::None, NoiseArgs::None, table)
     }
 
     fn gumbel_step(
@@ -120,13 +137,35 @@ impl CubeStep for CubeBackend {
         table: Table<Self>,
         noise: Gumbel<Self>,
     ) -> (CubeTensor, CubeTensor) {
-        let gumbel = GumbelLaunch::new(
-            noise.step.into_tensor_arg(),
-            noise.keys.into_tensor_arg(),
-            noise.quantiles.into_tensor_arg(),
-        );
-        launch_choose(logits, position, tokens, NoiseArgs::Gumbel(gumbel), table)
+        let keys = GumbelKeysLaunch::new(noise.step.into_tensor_arg(), noise.keys.into_tensor_arg());
+        let noise = NoiseArgs::Gumbel(noise.quantiles.into_tensor_arg());
+        launch_choose(logits, position, tokens, KeysArgs::Gumbel(keys), noise, table)
     }
+}
+
+/// Advances positions by `tokens`, in place if there is no other source, and writes the plans of the
+/// rows.
+fn launch_advance(
+    source: SourceArgs,
+    position: &CubeTensor,
+    tokens: CubeTensor,
+    keys: KeysArgs,
+    table: &Table<CubeBackend>,
+    plan: &CubeTensor,
+) {
+    advance_kernel::launch(
+        &position.client,
+        CubeCount::Static(1, 1, 1),
+        CubeDim::new_1d(UNITS),
+        source,
+        position.clone().into_tensor_arg(),
+        tokens.into_tensor_arg(),
+        keys,
+        table.launch(),
+        table.rows(),
+        table.pool(),
+        plan.clone().into_buffer_arg(),
+    );
 }
 
 /// Returns the chosen tokens and the next position.
@@ -134,33 +173,69 @@ fn launch_choose(
     logits: CubeTensor,
     position: CubeTensor,
     tokens: CubeTensor,
+    keys: KeysArgs,
     noise: NoiseArgs,
     table: Table<CubeBackend>,
 ) -> (CubeTensor, CubeTensor) {
     let client = logits.client.clone();
     let kind = dtype_to_storage_type(logits.dtype);
-    let batch = logits.shape()[0] as u32;
-    let [position, tokens] = [position, tokens].map(own);
+    let batch = logits.shape()[0];
+    let tiles = tiles(table.vocab_size as usize);
+    let merges = tiles == 1 || client.properties().features.device_memory_scope;
+    let [position, tokens] = [into_contiguous(position), tokens].map(own);
+    let plan = integers(&position, batch * PLAN);
+    let partial = integers(&position, batch * (1 + 2 * tiles));
+    launch_advance(SourceArgs::InPlace, &position, tokens.clone(), keys, &table, &plan);
+    let size = vector_size(&logits);
     choose_kernel::launch(
         &client,
-        CubeCount::Static(batch, 1, 1),
+        CubeCount::Static(tiles as u32, batch as u32, 1),
         CubeDim::new_1d(UNITS),
+        size,
         logits.into_tensor_arg(),
         position.clone().into_tensor_arg(),
         tokens.clone().into_tensor_arg(),
         noise,
+        plan.into_buffer_arg(),
         table.launch(),
+        table.rows(),
+        table.pool(),
+        partial.clone().into_buffer_arg(),
+        tiles as u32,
+        merges,
         kind,
     );
+    if !merges {
+        merge_kernel::launch(
+            &client,
+            CubeCount::Static(batch as u32, 1, 1),
+            CubeDim::new_1d(UNITS),
+            partial.into_buffer_arg(),
+            tokens.clone().into_tensor_arg(),
+            tiles as u32,
+        );
+    }
     (tokens, position)
 }
 
+/// Uninitialized integers.
+fn integers(like: &CubeTensor, count: usize) -> CubeTensor {
+    empty_device_dtype(like.client.clone(), like.device.clone(), [count].into(), like.dtype)
+}
+
+/// The number of logits that a unit loads at once: up to 16 bytes.
+fn vector_size(logits: &CubeTensor) -> usize {
+    let bytes = logits.dtype.size();
+    let sizes = logits.client.io_optimized_vector_sizes(bytes).filter(|size| size * bytes <= 16);
+    tensor_vector_size_parallel(sizes, logits.meta.shape(), logits.meta.strides(), 1)
+}
+
 impl Table<CubeBackend> {
-    fn launch(self) -> LookupLaunch {
+    fn launch(&self) -> LookupLaunch {
         let mut offsets = SequenceArg::new();
         self.offsets.into_iter().for_each(|offset| offsets.push(offset));
         LookupLaunch::new(
-            self.image.into_buffer_arg(),
+            self.image.clone().into_buffer_arg(),
             offsets,
             self.states,
             self.columns,
@@ -171,16 +246,39 @@ impl Table<CubeBackend> {
             self.ends,
             self.depth,
             self.pushes,
+            self.ends > 0,
+            // Few sizes, so few kernels are compiled.
+            (self.pushes.max(1) * (self.ends + 1)).next_power_of_two().max(16),
             self.landings,
             self.landings > 0,
         )
     }
+
+    /// The pool, or an empty buffer that no kernel reads.
+    fn pool(&self) -> BufferArg {
+        match self.rows {
+            Some(_) => self.pool.clone().into_buffer_arg(),
+            None => integers(&self.image, 1).into_buffer_arg(),
+        }
+    }
+
+    fn rows(&self) -> RowsLaunch {
+        let rows = self.rows.map_or([0; 4], |rows| [rows.sets, rows.ways, rows.row, rows.tile]);
+        let [sets, ways, row, tile] = rows.map(|size| size as u32);
+        RowsLaunch::new(sets, ways, row, tile, self.rows.is_some())
+    }
 }
 
 impl Table<Dispatch> {
-    fn of(image: &Image) -> Self {
-        let sizes = &image.sizes;
+    fn of(image: &Image, rows: &MaskRows) -> Self {
+        let (sizes, pool) = (&image.sizes, rows.pool(image));
+        let (rows, pool) = match pool {
+            Some((rows, pool)) => (Some(rows), pool),
+            None => (None, image.numbers(1)),
+        };
         Self {
+            pool: pool.into_dispatch(),
+            rows,
             image: image.values.clone().into_dispatch(),
             offsets: image.offsets.map(|offset| offset as u32),
             states: sizes.states as u32,
@@ -223,13 +321,14 @@ pub(super) fn mask(
     position: Position,
     tokens: Tensor<1, Int>,
 ) -> (Tensor<2>, Position) {
-    let (logits, position) = <Dispatch as CubeStep>::mask_step(
+    let Position { values, rows } = position;
+    let (logits, values) = <Dispatch as CubeStep>::mask_step(
         logits.into_dispatch(),
-        position.values.into_dispatch(),
+        values.into_dispatch(),
         tokens.into_dispatch(),
-        Table::of(image),
+        Table::of(image, &rows),
     );
-    (Tensor::from_dispatch(logits), Position { values: Tensor::from_dispatch(position) })
+    (Tensor::from_dispatch(logits), Position { values: Tensor::from_dispatch(values), rows })
 }
 
 /// [`super::choose`] on CubeCL.
@@ -241,14 +340,15 @@ pub(super) fn choose(
     step: Tensor<1, Int>,
     rule: FusedSampler,
 ) -> (Tensor<1, Int>, Position) {
+    let Position { values, rows } = position;
     let (logits, tokens) = (logits.into_dispatch(), tokens.into_dispatch());
-    let (position, table) = (position.values.into_dispatch(), Table::of(image));
-    let (tokens, position) = match rule {
-        FusedSampler::Greedy => <Dispatch as CubeStep>::greedy_step(logits, position, tokens, table),
+    let (values, table) = (values.into_dispatch(), Table::of(image, &rows));
+    let (tokens, values) = match rule {
+        FusedSampler::Greedy => <Dispatch as CubeStep>::greedy_step(logits, values, tokens, table),
         FusedSampler::GumbelMax(sampler) => {
             let noise = Gumbel::of(sampler, step);
-            <Dispatch as CubeStep>::gumbel_step(logits, position, tokens, table, noise)
+            <Dispatch as CubeStep>::gumbel_step(logits, values, tokens, table, noise)
         }
     };
-    (Tensor::from_dispatch(tokens), Position { values: Tensor::from_dispatch(position) })
+    (Tensor::from_dispatch(tokens), Position { values: Tensor::from_dispatch(values), rows })
 }

@@ -236,7 +236,7 @@ pub(super) fn after(
 ) -> Position {
     let (position, tokens) = (position.values.into_dispatch(), tokens.into_dispatch());
     let position = <Dispatch as FlexStep>::after(position, tokens, table.clone(), vocab_size);
-    Position { values: Tensor::from_dispatch(position) }
+    Position::new(Tensor::from_dispatch(position))
 }
 
 /// [`super::mask`] on Flex.
@@ -252,7 +252,7 @@ pub(super) fn mask(
         tokens.into_dispatch(),
         table.clone(),
     );
-    (Tensor::from_dispatch(logits), Position { values: Tensor::from_dispatch(position) })
+    (Tensor::from_dispatch(logits), Position::new(Tensor::from_dispatch(position)))
 }
 
 /// [`super::mask_tree`] on Flex.
@@ -270,7 +270,7 @@ pub(super) fn mask_tree(
         table.clone(),
         parents.clone(),
     );
-    (Tensor::from_dispatch(logits), Position { values: Tensor::from_dispatch(tree) })
+    (Tensor::from_dispatch(logits), Position::new(Tensor::from_dispatch(tree)))
 }
 
 /// [`super::choose`] on Flex.
@@ -294,7 +294,7 @@ pub(super) fn choose(
         table.clone(),
         rule,
     );
-    (Tensor::from_dispatch(tokens), Position { values: Tensor::from_dispatch(position) })
+    (Tensor::from_dispatch(tokens), Position::new(Tensor::from_dispatch(position)))
 }
 
 #[cfg(test)]

@@ -130,7 +130,7 @@ pub(super) fn after(
 ) -> Position {
     let (position, tokens) = (position.values.into_dispatch(), tokens.into_dispatch());
     let position = <Dispatch as HostedStep>::hosted_after(tables.handle(), position, tokens, vocab_size);
-    Position { values: Tensor::from_dispatch(position) }
+    Position::new(Tensor::from_dispatch(position))
 }
 
 /// [`super::mask`] on a server.
@@ -146,7 +146,7 @@ pub(super) fn mask(
         position.values.into_dispatch(),
         tokens.into_dispatch(),
     );
-    (Tensor::from_dispatch(logits), Position { values: Tensor::from_dispatch(position) })
+    (Tensor::from_dispatch(logits), Position::new(Tensor::from_dispatch(position)))
 }
 
 /// [`super::mask_tree`] on a server.
@@ -164,7 +164,7 @@ pub(super) fn mask_tree(
         tokens.into_dispatch(),
         parents.clone(),
     );
-    (Tensor::from_dispatch(logits), Position { values: Tensor::from_dispatch(tree) })
+    (Tensor::from_dispatch(logits), Position::new(Tensor::from_dispatch(tree)))
 }
 
 /// [`super::choose`] on a server.
@@ -189,5 +189,5 @@ pub(super) fn choose(
             sampler.keys().into_dispatch(),
         ),
     };
-    (Tensor::from_dispatch(tokens), Position { values: Tensor::from_dispatch(position) })
+    (Tensor::from_dispatch(tokens), Position::new(Tensor::from_dispatch(position)))
 }

@@ -26,12 +26,14 @@ pub(super) struct Lookup {
     #[cube(comptime)]
     pub(super) has_owner: bool,
     /// For constraints with calls, see `tensor::Sizes`; else 0.
-    #[cube(comptime)]
     pub(super) ends: u32,
-    #[cube(comptime)]
     pub(super) depth: u32,
-    #[cube(comptime)]
     pub(super) pushes: u32,
+    #[cube(comptime)]
+    pub(super) has_stack: bool,
+    /// The size of the array for the frames pushed by a token.
+    #[cube(comptime)]
+    pub(super) room: u32,
     pub(super) landings: u32,
     #[cube(comptime)]
     pub(super) has_landings: bool,
@@ -121,13 +123,9 @@ impl Lookup {
         (next, left)
     }
 
-    /// Whether the end is within the remaining budget.
-    fn can_end(&self, state: u32, remaining: i32) -> bool {
-        self.entry(Array::TokensToEnd, state) <= remaining
-    }
-
-    /// Whether a token in range may follow, in a state of constraint `table`.
-    pub(super) fn may_follow(&self, state: u32, table: u32, remaining: i32, token: u32) -> bool {
-        self.can_end(self.next(state, table, token), max(remaining - 1, 0))
+    /// The number of tokens to the end after a token in range, `i32::MAX` if it is unreachable, in
+    /// a state of constraint `table`.
+    pub(super) fn distance(&self, state: u32, table: u32, token: u32) -> i32 {
+        self.entry(Array::TokensToEnd, self.next(state, table, token))
     }
 }

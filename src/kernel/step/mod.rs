@@ -1,13 +1,17 @@
 //! The constraint's step: advance rows by their last token, mask their logits, or choose from them.
 //!
 //! The rule has three implementations with the same results: on the host
-//! ([`RowPosition`](burn_dfa_tokens::RowPosition)), in a kernel (`lookup`), and in Burn's built-in
+//! ([`RowPosition`](burn_dfa_tokens::RowPosition)), in kernels (`lookup`), and in Burn's built-in
 //! operations (`built_in`). Each has two functions: `after`, the position after a token, and
 //! `can_end`, whether the end is within the remaining budget. A token may follow if the position
 //! after it can end.
 
+#[cfg(feature = "cube")]
+mod advance;
 mod built_in;
 mod built_in_stack;
+#[cfg(feature = "cube")]
+mod choose;
 #[cfg(feature = "cube")]
 mod cube;
 #[cfg(feature = "flex")]
@@ -15,12 +19,18 @@ mod flex;
 #[cfg(feature = "remote")]
 mod hosted;
 #[cfg(feature = "cube")]
-mod kernels;
-#[cfg(feature = "cube")]
 mod lookup;
 mod lookups;
 #[cfg(feature = "cube")]
+mod mask;
+#[cfg(feature = "cube")]
+mod noise;
+#[cfg(feature = "cube")]
+mod rows;
+#[cfg(feature = "cube")]
 mod stack;
+#[cfg(feature = "cube")]
+mod tile;
 
 #[cfg(all(feature = "remote-server", feature = "flex"))]
 pub(crate) use flex::{FlexRule, FlexStep};
@@ -43,7 +53,10 @@ pub(crate) fn after(table: &DeviceConstraint, position: Position, tokens: Tensor
         #[cfg(feature = "remote")]
         Store::Hosted(tables) => hosted::after(tables, position, tokens, table.vocab_size()),
         #[cfg(feature = "cube")]
-        Store::Cube(image) => built_in::after(image, position, tokens),
+        Store::Cube(image) => {
+            let rows = position.rows.clone();
+            built_in::after(image, position, tokens).with_rows(rows)
+        }
         Store::BuiltIn(image) => built_in::after(image, position, tokens),
     }
 }
@@ -98,7 +111,8 @@ pub(crate) fn mask_tree(
     };
     let [batch, nodes, vocab_size] = logits.dims();
     let none = Tensor::full([batch * nodes], table.no_token() as i32, (&tokens.device(), tokens.dtype()));
-    let tree = built_in::follow(image, parents, position, tokens);
+    let rows = position.rows.clone();
+    let tree = built_in::follow(image, parents, position, tokens).with_rows(rows);
     let (masked, _) = mask(table, logits.reshape([batch * nodes, vocab_size]), tree.flatten(), none);
     (masked.reshape([batch, nodes, vocab_size]), tree)
 }

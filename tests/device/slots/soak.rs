@@ -13,6 +13,9 @@ use crate::common::{devices, ints};
 const ROWS: usize = 16;
 const WIDTH: usize = 110;
 const PAGE: usize = 32;
+/// The default of `TensorOptions::mask_rows_bytes`, and the size of a slot for `WIDTH` logits.
+const ROWS_BYTES: usize = 64 << 20;
+const SLOT_BYTES: usize = 600;
 
 /// The printable characters of ASCII, a few words, two ends.
 fn vocabulary() -> Vocabulary {
@@ -177,12 +180,20 @@ impl<'a> Soak<'a> {
     }
 }
 
-fn soak(device: &Device, name: &str, kernels: Kernels, layout: Option<Layout>, arrivals: usize) {
+fn soak(
+    device: &Device,
+    name: &str,
+    kernels: Kernels,
+    layout: Option<Layout>,
+    mask_rows_bytes: usize,
+    arrivals: usize,
+) {
     let vocabulary = vocabulary();
     let pool = pool(&vocabulary, layout != Some(Layout::Classes));
     let free = CompiledConstraint::unconstrained(&vocabulary);
     let capacity = Capacity { tables: 12, states: 20 * PAGE, classes: 40, ..Capacity::new() };
-    let options = TensorOptions { capacity, kernels, layout, ..TensorOptions::default() };
+    let options =
+        TensorOptions { capacity, kernels, layout, mask_rows_bytes, ..TensorOptions::default() };
     let arena = Arena::new(&vocabulary, WIDTH, &options, device).unwrap();
     let (room, bytes) = (arena.room(), arena.table().bytes());
     let processor = ConstraintProcessor::slots(arena, ROWS).unwrap();
@@ -190,7 +201,7 @@ fn soak(device: &Device, name: &str, kernels: Kernels, layout: Option<Layout>, a
     let values: Vec<f32> = (0..ROWS * WIDTH).map(|_| rng.random_range(-6.0..6.0)).collect();
     let logits = Tensor::<2>::from_data(TensorData::new(values.clone(), [ROWS, WIDTH]), (device, DType::F32));
     let mut soak = Soak {
-        name: format!("{name}, {kernels:?}, {layout:?}"),
+        name: format!("{name}, {kernels:?}, {layout:?}, {mask_rows_bytes} bytes of mask rows"),
         pool: &pool,
         free: &free,
         ends: vocabulary.eos().iter().map(|id| id.0).collect(),
@@ -226,7 +237,7 @@ fn soak(device: &Device, name: &str, kernels: Kernels, layout: Option<Layout>, a
 
 #[test]
 fn ten_thousand_constraints_are_loaded_and_released() {
-    soak(&Device::flex(), "flex", Kernels::Fused, None, 10_000);
+    soak(&Device::flex(), "flex", Kernels::Fused, None, ROWS_BYTES, 10_000);
 }
 
 #[test]
@@ -243,7 +254,13 @@ fn constraints_are_loaded_and_released_in_every_layout_by_every_operation() {
                 (_, Kernels::BuiltIn) => 60,
                 _ => 200,
             };
-            soak(&device, name, kernels, layout, arrivals);
+            soak(&device, name, kernels, layout, ROWS_BYTES, arrivals);
+            // Pools of a few slots, in which almost every step gives a slot to another state.
+            if name != "flex" && (kernels, layout) == (Kernels::Fused, None) {
+                for slots in [1, 2, 3, 17] {
+                    soak(&device, name, kernels, layout, slots * SLOT_BYTES, arrivals);
+                }
+            }
         }
     }
 }

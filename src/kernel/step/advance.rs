@@ -1,0 +1,235 @@
+//! The first kernel of a step: every row follows its last token, and gets a plan, which says where
+//! its legal tokens are.
+//!
+//! One cube sees the whole batch, a unit per row: so rows share the slots of a pool without
+//! atomics, and a slot that a row reads is never given to another state.
+
+use cubecl::prelude::*;
+
+use super::lookup::Lookup;
+use super::noise::Keys;
+use super::rows::{FILL, HIT, PLAN, Rows, WALK};
+use super::stack::{self, FARTHEST};
+use crate::tensor::Array as Place;
+
+/// The positions before the last token, if they are not in the buffer of the new ones.
+#[derive(CubeLaunch, CubeType)]
+#[allow(dead_code, reason = "only its launch arguments are ever made")]
+pub(super) enum Source {
+    /// In the same buffer.
+    InPlace,
+    /// In another buffer.
+    Other(OwnedTensor<i32>),
+}
+
+#[cube]
+impl Source {
+    /// Writes the position of a row into the new buffer.
+    fn copy(&self, position: &mut Tensor<i32>, row: usize) {
+        #[comptime]
+        match self {
+            Source::InPlace => {}
+            Source::Other(source) => {
+                let mut number = 0usize;
+                while number < position.shape(1) {
+                    let at = row * position.stride(0) + number;
+                    position[at] =
+                        source[row * source.stride(0) + number * source.stride(1)];
+                    number += 1;
+                }
+            }
+        }
+    }
+}
+
+/// Advances the rows and plans their masks.
+#[cube(launch)]
+pub(super) fn advance_kernel(
+    source: &Source,
+    position: &mut Tensor<i32>,
+    tokens: &Tensor<i32>,
+    keys: &Keys,
+    table: &Lookup,
+    rows: &Rows,
+    pool: &mut [i32],
+    plan: &mut [i32],
+) {
+    let batch = position.shape(0);
+    let mut own = stack::room(table);
+    let mut now = 0i32;
+    if comptime!(rows.keeps) {
+        now = pool[0] + 1;
+    }
+    let mut row = UNIT_POS as usize;
+    while row < batch {
+        source.copy(position, row);
+        let base = row * position.stride(0);
+        let token = tokens[row * tokens.stride(0)];
+        if token != i32::cast_from(table.vocab_size) {
+            if comptime!(table.has_stack) {
+                stack::advance(table, position, base, &mut own, token);
+            } else {
+                let (next, left) = table.after(position[base], position[base + 1], token);
+                position[base] = i32::cast_from(next);
+                position[base + 1] = left;
+            }
+        }
+        find(table, rows, &*position, base, pool, plan, row, now);
+        keys.write(plan, row);
+        row += CUBE_DIM as usize;
+    }
+    if comptime!(rows.keeps) {
+        sync_storage();
+        let mut row = UNIT_POS as usize;
+        while row < batch {
+            request(table, rows, &*position, row, pool, plan, now);
+            row += CUBE_DIM as usize;
+        }
+        sync_storage();
+        let mut row = UNIT_POS as usize;
+        while row < batch {
+            grant(table, rows, &*position, row, pool, plan, now);
+            row += CUBE_DIM as usize;
+        }
+        if UNIT_POS == 0 {
+            pool[0] = now;
+        }
+    }
+}
+
+/// What decides which bits a position needs.
+#[derive(CubeType, Clone, Copy)]
+struct Needed {
+    state: i32,
+    generation: i32,
+    depth: i32,
+    /// A bit for each exit of the top procedure from which the end is reachable.
+    exits: i32,
+    /// The greatest number of tokens from such an exit to the end.
+    greatest: i32,
+}
+
+#[cube]
+fn needed(table: &Lookup, position: &Tensor<i32>, base: usize) -> Needed {
+    let state = stack::state_of(table, position, base);
+    let mut depth = 0u32;
+    let mut exits = 1i32;
+    let mut greatest = 0i32;
+    if comptime!(table.has_stack) {
+        depth = stack::depth_of(table, position, base);
+        exits = 0i32;
+        let mut end = 0u32;
+        while end < table.ends {
+            let beyond = stack::beyond(table, position, base, depth, end);
+            if beyond < FARTHEST {
+                exits |= 1i32 << i32::cast_from(end);
+                greatest = max(greatest, beyond);
+            }
+            end += 1;
+        }
+    }
+    let generation = table.entry(Place::Generation, state);
+    Needed { state: i32::cast_from(state), generation, depth: i32::cast_from(depth), exits, greatest }
+}
+
+/// Plans to read the slot that holds the bits of a row, or to walk.
+#[cube]
+fn find(
+    table: &Lookup,
+    rows: &Rows,
+    position: &Tensor<i32>,
+    base: usize,
+    pool: &mut [i32],
+    plan: &mut [i32],
+    row: usize,
+    now: i32,
+) {
+    let at = row * PLAN;
+    plan[at] = WALK;
+    plan[at + 1] = 0i32;
+    if comptime!(rows.keeps) {
+        let needed = needed(table, position, base);
+        let first = rows.first(u32::cast_from(needed.state));
+        for way in 0..rows.ways {
+            let slot = first + way;
+            let tag = rows.tag(slot);
+            let is_same = pool[tag] == needed.state
+                && pool[tag + 1] == needed.generation
+                && pool[tag + 3] == needed.exits
+                && needed.depth <= pool[tag + 2];
+            if is_same {
+                pool[tag + 4] = now;
+                plan[at] = HIT;
+                plan[at + 1] = i32::cast_from(slot);
+            }
+        }
+        let left = max(position[base + 1] - 1, 0);
+        plan[at + 2] = min(left, FARTHEST - 1) - needed.greatest;
+    }
+}
+
+/// If a row has no slot, asks for the slot of its set that was used least recently, if no row reads
+/// it in this step.
+#[cube]
+fn request(
+    table: &Lookup,
+    rows: &Rows,
+    position: &Tensor<i32>,
+    row: usize,
+    pool: &mut [i32],
+    plan: &mut [i32],
+    now: i32,
+) {
+    let at = row * PLAN;
+    if plan[at] == WALK {
+        let state = stack::state_of(table, position, row * position.stride(0));
+        let first = rows.first(state);
+        let mut greatest_age = 0u32;
+        for way in 0..rows.ways {
+            let slot = first + way;
+            let age = u32::cast_from(now - pool[rows.tag(slot) + 4]);
+            if age > greatest_age {
+                greatest_age = age;
+                plan[at] = FILL;
+                plan[at + 1] = i32::cast_from(slot);
+            }
+        }
+    }
+}
+
+/// Gives a slot to the first row that asks for it; the other rows walk.
+#[cube]
+fn grant(
+    table: &Lookup,
+    rows: &Rows,
+    position: &Tensor<i32>,
+    row: usize,
+    pool: &mut [i32],
+    plan: &mut [i32],
+    now: i32,
+) {
+    let at = row * PLAN;
+    if plan[at] == FILL {
+        let slot = plan[at + 1];
+        let mut is_first = true;
+        let mut other = 0usize;
+        while is_first && other < row {
+            // The first row that asks for a slot keeps its request, so the other rows see it.
+            if plan[other * PLAN] == FILL && plan[other * PLAN + 1] == slot {
+                is_first = false;
+            }
+            other += 1;
+        }
+        if is_first {
+            let needed = needed(table, position, row * position.stride(0));
+            let tag = rows.tag(u32::cast_from(slot));
+            pool[tag] = needed.state;
+            pool[tag + 1] = needed.generation;
+            pool[tag + 2] = needed.depth;
+            pool[tag + 3] = needed.exits;
+            pool[tag + 4] = now;
+        } else {
+            plan[at] = WALK;
+        }
+    }
+}

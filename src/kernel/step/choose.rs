@@ -1,0 +1,171 @@
+//! The second kernel of a step that chooses: one cube for each tile of each row.
+//!
+//! If a row has several tiles, the last of its cubes to arrive compares their results. Where a
+//! device does not order memory between cubes, a third kernel compares them.
+
+use cubecl::prelude::*;
+
+use super::lookup::Lookup;
+use super::noise::Noise;
+use super::rows::{PLAN, Rows};
+use super::tile::{UNITS, legal};
+use crate::tensor::mask_rows::TILE;
+
+/// The key of −∞.
+const LEAST: u32 = 0x007f_ffff;
+
+/// Chooses the legal token of each row with the greatest logit plus noise, and writes it into
+/// `tokens`. `x` covers the tiles, `y` the batch.
+///
+/// `partial` holds for each row the number of its arrived cubes, at first 0, and the key and the id
+/// of the best token of each tile. Without `merges` the tokens are left to [`merge_kernel`].
+#[cube(launch)]
+pub(super) fn choose_kernel<F: Float, N: Size>(
+    logits: &Tensor<Vector<F, N>>,
+    position: &Tensor<i32>,
+    tokens: &mut Tensor<i32>,
+    noise: &Noise,
+    plan: &[i32],
+    table: &Lookup,
+    rows: &Rows,
+    pool: &mut [i32],
+    partial: &mut [Atomic<u32>],
+    tiles: u32,
+    #[comptime] merges: bool,
+    #[define(F)] _dtype: ElemType,
+) {
+    let (row, tile) = (CUBE_POS_Y as usize, CUBE_POS_X);
+    let words = legal(table, rows, position, plan, pool, row, tile);
+    let size = logits.vector_size().comptime();
+    let from = row * logits.stride(0) / size;
+    let key = u32::cast_from(plan[row * PLAN + 3]);
+    let factor = f32::reinterpret(u32::cast_from(plan[row * PLAN + 4]));
+    let mut best = LEAST.runtime();
+    let mut id = 0u32;
+    let mut offset = UNIT_POS * comptime!(size as u32);
+    let lanes = comptime!(if size == 32 { u32::MAX } else { (1u32 << size as u32) - 1 });
+    while offset < TILE && tile * TILE + offset < table.vocab_size {
+        let bits = (words[(offset / 32) as usize].load() >> (offset % 32)) & lanes;
+        if bits != 0 {
+            let first = tile * TILE + offset;
+            let values = logits[from + first as usize / size];
+            #[unroll]
+            for lane in 0..size {
+                if (bits >> comptime!(lane as u32)) & 1u32 == 1u32 {
+                    let token = first + comptime!(lane as u32);
+                    let logit = f32::cast_from(values.extract(lane));
+                    let order = order(noise.disturb(logit, token, key, factor));
+                    if order > best {
+                        best = order;
+                        id = token;
+                    }
+                }
+            }
+        }
+        offset += UNITS * comptime!(size as u32);
+    }
+    let (best, id) = best_of_cube(best, id);
+    if comptime!(merges) {
+        if tiles == 1 {
+            if UNIT_POS == 0 {
+                write(tokens, row, best, id);
+            }
+        } else {
+            let from = row * (1 + 2 * tiles as usize);
+            publish(&*partial, from, tile, best, id);
+            let mut arrived = Shared::<u32>::new();
+            sync_storage();
+            if UNIT_POS == 0 {
+                *arrived = partial[from].fetch_add(1u32);
+            }
+            sync_storage();
+            let is_last = *arrived == tiles - 1;
+            let (best, id) = best_of_tiles(&*partial, from, tiles, is_last);
+            if is_last && UNIT_POS == 0 {
+                write(tokens, row, best, id);
+            }
+        }
+    } else {
+        publish(&*partial, row * (1 + 2 * tiles as usize), tile, best, id);
+    }
+}
+
+/// Compares the best tokens of the tiles: one cube for each row.
+#[cube(launch)]
+pub(super) fn merge_kernel(partial: &[Atomic<u32>], tokens: &mut Tensor<i32>, tiles: u32) {
+    let row = CUBE_POS_X as usize;
+    let (best, id) = best_of_tiles(partial, row * (1 + 2 * tiles as usize), tiles, true);
+    if UNIT_POS == 0 {
+        write(tokens, row, best, id);
+    }
+}
+
+/// Writes the best token of a tile, with one unit.
+#[cube]
+fn publish(partial: &[Atomic<u32>], from: usize, tile: u32, best: u32, id: u32) {
+    if UNIT_POS == 0 {
+        let at = from + 1 + 2 * tile as usize;
+        partial[at].store(best);
+        partial[at + 1].store(id);
+    }
+}
+
+/// The best token of all tiles, if `reads`, with all units of a cube.
+#[cube]
+fn best_of_tiles(partial: &[Atomic<u32>], from: usize, tiles: u32, reads: bool) -> (u32, u32) {
+    let mut best = LEAST.runtime();
+    let mut id = 0u32;
+    let mut tile = UNIT_POS;
+    while reads && tile < tiles {
+        let at = from + 1 + 2 * tile as usize;
+        let order = partial[at].load();
+        if order > best {
+            best = order;
+            id = partial[at + 1].load();
+        }
+        tile += UNITS;
+    }
+    best_of_cube(best, id)
+}
+
+/// Writes the token of a row: the first token if all legal logits are −∞, as a plain argmax.
+#[cube]
+fn write(tokens: &mut Tensor<i32>, row: usize, best: u32, id: u32) {
+    let at = row * tokens.stride(0);
+    tokens[at] = i32::cast_from(select(best == LEAST, 0u32, id));
+}
+
+/// A key that orders floats as integers: NaN greatest, both zeros equal, −∞ least.
+#[cube]
+fn order(value: f32) -> u32 {
+    let bits = u32::reinterpret(value);
+    let magnitude = bits & 0x7fff_ffffu32;
+    let key = select(bits < 0x8000_0000u32, bits | 0x8000_0000u32, bits ^ 0xffff_ffffu32);
+    let key = select(magnitude == 0u32, 0x8000_0000u32, key);
+    select(magnitude > 0x7f80_0000u32, 0xffff_ffffu32, key)
+}
+
+/// The best of all units: the greatest key, the lowest id among equals.
+#[cube]
+fn best_of_cube(key: u32, id: u32) -> (u32, u32) {
+    let mut keys = Shared::<[u32]>::new_slice(256usize);
+    let mut ids = Shared::<[u32]>::new_slice(256usize);
+    let unit = UNIT_POS as usize;
+    keys[unit] = key;
+    ids[unit] = id;
+    sync_cube();
+    let mut half = CUBE_DIM / 2;
+    while half > 0 {
+        if UNIT_POS < half {
+            let other = (UNIT_POS + half) as usize;
+            let is_tie = keys[other] == keys[unit] && ids[other] < ids[unit];
+            if keys[other] > keys[unit] || is_tie {
+                keys[unit] = keys[other];
+                ids[unit] = ids[other];
+            }
+        }
+        sync_cube();
+        half /= 2;
+    }
+    (keys[0], ids[0])
+}

@@ -1,0 +1,43 @@
+//! The second kernel of a step that masks: one cube for each tile of each row.
+
+use cubecl::prelude::*;
+
+use super::lookup::Lookup;
+use super::rows::Rows;
+use super::tile::{UNITS, legal};
+use crate::tensor::mask_rows::TILE;
+
+/// Copies the logits of legal tokens and sets the others to `never`. `x` covers the tiles, `y` the
+/// batch.
+#[cube(launch)]
+pub(super) fn mask_kernel<F: Float, N: Size>(
+    logits: &Tensor<Vector<F, N>>,
+    position: &Tensor<i32>,
+    plan: &[i32],
+    table: &Lookup,
+    rows: &Rows,
+    pool: &mut [i32],
+    masked: &mut Tensor<Vector<F, N>>,
+    never: InputScalar,
+    #[define(F)] _dtype: ElemType,
+) {
+    let (row, tile) = (CUBE_POS_Y as usize, CUBE_POS_X);
+    let words = legal(table, rows, position, plan, pool, row, tile);
+    let size = logits.vector_size().comptime();
+    let (from, to) = (row * logits.stride(0) / size, row * masked.stride(0) / size);
+    let never = never.get::<F>();
+    let mut offset = UNIT_POS * comptime!(size as u32);
+    while offset < TILE && tile * TILE + offset < table.vocab_size {
+        let bits = words[(offset / 32) as usize].load() >> (offset % 32);
+        let at = (tile * TILE + offset) as usize / size;
+        let values = logits[from + at];
+        let mut kept = Vector::<F, N>::new(never);
+        #[unroll]
+        for lane in 0..size {
+            let is_legal = (bits >> comptime!(lane as u32)) & 1u32 == 1u32;
+            kept.insert(lane, select(is_legal, values.extract(lane), never));
+        }
+        masked[to + at] = kept;
+        offset += UNITS * comptime!(size as u32);
+    }
+}

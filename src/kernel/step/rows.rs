@@ -1,0 +1,65 @@
+//! Mask rows on the device, in a kernel: where the pool keeps the bits of a state.
+//!
+//! The pool is one buffer of integers: a clock, a tag for each slot, and for each slot the tiles of
+//! its row. A tile holds the bits of [`TILE`] tokens: a number that says while which budgets the bits
+//! are exact, a word for every 32 tokens and, with a stack, another word for every 32 tokens with
+//! the tokens that depend on frames below the top procedure.
+
+use cubecl::prelude::*;
+
+use crate::tensor::mask_rows::{CLOCK, TAG, TILE_WORDS};
+
+/// No bits, but a walk over all tokens.
+pub(super) const WALK: i32 = 0;
+/// The slot holds the bits.
+pub(super) const HIT: i32 = 1;
+/// A walk that writes the bits into the slot.
+pub(super) const FILL: i32 = 2;
+
+/// The numbers of a plan, the way in which a step finds the legal tokens of a row: the kind, the
+/// slot, the greatest number in a tile with which its bits are exact, and for sampling the key of
+/// the noise and the bits of the factor of the logits.
+pub(super) const PLAN: usize = 5;
+
+/// The sizes of a pool.
+#[derive(CubeLaunch, CubeType)]
+pub(super) struct Rows {
+    /// The number of sets; a state belongs to one of them.
+    pub(super) sets: u32,
+    /// The number of slots of a set.
+    pub(super) ways: u32,
+    /// The size of a row.
+    pub(super) size: u32,
+    /// The size of a tile.
+    pub(super) tile: u32,
+    /// Whether there is a pool.
+    #[cube(comptime)]
+    pub(super) keeps: bool,
+}
+
+#[cube]
+impl Rows {
+    /// The first slot of the set of a state.
+    pub(super) fn first(&self, state: u32) -> u32 {
+        (state % self.sets) * self.ways
+    }
+
+    /// The index of the tag of a slot: a state, its generation, the depth and the exits for which
+    /// the bits were found, and the time of the last use.
+    pub(super) fn tag(&self, slot: u32) -> usize {
+        CLOCK + slot as usize * TAG
+    }
+
+    /// The index of a tile.
+    pub(super) fn tile_of(&self, slot: u32, tile: u32) -> usize {
+        CLOCK
+            + (self.sets * self.ways) as usize * TAG
+            + slot as usize * self.size as usize
+            + (tile * self.tile) as usize
+    }
+
+    /// The offset of the words of dependent tokens in a tile.
+    pub(super) fn dependent(&self) -> usize {
+        1 + TILE_WORDS
+    }
+}

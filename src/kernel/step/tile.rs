@@ -1,0 +1,191 @@
+//! The legal tokens of a tile of a row, as bits in shared memory.
+
+use cubecl::prelude::*;
+
+use super::lookup::Lookup;
+use super::rows::{FILL, HIT, PLAN, Rows};
+use super::stack::{self, NONE};
+use crate::tensor::mask_rows::{TILE, TILE_WORDS};
+
+/// Units of a cube.
+pub(super) const UNITS: u32 = 256;
+
+/// Reads the bits of a tile from the pool, or walks over its tokens and, if the plan says so, writes
+/// their bits into the pool. All units of the cube take part.
+#[cube]
+pub(super) fn legal(
+    table: &Lookup,
+    rows: &Rows,
+    position: &Tensor<i32>,
+    plan: &[i32],
+    pool: &mut [i32],
+    row: usize,
+    tile: u32,
+) -> Shared<[Atomic<u32>]> {
+    let words = Shared::<[Atomic<u32>]>::new_slice(TILE_WORDS);
+    let mut own = stack::room(table);
+    let base = row * position.stride(0);
+    let left = max(position[base + 1] - 1, 0);
+    let first = tile * TILE;
+    let word = UNIT_POS as usize;
+
+    let mut kind = 0i32;
+    let mut at = 0usize;
+    let mut is_hit = false;
+    if comptime!(rows.keeps) {
+        kind = plan[row * PLAN];
+        at = rows.tile_of(u32::cast_from(plan[row * PLAN + 1]), tile);
+        if kind == HIT {
+            is_hit = pool[at] <= plan[row * PLAN + 2];
+        }
+    }
+    if word < TILE_WORDS {
+        let mut bits = 0u32;
+        if is_hit {
+            bits = u32::cast_from(pool[at + 1 + word]);
+            if comptime!(table.has_stack) {
+                let mut dependent = u32::cast_from(pool[at + rows.dependent() + word]);
+                while dependent != 0 {
+                    let offset = dependent.trailing_zeros();
+                    let bit = 1u32 << offset;
+                    let token = first + 32 * UNIT_POS + offset;
+                    let (distance, _after) = stack::distance(table, position, base, &mut own, token);
+                    if distance <= left {
+                        bits |= bit;
+                    }
+                    dependent ^= bit;
+                }
+            }
+        }
+        words[word].store(bits);
+    }
+    let filled = Filled::new(table, rows);
+    sync_cube();
+    if !is_hit {
+        let mut offset = UNIT_POS;
+        while offset < TILE && first + offset < table.vocab_size {
+            let token = first + offset;
+            let bit = 1u32 << (offset % 32);
+            let word = (offset / 32) as usize;
+            if comptime!(table.has_stack) {
+                let (distance, after) = stack::distance(table, position, base, &mut own, token);
+                if distance <= left {
+                    words[word].fetch_or(bit);
+                }
+                if kind == FILL {
+                    filled.add(table, word, bit, distance, after.pops, after.limited);
+                }
+            } else {
+                let state = stack::state_of(table, position, base);
+                let distance = table.distance(state, table.owner_of(state), token);
+                if distance <= left {
+                    words[word].fetch_or(bit);
+                }
+                if kind == FILL {
+                    filled.add(table, word, bit, distance, false, false);
+                }
+            }
+            offset += UNITS;
+        }
+    }
+    sync_cube();
+    if kind == FILL {
+        filled.write(table, rows, position, base, pool, at);
+    }
+    words
+}
+
+/// The bits of a tile for the pool, in shared memory.
+#[derive(CubeType)]
+struct Filled {
+    /// The tokens that are legal with any budget.
+    words: Shared<[Atomic<u32>]>,
+    /// The tokens that depend on frames below the top procedure.
+    dependent: Shared<[Atomic<u32>]>,
+    /// The greatest number of tokens to the end after a legal token.
+    greatest: Shared<[Atomic<i32>]>,
+}
+
+#[cube]
+impl Filled {
+    fn new(table: &Lookup, rows: &Rows) -> Filled {
+        let size = comptime!(if rows.keeps { TILE_WORDS } else { 1 });
+        let words = Shared::<[Atomic<u32>]>::new_slice(size);
+        let dependent_size = comptime!(if rows.keeps && table.has_stack { TILE_WORDS } else { 1 });
+        let dependent = Shared::<[Atomic<u32>]>::new_slice(dependent_size);
+        let greatest = Shared::<[Atomic<i32>]>::new_slice(1usize);
+        let word = UNIT_POS as usize;
+        if word < size {
+            words[word].store(0u32);
+        }
+        if word < dependent_size {
+            dependent[word].store(0u32);
+        }
+        if word == 0 {
+            greatest[0].store(0i32);
+        }
+        Filled { words, dependent, greatest }
+    }
+
+    fn add(&self, table: &Lookup, word: usize, bit: u32, distance: i32, pops: bool, limited: bool) {
+        if comptime!(table.has_stack) {
+            if pops {
+                self.dependent[word].fetch_or(bit);
+            } else {
+                if limited {
+                    self.greatest[0].fetch_max(NONE);
+                }
+                if distance != NONE {
+                    self.words[word].fetch_or(bit);
+                    self.greatest[0].fetch_max(distance);
+                }
+            }
+        } else if distance != NONE {
+            self.words[word].fetch_or(bit);
+            self.greatest[0].fetch_max(distance);
+        }
+    }
+
+    /// Writes the tile.
+    fn write(
+        &self,
+        table: &Lookup,
+        rows: &Rows,
+        position: &Tensor<i32>,
+        base: usize,
+        pool: &mut [i32],
+        at: usize,
+    ) {
+        let word = UNIT_POS as usize;
+        if comptime!(rows.keeps) {
+            if word < TILE_WORDS {
+                pool[at + 1 + word] = i32::cast_from(self.words[word].load());
+                if comptime!(table.has_stack) {
+                    pool[at + rows.dependent() + word] = i32::cast_from(self.dependent[word].load());
+                }
+            }
+            if word == 0 {
+                pool[at] = self.bound(table, position, base);
+            }
+        }
+    }
+
+    /// With at least this many tokens left, plus the greatest distance from an exit of the top
+    /// procedure to the end, the bits are exact; [`NONE`] if a limit of the stack decided.
+    fn bound(&self, table: &Lookup, position: &Tensor<i32>, base: usize) -> i32 {
+        let mut bound = self.greatest[0].load();
+        if comptime!(table.has_stack) {
+            let depth = stack::depth_of(table, position, base);
+            let mut least = NONE.runtime();
+            let mut end = 0u32;
+            while end < table.ends {
+                least = min(least, stack::beyond(table, position, base, depth, end));
+                end += 1;
+            }
+            if bound != NONE && least < stack::FARTHEST {
+                bound = max(bound - least, 0);
+            }
+        }
+        bound
+    }
+}

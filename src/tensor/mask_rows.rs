@@ -1,0 +1,118 @@
+//! Mask rows on the device: the legal tokens of the states that the rows of a batch have visited.
+//!
+//! The mask of a state hardly ever changes, so a step finds it once, by following the bytes of every
+//! token, and keeps it as one bit per token. A pool of such rows belongs to a batch: its
+//! [`Position`](super::Position) holds it, so a recorded step reads and writes the same buffer.
+//!
+//! A row is exact for its state and
+//! - a generation of the state: a constraint that is loaded anew has another generation;
+//! - the exits of the state's procedure from which the end is reachable, and a stack of at most the
+//!   depth at which the row was found;
+//! - a budget that is greater than the distance to the end after every legal token, otherwise the
+//!   tokens are followed again.
+//!
+//! Tokens that return into frames below the state's procedure are listed, and followed at every
+//! step.
+
+#[cfg(feature = "cube")]
+use std::sync::{Arc, Mutex, PoisonError};
+
+#[cfg(feature = "cube")]
+use burn::tensor::{DType, Int, StreamId, Tensor};
+
+#[cfg(feature = "cube")]
+use super::{Image, Sizes};
+
+/// The numbers before the tags: the first counts the steps.
+pub(crate) const CLOCK: usize = 8;
+/// The numbers of a tag.
+pub(crate) const TAG: usize = 8;
+/// The slots of a set, if so many fit. A state belongs to one set and takes any of its slots.
+#[cfg(feature = "cube")]
+const WAYS: usize = 4;
+/// The tokens of a tile, the part of a row that one cube of a kernel handles.
+pub(crate) const TILE: u32 = 4096;
+/// The words of a tile's bits.
+pub(crate) const TILE_WORDS: usize = TILE as usize / 32;
+
+/// The pool of a batch, made by the first step that needs it. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct MaskRows {
+    #[cfg(feature = "cube")]
+    pool: Option<Arc<Mutex<Option<Pool>>>>,
+}
+
+/// A pool on a device.
+#[cfg(feature = "cube")]
+#[derive(Debug)]
+struct Pool {
+    /// The stream of its kernels, whose order keeps them from each other's slots.
+    stream: StreamId,
+    sizes: PoolSizes,
+    values: Tensor<1, Int>,
+}
+
+/// The sizes of a pool, in numbers of 32 bits.
+#[cfg(feature = "cube")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PoolSizes {
+    pub(crate) sets: usize,
+    /// The slots of a set.
+    pub(crate) ways: usize,
+    /// The size of a row.
+    pub(crate) row: usize,
+    /// The size of a tile.
+    pub(crate) tile: usize,
+}
+
+#[cfg(feature = "cube")]
+impl PoolSizes {
+    /// A pool of at most `max_bytes`, and of about a slot for every state; `None` if not even one
+    /// slot fits.
+    pub(super) fn new(sizes: &Sizes, max_bytes: usize) -> Option<Self> {
+        let tile = 1 + TILE_WORDS * if sizes.ends > 0 { 2 } else { 1 };
+        let row = tiles(sizes.vocab_size) * tile;
+        let max = max_bytes.min(i32::MAX as usize) / size_of::<i32>();
+        let slots = max.saturating_sub(CLOCK) / (TAG + row);
+        let ways = slots.min(WAYS);
+        let sets = (slots / ways.max(1)).min(sizes.states.div_ceil(WAYS));
+        (sets > 0).then_some(Self { sets, ways, row, tile })
+    }
+
+    fn len(&self) -> usize {
+        CLOCK + self.sets * self.ways * (TAG + self.row)
+    }
+}
+
+/// The tiles of a row of logits.
+#[cfg(feature = "cube")]
+pub(crate) fn tiles(vocab_size: usize) -> usize {
+    vocab_size.div_ceil(TILE as usize)
+}
+
+impl MaskRows {
+    /// A pool for the steps of a batch.
+    pub(crate) fn of_batch() -> Self {
+        #[cfg(feature = "cube")]
+        return Self { pool: Some(Arc::default()) };
+        #[cfg(not(feature = "cube"))]
+        Self {}
+    }
+
+    /// The pool for steps under the constraints of an image on the current stream, if there is one.
+    /// Another stream than that of the first step gets none, because its kernels could take a slot
+    /// that a kernel of the first stream reads.
+    #[cfg(feature = "cube")]
+    pub(crate) fn pool(&self, image: &Image) -> Option<(PoolSizes, Tensor<1, Int>)> {
+        let sizes = image.pool?;
+        let (stream, device) = (StreamId::current(), image.values.device());
+        let mut pool = self.pool.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner);
+        let pool = pool.get_or_insert_with(|| Pool {
+            stream,
+            sizes,
+            values: Tensor::zeros([sizes.len()], (&device, DType::I32)),
+        });
+        let fits = pool.stream == stream && pool.sizes == sizes && pool.values.device() == device;
+        fits.then(|| (sizes, pool.values.clone()))
+    }
+}

@@ -1,0 +1,81 @@
+//! Mask rows that a batch keeps on a device, against the host: with stacks and budgets, in batches of
+//! equal and different states, in pools of any size.
+
+use std::ops::ControlFlow;
+
+use burn::tensor::DType;
+use burn_dfa::generation::{DecodeGraph, GenerationConfig, Request, generate};
+use burn_dfa::{CompiledConstraint, Layout, TensorOptions, TokenId};
+
+use crate::common::devices;
+use crate::common::model::RandomLm;
+use crate::stack::{compile, grammars, schemas, vocabulary, walk_rows};
+
+/// The size of a slot: a row of up to 4,096 tokens, with their dependence on the stack, and a tag.
+const SLOT_BYTES: usize = 1_060;
+
+#[test]
+fn masks_match_the_host_in_pools_of_any_size() {
+    let vocabulary = vocabulary();
+    for frames in [64, 4] {
+        let mut tables: Vec<_> =
+            schemas().iter().map(|schema| compile(schema, &vocabulary, frames)).collect();
+        tables.extend(grammars(&vocabulary, frames));
+        let tables: Vec<&CompiledConstraint> = tables.iter().collect();
+        // Several rows of each constraint begin in the same state, and meet again.
+        let rows: Vec<usize> = (0..tables.len()).chain(0..tables.len()).chain([0, 0, 2, 2, 2]).collect();
+        for (name, device) in devices::all() {
+            if name == "flex" {
+                continue;
+            }
+            for slots in [1, 2, 3, 40, 10_000] {
+                let options =
+                    TensorOptions::new().with_layout(Layout::Walk).with_mask_rows_bytes(slots * SLOT_BYTES);
+                // Budgets that are just enough, and budgets that never decide.
+                for spare in [3, 60, 100_000] {
+                    walk_rows(&tables, &rows, &options, &device, 40, spare, slots as u64);
+                }
+            }
+        }
+    }
+}
+
+/// Rows wider than one tile, and a choice by several cubes.
+#[test]
+fn wide_rows_match_the_host() {
+    let words: Vec<String> = (0..9_000).map(|word| format!("w{word}\"")).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let vocabulary = burn_dfa_testing::words::vocabulary_of(&words);
+    let tables: Vec<_> = schemas().iter().map(|schema| compile(schema, &vocabulary, 8)).collect();
+    let tables: Vec<&CompiledConstraint> = tables.iter().collect();
+    for (name, device) in devices::all() {
+        if name == "flex" {
+            continue;
+        }
+        walk_rows(&tables, &[0, 1, 2, 2, 3, 6], &TensorOptions::new(), &device, 25, 500, 1);
+    }
+}
+
+/// A recorded step reads and fills the pool as an eager step does.
+#[test]
+fn recorded_steps_keep_rows() {
+    let vocabulary = vocabulary();
+    let table = compile(&schemas()[0], &vocabulary, 8);
+    let prompt = |text: &str| text.bytes().map(|byte| TokenId(byte.into())).collect();
+    let request = |text, budget| Request::new(prompt(text), budget).with_constraint(&table).with_seed(5);
+    let requests = [request("one", 60), request("two", 61), request("three", 200)];
+    for (name, device) in devices::all() {
+        let model = RandomLm::new(vocabulary.len(), 5, DType::F32, &device);
+        for slots in [0, 1, 3, 1_000] {
+            let tensors = TensorOptions::new().with_mask_rows_bytes(slots * SLOT_BYTES);
+            let config = GenerationConfig::new().with_tensors(tensors).with_temperature(Some(1.3));
+            let go_on = |_| ControlFlow::Continue(());
+            let eager = generate(&model, &vocabulary, &requests, &config, go_on).unwrap();
+            let mut graph = DecodeGraph::record(&model, &vocabulary, &requests, &config, 210).unwrap();
+            assert_eq!(graph.is_hardware(), name != "flex");
+            for _ in 0..2 {
+                assert_eq!(graph.generate(&requests, go_on).unwrap(), eager, "{name}, {slots} slots");
+            }
+        }
+    }
+}
