@@ -103,7 +103,8 @@ impl Arena {
         }
         let free = CompiledConstraint::unconstrained(vocabulary);
         let fingerprint = super::check(&[&free], vocab_size)?;
-        let sizes = Sizes::arena(options.layout, vocabulary, vocab_size, capacity, super::runs_kernels(device));
+        let sizes =
+            Sizes::arena(options.layout, vocabulary, vocab_size, capacity, super::runs_kernels(device));
         sizes.check(options.max_bytes, super::largest_binding(device))?;
         let store = Store::new(
             &sizes,

@@ -124,12 +124,9 @@ impl Array {
             Self::Owner => {
                 declare(states, sizes.has_owner().into(), 0, PerState(|s, _, out| out.push(s.index)))
             }
-            Self::Generation => declare(
-                states,
-                sizes.runs_kernels.into(),
-                0,
-                PerState(|s, _, out| out.push(s.generation)),
-            ),
+            Self::Generation => {
+                declare(states, sizes.runs_kernels.into(), 0, PerState(|s, _, out| out.push(s.generation)))
+            }
             Self::Class => declare(
                 tables,
                 if classes { vocab_size } else { 0 },

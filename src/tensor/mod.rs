@@ -55,6 +55,8 @@ pub(crate) use hosting::{HostedTables, Refused};
 pub(crate) use image::{Array, Image};
 use placement::Joined;
 pub(crate) use position::UNLIMITED;
+#[cfg(feature = "cube")]
+pub(crate) use sizes::MAX_PUSHED;
 use sizes::Sizes;
 pub(crate) use text::{BY_CLASS, FOLLOWED};
 

@@ -124,7 +124,8 @@ impl Position<3> {
     pub fn at(&self, nodes: Tensor<1, Int>) -> Position {
         let [batch, _, numbers] = self.values.dims();
         let nodes = nodes.reshape([batch, 1, 1]).expand([batch, 1, numbers]);
-        Position::new(self.values.clone().gather(1, nodes).reshape([batch, numbers])).with_rows(self.rows.clone())
+        Position::new(self.values.clone().gather(1, nodes).reshape([batch, numbers]))
+            .with_rows(self.rows.clone())
     }
 
     /// The positions of all rows after each node.

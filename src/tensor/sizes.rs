@@ -36,6 +36,11 @@ pub(crate) struct Sizes {
     pub(super) runs_kernels: bool,
 }
 
+/// The maximum size of the frames that a token pushes, in numbers: a kernel's unit holds them in an
+/// array, and large arrays of a unit are stored in slow memory.
+#[cfg(feature = "cube")]
+pub(crate) const MAX_PUSHED: usize = 2048;
+
 impl Sizes {
     pub(super) fn new(
         layout: Option<Layout>,
@@ -176,9 +181,7 @@ impl Sizes {
     /// Refuses a stack of which a token may push too many frames for the memory of a kernel's unit.
     #[cfg(feature = "cube")]
     pub(super) fn check_stack(&self) -> Result<()> {
-        // Large arrays of a single unit are stored in slow memory.
-        const TOKEN: usize = 2048;
-        if self.pushes * self.frame() <= TOKEN {
+        if self.pushes * self.frame() <= MAX_PUSHED {
             return Ok(());
         }
         Err(Error::input(format!(

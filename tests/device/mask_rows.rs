@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 use burn::tensor::DType;
 use burn_dfa::generation::{DecodeGraph, GenerationConfig, Request, generate};
 use burn_dfa::{CompiledConstraint, Layout, TensorOptions, TokenId};
+use serde_json::{Value, json};
 
 use crate::common::devices;
 use crate::common::model::RandomLm;
@@ -14,6 +15,15 @@ use crate::stack::{compile, grammars, schemas, vocabulary, walk_rows};
 /// The size of a slot: a row of up to 4,096 tokens, with their dependence on the stack, and a tag.
 const SLOT_BYTES: usize = 1_060;
 
+/// Within an object, `b` is legal only if an object with `a` came before or may still come: it depends
+/// on the frame, without a return into it.
+fn two_exits() -> Value {
+    json!({"type": "array", "items": {"$ref": "#/$defs/t"}, "maxItems": 2,
+        "contains": {"properties": {"k": {"const": "a"}}, "required": ["k"]},
+        "$defs": {"t": {"type": "object", "properties": {"k": {"enum": ["a", "b"]}, "c": {"$ref": "#/$defs/t"}},
+            "required": ["k"], "additionalProperties": false}}})
+}
+
 #[test]
 fn masks_match_the_host_in_pools_of_any_size() {
     let vocabulary = vocabulary();
@@ -21,6 +31,7 @@ fn masks_match_the_host_in_pools_of_any_size() {
         let mut tables: Vec<_> =
             schemas().iter().map(|schema| compile(schema, &vocabulary, frames)).collect();
         tables.extend(grammars(&vocabulary, frames));
+        tables.push(compile(&two_exits(), &vocabulary, frames));
         let tables: Vec<&CompiledConstraint> = tables.iter().collect();
         // Several rows of each constraint begin in the same state, and meet again.
         let rows: Vec<usize> = (0..tables.len()).chain(0..tables.len()).chain([0, 0, 2, 2, 2]).collect();

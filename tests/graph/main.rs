@@ -6,6 +6,7 @@ mod bindings;
 mod buffers;
 #[path = "../common/mod.rs"]
 mod common;
+mod compilations;
 #[cfg(feature = "cube")]
 mod kernels;
 pub(crate) mod operations;

@@ -8,7 +8,7 @@ use cubecl::prelude::*;
 
 use super::lookup::Lookup;
 use super::noise::Keys;
-use super::rows::{FILL, HIT, PLAN, Rows, WALK};
+use super::rows::{ARRIVED, FILL, HIT, KIND, LEFT, Rows, SLOT, WALK};
 use super::stack::{self, FARTHEST};
 use crate::tensor::Array as Place;
 
@@ -33,8 +33,7 @@ impl Source {
                 let mut number = 0usize;
                 while number < position.shape(1) {
                     let at = row * position.stride(0) + number;
-                    position[at] =
-                        source[row * source.stride(0) + number * source.stride(1)];
+                    position[at] = source[row * source.stride(0) + number * source.stride(1)];
                     number += 1;
                 }
             }
@@ -53,7 +52,9 @@ pub(super) fn advance_kernel(
     rows: &Rows,
     pool: &mut [i32],
     plan: &mut [i32],
+    stride: u32,
 ) {
+    let stride = stride as usize;
     let batch = position.shape(0);
     let mut own = stack::room(table);
     let mut now = 0i32;
@@ -65,30 +66,26 @@ pub(super) fn advance_kernel(
         source.copy(position, row);
         let base = row * position.stride(0);
         let token = tokens[row * tokens.stride(0)];
-        if token != i32::cast_from(table.vocab_size) {
-            if comptime!(table.has_stack) {
-                stack::advance(table, position, base, &mut own, token);
-            } else {
-                let (next, left) = table.after(position[base], position[base + 1], token);
-                position[base] = i32::cast_from(next);
-                position[base + 1] = left;
-            }
+        table.advance(position, base, &mut own, token);
+        let at = row * stride;
+        find(table, rows, &*position, base, pool, plan, at, now);
+        keys.write(plan, row, at);
+        if stride > ARRIVED {
+            plan[at + ARRIVED] = 0i32;
         }
-        find(table, rows, &*position, base, pool, plan, row, now);
-        keys.write(plan, row);
         row += CUBE_DIM as usize;
     }
     if comptime!(rows.keeps) {
         sync_storage();
         let mut row = UNIT_POS as usize;
         while row < batch {
-            request(table, rows, &*position, row, pool, plan, now);
+            request(table, rows, &*position, row, pool, plan, row * stride, now);
             row += CUBE_DIM as usize;
         }
         sync_storage();
         let mut row = UNIT_POS as usize;
         while row < batch {
-            grant(table, rows, &*position, row, pool, plan, now);
+            grant(table, rows, &*position, row, pool, plan, stride, now);
             row += CUBE_DIM as usize;
         }
         if UNIT_POS == 0 {
@@ -141,12 +138,11 @@ fn find(
     base: usize,
     pool: &mut [i32],
     plan: &mut [i32],
-    row: usize,
+    at: usize,
     now: i32,
 ) {
-    let at = row * PLAN;
-    plan[at] = WALK;
-    plan[at + 1] = 0i32;
+    plan[at + KIND] = WALK;
+    plan[at + SLOT] = 0i32;
     if comptime!(rows.keeps) {
         let needed = needed(table, position, base);
         let first = rows.first(u32::cast_from(needed.state));
@@ -159,12 +155,12 @@ fn find(
                 && needed.depth <= pool[tag + 2];
             if is_same {
                 pool[tag + 4] = now;
-                plan[at] = HIT;
-                plan[at + 1] = i32::cast_from(slot);
+                plan[at + KIND] = HIT;
+                plan[at + SLOT] = i32::cast_from(slot);
             }
         }
         let left = max(position[base + 1] - 1, 0);
-        plan[at + 2] = min(left, FARTHEST - 1) - needed.greatest;
+        plan[at + LEFT] = min(left, FARTHEST - 1) - needed.greatest;
     }
 }
 
@@ -178,10 +174,10 @@ fn request(
     row: usize,
     pool: &mut [i32],
     plan: &mut [i32],
+    at: usize,
     now: i32,
 ) {
-    let at = row * PLAN;
-    if plan[at] == WALK {
+    if plan[at + KIND] == WALK {
         let state = stack::state_of(table, position, row * position.stride(0));
         let first = rows.first(state);
         let mut greatest_age = 0u32;
@@ -190,8 +186,8 @@ fn request(
             let age = u32::cast_from(now - pool[rows.tag(slot) + 4]);
             if age > greatest_age {
                 greatest_age = age;
-                plan[at] = FILL;
-                plan[at + 1] = i32::cast_from(slot);
+                plan[at + KIND] = FILL;
+                plan[at + SLOT] = i32::cast_from(slot);
             }
         }
     }
@@ -206,16 +202,17 @@ fn grant(
     row: usize,
     pool: &mut [i32],
     plan: &mut [i32],
+    stride: usize,
     now: i32,
 ) {
-    let at = row * PLAN;
-    if plan[at] == FILL {
-        let slot = plan[at + 1];
+    let at = row * stride;
+    if plan[at + KIND] == FILL {
+        let slot = plan[at + SLOT];
         let mut is_first = true;
         let mut other = 0usize;
         while is_first && other < row {
             // The first row that asks for a slot keeps its request, so the other rows see it.
-            if plan[other * PLAN] == FILL && plan[other * PLAN + 1] == slot {
+            if plan[other * stride + KIND] == FILL && plan[other * stride + SLOT] == slot {
                 is_first = false;
             }
             other += 1;
@@ -229,7 +226,7 @@ fn grant(
             pool[tag + 3] = needed.exits;
             pool[tag + 4] = now;
         } else {
-            plan[at] = WALK;
+            plan[at + KIND] = WALK;
         }
     }
 }

@@ -7,7 +7,7 @@ use cubecl::prelude::*;
 
 use super::lookup::Lookup;
 use super::noise::Noise;
-use super::rows::{PLAN, Rows};
+use super::rows::{ARRIVED, BEST, FACTOR, KEY, KIND, LEFT, Plan, Rows, SLOT};
 use super::tile::{UNITS, legal};
 use crate::tensor::mask_rows::TILE;
 
@@ -17,29 +17,34 @@ const LEAST: u32 = 0x007f_ffff;
 /// Chooses the legal token of each row with the greatest logit plus noise, and writes it into
 /// `tokens`. `x` covers the tiles, `y` the batch.
 ///
-/// `partial` holds for each row the number of its arrived cubes, at first 0, and the key and the id
-/// of the best token of each tile. Without `merges` the tokens are left to [`merge_kernel`].
+/// Without `merges` the tokens are left to [`merge_kernel`].
 #[cube(launch)]
 pub(super) fn choose_kernel<F: Float, N: Size>(
     logits: &Tensor<Vector<F, N>>,
     position: &Tensor<i32>,
     tokens: &mut Tensor<i32>,
     noise: &Noise,
-    plan: &[i32],
+    plans: &mut [Atomic<u32>],
     table: &Lookup,
     rows: &Rows,
     pool: &mut [i32],
-    partial: &mut [Atomic<u32>],
     tiles: u32,
+    stride: u32,
     #[comptime] merges: bool,
     #[define(F)] _dtype: ElemType,
 ) {
     let (row, tile) = (CUBE_POS_Y as usize, CUBE_POS_X);
-    let words = legal(table, rows, position, plan, pool, row, tile);
+    let own = row * stride as usize;
+    let plan = Plan {
+        kind: i32::cast_from(plans[own + KIND].load()),
+        slot: plans[own + SLOT].load(),
+        left: i32::cast_from(plans[own + LEFT].load()),
+    };
+    let words = legal(table, rows, position, &plan, pool, row, tile);
     let size = logits.vector_size().comptime();
     let from = row * logits.stride(0) / size;
-    let key = u32::cast_from(plan[row * PLAN + 3]);
-    let factor = f32::reinterpret(u32::cast_from(plan[row * PLAN + 4]));
+    let key = plans[own + KEY].load();
+    let factor = f32::reinterpret(plans[own + FACTOR].load());
     let mut best = LEAST.runtime();
     let mut id = 0u32;
     let mut offset = UNIT_POS * comptime!(size as u32);
@@ -71,30 +76,29 @@ pub(super) fn choose_kernel<F: Float, N: Size>(
                 write(tokens, row, best, id);
             }
         } else {
-            let from = row * (1 + 2 * tiles as usize);
-            publish(&*partial, from, tile, best, id);
+            publish(&*plans, own, tile, best, id);
             let mut arrived = Shared::<u32>::new();
             sync_storage();
             if UNIT_POS == 0 {
-                *arrived = partial[from].fetch_add(1u32);
+                *arrived = plans[own + ARRIVED].fetch_add(1u32);
             }
             sync_storage();
             let is_last = *arrived == tiles - 1;
-            let (best, id) = best_of_tiles(&*partial, from, tiles, is_last);
+            let (best, id) = best_of_tiles(&*plans, own, tiles, is_last);
             if is_last && UNIT_POS == 0 {
                 write(tokens, row, best, id);
             }
         }
     } else {
-        publish(&*partial, row * (1 + 2 * tiles as usize), tile, best, id);
+        publish(&*plans, own, tile, best, id);
     }
 }
 
 /// Compares the best tokens of the tiles: one cube for each row.
 #[cube(launch)]
-pub(super) fn merge_kernel(partial: &[Atomic<u32>], tokens: &mut Tensor<i32>, tiles: u32) {
+pub(super) fn merge_kernel(plans: &[Atomic<u32>], tokens: &mut Tensor<i32>, tiles: u32, stride: u32) {
     let row = CUBE_POS_X as usize;
-    let (best, id) = best_of_tiles(partial, row * (1 + 2 * tiles as usize), tiles, true);
+    let (best, id) = best_of_tiles(plans, row * stride as usize, tiles, true);
     if UNIT_POS == 0 {
         write(tokens, row, best, id);
     }
@@ -102,26 +106,26 @@ pub(super) fn merge_kernel(partial: &[Atomic<u32>], tokens: &mut Tensor<i32>, ti
 
 /// Writes the best token of a tile, with one unit.
 #[cube]
-fn publish(partial: &[Atomic<u32>], from: usize, tile: u32, best: u32, id: u32) {
+fn publish(plans: &[Atomic<u32>], own: usize, tile: u32, best: u32, id: u32) {
     if UNIT_POS == 0 {
-        let at = from + 1 + 2 * tile as usize;
-        partial[at].store(best);
-        partial[at + 1].store(id);
+        let at = own + BEST + 2 * tile as usize;
+        plans[at].store(best);
+        plans[at + 1].store(id);
     }
 }
 
 /// The best token of all tiles, if `reads`, with all units of a cube.
 #[cube]
-fn best_of_tiles(partial: &[Atomic<u32>], from: usize, tiles: u32, reads: bool) -> (u32, u32) {
+fn best_of_tiles(plans: &[Atomic<u32>], own: usize, tiles: u32, reads: bool) -> (u32, u32) {
     let mut best = LEAST.runtime();
     let mut id = 0u32;
     let mut tile = UNIT_POS;
     while reads && tile < tiles {
-        let at = from + 1 + 2 * tile as usize;
-        let order = partial[at].load();
+        let at = own + BEST + 2 * tile as usize;
+        let order = plans[at].load();
         if order > best {
             best = order;
-            id = partial[at + 1].load();
+            id = plans[at + 1].load();
         }
         tile += UNITS;
     }

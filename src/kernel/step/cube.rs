@@ -1,5 +1,7 @@
 //! The step on CubeCL: WGPU, Vulkan, CUDA; and Fusion, which passes it on.
 
+use std::sync::Arc;
+
 use burn::backend::cubecl::dtype_to_storage_type;
 use burn::backend::tensor::{FloatTensor, IntTensor};
 use burn::backend::{Backend, Dispatch, ExtensionType, TensorMetadata, backend_extension};
@@ -13,14 +15,15 @@ use cubecl::tensor_vector_size_parallel;
 
 use super::advance::{SourceArgs, advance_kernel};
 use super::choose::{choose_kernel, merge_kernel};
+use super::follow::follow_kernel;
 use super::lookup::{CLASSES, DENSE, LookupLaunch, WALK};
 use super::mask::mask_kernel;
 use super::noise::{GumbelKeysLaunch, KeysArgs, NoiseArgs};
-use super::rows::{PLAN, RowsLaunch};
+use super::rows::{ARRIVED, BEST, RowsLaunch};
 use super::tile::UNITS;
 use crate::sampling::{FusedSampler, GumbelMax};
 use crate::tensor::mask_rows::{MaskRows, PoolSizes, tiles};
-use crate::tensor::{Array, Image, Layout, Position};
+use crate::tensor::{Array, Image, Layout, MAX_PUSHED, Position};
 
 /// The image of a device constraint, see `tensor::Image`.
 #[derive(ExtensionType)]
@@ -65,6 +68,17 @@ pub(crate) trait CubeStep: Backend {
         #[extension_type] table: Table<Self>,
     ) -> (FloatTensor<Self>, IntTensor<Self>);
 
+    /// The positions after the nodes of a tree of tokens, `[batch, nodes, numbers]`, written into
+    /// `tree`; `tokens` are `[batch, nodes]`.
+    #[fusion(meta = |tree, _position, _tokens, _parents, _table| tree.clone())]
+    fn follow_step(
+        tree: IntTensor<Self>,
+        position: IntTensor<Self>,
+        tokens: IntTensor<Self>,
+        parents: Arc<[usize]>,
+        #[extension_type] table: Table<Self>,
+    ) -> IntTensor<Self>;
+
     /// The tokens of the greatest legal logits and the next position, written in place.
     #[fusion(meta = |_logits, position, tokens, _table| (tokens.clone(), position.clone()))]
     fn greedy_step(
@@ -98,9 +112,9 @@ impl CubeStep for CubeBackend {
         };
         let (masked, next) = (like(&logits), like(&position));
         let batch = logits.shape()[0];
-        let plan = integers(&position, batch * PLAN);
+        let plans = integers(&position, batch * ARRIVED);
         let source = SourceArgs::Other(position.into_tensor_arg());
-        launch_advance(source, &next, tokens, KeysArgs::None, &table, &plan);
+        launch_advance(source, &next, tokens, KeysArgs::None, &table, &plans, ARRIVED);
         let kind = dtype_to_storage_type(logits.dtype);
         let size = vector_size(&logits).min(vector_size(&masked));
         mask_kernel::launch(
@@ -110,15 +124,40 @@ impl CubeStep for CubeBackend {
             size,
             logits.into_tensor_arg(),
             next.clone().into_tensor_arg(),
-            plan.into_buffer_arg(),
+            plans.into_buffer_arg(),
             table.launch(),
             table.rows(),
             table.pool(),
             masked.clone().into_tensor_arg(),
+            ARRIVED as u32,
             InputScalar::new(f32::NEG_INFINITY, kind),
             kind,
         );
         (masked, next)
+    }
+
+    fn follow_step(
+        tree: CubeTensor,
+        position: CubeTensor,
+        tokens: CubeTensor,
+        parents: Arc<[usize]>,
+        table: Table<Self>,
+    ) -> CubeTensor {
+        let tree = own(tree);
+        for (node, &parent) in parents.iter().enumerate() {
+            follow_kernel::launch(
+                &tree.client,
+                CubeCount::Static((tree.shape()[0] as u32).div_ceil(UNITS), 1, 1),
+                CubeDim::new_1d(UNITS),
+                position.clone().into_tensor_arg(),
+                tokens.clone().into_tensor_arg(),
+                table.launch(),
+                tree.clone().into_tensor_arg(),
+                node as u32,
+                parent as u32,
+            );
+        }
+        tree
     }
 
     fn greedy_step(
@@ -151,7 +190,8 @@ fn launch_advance(
     tokens: CubeTensor,
     keys: KeysArgs,
     table: &Table<CubeBackend>,
-    plan: &CubeTensor,
+    plans: &CubeTensor,
+    stride: usize,
 ) {
     advance_kernel::launch(
         &position.client,
@@ -164,7 +204,8 @@ fn launch_advance(
         table.launch(),
         table.rows(),
         table.pool(),
-        plan.clone().into_buffer_arg(),
+        plans.clone().into_buffer_arg(),
+        stride as u32,
     );
 }
 
@@ -183,9 +224,9 @@ fn launch_choose(
     let tiles = tiles(table.vocab_size as usize);
     let merges = tiles == 1 || client.properties().features.device_memory_scope;
     let [position, tokens] = [into_contiguous(position), tokens].map(own);
-    let plan = integers(&position, batch * PLAN);
-    let partial = integers(&position, batch * (1 + 2 * tiles));
-    launch_advance(SourceArgs::InPlace, &position, tokens.clone(), keys, &table, &plan);
+    let stride = BEST + 2 * tiles;
+    let plans = integers(&position, batch * stride);
+    launch_advance(SourceArgs::InPlace, &position, tokens.clone(), keys, &table, &plans, stride);
     let size = vector_size(&logits);
     choose_kernel::launch(
         &client,
@@ -196,12 +237,12 @@ fn launch_choose(
         position.clone().into_tensor_arg(),
         tokens.clone().into_tensor_arg(),
         noise,
-        plan.into_buffer_arg(),
+        plans.clone().into_buffer_arg(),
         table.launch(),
         table.rows(),
         table.pool(),
-        partial.clone().into_buffer_arg(),
         tiles as u32,
+        stride as u32,
         merges,
         kind,
     );
@@ -210,9 +251,10 @@ fn launch_choose(
             &client,
             CubeCount::Static(batch as u32, 1, 1),
             CubeDim::new_1d(UNITS),
-            partial.into_buffer_arg(),
+            plans.into_buffer_arg(),
             tokens.clone().into_tensor_arg(),
             tiles as u32,
+            stride as u32,
         );
     }
     (tokens, position)
@@ -247,11 +289,17 @@ impl Table<CubeBackend> {
             self.depth,
             self.pushes,
             self.ends > 0,
-            // Few sizes, so few kernels are compiled.
-            (self.pushes.max(1) * (self.ends + 1)).next_power_of_two().max(16),
+            self.room(),
             self.landings,
             self.landings > 0,
         )
+    }
+
+    /// The size of the array for the frames pushed by a token: one of few, because each takes
+    /// another compilation of the kernels.
+    fn room(&self) -> u32 {
+        let needed = if self.ends > 0 { self.pushes * (self.ends + 1) } else { 0 };
+        [1, 16, 64, 256].into_iter().find(|&size| needed <= size).unwrap_or(MAX_PUSHED as u32)
     }
 
     /// The pool, or an empty buffer that no kernel reads.
@@ -329,6 +377,26 @@ pub(super) fn mask(
         Table::of(image, &rows),
     );
     (Tensor::from_dispatch(logits), Position { values: Tensor::from_dispatch(values), rows })
+}
+
+/// The positions after the nodes of a tree, see [`super::mask_tree`], on CubeCL.
+pub(super) fn follow(
+    image: &Image,
+    parents: &[usize],
+    position: Position,
+    tokens: Tensor<2, Int>,
+) -> Position<3> {
+    let Position { values, rows } = position;
+    let ([batch, numbers], nodes) = (values.dims(), parents.len());
+    let tree = Tensor::<3, Int>::empty([batch, nodes, numbers], (&values.device(), values.dtype()));
+    let tree = <Dispatch as CubeStep>::follow_step(
+        tree.into_dispatch(),
+        values.into_dispatch(),
+        tokens.into_dispatch(),
+        parents.into(),
+        Table::of(image, &MaskRows::default()),
+    );
+    Position { values: Tensor::from_dispatch(tree), rows }
 }
 
 /// [`super::choose`] on CubeCL.

@@ -2,6 +2,7 @@
 
 use cubecl::prelude::*;
 
+use super::stack;
 use crate::tensor::Array;
 
 /// One lookup per token.
@@ -105,22 +106,28 @@ impl Lookup {
         select(self.entry(Array::TokensToEnd, next) == i32::MAX, 0u32, next)
     }
 
-    /// The position after the last token of a row, which may be `no_token` or invalid.
-    pub(super) fn after(&self, state: i32, remaining: i32, token: i32) -> (u32, i32) {
+    /// Advances the position at `base` by a token, which may be `no_token` or invalid.
+    pub(super) fn advance(
+        &self,
+        position: &mut Tensor<i32>,
+        base: usize,
+        own: &mut cubecl::prelude::Array<i32>,
+        token: i32,
+    ) {
         let vocab_size = i32::cast_from(self.vocab_size);
-        let mut next = 0u32;
-        let mut left = max(remaining - 1, 0);
-        let mut now = 0u32;
-        if state > 0 {
-            now = min(u32::cast_from(state), self.states - 1);
+        if token != vocab_size {
+            if comptime!(self.has_stack) {
+                stack::advance(self, position, base, own, token);
+            } else {
+                let mut next = 0u32.runtime();
+                if token >= 0 && token < vocab_size {
+                    let state = stack::state_of(self, &*position, base);
+                    next = self.next(state, self.owner_of(state), u32::cast_from(token));
+                }
+                position[base] = i32::cast_from(next);
+                position[base + 1] = max(position[base + 1] - 1, 0);
+            }
         }
-        if token == vocab_size {
-            next = now;
-            left = remaining;
-        } else if token >= 0 && token < vocab_size {
-            next = self.next(now, self.owner_of(now), u32::cast_from(token));
-        }
-        (next, left)
     }
 
     /// The number of tokens to the end after a token in range, `i32::MAX` if it is unreachable, in

@@ -3,7 +3,7 @@
 use cubecl::prelude::*;
 
 use super::lookup::Lookup;
-use super::rows::Rows;
+use super::rows::{KIND, LEFT, Plan, Rows, SLOT};
 use super::tile::{UNITS, legal};
 use crate::tensor::mask_rows::TILE;
 
@@ -18,11 +18,14 @@ pub(super) fn mask_kernel<F: Float, N: Size>(
     rows: &Rows,
     pool: &mut [i32],
     masked: &mut Tensor<Vector<F, N>>,
+    stride: u32,
     never: InputScalar,
     #[define(F)] _dtype: ElemType,
 ) {
     let (row, tile) = (CUBE_POS_Y as usize, CUBE_POS_X);
-    let words = legal(table, rows, position, plan, pool, row, tile);
+    let at = row * stride as usize;
+    let plan = Plan { kind: plan[at + KIND], slot: u32::cast_from(plan[at + SLOT]), left: plan[at + LEFT] };
+    let words = legal(table, rows, position, &plan, pool, row, tile);
     let size = logits.vector_size().comptime();
     let (from, to) = (row * logits.stride(0) / size, row * masked.stride(0) / size);
     let never = never.get::<F>();

@@ -16,6 +16,8 @@ mod choose;
 mod cube;
 #[cfg(feature = "flex")]
 mod flex;
+#[cfg(feature = "cube")]
+mod follow;
 #[cfg(feature = "remote")]
 mod hosted;
 #[cfg(feature = "cube")]
@@ -54,8 +56,8 @@ pub(crate) fn after(table: &DeviceConstraint, position: Position, tokens: Tensor
         Store::Hosted(tables) => hosted::after(tables, position, tokens, table.vocab_size()),
         #[cfg(feature = "cube")]
         Store::Cube(image) => {
-            let rows = position.rows.clone();
-            built_in::after(image, position, tokens).with_rows(rows)
+            let tokens: Tensor<2, Int> = tokens.unsqueeze_dim(1);
+            cube::follow(image, &[0], position, tokens).flatten()
         }
         Store::BuiltIn(image) => built_in::after(image, position, tokens),
     }
@@ -100,19 +102,18 @@ pub(crate) fn mask_tree(
     position: Position,
     tokens: Tensor<2, Int>,
 ) -> (Tensor<3>, Position<3>) {
-    let image = match table.store() {
+    let none = table.no_token() as i32;
+    let none = Tensor::full([tokens.shape().num_elements()], none, (&tokens.device(), tokens.dtype()));
+    let tree = match table.store() {
         #[cfg(feature = "flex")]
         Store::Host(host) => return flex::mask_tree(host, parents, logits, position, tokens),
         #[cfg(feature = "remote")]
         Store::Hosted(tables) => return hosted::mask_tree(tables, parents, logits, position, tokens),
         #[cfg(feature = "cube")]
-        Store::Cube(image) => image,
-        Store::BuiltIn(image) => image,
+        Store::Cube(image) => cube::follow(image, parents, position, tokens),
+        Store::BuiltIn(image) => built_in::follow(image, parents, position, tokens),
     };
     let [batch, nodes, vocab_size] = logits.dims();
-    let none = Tensor::full([batch * nodes], table.no_token() as i32, (&tokens.device(), tokens.dtype()));
-    let rows = position.rows.clone();
-    let tree = built_in::follow(image, parents, position, tokens).with_rows(rows);
     let (masked, _) = mask(table, logits.reshape([batch * nodes, vocab_size]), tree.flatten(), none);
     (masked.reshape([batch, nodes, vocab_size]), tree)
 }

@@ -2,7 +2,7 @@
 
 use cubecl::prelude::*;
 
-use super::rows::PLAN;
+use super::rows::{FACTOR, KEY};
 
 /// The bits of the noise hash, see `sampling`.
 #[cube]
@@ -44,7 +44,7 @@ pub(super) struct GumbelKeys {
 #[cube]
 impl Keys {
     /// Writes the hash key and the factor of a row into its plan.
-    pub(super) fn write(&self, plan: &mut [i32], row: usize) {
+    pub(super) fn write(&self, plan: &mut [i32], row: usize, to: usize) {
         #[comptime]
         match self {
             Keys::None => {}
@@ -56,8 +56,8 @@ impl Keys {
                 let low = u32::cast_from(gumbel.keys[from]);
                 let high = u32::cast_from(gumbel.keys[from + gumbel.keys.stride(1)]);
                 let key = mix(((step + 1) * 0x9e37_79b9u32) ^ low) ^ high;
-                plan[row * PLAN + 3] = i32::cast_from(key);
-                plan[row * PLAN + 4] = gumbel.keys[from + 2 * gumbel.keys.stride(1)];
+                plan[to + KEY] = i32::cast_from(key);
+                plan[to + FACTOR] = gumbel.keys[from + 2 * gumbel.keys.stride(1)];
             }
         }
     }

@@ -16,10 +16,25 @@ pub(super) const HIT: i32 = 1;
 /// A walk that writes the bits into the slot.
 pub(super) const FILL: i32 = 2;
 
-/// The numbers of a plan, the way in which a step finds the legal tokens of a row: the kind, the
-/// slot, the greatest number in a tile with which its bits are exact, and for sampling the key of
-/// the noise and the bits of the factor of the logits.
-pub(super) const PLAN: usize = 5;
+/// The numbers of a row's plan: the kind, the slot, and the greatest bound of a tile whose bits are
+/// exact.
+pub(super) const KIND: usize = 0;
+pub(super) const SLOT: usize = 1;
+pub(super) const LEFT: usize = 2;
+/// For a choice: the key of the noise, the bits of the factor of the logits, the number of arrived
+/// cubes, and the key and the id of the best token of each tile.
+pub(super) const KEY: usize = 3;
+pub(super) const FACTOR: usize = 4;
+pub(super) const ARRIVED: usize = 5;
+pub(super) const BEST: usize = 6;
+
+/// How a step finds the legal tokens of a row.
+#[derive(CubeType, Clone, Copy)]
+pub(super) struct Plan {
+    pub(super) kind: i32,
+    pub(super) slot: u32,
+    pub(super) left: i32,
+}
 
 /// The sizes of a pool.
 #[derive(CubeLaunch, CubeType)]

@@ -122,9 +122,8 @@ fn settle(table: &Lookup, position: &Tensor<i32>, base: usize, own: &mut Array<i
             if kept + pushed > 0 {
                 let call = u32::cast_from(max(top(table, position, base, &*own, kept, pushed, 0u32), 0));
                 let outcome = u32::cast_from(-jump);
-                next = u32::cast_from(
-                    table.entry(Place::Jumps, min(call, table.states - 1) * frame + outcome),
-                );
+                next =
+                    u32::cast_from(table.entry(Place::Jumps, min(call, table.states - 1) * frame + outcome));
                 if pushed > 0 {
                     pushed -= 1;
                 } else {
@@ -141,13 +140,7 @@ fn settle(table: &Lookup, position: &Tensor<i32>, base: usize, own: &mut Array<i
 
 /// The state and the stack of a row after a token in range.
 #[cube]
-fn follow(
-    table: &Lookup,
-    position: &Tensor<i32>,
-    base: usize,
-    own: &mut Array<i32>,
-    token: u32,
-) -> At {
+fn follow(table: &Lookup, position: &Tensor<i32>, base: usize, own: &mut Array<i32>, token: u32) -> At {
     let state = state_of(table, position, base);
     let owner = table.owner_of(state);
     let mut at = At {
@@ -243,6 +236,24 @@ pub(super) fn advance(
     position[base] = i32::cast_from(state);
     position[base + 1] = max(position[base + 1] - 1, 0);
     position[base + 2] = i32::cast_from(kept + pushed);
+}
+
+/// The number of tokens from a position to the end; [`NONE`] if it is unreachable.
+#[cube]
+pub(super) fn to_end(table: &Lookup, position: &Tensor<i32>, base: usize, own: &Array<i32>) -> i32 {
+    let state = state_of(table, position, base);
+    if comptime!(table.has_stack) {
+        let mut at = At {
+            state,
+            kept: depth_of(table, position, base),
+            pushed: 0u32.runtime(),
+            pops: false.runtime(),
+            limited: false.runtime(),
+        };
+        cost(table, position, base, own, &mut at, state)
+    } else {
+        table.entry(Place::TokensToEnd, state)
+    }
 }
 
 /// The number of tokens to the end after a token in range, [`NONE`] if it is unreachable, and the

@@ -3,7 +3,7 @@
 use cubecl::prelude::*;
 
 use super::lookup::Lookup;
-use super::rows::{FILL, HIT, PLAN, Rows};
+use super::rows::{FILL, HIT, Plan, Rows};
 use super::stack::{self, NONE};
 use crate::tensor::mask_rows::{TILE, TILE_WORDS};
 
@@ -17,7 +17,7 @@ pub(super) fn legal(
     table: &Lookup,
     rows: &Rows,
     position: &Tensor<i32>,
-    plan: &[i32],
+    plan: &Plan,
     pool: &mut [i32],
     row: usize,
     tile: u32,
@@ -33,10 +33,10 @@ pub(super) fn legal(
     let mut at = 0usize;
     let mut is_hit = false;
     if comptime!(rows.keeps) {
-        kind = plan[row * PLAN];
-        at = rows.tile_of(u32::cast_from(plan[row * PLAN + 1]), tile);
+        kind = plan.kind;
+        at = rows.tile_of(plan.slot, tile);
         if kind == HIT {
-            is_hit = pool[at] <= plan[row * PLAN + 2];
+            is_hit = pool[at] <= plan.left;
         }
     }
     if word < TILE_WORDS {

@@ -192,8 +192,7 @@ fn soak(
     let pool = pool(&vocabulary, layout != Some(Layout::Classes));
     let free = CompiledConstraint::unconstrained(&vocabulary);
     let capacity = Capacity { tables: 12, states: 20 * PAGE, classes: 40, ..Capacity::new() };
-    let options =
-        TensorOptions { capacity, kernels, layout, mask_rows_bytes, ..TensorOptions::default() };
+    let options = TensorOptions { capacity, kernels, layout, mask_rows_bytes, ..TensorOptions::default() };
     let arena = Arena::new(&vocabulary, WIDTH, &options, device).unwrap();
     let (room, bytes) = (arena.room(), arena.table().bytes());
     let processor = ConstraintProcessor::slots(arena, ROWS).unwrap();
