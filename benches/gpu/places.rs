@@ -36,10 +36,10 @@ impl Place {
 
     fn text(self) -> Vec<u8> {
         match self {
-            Self::String => b"{\"text\":\"Ad".to_vec(),
+            Self::String => b"{\"text\": \"Ad".to_vec(),
             Self::Key => b"{\"n".to_vec(),
             Self::Nested(depth) => {
-                [b"{\"list\":[".repeat(depth), b"{\"list\":[],\"name\":\"Ad".to_vec()].concat()
+                [b"{\"list\": [".repeat(depth), b"{\"list\": [], \"name\": \"Ad".to_vec()].concat()
             }
         }
     }

@@ -68,7 +68,12 @@ fn cases(clock: &Clock, widths: &[usize], dtype: DType) -> Vec<Case> {
     let mut push =
         |width, batch, dtype, layout, place| cases.push(Case { width, batch, dtype, layout, place });
     let batches = clock.cases(BATCHES.to_vec());
-    for layout in [Layout::Classes, Layout::Walk, Layout::Dense] {
+    // Most schemas are byte-level.
+    for &width in widths {
+        batches.iter().for_each(|batch| push(width, *batch, dtype, Layout::Walk, Place::String));
+        push(width, 8, dtype, Layout::Walk, Place::Nested(DEPTHS[0]));
+    }
+    for layout in [Layout::Classes, Layout::Dense] {
         for &width in widths {
             batches.iter().for_each(|batch| push(width, *batch, dtype, layout, Place::String));
         }
@@ -98,6 +103,7 @@ impl Case {
             (0..(BYTES / bytes).clamp(1, MAX_SETS)).map(|_| self.logits(width, device)).collect();
         let (processor, position) = self.place.rows(self.layout, batch, vocabulary, device);
         let legal = legal(processor.mask(&position, sets[0].clone()));
+        assert!(legal > 0, "{self:?}: the rows are in the constraint");
         let context = || StepContext {
             tokens: Tensor::full([batch], width as i32, (device, DType::I32)),
             step: Tensor::zeros([1], (device, DType::I32)),

@@ -31,7 +31,7 @@ pub(crate) const TAG: usize = 8;
 #[cfg(feature = "cube")]
 const WAYS: usize = 4;
 /// The tokens of a tile, the part of a row that one cube of a kernel handles.
-pub(crate) const TILE: u32 = 4096;
+pub(crate) const TILE: u32 = 8192;
 /// The words of a tile's bits.
 pub(crate) const TILE_WORDS: usize = TILE as usize / 32;
 

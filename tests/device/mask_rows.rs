@@ -3,17 +3,18 @@
 
 use std::ops::ControlFlow;
 
-use burn::tensor::DType;
+use burn::tensor::{DType, Tensor, TensorData};
 use burn_dfa::generation::{DecodeGraph, GenerationConfig, Request, generate};
-use burn_dfa::{CompiledConstraint, Layout, TensorOptions, TokenId};
+use burn_dfa::processor::ConstraintProcessor;
+use burn_dfa::{CompiledConstraint, DeviceConstraint, Layout, StateId, TensorOptions, TokenId};
 use serde_json::{Value, json};
 
 use crate::common::devices;
 use crate::common::model::RandomLm;
 use crate::stack::{compile, grammars, schemas, vocabulary, walk_rows};
 
-/// The size of a slot: a row of up to 4,096 tokens, with their dependence on the stack, and a tag.
-const SLOT_BYTES: usize = 1_060;
+/// The size of a slot: a row of up to 8,192 tokens, with their dependence on the stack, and a tag.
+const SLOT_BYTES: usize = 2_084;
 
 /// Within an object, `b` is legal only if an object with `a` came before or may still come: it depends
 /// on the frame, without a return into it.
@@ -86,6 +87,42 @@ fn recorded_steps_keep_rows() {
             assert_eq!(graph.is_hardware(), name != "flex");
             for _ in 0..2 {
                 assert_eq!(graph.generate(&requests, go_on).unwrap(), eager, "{name}, {slots} slots");
+            }
+        }
+    }
+}
+
+/// Logits of every type, in rows whose widths allow loads of different sizes.
+#[test]
+fn rows_of_any_type_and_width_match_the_host() {
+    let vocabulary = vocabulary();
+    let table = compile(&schemas()[2], &vocabulary, 8);
+    let legal: Vec<bool> = (0..vocabulary.len() as u32)
+        .map(|token| table.next(table.start(), TokenId(token)) != StateId::DEAD)
+        .collect();
+    for (name, device) in devices::all() {
+        let dtypes = [DType::F32, DType::F16, DType::BF16].into_iter();
+        for dtype in dtypes.filter(|&dtype| device.supports_dtype(dtype)) {
+            for width in [16_384, 16_392, 8_196, 8_194, 8_191] {
+                let tensors =
+                    DeviceConstraint::new(&[&table], width, &TensorOptions::new(), &device).unwrap();
+                let processor = ConstraintProcessor::new(tensors, &[0, 0]).unwrap();
+                let position = processor.start();
+                let values: Vec<f32> = (0..2 * width).map(|at| (at % 97) as f32).collect();
+                let logits = || {
+                    Tensor::<2>::from_data(
+                        TensorData::new(values.clone(), [2, width]).convert_dtype(dtype),
+                        (&device, dtype),
+                    )
+                };
+                for visit in 0..2 {
+                    let masked = processor.mask(&position, logits()).into_data().convert_dtype(DType::F32);
+                    for (at, found) in masked.try_to_vec::<f32>().unwrap().into_iter().enumerate() {
+                        let is_legal = *legal.get(at % width).unwrap_or(&false);
+                        let expected = if is_legal { values[at] } else { f32::NEG_INFINITY };
+                        assert_eq!(found, expected, "{name}, {dtype:?}, {width} wide, visit {visit}, {at}");
+                    }
+                }
             }
         }
     }

@@ -60,10 +60,8 @@ pub(super) fn choose_kernel<F: Float, N: Size>(
                     let token = first + comptime!(lane as u32);
                     let logit = f32::cast_from(values.extract(lane));
                     let order = order(noise.disturb(logit, token, key, factor));
-                    if order > best {
-                        best = order;
-                        id = token;
-                    }
+                    id = select(order > best, token, id);
+                    best = max(order, best);
                 }
             }
         }
@@ -149,27 +147,36 @@ fn order(value: f32) -> u32 {
     select(magnitude > 0x7f80_0000u32, 0xffff_ffffu32, key)
 }
 
-/// The best of all units: the greatest key, the lowest id among equals.
+/// The best of all units: the greatest key, the lowest id among equals. In two rounds of 16, because
+/// a barrier takes longer than the comparisons.
 #[cube]
 fn best_of_cube(key: u32, id: u32) -> (u32, u32) {
     let mut keys = Shared::<[u32]>::new_slice(256usize);
     let mut ids = Shared::<[u32]>::new_slice(256usize);
-    let unit = UNIT_POS as usize;
-    keys[unit] = key;
-    ids[unit] = id;
+    keys[UNIT_POS as usize] = key;
+    ids[UNIT_POS as usize] = id;
     sync_cube();
-    let mut half = CUBE_DIM / 2;
-    while half > 0 {
-        if UNIT_POS < half {
-            let other = (UNIT_POS + half) as usize;
-            let is_tie = keys[other] == keys[unit] && ids[other] < ids[unit];
-            if keys[other] > keys[unit] || is_tie {
-                keys[unit] = keys[other];
-                ids[unit] = ids[other];
-            }
-        }
-        sync_cube();
-        half /= 2;
+    if UNIT_POS < 16 {
+        // A unit reads every 16th number, so 16 units read neighbors.
+        let (best, id) = best_of(&keys, &ids, UNIT_POS as usize, 16usize);
+        keys[UNIT_POS as usize] = best;
+        ids[UNIT_POS as usize] = id;
     }
-    (keys[0], ids[0])
+    sync_cube();
+    best_of(&keys, &ids, 0usize, 1usize)
+}
+
+/// The best of 16 numbers, `step` apart.
+#[cube]
+fn best_of(keys: &Shared<[u32]>, ids: &Shared<[u32]>, from: usize, #[comptime] step: usize) -> (u32, u32) {
+    let mut best = keys[from];
+    let mut id = ids[from];
+    #[unroll]
+    for other in 1..16usize {
+        let at = from + other * step;
+        let is_better = keys[at] > best || (keys[at] == best && ids[at] < id);
+        best = select(is_better, keys[at], best);
+        id = select(is_better, ids[at], id);
+    }
+    (best, id)
 }

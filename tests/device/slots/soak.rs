@@ -15,7 +15,7 @@ const WIDTH: usize = 110;
 const PAGE: usize = 32;
 /// The default of `TensorOptions::mask_rows_bytes`, and the size of a slot for `WIDTH` logits.
 const ROWS_BYTES: usize = 64 << 20;
-const SLOT_BYTES: usize = 600;
+const SLOT_BYTES: usize = 1_064;
 
 /// The printable characters of ASCII, a few words, two ends.
 fn vocabulary() -> Vocabulary {
