@@ -384,3 +384,145 @@ impl fmt::Debug for Task<'_> {
         f.debug_struct("Task").field("limits", self.limits).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use burn_dfa::TokenId;
+
+    use super::*;
+
+    /// Patterns.
+    struct Patterns;
+
+    impl Frontend for Patterns {
+        type Source = &'static str;
+        type Compiled = CompiledConstraint;
+        type Refusal = Refusal;
+
+        fn key(&self, source: &&'static str) -> Key {
+            let mut key = [0; 32];
+            key[..source.len()].copy_from_slice(source.as_bytes());
+            key
+        }
+
+        fn compile(&self, source: &&'static str, task: &Task) -> Result<CompiledConstraint, Refusal> {
+            task.compile(&Constraint::regex(source).map_err(Refusal::Library)?)
+        }
+
+        fn constraint(compiled: &CompiledConstraint) -> Option<&CompiledConstraint> {
+            Some(compiled)
+        }
+
+        fn error(refusal: &Refusal) -> Option<&Error> {
+            match refusal {
+                Refusal::Library(error) => Some(error),
+                _ => None,
+            }
+        }
+    }
+
+    /// Counts compilations.
+    #[derive(Default)]
+    struct Counts {
+        compiled: AtomicUsize,
+        found: AtomicUsize,
+    }
+
+    impl Metrics for Counts {
+        fn compiled(&self, _time: Duration) {
+            self.compiled.fetch_add(1, Ordering::Relaxed);
+        }
+
+        fn looked_up(&self, found: bool) {
+            self.found.fetch_add(found.into(), Ordering::Relaxed);
+        }
+    }
+
+    /// Compiles until its limits.
+    const ENDLESS: &str = "(a|b)*a(a|b){60}";
+
+    fn compiler(time: Duration, max_waiting: usize) -> (Arc<Compiler<Patterns>>, Arc<Counts>) {
+        let config = CompilerConfig {
+            limits: Limits::new().with_time(time).with_threads(1).with_bytes(1 << 30),
+            capacity: Capacity::new().with_states(100).with_classes(64),
+            threads: 1,
+            max_waiting,
+            cache_bytes: 1 << 20,
+            disk: None,
+            lazy: false,
+        };
+        let vocabulary = Vocabulary::from_chars("ab.".chars()).expect("there are tokens");
+        let vocabulary = vocabulary.with_eos([TokenId(2)]).expect("it is a token");
+        let counts = Arc::new(Counts::default());
+        (Arc::new(Compiler::new(Patterns, vocabulary, config, counts.clone())), counts)
+    }
+
+    #[test]
+    fn equal_sources_are_compiled_once() {
+        let (compiler, counts) = compiler(Duration::from_secs(60), 16);
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| compiler.get_blocking(Client::default(), "ab*").expect("it compiles"));
+            }
+        });
+        let counts = [&counts.compiled, &counts.found].map(|count| count.load(Ordering::Relaxed));
+        assert_eq!(counts, [1, 7]);
+    }
+
+    #[test]
+    fn refusals_are_cached() {
+        let (compiler, counts) = compiler(Duration::from_secs(60), 16);
+        for _ in 0..2 {
+            let refused = compiler.get_blocking(Client::default(), "a{200}");
+            let Err(CompileError::Refused(Refusal::TooLarge { size, capacity })) = refused else {
+                panic!("it is too large: {refused:?}");
+            };
+            assert!(size[0] > 200 && capacity == [100, 64], "{size:?}");
+        }
+        assert_eq!(counts.compiled.load(Ordering::Relaxed), 1);
+    }
+
+    #[test]
+    fn a_compilation_ends_at_its_deadline() {
+        let time = Duration::from_millis(600);
+        let (compiler, _) = compiler(time, 16);
+        let refused = compiler.get_blocking(Client::default(), ENDLESS);
+        let Err(CompileError::Refused(Refusal::Library(error))) = refused else {
+            panic!("it does not end by itself: {refused:?}");
+        };
+        assert!(matches!(error.breached(), Some(Limit::Time(limit)) if limit == time), "{error}");
+    }
+
+    #[tokio::test]
+    async fn the_last_wait_cancels_its_compilation() {
+        let (compiler, counts) = compiler(Duration::from_secs(600), 16);
+        let wait = compiler.get(Client::default(), ENDLESS);
+        assert!(tokio::time::timeout(Duration::from_millis(400), wait).await.is_err());
+        // The only thread is free for the next constraint.
+        assert!(compiler.get(Client::default(), "ab*").await.is_ok());
+        assert_eq!(counts.compiled.load(Ordering::Relaxed), 1);
+    }
+
+    #[tokio::test]
+    async fn the_end_does_not_wait_for_compilations() {
+        let (compiler, _) = compiler(Duration::from_secs(600), 16);
+        let own = compiler.clone();
+        let waits = tokio::spawn(async move { own.get(Client::default(), ENDLESS).await });
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        compiler.shut_down();
+        let ended = waits.await.expect("it does not panic");
+        assert!(matches!(ended, Err(CompileError::Shutdown)), "{ended:?}");
+    }
+
+    #[test]
+    fn a_full_queue_refuses_constraints() {
+        let (compiler, _) = compiler(Duration::from_secs(600), 0);
+        let (sender, receiver) = std::sync::mpsc::channel::<()>();
+        compiler.pool.spawn(Client::default(), &Cancel::default(), move || _ = receiver.recv());
+        let refused = compiler.get_blocking(Client::default(), "ab*");
+        assert!(matches!(refused, Err(CompileError::Overloaded)), "{refused:?}");
+        drop(sender);
+    }
+}

@@ -68,12 +68,13 @@ pub(crate) struct Job {
 /// ```
 /// use std::sync::Arc;
 ///
-/// use burn_dfa::{CompiledConstraint, Constraint, Limits, TensorOptions};
+/// use burn_dfa::{Capacity, CompiledConstraint, Constraint, Limits, TensorOptions};
 /// use burn_dfa::generation::SamplingFeatures;
 /// use burn_dfa::prelude::Device;
 /// use burn_dfa_engine::{Engine, EngineConfig, Event, GenerationRequest, Prompt};
 ///
 /// let tiny = burn_dfa_tiny::load(&Device::flex())?;
+/// let capacity = Capacity::new().with_tables(2).with_states(256).with_classes(64);
 /// let config = EngineConfig {
 ///     rows: 2,
 ///     slots: 256,
@@ -82,7 +83,7 @@ pub(crate) struct Job {
 ///     prefix_cache: false,
 ///     logprobs: None,
 ///     features: SamplingFeatures::NONE,
-///     tensors: TensorOptions::new(),
+///     tensors: TensorOptions::new().with_capacity(capacity),
 ///     max_queue: 16,
 /// };
 /// let engine =
@@ -134,6 +135,7 @@ impl Engine {
         metrics: Arc<dyn Metrics>,
         reload: Option<Reload<M>>,
     ) -> burn_dfa::Result<Self> {
+        let config = EngineConfig { max_queue: config.max_queue.min(Semaphore::MAX_PERMITS), ..config };
         let (jobs, receiver) = mpsc::channel();
         let (ready, is_ready) = mpsc::sync_channel(1);
         let (is_alive, stop) = (Arc::new(AtomicBool::new(true)), Cancel::default());
@@ -152,7 +154,7 @@ impl Engine {
         is_ready.recv().expect("the engine reports whether it is ready")?;
         Ok(Self {
             jobs: Mutex::new(Some(jobs)),
-            queue: Arc::new(Semaphore::new(config.max_queue.min(Semaphore::MAX_PERMITS))),
+            queue: Arc::new(Semaphore::new(config.max_queue)),
             config,
             is_alive,
             stop,

@@ -242,9 +242,16 @@ impl Scheduler {
             let running = self.rows.iter().flatten().filter(|running| running.client == client).count();
             running + taken.iter().filter(|job| job.client == client).count()
         };
-        let served = |client| self.served.get(&client).copied().unwrap_or(0);
+        let share = |client| (rows(client), self.served.get(&client).copied().unwrap_or(0));
+        // The jobs of a request follow each other, and have the same client.
+        let mut last = (Client::default(), share(Client::default()));
         let waiting = self.waiting.iter().enumerate();
-        let next = waiting.min_by_key(|(_, job)| (!job.was_refused, rows(job.client), served(job.client)));
+        let next = waiting.min_by_key(|(_, job)| {
+            if job.client != last.0 {
+                last = (job.client, share(job.client));
+            }
+            (!job.was_refused, last.1)
+        });
         next.map(|(index, _)| index)
     }
 

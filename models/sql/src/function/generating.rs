@@ -98,14 +98,12 @@ impl AsyncScalarUDFImpl for Generating {
 }
 
 /// The column of some answers: of a shape, or as text.
-fn column(answers: Vec<Option<Vec<u8>>>, shape: Option<&Shape>) -> Result<ArrayRef, String> {
+fn column(answers: Vec<Option<String>>, shape: Option<&Shape>) -> Result<ArrayRef, String> {
     let Some(shape) = shape else {
-        let texts = answers.into_iter().map(|answer| answer.map(String::from_utf8).transpose());
-        let texts: Result<Vec<_>, _> = texts.collect();
-        return Ok(Arc::new(StringArray::from(texts.map_err(|error| error.to_string())?)));
+        return Ok(Arc::new(StringArray::from(answers)));
     };
     let values =
-        answers.iter().map(|answer| answer.as_deref().map(serde_json::from_slice::<Value>).transpose());
+        answers.iter().map(|answer| answer.as_deref().map(serde_json::from_str::<Value>).transpose());
     let values: Vec<Option<Value>> = values.collect::<Result<_, _>>().map_err(|error| error.to_string())?;
     shape.array(&values.iter().map(Option::as_ref).collect::<Vec<_>>())
 }

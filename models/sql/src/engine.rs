@@ -1,25 +1,22 @@
-//! Runs the model: one thread that owns it, with a queue of batches.
+//! Runs the rows of a batch on the engine, and collects their answers.
 //!
 //! ```text
-//! call of a function ──▶ batch of jobs, in order of length ──▶ bounded queue ──▶ thread: ContinuousBatch ──▶ answers of the batch
+//! call of a function ──▶ batch of jobs, in order of length ──▶ burn_dfa_engine ──▶ answers of the batch
 //! ```
 //!
 //! A process has one engine, for all partitions and queries. Jobs of a batch begin by the length of
 //! their prompts, longest first: prompts that are read together have similar lengths, and the last
 //! rows of a batch are its shortest. Jobs of the next batch begin while these rows end. Batches
-//! begin in the order of their arrival.
+//! begin in the order of their arrival. Each caller holds one batch, so the queue needs no bound.
 
-mod thread;
-
+use std::cmp::Reverse;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
-use burn_dfa::generation::{Cancel, ContinuousLm, Recordable};
-use burn_dfa::{Capacity, CompiledConstraint, Error, TensorOptions, TokenId, Vocabulary};
-use tokio::sync::{mpsc, oneshot};
-
-/// Batches in the queue; callers with further batches wait.
-const QUEUE: usize = 1;
+use burn_dfa::generation::{ContinuousLm, Recordable, SamplingFeatures};
+use burn_dfa::{Capacity, CompiledConstraint, TensorOptions, TokenId, Vocabulary};
+use burn_dfa_engine::{Ending, EngineConfig, Event, Failure, GenerationRequest, Metrics, Prompt};
 
 /// The sizes of an engine.
 ///
@@ -63,8 +60,18 @@ impl Sizes {
         self.slots.saturating_sub(prompt).min(self.max_new_tokens)
     }
 
-    fn tensors(&self) -> TensorOptions {
-        TensorOptions::new().with_capacity(self.room).with_max_bytes(i32::MAX as usize)
+    fn engine(&self) -> EngineConfig {
+        EngineConfig {
+            rows: self.rows,
+            slots: self.slots,
+            sync_interval: self.sync_interval,
+            prompt_chunk: None,
+            prefix_cache: false,
+            logprobs: None,
+            features: SamplingFeatures::NONE,
+            tensors: TensorOptions::new().with_capacity(self.room).with_max_bytes(i32::MAX as usize),
+            max_queue: usize::MAX,
+        }
     }
 }
 
@@ -78,29 +85,6 @@ pub struct Job {
     /// The constraint.
     pub table: CompiledConstraint,
 }
-
-/// The reason for missing answers.
-#[derive(Clone, Debug)]
-pub enum Failure {
-    /// The library refused a job, or the model failed.
-    Library(Error),
-    /// The model panicked.
-    Panic,
-    /// The engine ended.
-    Ended,
-}
-
-impl std::fmt::Display for Failure {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Library(error) => write!(f, "the engine: {error}"),
-            Self::Panic => f.write_str("the model panicked; the engine begins anew"),
-            Self::Ended => f.write_str("the engine has ended"),
-        }
-    }
-}
-
-impl std::error::Error for Failure {}
 
 /// The work of an engine so far.
 #[derive(Debug, Default)]
@@ -121,15 +105,24 @@ impl Progress {
     }
 }
 
-/// Jobs that were submitted together.
-struct Batch {
-    jobs: Vec<Job>,
-    cancel: Cancel,
-    reply: oneshot::Sender<Result<Vec<Vec<u8>>, Failure>>,
+impl Metrics for Progress {
+    fn generated(&self, count: usize) {
+        self.tokens.fetch_add(count as u64, Ordering::Relaxed);
+    }
+
+    fn ended(&self, ending: Option<Ending>, _elapsed: Duration) {
+        if is_complete(ending) {
+            self.rows.fetch_add(1, Ordering::Relaxed);
+        }
+    }
 }
 
-/// The handle of the engine for functions. When it is dropped, the thread finishes the submitted
-/// batches and ends.
+/// Whether an answer is complete. A constrained answer is incomplete only if it was canceled.
+fn is_complete(ending: Option<Ending>) -> bool {
+    matches!(ending, Some(Ending::Complete | Ending::OutOfTokens))
+}
+
+/// The engine for functions. When it is dropped, the thread ends after its current step.
 ///
 /// ```
 /// use burn_dfa::{Constraint, Limits, CompiledConstraint};
@@ -145,12 +138,12 @@ struct Batch {
 /// let engine = Engine::start(tiny.model().clone(), tiny.vocabulary().clone(), sizes)?;
 /// let runtime = tokio::runtime::Builder::new_current_thread().build()?;
 /// let answers = runtime.block_on(engine.run(vec![job]))?;
-/// assert!([&b"yes"[..], b"no"].contains(&&answers[0][..]));
+/// assert!(["yes", "no"].contains(&&answers[0][..]));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
 pub struct Engine {
-    batches: mpsc::Sender<Batch>,
+    engine: burn_dfa_engine::Engine,
     sizes: Sizes,
     progress: Arc<Progress>,
 }
@@ -166,15 +159,10 @@ impl Engine {
         vocabulary: Vocabulary,
         sizes: Sizes,
     ) -> burn_dfa::Result<Self> {
-        let (batches, receiver) = mpsc::channel(QUEUE);
-        let (ready, is_ready) = std::sync::mpsc::sync_channel(1);
         let progress = Arc::new(Progress::default());
-        let (of_thread, own) = (sizes.clone(), progress.clone());
-        let body = move || thread::run(&model, &vocabulary, of_thread, receiver, own, &ready);
-        let thread = std::thread::Builder::new().name("engine".into()).spawn(body);
-        thread.expect("a thread can be started while a program is");
-        is_ready.recv().expect("the engine says whether it is ready")?;
-        Ok(Self { batches, sizes, progress })
+        let config = sizes.engine();
+        let engine = burn_dfa_engine::Engine::start(model, vocabulary, config, progress.clone(), None)?;
+        Ok(Self { engine, sizes, progress })
     }
 
     /// The sizes of the engine.
@@ -187,30 +175,35 @@ impl Engine {
         &self.progress
     }
 
-    /// The answers to some jobs, in their order. Waits while the queue is full. Dropping the future
-    /// cancels the jobs.
+    /// The answers to some jobs, in their order. Dropping the future cancels the jobs.
     ///
     /// # Errors
     /// A job is refused, or the model fails. In both cases all answers are lost.
-    pub async fn run(&self, jobs: Vec<Job>) -> Result<Vec<Vec<u8>>, Failure> {
-        if jobs.is_empty() {
-            return Ok(Vec::new());
+    pub async fn run(&self, jobs: Vec<Job>) -> Result<Vec<String>, Failure> {
+        let mut answers = vec![String::new(); jobs.len()];
+        let mut jobs: Vec<(usize, Job)> = jobs.into_iter().enumerate().collect();
+        jobs.sort_by_key(|(_, job)| Reverse(job.prompt.len()));
+        let (order, prompts): (Vec<usize>, Vec<Prompt>) =
+            jobs.into_iter().map(|(index, job)| (index, job.into())).unzip();
+        let request = GenerationRequest { prompts, n: 1, ..GenerationRequest::default() };
+        let mut generation = self.engine.submit(request).map_err(|_| Failure::Shutdown)?;
+        let mut left = order.len();
+        while left > 0 {
+            match generation.next().await {
+                Some((_, Event::Started)) => {}
+                Some((index, Event::Chunk { text, .. })) => answers[order[index]].push_str(&text),
+                Some((_, Event::Ended { ending, .. })) if is_complete(Some(ending)) => left -= 1,
+                Some((_, Event::Failed(failure))) => return Err(failure),
+                Some((_, Event::Ended { .. })) | None => return Err(Failure::Shutdown),
+            }
         }
-        let cancel = Cancel::default();
-        let _given_up = GivenUp(cancel.clone());
-        let (reply, answers) = oneshot::channel();
-        let sent = self.batches.send(Batch { jobs, cancel, reply }).await;
-        sent.map_err(|_| Failure::Ended)?;
-        // If the thread panics while it holds the batch, it drops the sender.
-        answers.await.unwrap_or(Err(Failure::Panic))
+        Ok(answers)
     }
 }
 
-/// Cancels when dropped.
-struct GivenUp(Cancel);
-
-impl Drop for GivenUp {
-    fn drop(&mut self) {
-        self.0.cancel();
+impl From<Job> for Prompt {
+    fn from(job: Job) -> Self {
+        let Job { prompt, max_new_tokens, table } = job;
+        Self { tokens: prompt, max_new_tokens, constraint: Some(table.into()) }
     }
 }
