@@ -13,7 +13,7 @@
 //! | `cache` | results of compilations, by [`Key`] |
 //! | `pool` | [`Pool`], threads for CPU work with queues that are fair between [`Client`]s |
 //! | `request` | [`GenerationRequest`], and the [`Event`]s of its answers |
-//! | `handle` | [`Engine`], the handle of the thread |
+//! | `engine` | [`Engine`], the handle of the thread |
 //! | `scheduler` | the thread: admits answers to rows, runs steps, restarts after a panic |
 //! | `metrics` | [`Metrics`], which a program implements to measure the engine |
 //! | `error` | [`Refusal`], [`CompileError`], [`SubmitError`], [`Failure`], [`PoolError`] |
@@ -24,8 +24,8 @@
 mod cache;
 mod compilation;
 mod compiler;
+mod engine;
 mod error;
-mod handle;
 mod metrics;
 mod pool;
 mod request;
@@ -34,8 +34,8 @@ mod scheduler;
 pub use cache::Key;
 pub use compilation::{Compilation, Pending, RequestConstraint, Running};
 pub use compiler::{Compiler, CompilerConfig, Frontend, Task};
+pub use engine::{Engine, EngineConfig, Reload};
 pub use error::{CompileError, Failure, PoolError, Refusal, SubmitError};
-pub use handle::{Engine, EngineConfig, Reload};
 pub use metrics::{Load, Metrics};
 pub use pool::{Client, Pool};
 pub use request::{Ending, Event, Generation, GenerationRequest, Prompt, Sampling, Tokens};

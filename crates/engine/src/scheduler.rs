@@ -11,7 +11,7 @@ use burn_dfa::generation::{
 };
 use burn_dfa::{ErrorKind, Result, Vocabulary};
 
-use crate::handle::{EngineConfig, Job, Reload};
+use crate::engine::{EngineConfig, Job, Reload};
 use crate::request::{Event, Events, Sampling, Tokens};
 use crate::{Client, Ending, Failure, Load, Metrics, RequestConstraint};
 
@@ -24,7 +24,8 @@ const MAX_CLIENTS: usize = 1024;
 
 /// The waiting jobs and the running jobs of the engine. It outlives a panic of the model.
 pub(crate) struct Scheduler {
-    jobs: Receiver<Job>,
+    /// The answers of each request.
+    jobs: Receiver<Vec<Job>>,
     /// Whether all senders of jobs are gone.
     closed: bool,
     waiting: VecDeque<Job>,
@@ -114,7 +115,7 @@ fn request(job: &Job) -> Request<'_> {
 
 impl Scheduler {
     pub(crate) fn new(
-        jobs: Receiver<Job>,
+        jobs: Receiver<Vec<Job>>,
         config: EngineConfig,
         metrics: Arc<dyn Metrics>,
         stop: Cancel,
@@ -203,7 +204,7 @@ impl Scheduler {
     fn collect(&mut self) -> bool {
         loop {
             match self.jobs.try_recv() {
-                Ok(job) => self.waiting.push_back(job),
+                Ok(jobs) => self.waiting.extend(jobs),
                 Err(TryRecvError::Empty) => break,
                 Err(TryRecvError::Disconnected) => {
                     self.closed = true;
@@ -224,7 +225,7 @@ impl Scheduler {
                 return false;
             }
             match self.jobs.recv_timeout(IDLE) {
-                Ok(job) => self.waiting.push_back(job),
+                Ok(jobs) => self.waiting.extend(jobs),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => self.closed = true,
             }
@@ -456,9 +457,9 @@ impl Scheduler {
     }
 
     /// Reports a failure to all answers.
-    fn give_up(&mut self, failure: &Failure) {
+    pub(crate) fn give_up(&mut self, failure: &Failure) {
         self.fail_rows(failure);
-        self.waiting.extend(self.jobs.try_iter());
+        self.waiting.extend(self.jobs.try_iter().flatten());
         for job in self.waiting.drain(..) {
             job.events.send(Event::Failed(failure.clone()));
         }

@@ -1,12 +1,12 @@
 //! Runs the rows of a batch on the engine, and collects their answers.
 //!
 //! ```text
-//! call of a function ──▶ batch of jobs, in order of length ──▶ burn_dfa_engine ──▶ answers of the batch
+//! call of a function ──▶ batch of prompts, in order of length ──▶ burn_dfa_engine ──▶ answers of the batch
 //! ```
 //!
-//! A process has one engine, for all partitions and queries. Jobs of a batch begin by the length of
+//! A process has one engine, for all partitions and queries. Rows of a batch begin by the length of
 //! their prompts, longest first: prompts that are read together have similar lengths, and the last
-//! rows of a batch are its shortest. Jobs of the next batch begin while these rows end. Batches
+//! rows of a batch are its shortest. Rows of the next batch begin while these rows end. Batches
 //! begin in the order of their arrival. Each caller holds one batch, so the queue needs no bound.
 
 use std::cmp::Reverse;
@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use burn_dfa::generation::{ContinuousLm, Recordable, SamplingFeatures};
-use burn_dfa::{Capacity, CompiledConstraint, TensorOptions, TokenId, Vocabulary};
+use burn_dfa::{Capacity, TensorOptions, Vocabulary};
 use burn_dfa_engine::{Ending, EngineConfig, Event, Failure, GenerationRequest, Metrics, Prompt};
 
 /// The sizes of an engine.
@@ -75,17 +75,6 @@ impl Sizes {
     }
 }
 
-/// A row to generate.
-#[derive(Clone, Debug)]
-pub struct Job {
-    /// The prompt, at least one token.
-    pub prompt: Vec<TokenId>,
-    /// Maximum number of tokens of the answer.
-    pub max_new_tokens: usize,
-    /// The constraint.
-    pub table: CompiledConstraint,
-}
-
 /// The work of an engine so far.
 #[derive(Debug, Default)]
 pub struct Progress {
@@ -127,17 +116,18 @@ fn is_complete(ending: Option<Ending>) -> bool {
 /// ```
 /// use burn_dfa::{Constraint, Limits, CompiledConstraint};
 /// use burn_dfa::prelude::Device;
-/// use burn_dfa_sql::{Engine, Job, Sizes};
+/// use burn_dfa_sql::{Engine, Prompt, Sizes};
 ///
 /// let tiny = burn_dfa_tiny::load(&Device::flex())?;
 /// let constraint = Constraint::choice(["yes", "no"])?;
 /// let table = CompiledConstraint::compile(&constraint, tiny.vocabulary(), &Limits::default())?;
-/// let job = Job { prompt: tiny.prompt("Is snow white?")?, max_new_tokens: 8, table };
+/// let tokens = tiny.prompt("Is snow white?")?;
+/// let prompt = Prompt { tokens, max_new_tokens: 8, constraint: Some(table.into()) };
 ///
 /// let sizes = Sizes::default().within(Some(256));
 /// let engine = Engine::start(tiny.model().clone(), tiny.vocabulary().clone(), sizes)?;
 /// let runtime = tokio::runtime::Builder::new_current_thread().build()?;
-/// let answers = runtime.block_on(engine.run(vec![job]))?;
+/// let answers = runtime.block_on(engine.run(vec![prompt]))?;
 /// assert!(["yes", "no"].contains(&&answers[0][..]));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -175,16 +165,15 @@ impl Engine {
         &self.progress
     }
 
-    /// The answers to some jobs, in their order. Dropping the future cancels the jobs.
+    /// The answers to the prompts of a batch, in their order. Dropping the future cancels them.
     ///
     /// # Errors
-    /// A job is refused, or the model fails. In both cases all answers are lost.
-    pub async fn run(&self, jobs: Vec<Job>) -> Result<Vec<String>, Failure> {
-        let mut answers = vec![String::new(); jobs.len()];
-        let mut jobs: Vec<(usize, Job)> = jobs.into_iter().enumerate().collect();
-        jobs.sort_by_key(|(_, job)| Reverse(job.prompt.len()));
-        let (order, prompts): (Vec<usize>, Vec<Prompt>) =
-            jobs.into_iter().map(|(index, job)| (index, job.into())).unzip();
+    /// A prompt is refused, or the model fails. In both cases all answers are lost.
+    pub async fn run(&self, batch: Vec<Prompt>) -> Result<Vec<String>, Failure> {
+        let mut answers = vec![String::new(); batch.len()];
+        let mut batch: Vec<(usize, Prompt)> = batch.into_iter().enumerate().collect();
+        batch.sort_by_key(|(_, prompt)| Reverse(prompt.tokens.len()));
+        let (order, prompts): (Vec<usize>, Vec<Prompt>) = batch.into_iter().unzip();
         let request = GenerationRequest { prompts, n: 1, ..GenerationRequest::default() };
         let mut generation = self.engine.submit(request).map_err(|_| Failure::Shutdown)?;
         let mut left = order.len();
@@ -198,12 +187,5 @@ impl Engine {
             }
         }
         Ok(answers)
-    }
-}
-
-impl From<Job> for Prompt {
-    fn from(job: Job) -> Self {
-        let Job { prompt, max_new_tokens, table } = job;
-        Self { tokens: prompt, max_new_tokens, constraint: Some(table.into()) }
     }
 }

@@ -28,9 +28,9 @@ pub mod options;
 pub mod output;
 pub mod session;
 
-pub use burn_dfa_engine::Failure;
+pub use burn_dfa_engine::{Failure, Prompt};
 pub use constraints::{Compiled, Constraints, Refusal, Source};
-pub use engine::{Engine, Job, Progress, Sizes};
+pub use engine::{Engine, Progress, Sizes};
 pub use function::Functions;
 pub use options::embedded_files;
 pub use prompts::Forms;

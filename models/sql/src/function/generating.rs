@@ -87,8 +87,8 @@ impl AsyncScalarUDFImpl for Generating {
             tokio::task::spawn_blocking(move || functions.prepare(call, &Arguments::new(&arguments)?));
         let prepared = prepared.await.map_err(|error| exec_datafusion_err!("{}: {error}", call.name()))??;
         let asked: Vec<bool> = prepared.iter().map(Result::is_ok).collect();
-        let jobs = prepared.into_iter().flatten().collect();
-        let answers = self.functions.runner()?.engine.run(jobs).await;
+        let prompts = prepared.into_iter().flatten().collect();
+        let answers = self.functions.runner()?.engine.run(prompts).await;
         let mut answers = answers.map_err(|failure| exec_datafusion_err!("{failure}"))?.into_iter();
         let answers = asked.into_iter().map(|asked| asked.then(|| answers.next()).flatten());
         column(answers.collect(), shape.as_ref())

@@ -113,7 +113,7 @@ pub(crate) struct Job {
 /// ```
 #[derive(Debug)]
 pub struct Engine {
-    jobs: Mutex<Option<mpsc::Sender<Job>>>,
+    jobs: Mutex<Option<mpsc::Sender<Vec<Job>>>>,
     queue: Arc<Semaphore>,
     config: EngineConfig,
     is_alive: Arc<AtomicBool>,
@@ -143,8 +143,11 @@ impl Engine {
         let flag = is_alive.clone();
         let body = move || {
             while let Some(failure) = scheduler.run(&model, &vocabulary, &ready) {
-                let loaded = reload.as_ref().and_then(|reload| scheduler.load_again(reload, &failure));
-                let Some(loaded) = loaded else { break };
+                let Some(reload) = &reload else {
+                    scheduler.give_up(&failure);
+                    break;
+                };
+                let Some(loaded) = scheduler.load_again(reload, &failure) else { break };
                 model = loaded;
             }
             flag.store(false, Ordering::Release);
@@ -188,24 +191,22 @@ impl Engine {
         let jobs = jobs.as_ref().ok_or(SubmitError::Shutdown)?;
         let GenerationRequest { prompts, sampling, n, interval, cache_salt, client } = request;
         let answers = prompts.iter().flat_map(|prompt| (0..n).map(move |answer| (prompt, answer)));
-        for (index, (prompt, answer)) in answers.enumerate() {
-            let job = Job {
-                prompt: prompt.tokens.clone(),
-                max_new_tokens: prompt.max_new_tokens,
-                constraint: prompt.constraint.clone(),
-                sampling: sampling.of_answer(answer),
-                cancel: generation.cancel().clone(),
-                events: Events { index, sender: sender.clone() },
-                interval,
-                cache_salt: cache_salt.clone(),
-                client,
-                was_refused: false,
-                is_first: answer == 0,
-                permit: permits.split(1),
-                queued: Instant::now(),
-            };
-            jobs.send(job).map_err(|_| SubmitError::Shutdown)?;
-        }
+        let answers = answers.enumerate().map(|(index, (prompt, answer))| Job {
+            prompt: prompt.tokens.clone(),
+            max_new_tokens: prompt.max_new_tokens,
+            constraint: prompt.constraint.clone(),
+            sampling: sampling.of_answer(answer),
+            cancel: generation.cancel().clone(),
+            events: Events { index, sender: sender.clone() },
+            interval,
+            cache_salt: cache_salt.clone(),
+            client,
+            was_refused: false,
+            is_first: answer == 0,
+            permit: permits.split(1),
+            queued: Instant::now(),
+        });
+        jobs.send(answers.collect()).map_err(|_| SubmitError::Shutdown)?;
         Ok(generation)
     }
 
@@ -225,7 +226,7 @@ impl Engine {
         }
     }
 
-    fn jobs(&self) -> MutexGuard<'_, Option<mpsc::Sender<Job>>> {
+    fn jobs(&self) -> MutexGuard<'_, Option<mpsc::Sender<Vec<Job>>>> {
         self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
