@@ -168,8 +168,8 @@ impl State {
 }
 
 impl Pool {
-    /// A pool of `threads` threads, with at most `max_waiting` waiting works. Threads start when
-    /// they are needed first.
+    /// A pool of `threads` threads, which start when they are needed. At most `max_waiting` jobs
+    /// wait in each of its queues.
     pub fn new(threads: usize, max_waiting: usize) -> Self {
         let state = State {
             quick: Queue::new(threads, max_waiting),
