@@ -8,11 +8,12 @@ use std::time::Duration;
 use burn_dfa::cli::Backend;
 use burn_dfa::generation::{ContinuousLm, Recordable};
 use burn_dfa_decoder::{Pretrained, cli::Weights};
+use burn_dfa_engine::{Engine, Pool, Reload};
 
 use crate::answer::logprobs::Logprobs;
 use crate::answer::now;
 use crate::config::Config;
-use crate::engine::{Compiler, Engine, Pool, Reload, Shape};
+use crate::constraints::Compiler;
 use crate::error::{ApiError, Result};
 use crate::metrics::Metrics;
 use crate::text::TextModel;
@@ -37,7 +38,7 @@ pub struct App {
     /// The model.
     pub engine: Engine,
     /// Compiles constraints.
-    pub compiler: Arc<Compiler>,
+    pub compiler: Compiler,
     /// Threads that read requests and encode prompts.
     pub pool: Pool,
     /// The metrics.
@@ -88,18 +89,18 @@ impl App {
         let name = config.served_model_name.clone().unwrap_or_else(of_folder);
         let text = TextModel::new(pretrained, &config)?;
         let metrics = Arc::new(Metrics::new(&name)?);
-        let shape = Shape::new(&config, model.max_positions());
+        let sizes = config.engine(model.max_positions());
         let pool = Pool::new(config.prepare_threads, config.max_queue);
         let vocabulary = text.vocabulary().clone();
-        let compiler = Compiler::new(&config, vocabulary.clone(), &shape, metrics.clone())?;
-        let engine = Engine::start(model, vocabulary, shape, metrics.clone(), reload)?;
+        let compiler = Compiler::new(&config, vocabulary.clone(), metrics.clone())?;
+        let engine = Engine::start(model, vocabulary, sizes, metrics.clone(), reload)?;
         Ok(Self {
             config,
             name,
             started: now(),
             text,
             engine,
-            compiler: Arc::new(compiler),
+            compiler,
             pool,
             metrics,
             ends: AtomicBool::new(false),
@@ -171,6 +172,13 @@ impl App {
         }
         let message = format!("the prompt has {} bytes, of {most} that it may have", prompt.len());
         Err(ApiError::invalid(param, message).code("context_length_exceeded"))
+    }
+}
+
+impl Drop for App {
+    fn drop(&mut self) {
+        // Waits for the thread that uses the device.
+        self.engine.shut_down(Duration::ZERO);
     }
 }
 

@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use burn_dfa::cli::{Backend, ForcedTextArgs};
 use burn_dfa::constraint::Whitespace;
-use burn_dfa::generation::GenerationConfig;
+use burn_dfa::generation::{GenerationConfig, SamplingFeatures};
+use burn_dfa::{Capacity, TensorOptions};
 use burn_dfa_decoder::cli::Weights;
+use burn_dfa_engine::EngineConfig;
 use clap::builder::{PossibleValuesParser, RangedU64ValueParser, TypedValueParser};
 use clap::{Parser, ValueEnum};
 
@@ -181,6 +183,30 @@ impl Config {
     /// The number of most likely tokens whose log-probabilities are computed, if any.
     pub fn logprobs(&self) -> Option<usize> {
         (!self.no_logprobs).then_some(self.max_logprobs)
+    }
+
+    /// The capacity for constraints.
+    pub(crate) fn capacity(&self) -> Capacity {
+        Capacity::new()
+            .with_tables(self.rows)
+            .with_states(self.arena_states)
+            .with_classes(self.arena_classes)
+            .with_stack(self.arena_outcomes, self.frames)
+    }
+
+    /// The settings of the engine for a model with `positions` positions.
+    pub(crate) fn engine(&self, positions: Option<usize>) -> EngineConfig {
+        EngineConfig {
+            rows: self.rows,
+            slots: self.slots.unwrap_or(4096).min(positions.unwrap_or(usize::MAX)),
+            sync_interval: self.sync_interval,
+            prompt_chunk: Some(self.prompt_chunk),
+            prefix_cache: !self.no_prefix_cache,
+            logprobs: self.logprobs(),
+            features: SamplingFeatures::ALL,
+            tensors: TensorOptions::new().with_capacity(self.capacity()).with_max_bytes(i32::MAX as usize),
+            max_queue: self.max_queue,
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use burn_dfa::Error;
+use burn_dfa_engine::{PoolError, SubmitError};
 use serde::Serialize;
 use utoipa::openapi::{ContentBuilder, Ref, RefOr, ResponseBuilder};
 use utoipa::{IntoResponses, ToSchema};
@@ -135,6 +136,28 @@ impl ApiError {
         };
         let Self { message, param, code, least_tokens, .. } = self.clone();
         ErrorBody { error: ErrorObject { message, kind, param, code, least_tokens } }
+    }
+}
+
+impl From<PoolError> for ApiError {
+    fn from(error: PoolError) -> Self {
+        match error {
+            PoolError::Overloaded => {
+                Self::overloaded("too many requests are being prepared: try again later")
+            }
+            PoolError::Panic => Self::internal("the work on this request panicked"),
+        }
+    }
+}
+
+impl From<SubmitError> for ApiError {
+    fn from(error: SubmitError) -> Self {
+        match error {
+            SubmitError::Full { waiting, max_queue } => Self::overloaded(format!(
+                "{waiting} answers wait already, of {max_queue} that may: try again later"
+            )),
+            SubmitError::Shutdown => Self::overloaded("the server is shutting down"),
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 //! satisfies its constraint and is complete, or the request is refused before it begins.
 //!
 //! ```text
-//! routes ──▶ protocol (what was asked) ──▶ engine (compile, queue, model) ──▶ answer (what is sent)
+//! routes ──▶ protocol (request) ──▶ constraints, burn_dfa_engine (compile, queue, model) ──▶ answer (response)
 //! ```
 //!
 //! The program `burn-dfa-serve` is [`App::load`] and [`Server`] with the configuration of its
@@ -10,9 +10,10 @@
 
 pub mod answer;
 mod app;
+mod client;
 mod config;
+pub mod constraints;
 mod conversation;
-pub mod engine;
 mod error;
 mod metrics;
 mod patient;

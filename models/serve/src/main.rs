@@ -38,7 +38,7 @@ async fn serve(config: Config) -> Result<(), Failure> {
     let app = tokio::task::spawn_blocking(|| App::load(config)).await??;
     let server = Server::bind(app).await?;
     let (address, app) = (server.address()?, server.app());
-    tracing::info!(model = app.name, slots = app.engine.slots(), "listening on http://{address}");
+    tracing::info!(model = app.name, slots = app.engine.config().slots, "listening on http://{address}");
     server.run(asked_to_end()).await;
     Ok(())
 }

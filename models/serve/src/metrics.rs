@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use burn_dfa_engine::{Ending, Load};
 use metrics::{
     Counter, Gauge, Histogram, counter, describe_counter, describe_gauge, describe_histogram, gauge,
     histogram,
@@ -20,40 +21,40 @@ const SECONDS: [f64; 18] = [
 pub struct Metrics {
     handle: PrometheusHandle,
     /// Answers in a row.
-    pub(crate) running: Gauge,
+    running: Gauge,
     /// Answers that wait for a row.
-    pub(crate) waiting: Gauge,
+    waiting: Gauge,
     /// The used fraction of the slots of all rows.
-    pub(crate) cache_usage: Gauge,
+    cache_usage: Gauge,
     /// The used fraction of the arena's states.
-    pub(crate) arena_usage: Gauge,
+    arena_usage: Gauge,
     /// Tokens of prompts.
-    pub(crate) prompt_tokens: Counter,
+    prompt_tokens: Counter,
     /// Generated tokens.
-    pub(crate) generation_tokens: Counter,
+    generation_tokens: Counter,
     /// Tokens of prompts that were looked up in the prefix cache.
-    pub(crate) prefix_queries: Counter,
+    prefix_queries: Counter,
     /// Tokens of prompts that were copied from the prefix cache.
-    pub(crate) prefix_hits: Counter,
+    prefix_hits: Counter,
     finished: HashMap<&'static str, Counter>,
     /// Time from the queue to the first token.
-    pub(crate) first_token: Histogram,
+    first_token: Histogram,
     /// Time between two tokens.
-    pub(crate) inter_token: Histogram,
+    inter_token: Histogram,
     /// Time from the queue to the end.
-    pub(crate) latency: Histogram,
+    latency: Histogram,
     /// Time in the queue.
-    pub(crate) queue_time: Histogram,
+    queue_time: Histogram,
     /// Time of one compilation.
-    pub(crate) compile_time: Histogram,
+    compile_time: Histogram,
     /// Constraints found in the cache.
-    pub(crate) cache_hits: Counter,
+    cache_hits: Counter,
     /// Constraints that were compiled.
-    pub(crate) cache_misses: Counter,
+    cache_misses: Counter,
     /// Bytes of the cached constraints.
-    pub(crate) cache_bytes: Gauge,
+    cache_bytes: Gauge,
     /// Restarts of the engine after a failure.
-    pub(crate) engine_restarts: Counter,
+    engine_restarts: Counter,
 }
 
 impl std::fmt::Debug for Metrics {
@@ -101,11 +102,6 @@ impl Metrics {
         }))
     }
 
-    /// Answers that ended for this reason.
-    pub(crate) fn finished(&self, reason: &str) -> &Counter {
-        &self.finished[reason]
-    }
-
     /// All metrics as text.
     pub fn render(&self) -> String {
         self.handle.render()
@@ -118,6 +114,68 @@ impl Metrics {
             tokio::time::sleep(Duration::from_secs(5)).await;
             self.handle.run_upkeep();
         }
+    }
+}
+
+impl burn_dfa_engine::Metrics for Metrics {
+    fn load(&self, load: Load) {
+        self.running.set(load.running as f64);
+        self.waiting.set(load.waiting as f64);
+        self.cache_usage.set(load.tokens);
+        self.arena_usage.set(load.states);
+    }
+
+    fn admitted(&self, waited: Duration, prompt: usize) {
+        self.queue_time.record(waited);
+        self.prompt_tokens.increment(prompt as u64);
+    }
+
+    fn first_token(&self, elapsed: Duration) {
+        self.first_token.record(elapsed);
+    }
+
+    fn next_tokens(&self, count: usize, each: Duration) {
+        (0..count).for_each(|_| self.inter_token.record(each));
+    }
+
+    fn generated(&self, count: usize) {
+        self.generation_tokens.increment(count as u64);
+    }
+
+    fn prefix(&self, prompt: usize, cached: usize) {
+        self.prefix_queries.increment(prompt as u64);
+        self.prefix_hits.increment(cached as u64);
+    }
+
+    fn ended(&self, ending: Option<Ending>, elapsed: Duration) {
+        let reason = match ending {
+            Some(Ending::Complete | Ending::Stop) => "stop",
+            Some(Ending::Length | Ending::OutOfTokens) => "length",
+            Some(Ending::Cancelled) => "abort",
+            None => "error",
+        };
+        self.finished[reason].increment(1);
+        self.latency.record(elapsed);
+    }
+
+    fn lost(&self) {
+        self.finished["error"].increment(1);
+    }
+
+    fn restarted(&self) {
+        self.engine_restarts.increment(1);
+    }
+
+    fn compiled(&self, time: Duration) {
+        self.compile_time.record(time);
+    }
+
+    fn looked_up(&self, found: bool) {
+        if found { self.cache_hits.increment(1) } else { self.cache_misses.increment(1) }
+    }
+
+    fn cache_bytes(&self, bytes: usize) {
+        self.cache_bytes.set(bytes as f64);
     }
 }
 

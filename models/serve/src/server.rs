@@ -17,7 +17,7 @@ use tokio::sync::Semaphore;
 use tower::ServiceExt;
 
 use crate::app::{App, Failure};
-use crate::engine::Client;
+use crate::client;
 use crate::patient::WriteTimeoutStream;
 use crate::routes::router;
 
@@ -113,7 +113,7 @@ fn connection(
 ) -> impl hyper_util::server::graceful::GracefulConnection<Error = hyper::Error> {
     // Sends each token immediately.
     let _ = stream.set_nodelay(true);
-    let client = Client::at(peer.ip());
+    let client = client::of_address(peer.ip());
     let service = hyper::service::service_fn(move |mut request: hyper::Request<Incoming>| {
         request.extensions_mut().insert(client);
         router.clone().oneshot(request.map(Body::new))

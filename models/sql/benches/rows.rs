@@ -82,9 +82,9 @@ async fn main() -> Result<()> {
     let tiny = Arc::new(burn_dfa_tiny::load(&Device::flex())?);
     let vocabulary = tiny.vocabulary().clone();
     let sizes = Sizes { rows: args.rows, ..Sizes::default() }.within(tiny.model().max_positions());
-    let constraints = Constraints::new(vocabulary.clone(), Default::default(), sizes.room);
     let json = JsonOptions::new().with_whitespace(burn_dfa_tiny::WHITESPACE);
-    let constraints = Arc::new(constraints.with_json(json));
+    let constraints = Constraints::with_json(vocabulary.clone(), Default::default(), sizes.room, json);
+    let constraints = Arc::new(constraints);
     let engine = Engine::start(tiny.model().clone(), vocabulary, sizes.clone())?;
     let functions = Functions::running(constraints.clone(), engine, tiny.clone(), Forms::plain());
     let context = session::local(&functions, 1024, None);

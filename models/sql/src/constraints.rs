@@ -1,16 +1,17 @@
 //! The constraints of calls, each compiled once.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::Arc;
 
 use burn_dfa::constraint::{Additional, JsonOptions, Whitespace};
-use burn_dfa::{Capacity, CompiledConstraint, Constraint, Limits, Vocabulary, cli};
+use burn_dfa::{Capacity, CompiledConstraint, Constraint, Error, Limits, Vocabulary, cli};
+use burn_dfa_engine::{Client, CompileError, Compiler, CompilerConfig, Frontend, Key, Task};
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 
 use crate::shape::Shape;
 
-/// Greatest number of cached constraints.
-const KEPT: usize = 256;
+/// Maximum number of bytes of cached constraints.
+const CACHE_BYTES: usize = 256 << 20;
 /// Greatest number of digits for which integer parts and fractions fit a column of 64 bits.
 const DIGITS: usize = 18;
 
@@ -59,7 +60,44 @@ impl Compiled {
 /// The message of a refused constraint.
 pub type Refusal = String;
 
-type Kept = Arc<OnceLock<Result<Arc<Compiled>, Refusal>>>;
+/// Reads the constraints of calls.
+#[derive(Debug)]
+struct SqlFrontend {
+    /// How values are written.
+    json: JsonOptions,
+}
+
+impl Frontend for SqlFrontend {
+    type Source = Source;
+    type Compiled = Arc<Compiled>;
+    type Refusal = burn_dfa_engine::Refusal;
+
+    fn key(&self, source: &Source) -> Key {
+        // The text of the source with its kind and its options.
+        Sha256::digest(format!("{source:?}")).into()
+    }
+
+    fn compile(&self, source: &Source, task: &Task) -> Result<Arc<Compiled>, Self::Refusal> {
+        let constraint = source.constraint(&self.json).map_err(burn_dfa_engine::Refusal::Library)?;
+        let table = task.compile(&constraint)?;
+        let shape = match source {
+            Source::Schema(text, _) => Shape::of(&serde_json::from_str(text).unwrap_or(Value::Null)),
+            Source::Labels(_) | Source::Pattern(_) => Shape::Text,
+        };
+        Ok(Arc::new(Compiled { table, shape }))
+    }
+
+    fn constraint(compiled: &Arc<Compiled>) -> Option<&CompiledConstraint> {
+        Some(&compiled.table)
+    }
+
+    fn error(refusal: &Self::Refusal) -> Option<&Error> {
+        match refusal {
+            burn_dfa_engine::Refusal::Library(error) => Some(error),
+            _ => None,
+        }
+    }
+}
 
 /// Compiles constraints for one vocabulary, and caches them.
 ///
@@ -76,22 +114,29 @@ type Kept = Arc<OnceLock<Result<Arc<Compiled>, Refusal>>>;
 /// ```
 #[derive(Debug)]
 pub struct Constraints {
-    vocabulary: Vocabulary,
-    limits: Limits,
-    room: Capacity,
-    json: JsonOptions,
-    kept: Mutex<HashMap<Source, Kept>>,
+    compiler: Arc<Compiler<SqlFrontend>>,
 }
 
 impl Constraints {
     /// Constraints for a vocabulary, and for an engine with this capacity.
     pub fn new(vocabulary: Vocabulary, limits: Limits, room: Capacity) -> Self {
-        Self { vocabulary, limits, room, json: JsonOptions::default(), kept: Mutex::default() }
+        Self::with_json(vocabulary, limits, room, JsonOptions::default())
     }
 
-    /// Sets other options for schemas, which control how values are written.
-    pub fn with_json(self, json: JsonOptions) -> Self {
-        Self { json, ..self }
+    /// As [`new`](Self::new), with options for schemas, which control how values are written.
+    pub fn with_json(vocabulary: Vocabulary, limits: Limits, room: Capacity, json: JsonOptions) -> Self {
+        let config = CompilerConfig {
+            limits,
+            capacity: room,
+            threads: std::thread::available_parallelism().map_or(1, usize::from),
+            // Each caller waits for one constraint.
+            max_waiting: usize::MAX,
+            cache_bytes: CACHE_BYTES,
+            disk: None,
+            lazy: false,
+        };
+        let compiler = Compiler::new(SqlFrontend { json }, vocabulary, config, Arc::new(()));
+        Self { compiler: Arc::new(compiler) }
     }
 
     /// The constraint of a source. The first caller compiles it, and other callers wait for it.
@@ -99,36 +144,11 @@ impl Constraints {
     /// # Errors
     /// The library refuses it, or it exceeds the capacity of the engine.
     pub fn get(&self, source: &Source) -> Result<Arc<Compiled>, Refusal> {
-        let mut kept = self.kept.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        if kept.len() >= KEPT && !kept.contains_key(source) {
-            kept.clear();
-        }
-        let entry = kept.entry(source.clone()).or_default().clone();
-        drop(kept);
-        entry.get_or_init(|| self.compile(source).map(Arc::new)).clone()
-    }
-
-    fn compile(&self, source: &Source) -> Result<Compiled, Refusal> {
-        let told = |error: burn_dfa::Error| cli::message(&error);
-        let constraint = source.constraint(&self.json).map_err(told)?;
-        let mut table =
-            CompiledConstraint::compile(&constraint, &self.vocabulary, &self.limits).map_err(told)?;
-        if !table.is_byte_level() && table.class_count() > self.room.classes {
-            table = CompiledConstraint::compile_byte_level(&constraint, &self.vocabulary, &self.limits)
-                .map_err(told)?;
-        }
-        let (states, classes) = (table.state_count(), table.class_count());
-        if states > self.room.states || classes > self.room.classes {
-            return Err(format!(
-                "the constraint takes {states} states of {classes} classes, and the engine has room for {} of {}: simplify \
-                 it, or raise --arena-states and --arena-classes",
-                self.room.states, self.room.classes
-            ));
-        }
-        let shape = match source {
-            Source::Schema(text, _) => Shape::of(&serde_json::from_str(text).unwrap_or(Value::Null)),
-            Source::Labels(_) | Source::Pattern(_) => Shape::Text,
-        };
-        Ok(Compiled { table, shape })
+        let compiled = self.compiler.get_blocking(Client::default(), source.clone());
+        compiled.map_err(|error| match error {
+            CompileError::Refused(burn_dfa_engine::Refusal::Library(error)) => cli::message(&error),
+            CompileError::Refused(refusal) => refusal.to_string(),
+            _ => "the constraint was not compiled".into(),
+        })
     }
 }

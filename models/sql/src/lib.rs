@@ -10,7 +10,7 @@
 //! |---|---|
 //! | `shape` | the type of a column, from the schema of its values |
 //! | `constraints` | the constraints of calls, compiled once |
-//! | `engine` | one thread that owns the model |
+//! | `engine` | the rows of a batch on the engine of [`burn_dfa_engine`] |
 //! | `prompts` | the prompt of a row |
 //! | `function` | `extract`, `classify`, `matches`, and the reasons for missing answers |
 //! | [`session`], [`cluster`] | sessions of queries: in this process, or on Ballista's executors |
@@ -28,8 +28,9 @@ pub mod options;
 pub mod output;
 pub mod session;
 
+pub use burn_dfa_engine::{Failure, Prompt};
 pub use constraints::{Compiled, Constraints, Refusal, Source};
-pub use engine::{Engine, Failure, Job, Progress, Sizes};
+pub use engine::{Engine, Progress, Sizes};
 pub use function::Functions;
 pub use options::embedded_files;
 pub use prompts::Forms;

@@ -70,8 +70,7 @@ impl PlanArgs {
             Some(_) => JsonOptions::new(),
         };
         let limits = self.forced_text.over(self.limits.limits());
-        let constraints = Constraints::new(vocabulary, limits, self.room(tables));
-        constraints.with_json(self.json.over(usual))
+        Constraints::with_json(vocabulary, limits, self.room(tables), self.json.over(usual))
     }
 
     /// The functions of a process that only plans. Reads no weights.

@@ -72,6 +72,7 @@ fn clocks_start_in_public_functions_only() {
         "crates/automata/src",
         "crates/common/src",
         "crates/constraints/src",
+        "crates/engine/src",
         "crates/tokens/src",
         "crates/vocabulary/src",
     ] {

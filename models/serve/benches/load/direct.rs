@@ -8,9 +8,10 @@ use burn_dfa::generation::{
 };
 use burn_dfa::{Capacity, CompiledConstraint, TensorOptions, TokenId};
 use burn_dfa_decoder::Pretrained;
+use burn_dfa_engine::Client;
 use burn_dfa_serve::{
     App, Failure,
-    engine::{Asked, Client, Source},
+    constraints::{Asked, Source},
     protocol::{template::TemplateFields, warning::Warnings},
 };
 use serde_json::json;
@@ -40,8 +41,8 @@ impl Direct {
             let prompt = app.text.encode_chat(&prompt).map_err(|error| error.message)?;
             let text = json!({"structured_outputs": {"json": request["guided_json"]}}).to_string();
             let source = Source::Request(Asked { text, strict: false });
-            let table = runtime.block_on(app.compiler.table(Client::Unknown, source, "guided_json"));
-            let compiled = table.map_err(|error| error.message)?.and_then(|table| table.ready());
+            let table = runtime.block_on(app.compiler.compile(Client::default(), source, "guided_json"));
+            let compiled = table.map_err(|error| error.message)?.and_then(|table| table.ready()).flatten();
             let table = compiled.ok_or("there is no constraint")?.table;
             let least = request["min_tokens"].as_u64().unwrap_or(0) as usize;
             Ok::<_, Failure>((
@@ -73,7 +74,7 @@ impl Direct {
             .with_logprobs(config.logprobs())
             .with_row_features(SamplingFeatures::ALL)
             .with_tensors(TensorOptions::new().with_capacity(capacity).with_max_bytes(i32::MAX as usize));
-        let slots = app.engine.slots();
+        let slots = app.engine.config().slots;
         let mut batch =
             ContinuousBatch::record(model, app.text.vocabulary(), config.rows, slots, &generation)?;
         let mut waiting = (0..times).flat_map(|_| &self.requests).peekable();

@@ -6,13 +6,13 @@ use super::legal::Legal;
 use super::logprobs::Logprobs;
 use super::stream::{End, Frame, Frames};
 use super::whole::{Whole, usage};
-use crate::engine::Tokens;
 use crate::protocol::chat::{
     AnswerMessage, CallDelta, ChatChoice, ChatChunk, ChatCompletion, ChatDelta, ChatLogprobs, ChunkChoice,
     CustomDelta, FunctionDelta,
 };
 use crate::protocol::warning::Warning;
 use crate::protocol::{FinishReason, Usage};
+use burn_dfa_engine::Tokens;
 
 /// The body of a response without streaming.
 pub fn completion(

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use burn_dfa::constraint::{ReplyEvent, ToolReader, Tools};
+use burn_dfa_engine::Ending;
 
 use super::identifier;
 use super::split::Split;
-use crate::engine::Ending;
 use crate::error::{ApiError, Result};
 use crate::protocol::FinishReason;
 

@@ -5,10 +5,10 @@ use super::choice::Delta;
 use super::logprobs::Logprobs;
 use super::stream::{End, Frame, Frames};
 use super::whole::{Whole, usage};
-use crate::engine::Tokens;
 use crate::protocol::completion::{Completion, CompletionChoice, CompletionLogprobs};
 use crate::protocol::warning::Warning;
 use crate::protocol::{FinishReason, Usage};
+use burn_dfa_engine::Tokens;
 
 /// The body of a response without streaming.
 pub fn completion(

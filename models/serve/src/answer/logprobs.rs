@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use burn_dfa::TokenId;
 use burn_dfa::generation::TokenLogprobs;
+use burn_dfa_engine::Tokens;
 use serde_json::{Map, Value, json};
 
 use crate::app::App;
-use crate::engine::Tokens;
 use crate::protocol::chat::{ChatLogprobs, TokenLogprob, TopLogprob};
 use crate::protocol::completion::CompletionLogprobs;
 

@@ -20,7 +20,9 @@ pub mod whole;
 use burn_dfa::ErrorKind;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::engine::Failure;
+use burn_dfa_engine::Failure;
+
+use crate::constraints::late;
 use crate::error::ApiError;
 
 /// The fields that all parts of an answer share.
@@ -61,7 +63,8 @@ pub fn failure(failure: &Failure, param: &str) -> ApiError {
             ApiError::of_library(error, "max_tokens")
         }
         Failure::Library(error) => ApiError::of_library(error, param),
-        Failure::Refused(refusal) => refusal.error(param),
+        // A refused constraint is reported before an answer begins.
+        Failure::Constraint => late(),
         Failure::Panic => ApiError::internal("the engine broke down on this request, or on one beside it"),
         Failure::Shutdown => ApiError::overloaded("the server is shutting down"),
     }

@@ -1,11 +1,11 @@
 //! Answers to `/v1/responses`: a sequence of items.
 
+use burn_dfa_engine::Tokens;
 use serde_json::{Value, json};
 
 use super::choice::Delta;
 use super::identifier;
 use super::stream::{End, Frame, Frames};
-use crate::engine::Tokens;
 use crate::error::ApiError;
 use crate::protocol::response::{ResponseObject, ResponseUsage};
 use crate::protocol::{FinishReason, Usage};

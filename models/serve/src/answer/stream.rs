@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use axum::response::sse::{Event as Sent, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
+use burn_dfa_engine::{Event, Generation, Tokens};
 use futures_util::stream::unfold;
 use serde::Serialize;
 
 use super::choice::{ChoiceReader, Delta};
 use super::failure;
-use crate::engine::{Event, Generation, Tokens};
 use crate::error::{ApiError, Result};
 use crate::protocol::FinishReason;
 use crate::protocol::warning::Warning;
@@ -146,7 +146,7 @@ impl<F: Frames> Sending<F> {
 
     fn take(&mut self, index: usize, event: Event) -> Result<Vec<Frame>> {
         match event {
-            Event::StartedGeneration => Ok(Vec::new()),
+            Event::Started => Ok(Vec::new()),
             Event::Chunk { tokens, text } => {
                 let deltas = self.readers[index].push(text)?;
                 Ok(self.frames.piece(index, &tokens, deltas))

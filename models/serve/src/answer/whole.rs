@@ -3,11 +3,11 @@
 use super::choice::{ChoiceReader, Delta};
 use super::failure;
 use super::stream::{End, Frame, Frames};
-use crate::engine::{Event, Generation, Tokens};
 use crate::error::{ApiError, Result};
 use crate::protocol::chat::{CustomCall, FunctionCall, ToolCall};
 use crate::protocol::warning::Warning;
 use crate::protocol::{FinishReason, Usage};
+use burn_dfa_engine::{Event, Generation, Tokens};
 
 /// A complete answer.
 #[derive(Clone, Debug, Default)]
@@ -92,7 +92,7 @@ pub async fn follow(
     while open > 0 {
         match generation.next().await {
             None => return Err(ApiError::internal("an answer did not end")),
-            Some((_, Event::StartedGeneration)) => {}
+            Some((_, Event::Started)) => {}
             Some((index, Event::Chunk { tokens, text })) => {
                 frames.piece(index, &tokens, readers[index].push(text)?);
             }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::body::Body;
-use crate::engine::{Asked, Source};
+use crate::constraints::{Asked, Source};
 use crate::error::{ApiError, Result};
 
 /// The constraint of an answer; at most one of these fields.

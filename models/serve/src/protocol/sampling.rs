@@ -4,13 +4,13 @@ use std::collections::HashMap;
 
 use burn_dfa::TokenId;
 use burn_dfa::generation::SamplingOptions;
+use burn_dfa_engine::Sampling;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
 use super::warning::Warnings;
 use super::words;
 use super::{OneOrMany, StreamOptions};
-use crate::engine::Sampling;
 use crate::error::{ApiError, Result};
 
 /// How tokens are chosen, and how answers are delivered.

@@ -7,13 +7,16 @@ use std::time::Duration;
 use axum::http::StatusCode;
 use burn_dfa::constraint::{ToolChoice, ToolFormat, Tools};
 use burn_dfa::{CompiledConstraint, TokenId};
+use burn_dfa_engine::{
+    Client, Event, Failure, Generation, GenerationRequest, Prompt, RequestConstraint, Sampling,
+};
 use serde_json::Value;
 
 use crate::answer::choice::{ChoiceReader, Form};
 use crate::answer::failure;
 use crate::app::App;
 use crate::config::ReasoningMode;
-use crate::engine::{Asked, Client, Event, Generation, GenerationRequest, Sampling, Source, Table};
+use crate::constraints::{Asked, Compilation, Source};
 use crate::error::{ApiError, Result};
 use crate::protocol::constraint::ConstraintParam;
 use crate::protocol::template::Template;
@@ -103,29 +106,30 @@ pub async fn begin(app: &Arc<App>, client: Client, mut wanted: PreparedRequest) 
     let encoded = app.pool.run(client, move || encode(&own, prompts, tools.as_ref(), param, warnings));
     let (prompts, mut warnings) = encoded.await??;
     let Plan { source, param, form } = plan(app, &wanted)?;
-    let table = match source {
-        Some(source) => app.compiler.table(client, source, param).await?,
+    let compilation = match source {
+        Some(source) => app.compiler.compile(client, source, param).await?,
         None => None,
     };
+    let constraint = compilation.as_ref().and_then(Compilation::constraint);
     let prompt_tokens = prompts.iter().map(Vec::len).sum();
-    let with_budget = |prompt: Vec<TokenId>| {
-        let budget = budget(app.engine.slots(), prompt.len(), &wanted, table.as_ref())?;
-        Ok((prompt, budget))
+    let with_budget = |tokens: Vec<TokenId>| {
+        let slots = app.engine.config().slots;
+        let max_new_tokens = budget(slots, tokens.len(), &wanted, constraint.as_ref())?;
+        Ok(Prompt { tokens, max_new_tokens, constraint: constraint.clone() })
     };
     let prompts = prompts.into_iter().map(with_budget).collect::<Result<Vec<_>>>()?;
-    let (own_table, n) = (table.clone(), wanted.n);
-    let budgets: Vec<usize> = prompts.iter().map(|(_, budget)| *budget).collect();
+    let n = wanted.n;
+    let budgets: Vec<usize> = prompts.iter().map(|prompt| prompt.max_new_tokens).collect();
     let ask = GenerationRequest {
         prompts,
-        table,
         sampling: wanted.sampling,
         n,
         interval: wanted.interval,
         cache_salt: wanted.cache_salt,
         client,
     };
-    if ask.answers() > app.engine.max_queue() {
-        let most = app.engine.max_queue();
+    if ask.answers() > app.engine.config().max_queue {
+        let most = app.engine.config().max_queue;
         let message = format!("{} answers are more than the {most} that may wait", ask.answers());
         return Err(ApiError::invalid("n", message));
     }
@@ -133,13 +137,17 @@ pub async fn begin(app: &Arc<App>, client: Client, mut wanted: PreparedRequest) 
     let readers = (0..ask.answers()).map(reader).collect::<Result<Vec<_>>>()?;
     let mut generation = app.engine.submit(ask)?;
     match generation.next().await {
-        Some((index, Event::Failed(reason))) => Err(match reason.tokens_needed() {
-            // The constraint was not compiled yet when the budget was checked.
-            Some(needed) => ApiError::budget(wanted.max_tokens_param, needed, budgets[index / n]),
-            None => failure(&reason, param),
-        }),
+        Some((index, Event::Failed(reason))) => {
+            // The constraint was not compiled yet when the request was queued.
+            let refusal = compilation.as_ref().and_then(Compilation::refusal);
+            Err(match (&reason, reason.tokens_needed(), refusal) {
+                (_, Some(needed), _) => ApiError::budget(wanted.max_tokens_param, needed, budgets[index / n]),
+                (Failure::Constraint, _, Some(refusal)) => refusal.api_error(param),
+                _ => failure(&reason, param),
+            })
+        }
         Some(_) => {
-            let compiled = own_table.as_ref().and_then(Table::ready);
+            let compiled = compilation.as_ref().and_then(Compilation::ready).flatten();
             for left_out in compiled.iter().flat_map(|compiled| compiled.left_out.iter()) {
                 warnings.add(left_out.place(param), left_out.warning());
             }
@@ -282,7 +290,12 @@ fn calls_or_content(given: &ConstraintParam, tools: &Tools) -> Result<Plan> {
 }
 
 /// The maximum number of tokens of an answer to a prompt of `prompt` tokens.
-fn budget(slots: usize, prompt: usize, wanted: &PreparedRequest, table: Option<&Table>) -> Result<usize> {
+fn budget(
+    slots: usize,
+    prompt: usize,
+    wanted: &PreparedRequest,
+    constraint: Option<&RequestConstraint>,
+) -> Result<usize> {
     let too_long = |message: String, param: &str| {
         let error = ApiError::new(StatusCode::BAD_REQUEST, message);
         Err(error.at(param).code("context_length_exceeded"))
@@ -305,7 +318,7 @@ fn budget(slots: usize, prompt: usize, wanted: &PreparedRequest, table: Option<&
             return too_long(message, param);
         }
         Some(most) => most,
-        None if table.is_some() => left,
+        None if constraint.is_some() => left,
         None => left.min(wanted.usual_tokens),
     };
     let least = wanted.sampling.min_tokens;
@@ -315,7 +328,7 @@ fn budget(slots: usize, prompt: usize, wanted: &PreparedRequest, table: Option<&
         );
         return Err(ApiError::invalid("min_tokens", message));
     }
-    let needed = table.map_or(0, Table::tokens_needed);
+    let needed = constraint.map_or(0, RequestConstraint::tokens_needed);
     if needed > most { Err(ApiError::budget(param, needed, most)) } else { Ok(most) }
 }
 

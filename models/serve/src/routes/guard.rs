@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use subtle::{Choice, ConstantTimeEq};
 
 use crate::app::App;
-use crate::engine::Client;
+use crate::client;
 use crate::error::ApiError;
 
 /// Accepts requests with a key of the server, if it has any. All holders of a key are one client.
@@ -22,7 +22,7 @@ pub async fn guard(State(app): State<Arc<App>>, mut request: Request, next: Next
     let given = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
     let given = given.and_then(|value| value.strip_prefix("Bearer "));
     if let Some(given) = given.filter(|given| is_one_of(given, keys)) {
-        let client = Client::Key(Sha256::digest(given).into());
+        let client = client::of_key(given);
         request.extensions_mut().insert(client);
         return next.run(request).await;
     }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use axum::body::Bytes;
 use axum::extract::{FromRequest, Request};
 use axum::http::{HeaderMap, StatusCode, header};
+use burn_dfa_engine::Client;
 
 use crate::app::App;
-use crate::engine::Client;
 use crate::error::{ApiError, Result};
 use crate::protocol::body::Body;
 

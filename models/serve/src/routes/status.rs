@@ -35,7 +35,7 @@ fn card(app: &App) -> ModelCard {
         object: "model",
         created: app.started,
         owned_by: "burn-dfa",
-        max_model_len: app.engine.slots(),
+        max_model_len: app.engine.config().slots,
     }
 }
 

@@ -63,7 +63,7 @@ fn tokens_of(
     let texts = request.return_token_strs == Some(true);
     Ok(Tokenized {
         count: tokens.len(),
-        max_model_len: app.engine.slots(),
+        max_model_len: app.engine.config().slots,
         token_strs: texts.then(|| tokens.iter().map(|&token| app.text.piece(token)).collect()),
         tokens: tokens.iter().map(|token| token.0).collect(),
     })

@@ -87,8 +87,8 @@ impl AsyncScalarUDFImpl for Generating {
             tokio::task::spawn_blocking(move || functions.prepare(call, &Arguments::new(&arguments)?));
         let prepared = prepared.await.map_err(|error| exec_datafusion_err!("{}: {error}", call.name()))??;
         let asked: Vec<bool> = prepared.iter().map(Result::is_ok).collect();
-        let jobs = prepared.into_iter().flatten().collect();
-        let answers = self.functions.runner()?.engine.run(jobs).await;
+        let prompts = prepared.into_iter().flatten().collect();
+        let answers = self.functions.runner()?.engine.run(prompts).await;
         let mut answers = answers.map_err(|failure| exec_datafusion_err!("{failure}"))?.into_iter();
         let answers = asked.into_iter().map(|asked| asked.then(|| answers.next()).flatten());
         column(answers.collect(), shape.as_ref())
@@ -98,14 +98,12 @@ impl AsyncScalarUDFImpl for Generating {
 }
 
 /// The column of some answers: of a shape, or as text.
-fn column(answers: Vec<Option<Vec<u8>>>, shape: Option<&Shape>) -> Result<ArrayRef, String> {
+fn column(answers: Vec<Option<String>>, shape: Option<&Shape>) -> Result<ArrayRef, String> {
     let Some(shape) = shape else {
-        let texts = answers.into_iter().map(|answer| answer.map(String::from_utf8).transpose());
-        let texts: Result<Vec<_>, _> = texts.collect();
-        return Ok(Arc::new(StringArray::from(texts.map_err(|error| error.to_string())?)));
+        return Ok(Arc::new(StringArray::from(answers)));
     };
     let values =
-        answers.iter().map(|answer| answer.as_deref().map(serde_json::from_slice::<Value>).transpose());
+        answers.iter().map(|answer| answer.as_deref().map(serde_json::from_str::<Value>).transpose());
     let values: Vec<Option<Value>> = values.collect::<Result<_, _>>().map_err(|error| error.to_string())?;
     shape.array(&values.iter().map(Option::as_ref).collect::<Vec<_>>())
 }

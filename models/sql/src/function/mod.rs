@@ -15,6 +15,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use burn_dfa_decoder::Pretrained;
+use burn_dfa_engine::Prompt;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{Result, ScalarValue, exec_datafusion_err, plan_datafusion_err, plan_err};
 use datafusion::logical_expr::async_udf::AsyncScalarUDF;
@@ -22,7 +23,7 @@ use datafusion::logical_expr::{ReturnFieldArgs, ScalarUDF, Signature, TypeSignat
 use datafusion::prelude::SessionContext;
 
 use crate::constraints::{Compiled, Constraints, Refusal, Source};
-use crate::engine::{Engine, Job};
+use crate::engine::Engine;
 use crate::prompts::{Forms, Prompter, fill};
 use arguments::Arguments;
 use generating::Generating;
@@ -108,12 +109,12 @@ impl Functions {
         runner.ok_or_else(|| exec_datafusion_err!("this process plans queries and has no engine to run them"))
     }
 
-    /// The job of each row, or the reason for its missing answer.
-    fn prepare(&self, call: Call, arguments: &Arguments) -> Result<Vec<std::result::Result<Job, String>>> {
+    /// The prompt of each row, or the reason for its missing answer.
+    fn prepare(&self, call: Call, arguments: &Arguments) -> Result<Vec<std::result::Result<Prompt, String>>> {
         let runner = self.runner()?;
         // The source is mostly the same for all rows.
         let mut last: Option<(Source, std::result::Result<Arc<Compiled>, Refusal>)> = None;
-        let rows = (0..arguments.rows()).map(|row| -> std::result::Result<Job, String> {
+        let rows = (0..arguments.rows()).map(|row| -> std::result::Result<Prompt, String> {
             let row = arguments.row(row).ok_or("an argument is null")?;
             let message = call.message(&row, &runner.prompter.forms).ok_or("the text is empty")?;
             let source = call.source(&row[1..])?;
@@ -122,14 +123,15 @@ impl Functions {
             }
             let compiled = last.as_ref().map(|(_, compiled)| compiled.clone()).expect("it was just found")?;
             let sizes = runner.engine.sizes();
-            let prompt = runner.prompter.encode(&message, sizes)?;
-            let (budget, shortest) = (sizes.budget(prompt.len()), compiled.shortest());
+            let tokens = runner.prompter.encode(&message, sizes)?;
+            let (budget, shortest) = (sizes.budget(tokens.len()), compiled.shortest());
             if budget < shortest {
                 return Err(format!(
                     "{budget} tokens are left for the answer, and the shortest takes {shortest}"
                 ));
             }
-            Ok(Job { prompt, max_new_tokens: budget, table: compiled.table.clone() })
+            let constraint = Some(compiled.table.clone().into());
+            Ok(Prompt { tokens, max_new_tokens: budget, constraint })
         });
         Ok(rows.collect())
     }

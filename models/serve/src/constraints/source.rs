@@ -2,10 +2,11 @@
 
 use burn_dfa::constraint::{Expression, Grammar, Tools, Unenforceable, Whitespace};
 use burn_dfa::{Constraint, Limits};
+use burn_dfa_engine::Key;
 use sha2::{Digest, Sha256};
 
-use super::cache::Refusal;
 use super::left_out::{self, LeftOut};
+use super::refusal::Refusal;
 use super::style::JsonStyle;
 
 /// The origin of a constraint.
@@ -54,9 +55,6 @@ impl Asked {
     }
 }
 
-/// Distinguishes sources.
-pub(super) type Key = [u8; 32];
-
 impl Source {
     /// Bytes of the text.
     pub fn len(&self) -> usize {
@@ -95,18 +93,18 @@ impl Source {
         unenforceable: Unenforceable,
         limits: &Limits,
     ) -> Result<Option<Constraint>, Refusal> {
-        let of_request = |asked| style.read(asked, unenforceable).map_err(Refusal::Library);
+        let of_request = |asked| style.read(asked, unenforceable).map_err(Refusal::library);
         match self {
             Self::Request(asked) => of_request(asked),
-            Self::Tools(tools, _) => style.of_tools(tools, unenforceable).map(Some).map_err(Refusal::Library),
+            Self::Tools(tools, _) => style.of_tools(tools, unenforceable).map(Some).map_err(Refusal::library),
             Self::Either { calls, content, may_be_content, .. } => {
                 // The content is read even if a call is required, so that an invalid constraint is
                 // refused.
                 let read = of_request(content)?;
-                let of_calls = style.of_tools(calls, unenforceable).map_err(Refusal::Library)?;
+                let of_calls = style.of_tools(calls, unenforceable).map_err(Refusal::library)?;
                 let Some(read) = read.filter(|_| *may_be_content) else { return Ok(Some(of_calls)) };
                 let text = apart(read, style, content, unenforceable, calls, limits)?;
-                either([of_calls, text]).map(Some).map_err(Refusal::Library)
+                either([of_calls, text]).map(Some).map_err(Refusal::library)
             }
             Self::After(mark, asked) => {
                 Ok(of_request(asked)?.map(|constraint| Constraint::after(*mark, constraint)))
@@ -184,13 +182,13 @@ fn apart(
     let marks: Vec<String> = calls.beginnings().unwrap_or_default().into_iter().filter(is_json).collect();
     let may_be_call = |constraint: &Constraint| match marks.is_empty() {
         true => Ok(false),
-        false => begins(constraint, &marks, limits).map_err(Refusal::Library),
+        false => begins(constraint, &marks, limits).map_err(Refusal::library),
     };
     if !may_be_call(&read)? {
         return Ok(read);
     }
     let compact = style.clone().with_whitespace(Whitespace::Compact);
-    match compact.read(&content.compact(), unenforceable).map_err(Refusal::Library)? {
+    match compact.read(&content.compact(), unenforceable).map_err(Refusal::library)? {
         Some(read) if !may_be_call(&read)? => Ok(read),
         _ => Err(Refusal::Refused(
             "its texts may begin as the calls of `tools` do, which nothing would tell apart: leave `whitespace_pattern` or `disable_any_whitespace` out, or start the server with another --tool-format"

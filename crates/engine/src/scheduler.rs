@@ -1,6 +1,5 @@
 //! The thread that owns the model.
 
-use burn_dfa::ErrorKind;
 use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -9,14 +8,12 @@ use std::time::{Duration, Instant};
 
 use burn_dfa::generation::{
     Cancel, Chunk, ContinuousBatch, ContinuousLm, FinishReason, GenerationConfig, Recordable, Request,
-    SamplingFeatures,
 };
-use burn_dfa::{Result, Vocabulary};
+use burn_dfa::{ErrorKind, Result, Vocabulary};
 
-use super::pool::Client;
-use super::table::Table;
-use super::{Ending, Event, Events, Failure, Job, Reload, Sampling, Shape, Tokens};
-use crate::metrics::Metrics;
+use crate::engine::{EngineConfig, Job, Reload};
+use crate::request::{Event, Events, Sampling, Tokens};
+use crate::{Client, Ending, Failure, Load, Metrics, RequestConstraint};
 
 /// How often the idle thread checks whether it should end.
 const IDLE: Duration = Duration::from_millis(200);
@@ -26,8 +23,9 @@ const RELOAD: Duration = Duration::from_secs(1);
 const MAX_CLIENTS: usize = 1024;
 
 /// The waiting jobs and the running jobs of the engine. It outlives a panic of the model.
-pub(super) struct Scheduler {
-    jobs: Receiver<Job>,
+pub(crate) struct Scheduler {
+    /// The answers of each request.
+    jobs: Receiver<Vec<Job>>,
     /// Whether all senders of jobs are gone.
     closed: bool,
     waiting: VecDeque<Job>,
@@ -37,8 +35,8 @@ pub(super) struct Scheduler {
     admissions: u64,
     /// Whether the latest attempt to make rows succeeded.
     has_rows: bool,
-    shape: Shape,
-    metrics: Arc<Metrics>,
+    config: EngineConfig,
+    metrics: Arc<dyn Metrics>,
     /// Ends the thread immediately.
     stop: Cancel,
 }
@@ -55,8 +53,7 @@ struct Running {
     prompt: usize,
     is_first: bool,
     client: Client,
-    /// Its constraint.
-    table: Option<Table>,
+    constraint: Option<RequestConstraint>,
     /// Tokens and text that were not sent yet.
     held: (Tokens, String),
     /// How long they may be held, and since when; `None`: until the end. Holding them avoids waking
@@ -66,6 +63,24 @@ struct Running {
 }
 
 impl Running {
+    fn new(job: &Job) -> Self {
+        Self {
+            events: job.events.clone(),
+            begun: Instant::now(),
+            queued: job.queued,
+            last: None,
+            tokens: 0,
+            min_tokens: job.sampling.min_tokens,
+            prompt: job.prompt.len(),
+            is_first: job.is_first,
+            client: job.client,
+            constraint: job.constraint.clone(),
+            held: Default::default(),
+            interval: job.interval,
+            passed: None,
+        }
+    }
+
     /// Sends held tokens and text, if there are any.
     fn pass_held(&mut self) {
         let (tokens, text) = std::mem::take(&mut self.held);
@@ -75,18 +90,46 @@ impl Running {
     }
 }
 
+/// The request of a job to the batch.
+fn request(job: &Job) -> Request<'_> {
+    let (table, pending) = match &job.constraint {
+        None => (None, None),
+        Some(RequestConstraint::Ready(constraint)) => (Some(constraint), None),
+        Some(RequestConstraint::Pending(pending)) => (None, Some(pending.constraint.clone())),
+    };
+    let Sampling { options, stop, stop_tokens, include_stop, min_tokens, special_tokens, seed } =
+        job.sampling.clone();
+    let request = Request {
+        table,
+        pending,
+        stop,
+        stop_tokens,
+        include_stop,
+        stop_after: min_tokens,
+        special_tokens,
+        cache_salt: job.cache_salt.clone(),
+        ..Request::new(job.prompt.clone(), job.max_new_tokens)
+    };
+    request.with_seed(seed).with_cancel(&job.cancel).with_sampling(options)
+}
+
 impl Scheduler {
-    pub(super) fn new(jobs: Receiver<Job>, shape: Shape, metrics: Arc<Metrics>, stop: Cancel) -> Self {
-        let rows = (0..shape.rows).map(|_| None).collect();
+    pub(crate) fn new(
+        jobs: Receiver<Vec<Job>>,
+        config: EngineConfig,
+        metrics: Arc<dyn Metrics>,
+        stop: Cancel,
+    ) -> Self {
+        let rows = (0..config.rows).map(|_| None).collect();
         let (waiting, served) = (VecDeque::new(), HashMap::new());
         let (closed, admissions, has_rows) = (false, 0, false);
-        Self { jobs, closed, waiting, rows, served, admissions, has_rows, shape, metrics, stop }
+        Self { jobs, closed, waiting, rows, served, admissions, has_rows, config, metrics, stop }
     }
 
     /// Serves until there are no more jobs. After a panic, the answers in the rows are abandoned,
     /// and the next jobs begin in new rows. Reports on `ready` whether the first rows could be
     /// made. Returns the failure if the device is lost.
-    pub(super) fn run<M: ContinuousLm + Recordable>(
+    pub(crate) fn run<M: ContinuousLm + Recordable>(
         &mut self,
         model: &M,
         vocabulary: &Vocabulary,
@@ -112,7 +155,7 @@ impl Scheduler {
                 self.give_up(&failure);
                 return None;
             }
-            self.metrics.engine_restarts.increment(1);
+            self.metrics.restarted();
             self.fail_rows(&failure);
             if matches!(&failure, Failure::Library(error) if error.kind() == ErrorKind::Connection) {
                 return Some(failure);
@@ -126,16 +169,20 @@ impl Scheduler {
         vocabulary: &Vocabulary,
         ready: &SyncSender<Result<()>>,
     ) -> Result<()> {
-        let Shape { rows, slots, sync_interval, prompt_chunk, prefix_cache, logprobs, ref tensors, .. } =
-            self.shape;
+        let EngineConfig { rows, slots, sync_interval, prefix_cache, .. } = self.config;
         let in_pieces = model.reads_in_pieces();
+        let prompt_chunk = self.config.prompt_chunk.filter(|_| in_pieces);
+        let prefix_cache = prefix_cache && in_pieces && model.copies_prefixes();
         let config = GenerationConfig::new()
             .with_sync_interval(sync_interval)
-            .with_prompt_chunk(in_pieces.then_some(prompt_chunk))
-            .with_prefix_cache(prefix_cache && in_pieces && model.copies_prefixes())
-            .with_logprobs(logprobs)
-            .with_row_features(SamplingFeatures::ALL)
-            .with_tensors(tensors.clone());
+            .with_prompt_chunk(prompt_chunk)
+            .with_prefix_cache(prefix_cache)
+            .with_logprobs(self.config.logprobs)
+            .with_row_features(self.config.features)
+            .with_tensors(self.config.tensors.clone());
+        // A batch that reads prompts in chunks reads none when it admits a request, and a prefix
+        // cache chooses the row of one request at a time.
+        let max_together = if prompt_chunk.is_some() || prefix_cache { 1 } else { rows };
         self.has_rows = false;
         let made = ContinuousBatch::record(model, vocabulary, rows, slots, &config);
         // Nothing listens after the first time.
@@ -143,7 +190,7 @@ impl Scheduler {
         let mut slots = made?;
         self.has_rows = true;
         while self.collect() {
-            self.admit(&mut slots);
+            self.admit(&mut slots, max_together);
             if self.rows.iter().any(Option::is_some) {
                 slots.step(sync_interval, |piece| self.pass(piece))?;
                 self.release(&mut slots);
@@ -157,7 +204,7 @@ impl Scheduler {
     fn collect(&mut self) -> bool {
         loop {
             match self.jobs.try_recv() {
-                Ok(job) => self.waiting.push_back(job),
+                Ok(jobs) => self.waiting.extend(jobs),
                 Err(TryRecvError::Empty) => break,
                 Err(TryRecvError::Disconnected) => {
                     self.closed = true;
@@ -165,20 +212,20 @@ impl Scheduler {
                 }
             }
         }
-        // Removes canceled jobs and jobs with a refused constraint anywhere in the queue.
-        self.waiting.retain(|job| match job.table.as_ref().and_then(Table::refusal) {
-            Some(refusal) => {
-                job.events.send(Event::Failed(Failure::Refused(refusal)));
+        // Removes canceled jobs, and jobs whose compilation failed, anywhere in the queue.
+        self.waiting.retain(|job| match &job.constraint {
+            Some(constraint) if constraint.has_failed() => {
+                job.events.send(Event::Failed(Failure::Constraint));
                 false
             }
-            None => !job.cancel.is_cancelled(),
+            _ => !job.cancel.is_cancelled(),
         });
         while self.waiting.is_empty() && self.rows.iter().all(Option::is_none) {
             if self.closed || self.stop.is_cancelled() {
                 return false;
             }
             match self.jobs.recv_timeout(IDLE) {
-                Ok(job) => self.waiting.push_back(job),
+                Ok(jobs) => self.waiting.extend(jobs),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => self.closed = true,
             }
@@ -189,11 +236,23 @@ impl Scheduler {
     /// The next job: the oldest job of the client with the fewest rows, and of several clients the
     /// one that was served longest ago. A job that waits for arena space goes first, so that other
     /// jobs do not take the space that becomes free.
-    fn next(&self) -> Option<usize> {
-        let rows = |client| self.rows.iter().flatten().filter(|running| running.client == client).count();
-        let served = |client| self.served.get(&client).copied().unwrap_or(0);
+    ///
+    /// Jobs that were `taken` already count as rows of their clients.
+    fn next(&self, taken: &[Job]) -> Option<usize> {
+        let rows = |client| {
+            let running = self.rows.iter().flatten().filter(|running| running.client == client).count();
+            running + taken.iter().filter(|job| job.client == client).count()
+        };
+        let share = |client| (rows(client), self.served.get(&client).copied().unwrap_or(0));
+        // The jobs of a request follow each other, and have the same client.
+        let mut last = (Client::default(), share(Client::default()));
         let waiting = self.waiting.iter().enumerate();
-        let next = waiting.min_by_key(|(_, job)| (!job.was_refused, rows(job.client), served(job.client)));
+        let next = waiting.min_by_key(|(_, job)| {
+            if job.client != last.0 {
+                last = (job.client, share(job.client));
+            }
+            (!job.was_refused, last.1)
+        });
         next.map(|(index, _)| index)
     }
 
@@ -207,64 +266,65 @@ impl Scheduler {
         }
     }
 
-    /// Begins the jobs for which there are rows and arena space.
-    fn admit<M: ContinuousLm>(&mut self, slots: &mut ContinuousBatch<'_, M>) {
-        while slots.idle().next().is_some() {
-            let Some(next) = self.next() else { return };
-            let Some(mut job) = self.waiting.remove(next) else { return };
-            let Sampling { options, stop, stop_tokens, include_stop, min_tokens, special_tokens, seed } =
-                job.sampling.clone();
-            let (table, pending) = match &job.table {
-                None => (None, None),
-                Some(Table::Ready(compiled)) => (Some(&compiled.table), None),
-                Some(Table::Pending(pending)) => (None, Some(pending.table.clone())),
-            };
-            let begins_late = pending.is_some();
-            let request = Request {
-                table,
-                pending,
-                stop,
-                stop_tokens,
-                include_stop,
-                stop_after: min_tokens,
-                special_tokens,
-                cache_salt: job.cache_salt.clone(),
-                ..Request::new(std::mem::take(&mut job.prompt), job.max_new_tokens)
-            };
-            let request = request.with_seed(seed).with_cancel(&job.cancel).with_sampling(options);
-            let row = slots.idle_for(&request).expect("a row is idle");
-            // It enters its row before the model reads it, so that a panic is attributed to it.
-            self.rows[row] = Some(Running {
-                events: job.events.clone(),
-                begun: Instant::now(),
-                queued: job.queued,
-                last: None,
-                tokens: 0,
-                min_tokens,
-                prompt: request.prompt.len(),
-                is_first: job.is_first,
-                client: job.client,
-                table: job.table.clone(),
-                held: Default::default(),
-                interval: job.interval,
-                passed: None,
-            });
-            match slots.admit(row, &request) {
+    /// Begins the jobs for which there are rows and arena space, at most `max_together` at once.
+    fn admit<M: ContinuousLm>(&mut self, slots: &mut ContinuousBatch<'_, M>, max_together: usize) {
+        loop {
+            let idle: Vec<usize> = slots.idle().take(max_together).collect();
+            let jobs = self.take(idle.len());
+            if jobs.is_empty() || !self.begin(slots, &idle, jobs) {
+                return;
+            }
+        }
+    }
+
+    /// Takes up to `count` jobs from the queue. A job that waits for arena space is taken alone, so
+    /// that other jobs do not take the space.
+    fn take(&mut self, count: usize) -> Vec<Job> {
+        let mut jobs = Vec::new();
+        while jobs.len() < count {
+            let Some(job) = self.next(&jobs).and_then(|next| self.waiting.remove(next)) else { break };
+            let is_alone = job.was_refused;
+            jobs.push(job);
+            if is_alone {
+                break;
+            }
+        }
+        jobs
+    }
+
+    /// Begins jobs in idle rows; false: there is no arena space for some of them, which are queued
+    /// again.
+    fn begin<M: ContinuousLm>(
+        &mut self,
+        slots: &mut ContinuousBatch<'_, M>,
+        idle: &[usize],
+        jobs: Vec<Job>,
+    ) -> bool {
+        let requests: Vec<Request> = jobs.iter().map(request).collect();
+        let rows = match &requests[..] {
+            [request] => vec![slots.idle_for(request).expect("a row is idle")],
+            requests => idle[..requests.len()].to_vec(),
+        };
+        // Jobs enter their rows before the model reads them, so that a panic is attributed to them.
+        for (&row, job) in rows.iter().zip(&jobs) {
+            self.rows[row] = Some(Running::new(job));
+        }
+        let results = slots.admit_all(&rows.iter().copied().zip(&requests).collect::<Vec<_>>());
+        drop(requests);
+        let mut refused = Vec::new();
+        for ((row, mut job), result) in rows.into_iter().zip(jobs).zip(results) {
+            match result {
                 Ok(()) => {
-                    job.place.take();
+                    job.permit.take();
                     self.serve_client(job.client);
-                    self.metrics.queue_time.record(job.queued.elapsed());
-                    self.metrics.prompt_tokens.increment(request.prompt.len() as u64);
-                    if !begins_late {
-                        job.events.send(Event::StartedGeneration);
+                    self.metrics.admitted(job.queued.elapsed(), job.prompt.len());
+                    if !matches!(job.constraint, Some(RequestConstraint::Pending(_))) {
+                        job.events.send(Event::Started);
                     }
                 }
                 Err(error) if error.kind() == ErrorKind::Full => {
-                    // The job retries after another answer has ended.
                     self.rows[row] = None;
-                    let prompt = request.prompt;
-                    self.waiting.push_front(Job { prompt, was_refused: true, ..job });
-                    return;
+                    refused.push(Job { was_refused: true, ..job });
                 }
                 Err(error) => {
                     self.rows[row] = None;
@@ -272,6 +332,10 @@ impl Scheduler {
                 }
             }
         }
+        let has_space = refused.is_empty();
+        // They retry after another answer has ended, in their order.
+        refused.into_iter().rev().for_each(|job| self.waiting.push_front(job));
+        has_space
     }
 
     /// Passes a chunk to its answer.
@@ -281,19 +345,16 @@ impl Scheduler {
         let count = piece.tokens.len();
         match running.last {
             None => {
-                self.metrics.first_token.record(now - running.queued);
-                if matches!(running.table, Some(Table::Pending(_))) {
-                    running.events.send(Event::StartedGeneration);
+                self.metrics.first_token(now - running.queued);
+                if matches!(running.constraint, Some(RequestConstraint::Pending(_))) {
+                    running.events.send(Event::Started);
                 }
             }
-            Some(last) => {
-                let each = (now - last) / count.max(1) as u32;
-                (0..count).for_each(|_| self.metrics.inter_token.record(each));
-            }
+            Some(last) => self.metrics.next_tokens(count, (now - last) / count.max(1) as u32),
         }
         running.last = Some(now);
         running.tokens += count;
-        self.metrics.generation_tokens.increment(count as u64);
+        self.metrics.generated(count);
         let (tokens, text) = &mut running.held;
         tokens.ids.extend(piece.tokens);
         tokens.logprobs.extend(piece.logprobs);
@@ -308,57 +369,49 @@ impl Scheduler {
     /// Frees the rows of ended answers, and notifies the answers after updating the metrics.
     fn release<M: ContinuousLm>(&mut self, slots: &mut ContinuousBatch<'_, M>) {
         let finished: Vec<usize> = slots.finished().collect();
-        let mut ended = Vec::with_capacity(finished.len());
+        let mut events = Vec::with_capacity(finished.len());
         for row in finished {
             let cached = slots.cached_tokens(row);
             let output = slots.release(row);
             let Some(running) = self.rows[row].take() else { continue };
             if let Some(cached) = cached {
-                self.metrics.prefix_queries.increment(running.prompt as u64);
-                self.metrics.prefix_hits.increment(cached as u64);
+                self.metrics.prefix(running.prompt, cached);
             }
-            let ending = output.map(|output| match output.finish {
+            let ended = output.map(|output| match output.finish {
                 FinishReason::EndOfSequence if output.ended_by_budget => Ending::OutOfTokens,
                 FinishReason::EndOfSequence => Ending::Complete,
                 FinishReason::Stop => Ending::Stop,
                 FinishReason::MaxNewTokens => Ending::Length,
                 _ => Ending::Cancelled,
             });
-            let reason = match ending {
-                Ok(Ending::Complete | Ending::Stop) => "stop",
-                Ok(Ending::Length | Ending::OutOfTokens) => "length",
-                Ok(Ending::Cancelled) => "abort",
-                Err(_) => "error",
-            };
             let cached_tokens = cached.filter(|_| running.is_first).unwrap_or(0);
-            let event = match ending {
-                Ok(ending) => {
-                    let is_whole = matches!(ending, Ending::Complete | Ending::OutOfTokens);
-                    let is_short = is_whole && running.tokens < running.min_tokens;
-                    Event::Ended { ending, cached_tokens, is_short }
-                }
-                Err(error) => Event::Failed(match running.table.as_ref().and_then(Table::refusal) {
-                    Some(refusal) => Failure::Refused(refusal),
-                    None => Failure::Library(error),
-                }),
-            };
-            self.metrics.finished(reason).increment(1);
-            self.metrics.latency.record(running.queued.elapsed());
+            self.metrics.ended(ended.as_ref().ok().copied(), running.queued.elapsed());
             tracing::debug!(
                 prompt_tokens = running.prompt,
                 cached_tokens = cached,
                 tokens = running.tokens,
                 seconds = running.begun.elapsed().as_secs_f64(),
-                reason,
+                ending = ?ended,
                 "an answer ended"
             );
-            ended.push((running, event));
+            let event = match ended {
+                Ok(ending) => {
+                    let is_whole = matches!(ending, Ending::Complete | Ending::OutOfTokens);
+                    let is_short = is_whole && running.tokens < running.min_tokens;
+                    Event::Ended { ending, cached_tokens, is_short }
+                }
+                Err(error) => Event::Failed(match &running.constraint {
+                    Some(constraint) if constraint.has_failed() => Failure::Constraint,
+                    _ => Failure::Library(error),
+                }),
+            };
+            events.push((running, event));
         }
-        if ended.is_empty() {
+        if events.is_empty() {
             return;
         }
         self.measure(slots);
-        for (mut running, event) in ended {
+        for (mut running, event) in events {
             running.pass_held();
             running.events.send(event);
         }
@@ -366,26 +419,28 @@ impl Scheduler {
 
     fn measure<M: ContinuousLm>(&self, slots: &ContinuousBatch<'_, M>) {
         let running: Vec<&Running> = self.rows.iter().flatten().collect();
-        self.metrics.running.set(running.len() as f64);
-        self.metrics.waiting.set(self.waiting.len() as f64);
         let used: usize = running.iter().map(|running| running.prompt + running.tokens).sum();
-        self.metrics.cache_usage.set(used as f64 / (self.shape.rows * self.shape.slots) as f64);
         let (free, all) = (slots.room().states, slots.room_in_all().states);
-        self.metrics.arena_usage.set(1.0 - free as f64 / all.max(1) as f64);
+        self.metrics.load(Load {
+            running: running.len(),
+            waiting: self.waiting.len(),
+            tokens: used as f64 / (self.config.rows * self.config.slots) as f64,
+            states: 1.0 - free as f64 / all.max(1) as f64,
+        });
     }
 
     /// Reports a failure to the answers in the rows.
     fn fail_rows(&mut self, failure: &Failure) {
         for running in self.rows.iter_mut().filter_map(Option::take) {
-            self.metrics.finished("error").increment(1);
+            self.metrics.lost();
             running.events.send(Event::Failed(failure.clone()));
         }
-        self.metrics.running.set(0.0);
+        self.metrics.load(Load { waiting: self.waiting.len(), ..Load::default() });
     }
 
     /// Loads the model again, until it succeeds; answers requested meanwhile fail as well. `None`:
     /// it is time to end.
-    pub(super) fn load_again<M>(&mut self, reload: &Reload<M>, lost: &Failure) -> Option<M> {
+    pub(crate) fn load_again<M>(&mut self, reload: &Reload<M>, lost: &Failure) -> Option<M> {
         while !self.stop.is_cancelled() {
             self.give_up(lost);
             match reload() {
@@ -402,12 +457,12 @@ impl Scheduler {
     }
 
     /// Reports a failure to all answers.
-    fn give_up(&mut self, failure: &Failure) {
+    pub(crate) fn give_up(&mut self, failure: &Failure) {
         self.fail_rows(failure);
-        self.waiting.extend(self.jobs.try_iter());
+        self.waiting.extend(self.jobs.try_iter().flatten());
         for job in self.waiting.drain(..) {
             job.events.send(Event::Failed(failure.clone()));
         }
-        self.metrics.waiting.set(0.0);
+        self.metrics.load(Load::default());
     }
 }

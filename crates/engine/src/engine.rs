@@ -1,0 +1,239 @@
+//! The handle of the engine's thread.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use burn_dfa::generation::{Cancel, ContinuousLm, Recordable, SamplingFeatures};
+use burn_dfa::{TensorOptions, TokenId, Vocabulary};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::request::Events;
+use crate::scheduler::Scheduler;
+use crate::{Client, Generation, GenerationRequest, Metrics, RequestConstraint, Sampling, SubmitError};
+
+/// The settings of an [`Engine`].
+#[derive(Clone, Debug)]
+pub struct EngineConfig {
+    /// Answers that are generated at the same time.
+    pub rows: usize,
+    /// Tokens of prompt and answer together that a row can hold.
+    pub slots: usize,
+    /// Steps between two reads from the device.
+    pub sync_interval: usize,
+    /// Tokens of prompts that are read between two steps. `None`, or a model that reads prompts
+    /// whole: prompts of answers that begin together are read together.
+    pub prompt_chunk: Option<usize>,
+    /// Whether a prompt copies a prefix that is in a row already, if the model can do so.
+    pub prefix_cache: bool,
+    /// The number of most likely tokens whose log-probabilities are computed, if any.
+    pub logprobs: Option<usize>,
+    /// The sampling options that requests may use.
+    pub features: SamplingFeatures,
+    /// The capacity for constraints.
+    pub tensors: TensorOptions,
+    /// Maximum number of answers that wait for a row.
+    pub max_queue: usize,
+}
+
+/// Loads a model again.
+pub type Reload<M> = Box<dyn Fn() -> Result<M, String> + Send>;
+
+/// One answer in the queue.
+pub(crate) struct Job {
+    pub(crate) prompt: Vec<TokenId>,
+    pub(crate) max_new_tokens: usize,
+    pub(crate) constraint: Option<RequestConstraint>,
+    pub(crate) sampling: Sampling,
+    pub(crate) cancel: Cancel,
+    pub(crate) events: Events,
+    pub(crate) interval: Option<Duration>,
+    pub(crate) cache_salt: Option<String>,
+    pub(crate) client: Client,
+    /// Whether the job failed to start on its turn, since there was no space for its constraint.
+    pub(crate) was_refused: bool,
+    /// Whether it is the first answer to its prompt.
+    pub(crate) is_first: bool,
+    /// Its permit of the queue, released at its start.
+    pub(crate) permit: Option<OwnedSemaphorePermit>,
+    pub(crate) queued: Instant,
+}
+
+/// A thread that owns a model and runs the answers of all requests in one continuous batch.
+///
+/// Dropping the engine cancels all answers; the thread ends after its current step.
+/// [`shut_down`](Self::shut_down) waits for it.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use burn_dfa::{Capacity, CompiledConstraint, Constraint, Limits, TensorOptions};
+/// use burn_dfa::generation::SamplingFeatures;
+/// use burn_dfa::prelude::Device;
+/// use burn_dfa_engine::{Engine, EngineConfig, Event, GenerationRequest, Prompt};
+///
+/// let tiny = burn_dfa_tiny::load(&Device::flex())?;
+/// let capacity = Capacity::new().with_tables(2).with_states(256).with_classes(64);
+/// let config = EngineConfig {
+///     rows: 2,
+///     slots: 256,
+///     sync_interval: 1,
+///     prompt_chunk: None,
+///     prefix_cache: false,
+///     logprobs: None,
+///     features: SamplingFeatures::NONE,
+///     tensors: TensorOptions::new().with_capacity(capacity),
+///     max_queue: 16,
+/// };
+/// let engine =
+///     Engine::start(tiny.model().clone(), tiny.vocabulary().clone(), config, Arc::new(()), None)?;
+///
+/// let constraint = Constraint::choice(["yes", "no"])?;
+/// let constraint = CompiledConstraint::compile(&constraint, tiny.vocabulary(), &Limits::default())?;
+/// let prompt = Prompt {
+///     tokens: tiny.prompt("Is snow white?")?,
+///     max_new_tokens: 8,
+///     constraint: Some(constraint.into()),
+/// };
+/// let request = GenerationRequest { prompts: vec![prompt], n: 1, ..GenerationRequest::default() };
+/// let mut generation = engine.submit(request).expect("the queue is empty");
+///
+/// let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+/// let mut answer = String::new();
+/// while let Some((_, event)) = runtime.block_on(generation.next()) {
+///     match event {
+///         Event::Chunk { text, .. } => answer.push_str(&text),
+///         Event::Failed(failure) => return Err(failure.into()),
+///         _ => {}
+///     }
+/// }
+/// assert!(["yes", "no"].contains(&&answer[..]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Engine {
+    jobs: Mutex<Option<mpsc::Sender<Vec<Job>>>>,
+    queue: Arc<Semaphore>,
+    config: EngineConfig,
+    is_alive: Arc<AtomicBool>,
+    stop: Cancel,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Engine {
+    /// Starts the thread of a model, and waits until it is ready. If the model's remote device is
+    /// lost, `reload` loads the model again.
+    ///
+    /// # Errors
+    /// As [`ContinuousBatch::new`](burn_dfa::generation::ContinuousBatch::new), if the sizes do not
+    /// fit the model or the device.
+    pub fn start<M: ContinuousLm + Recordable + Send + 'static>(
+        mut model: M,
+        vocabulary: Vocabulary,
+        config: EngineConfig,
+        metrics: Arc<dyn Metrics>,
+        reload: Option<Reload<M>>,
+    ) -> burn_dfa::Result<Self> {
+        let config = EngineConfig { max_queue: config.max_queue.min(Semaphore::MAX_PERMITS), ..config };
+        let (jobs, receiver) = mpsc::channel();
+        let (ready, is_ready) = mpsc::sync_channel(1);
+        let (is_alive, stop) = (Arc::new(AtomicBool::new(true)), Cancel::default());
+        let mut scheduler = Scheduler::new(receiver, config.clone(), metrics, stop.clone());
+        let flag = is_alive.clone();
+        let body = move || {
+            while let Some(failure) = scheduler.run(&model, &vocabulary, &ready) {
+                let Some(reload) = &reload else {
+                    scheduler.give_up(&failure);
+                    break;
+                };
+                let Some(loaded) = scheduler.load_again(reload, &failure) else { break };
+                model = loaded;
+            }
+            flag.store(false, Ordering::Release);
+        };
+        let thread = std::thread::Builder::new().name("engine".into()).spawn(body);
+        let thread = thread.expect("a thread can be started while a program runs");
+        is_ready.recv().expect("the engine reports whether it is ready")?;
+        Ok(Self {
+            jobs: Mutex::new(Some(jobs)),
+            queue: Arc::new(Semaphore::new(config.max_queue)),
+            config,
+            is_alive,
+            stop,
+            thread: Mutex::new(Some(thread)),
+        })
+    }
+
+    /// The settings.
+    pub fn config(&self) -> &EngineConfig {
+        &self.config
+    }
+
+    /// Whether requests are answered.
+    pub fn is_alive(&self) -> bool {
+        self.is_alive.load(Ordering::Acquire) && self.jobs().is_some()
+    }
+
+    /// Queues the answers to a request.
+    ///
+    /// # Errors
+    /// The queue has too little space for all of them, or the engine has ended.
+    pub fn submit(&self, request: GenerationRequest) -> Result<Generation, SubmitError> {
+        let (sender, generation) = Generation::channel();
+        let n = u32::try_from(request.answers()).unwrap_or(u32::MAX);
+        let Ok(mut permits) = self.queue.clone().try_acquire_many_owned(n) else {
+            let max_queue = self.config.max_queue;
+            let waiting = max_queue - self.queue.available_permits();
+            return Err(SubmitError::Full { waiting, max_queue });
+        };
+        let jobs = self.jobs();
+        let jobs = jobs.as_ref().ok_or(SubmitError::Shutdown)?;
+        let GenerationRequest { prompts, sampling, n, interval, cache_salt, client } = request;
+        let answers = prompts.iter().flat_map(|prompt| (0..n).map(move |answer| (prompt, answer)));
+        let answers = answers.enumerate().map(|(index, (prompt, answer))| Job {
+            prompt: prompt.tokens.clone(),
+            max_new_tokens: prompt.max_new_tokens,
+            constraint: prompt.constraint.clone(),
+            sampling: sampling.of_answer(answer),
+            cancel: generation.cancel().clone(),
+            events: Events { index, sender: sender.clone() },
+            interval,
+            cache_salt: cache_salt.clone(),
+            client,
+            was_refused: false,
+            is_first: answer == 0,
+            permit: permits.split(1),
+            queued: Instant::now(),
+        });
+        jobs.send(answers.collect()).map_err(|_| SubmitError::Shutdown)?;
+        Ok(generation)
+    }
+
+    /// Accepts no more requests, and waits for running answers until the deadline; then cancels
+    /// them, and waits for the end of the thread.
+    pub fn shut_down(&self, grace: Duration) {
+        let deadline = Instant::now() + grace;
+        self.jobs().take();
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(thread) = thread else { return };
+        while !thread.is_finished() && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        self.stop.cancel();
+        if thread.join().is_err() {
+            tracing::error!("the engine's thread panicked");
+        }
+    }
+
+    fn jobs(&self) -> MutexGuard<'_, Option<mpsc::Sender<Vec<Job>>>> {
+        self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        // Dropping the sender wakes the thread.
+        self.stop.cancel();
+    }
+}

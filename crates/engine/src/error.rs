@@ -1,0 +1,109 @@
+//! The errors of the engine. Programs convert them to their own errors.
+
+use std::fmt;
+
+use burn_dfa::Error;
+
+/// The compiler refuses a constraint.
+#[derive(Clone, Debug)]
+pub enum Refusal {
+    /// The library refuses the constraint, or a limit was exceeded.
+    Library(Error),
+    /// The compiled constraint exceeds the capacity of the engine.
+    TooLarge {
+        /// States and token classes of the constraint.
+        size: [usize; 2],
+        /// States and token classes for which the engine has space.
+        capacity: [usize; 2],
+    },
+    /// The compiler panicked.
+    Panic,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Library(error) => error.fmt(f),
+            Self::TooLarge { size: [states, classes], capacity: [max_states, max_classes] } => write!(
+                f,
+                "the constraint takes {states} states of {classes} classes, and the engine has room for {max_states} of {max_classes}: simplify it, or raise --arena-states and --arena-classes"
+            ),
+            Self::Panic => f.write_str("the compiler panicked on this constraint"),
+        }
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+/// There is no compiled constraint; `R` is the front end's [`Refusal`](crate::Frontend::Refusal).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CompileError<R> {
+    /// The constraint is refused.
+    Refused(R),
+    /// The queue of the compile pool is full.
+    Overloaded,
+    /// The compilation did not end in time, because of other compilations.
+    Late,
+    /// The compiler has been shut down.
+    Shutdown,
+}
+
+/// A [`Pool`](crate::Pool) did not complete some work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PoolError {
+    /// The queue of the pool is full.
+    Overloaded,
+    /// The work panicked.
+    Panic,
+}
+
+/// The engine does not accept a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SubmitError {
+    /// The queue has too little space for the answers.
+    Full {
+        /// Answers in the queue.
+        waiting: usize,
+        /// Maximum number of answers in the queue.
+        max_queue: usize,
+    },
+    /// The engine has ended.
+    Shutdown,
+}
+
+/// The reason for a missing answer.
+#[derive(Clone, Debug)]
+pub enum Failure {
+    /// The library refused the answer, or the model failed.
+    Library(Error),
+    /// The compilation of the constraint failed after the answer was queued:
+    /// [`Compilation::refusal`](crate::Compilation::refusal) is the reason.
+    Constraint,
+    /// The model panicked.
+    Panic,
+    /// The engine has ended.
+    Shutdown,
+}
+
+impl Failure {
+    /// Tokens of the shortest answer, if the budget is too small.
+    pub fn tokens_needed(&self) -> Option<usize> {
+        match self {
+            Self::Library(error) => error.tokens_needed(),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Library(error) => write!(f, "the engine: {error}"),
+            Self::Constraint => f.write_str("the constraint was not compiled"),
+            Self::Panic => f.write_str("the model panicked; the engine begins anew"),
+            Self::Shutdown => f.write_str("the engine has ended"),
+        }
+    }
+}
+
+impl std::error::Error for Failure {}

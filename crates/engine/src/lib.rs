@@ -1,0 +1,41 @@
+//! Runs a model for many requests: an engine thread with a continuous batch, a compile pool, and a
+//! cache of compiled constraints.
+//!
+//! ```text
+//! source ──▶ Compiler: Frontend, Pool, cache ──▶ RequestConstraint ─┐
+//! prompt ──▶ Prompt ────────────────────────────────────────────────┴─▶ Engine: queue ──▶ thread: ContinuousBatch ──▶ Generation: events
+//! ```
+//!
+//! | module | contains |
+//! |---|---|
+//! | `compiler` | [`Compiler`] compiles each constraint once, with a deadline; the [`Frontend`] of a program reads them |
+//! | `compilation` | [`Compilation`], a constraint that is compiled or being compiled |
+//! | `cache` | results of compilations, by [`Key`] |
+//! | `pool` | [`Pool`], threads for CPU work with queues that are fair between [`Client`]s |
+//! | `request` | [`GenerationRequest`], and the [`Event`]s of its answers |
+//! | `engine` | [`Engine`], the handle of the thread |
+//! | `scheduler` | the thread: admits answers to rows, runs steps, restarts after a panic |
+//! | `metrics` | [`Metrics`], which a program implements to measure the engine |
+//! | `error` | [`Refusal`], [`CompileError`], [`SubmitError`], [`Failure`], [`PoolError`] |
+//!
+//! The crate knows no protocol: the server and the SQL functions convert its errors and measurements
+//! to their own.
+
+mod cache;
+mod compilation;
+mod compiler;
+mod engine;
+mod error;
+mod metrics;
+mod pool;
+mod request;
+mod scheduler;
+
+pub use cache::Key;
+pub use compilation::{Compilation, Pending, RequestConstraint, Running};
+pub use compiler::{Compiler, CompilerConfig, Frontend, Task};
+pub use engine::{Engine, EngineConfig, Reload};
+pub use error::{CompileError, Failure, PoolError, Refusal, SubmitError};
+pub use metrics::{Load, Metrics};
+pub use pool::{Client, Pool};
+pub use request::{Ending, Event, Generation, GenerationRequest, Prompt, Sampling, Tokens};
