@@ -9,6 +9,7 @@
 //! The *whole* output has to match every form of constraint: constraints are anchored at both ends.
 
 mod choice;
+mod cursor;
 mod deferred;
 mod definition;
 mod grammar;
