@@ -15,6 +15,7 @@ mod definition;
 mod grammar;
 mod json_schema;
 mod marker;
+mod nested;
 mod pattern;
 mod regex;
 mod request;
