@@ -1,366 +1,408 @@
-//! Values, as elements of XML or as JSON objects with properties in any order.
+//! The values of elements, and the network that they are emitted to.
+//!
+//! A value is emitted before its *exits*: for each outcome of its plan the node that follows.
 
-use std::sync::Arc;
+use std::rc::Rc;
 
-use super::super::free_text::first_of;
+use super::Styled;
 use super::markup::{Kinds, Markup, TYPES};
-use super::part;
-use super::schema::{Root, SchemaCursor};
-use crate::json_schema::{Json, Part, Types, Whole};
-use crate::{Deferred, Expression, GrammarBuilder, JsonOptions};
-use burn_dfa_automata::FastMap;
-use burn_dfa_common::{Error, Result};
+use crate::grammar::most_stacks;
+use crate::json_schema::{PlanId, Planned, Selection, Texts, Types};
+use crate::nested::{Nested, Procedures};
+use burn_dfa_automata::{ByteDfa, Determinized, Failure, FastMap, Op, Rows, TransitionNetwork};
+use burn_dfa_common::{Error, Limit, Result, limits::Meter};
 
-/// Supported keywords of objects and of arrays.
-pub(super) const OF_OBJECTS: [&str; 7] = [
-    "properties",
-    "required",
-    "additionalProperties",
-    "patternProperties",
-    "propertyNames",
-    "minProperties",
-    "maxProperties",
-];
-pub(super) const OF_ARRAYS: [&str; 10] = [
-    "items",
-    "prefixItems",
-    "additionalItems",
-    "contains",
-    "minContains",
-    "maxContains",
-    "uniqueItems",
-    "minItems",
-    "maxItems",
-    "unevaluatedItems",
-];
+const DEAD: u32 = TransitionNetwork::DEAD;
 
-/// Deepest nesting of arrays and objects written here.
+/// Deepest nesting of elements that are copied.
 const MAX_DEPTH: usize = 128;
 
 /// Types other than arrays and objects.
 const SCALARS: Types = Types::ALL.except(Types::ARRAY).except(Types::OBJECT);
 
-/// Writes the values of a schema.
-pub(super) struct Writer<'w, 's> {
-    pub(super) root: Root<'s>,
-    /// The same, for parts of it.
-    pub(super) shared: Arc<Whole>,
-    /// The location of the schema.
-    pub(super) outer: &'w str,
-    /// How the names of rules begin.
-    pub(super) prefix: &'w str,
-    pub(super) options: Arc<JsonOptions>,
-    pub(super) markup: Markup,
-    pub(super) any_order: bool,
-    pub(super) excludes: &'w [String],
-    /// The language of strings in JSON; `None` if unrestricted.
-    pub(super) free: Option<Deferred>,
-    /// The language of unquoted strings.
-    pub(super) plain: Deferred,
-    /// Most characters of white space between two tokens.
-    pub(super) spaces: Option<usize>,
-    /// The rules of arrays and objects, by their kind and the pointer of their schema.
-    pub(super) rules: FastMap<(&'static str, String), Expression>,
-    /// Number of objects whose properties have rules.
-    pub(super) members: usize,
-    /// Sets of properties of objects, in all schemas.
-    pub(super) sets: &'w mut usize,
-    /// Number of enclosing arrays and objects.
-    pub(super) depth: usize,
-    pub(super) builder: &'w mut GrammarBuilder,
+/// The arrays or the objects of a plan as a procedure, with the return number of each outcome;
+/// `None` if nothing may follow.
+type Procedure = (PlanId, Part, Vec<Option<usize>>);
+
+/// Values that are elements again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Part {
+    List,
+    Object,
 }
 
-impl<'s> Writer<'_, 's> {
-    /// The whole schema.
-    pub(super) fn root(&mut self) -> Result<Expression> {
-        self.check_excludes()?;
-        self.check_identifiers()?;
-        let root = self.root.spot();
-        match self.markup.kinds {
-            Kinds::Json => self.json(&root),
-            _ if !root.types(&self.root).meets(Types::OBJECT) => {
-                Err(root.error("the outermost value is an object in this style; use the style `json`"))
+/// Some values of a plan: its outcomes, and their types.
+type Key = (PlanId, Vec<u32>, Types);
+
+/// Emits the plans of a schema in a style.
+pub(super) struct Emitter<'s, 'm> {
+    pub(super) styled: &'s Styled,
+    pub(super) planned: &'s Planned<'m>,
+    pub(super) meter: &'m Meter<'m>,
+    pub(super) network: TransitionNetwork<'m>,
+    /// The language of unquoted strings.
+    plain: std::sync::Arc<ByteDfa>,
+    /// The automata of values as JSON, with their numbers.
+    json: FastMap<Key, Option<Rc<(usize, Nested)>>>,
+    copies: Procedures,
+    /// Unquoted strings, with their first state.
+    strings: FastMap<(PlanId, Vec<u32>), Option<Rc<(Rows, u32)>>>,
+    /// Undeclared names as they are written, by the plan of the object, the plan of the names and
+    /// the outcomes of the names.
+    pub(super) names: FastMap<(PlanId, PlanId, Vec<u32>), Option<Rc<(Rows, u32)>>>,
+    /// The starts of values, by their exits.
+    values: FastMap<(PlanId, Vec<u32>), u32>,
+    /// White space before nodes.
+    spaced: FastMap<u32, u32>,
+    /// The end of an element before nodes.
+    closed: FastMap<u32, u32>,
+    /// The starts of procedures.
+    procedures: FastMap<Procedure, u32>,
+    /// Procedures not emitted yet, and their starts.
+    open: Vec<(Procedure, u32)>,
+    depth: usize,
+}
+
+impl<'s, 'm> Emitter<'s, 'm> {
+    pub(super) fn new(styled: &'s Styled, planned: &'s Planned<'m>, meter: &'m Meter<'m>) -> Result<Self> {
+        Ok(Self {
+            styled,
+            planned,
+            meter,
+            network: TransitionNetwork::new(meter),
+            plain: styled.plain.lower(meter)?,
+            json: FastMap::default(),
+            copies: Procedures::default(),
+            strings: FastMap::default(),
+            names: FastMap::default(),
+            values: FastMap::default(),
+            spaced: FastMap::default(),
+            closed: FastMap::default(),
+            procedures: FastMap::default(),
+            open: Vec::new(),
+            depth: 0,
+        })
+    }
+
+    /// The automaton of the whole text.
+    pub(super) fn texts(mut self) -> Result<Texts> {
+        let root = self.planned.root();
+        let exits = vec![TransitionNetwork::ACCEPT; self.planned.outcome_count(root)];
+        let start = self.copy(root, Part::Object, &exits)?;
+        while let Some(((id, part, outcomes), enter)) = self.open.pop() {
+            let mut exits = Vec::with_capacity(outcomes.len());
+            for number in outcomes {
+                exits.push(match number {
+                    Some(number) => {
+                        let returning = self.network.returning(number as u32)?;
+                        self.close(returning)?
+                    }
+                    None => DEAD,
+                });
             }
-            _ => self.objects(&root, false),
+            let body = self.copy(id, part, &exits)?;
+            self.network.fill(enter, &[body])?;
+        }
+        match self.network.determinize(start, most_stacks(self.meter)) {
+            Ok(Some((Determinized::Finite(rows), _))) => Ok(Texts::Copied(rows)),
+            Ok(Some((Determinized::Called(automaton), _))) => Ok(Texts::Called(automaton)),
+            Ok(None) => Err(Error::unsatisfiable("no value of the schema can be written in this style")),
+            Err(Failure::Error(error)) => Err(error),
+            Err(Failure::Conflict(conflict)) => {
+                let text = String::from_utf8_lossy(&conflict.text);
+                Err(Error::schema(
+                    self.planned.origin_of(conflict.origins[0]),
+                    format!(
+                        "after {text:?} it is open in this style which arrays and objects are open; use the style `json`"
+                    ),
+                ))
+            }
         }
     }
 
-    /// An error during lowering.
-    pub(super) fn error(&self, spot: &SchemaCursor, reason: &str) -> Error {
-        spot.error(reason).within(self.outer)
-    }
-
-    /// Defines a rule.
-    pub(super) fn rule(&mut self, name: &str, body: Expression) -> Result<Expression> {
-        let rule = self.builder.rule(name);
-        self.builder.define(name, body)?;
-        Ok(rule)
-    }
-
-    /// Rejects names and listed values that contain an excluded text.
-    fn check_excludes(&self) -> Result<()> {
-        let text = self.root.json.text();
-        match first_of(self.excludes, &text) {
-            Some(exclude) => Err(self.root.spot().error(format!(
-                "the schema holds the text {exclude:?}, which is excluded; leave one of the two out"
-            ))),
-            None => Ok(()),
+    /// A value after the name of its element, through the end of the element.
+    pub(super) fn value(&mut self, id: PlanId, exits: &[u32]) -> Result<u32> {
+        let key = (id, exits.to_vec());
+        if let Some(&known) = self.values.get(&key) {
+            return Ok(known);
         }
-    }
-
-    /// Rejects identifiers within the schema, because references depend on them.
-    fn check_identifiers(&self) -> Result<()> {
-        let root = self.root.json;
-        let of_root =
-            ["$id", "id"].into_iter().filter(|name| root.get(name).and_then(Json::as_str).is_some());
-        let text = root.text();
-        if text.matches("\"$id\":\"").count() + text.matches("\"id\":\"").count() > of_root.count() {
-            return Err(self.root.spot().error(
-                "schemas with identifiers of their own are not offered in this style; use JSON pointers",
-            ));
+        let Markup { named, value, .. } = self.styled.markup;
+        let mut cases = self.cases(id, exits)?;
+        if let Some(value) = value {
+            let begun = self.word(value, cases)?;
+            cases = self.space(begun)?;
         }
-        Ok(())
+        let start = self.word(named, cases)?;
+        self.values.insert(key, start);
+        Ok(start)
     }
 
-    /// White space.
-    pub(super) fn space(&self) -> Expression {
-        let space = [' ', '\n', '\r', '\t'].map(|c| Expression::literal(c.encode_utf8(&mut [0; 4])));
-        Expression::choice(space).repeat(0, self.spaces)
+    /// An element without a name.
+    pub(super) fn element(&mut self, id: PlanId, exits: &[u32]) -> Result<u32> {
+        let cases = self.cases(id, exits)?;
+        self.word("<cofl:value type=\"", cases)
     }
 
-    /// JSON, or an element after its name, through its end.
-    pub(super) fn value(&mut self, spot: &SchemaCursor<'s>) -> Result<Expression> {
-        let Markup { named, value, close, kinds, .. } = self.markup;
-        if kinds == Kinds::Json {
-            return self.json(spot);
-        }
+    /// The cases of a value: each begins with its type information.
+    fn cases(&mut self, id: PlanId, exits: &[u32]) -> Result<u32> {
         let mut cases = Vec::new();
-        for (kind, body) in self.cases(spot)? {
-            let mut parts = vec![Expression::literal(named)];
-            if let Some(value) = value {
-                parts.extend([self.space(), Expression::literal(value)]);
+        // The outcomes before the same exit.
+        let mut groups: Vec<(u32, Vec<u32>)> = Vec::new();
+        for (outcome, &exit) in (0..).zip(exits) {
+            match groups.iter_mut().find(|(known, _)| *known == exit) {
+                _ if exit == DEAD => {}
+                Some((_, outcomes)) => outcomes.push(outcome),
+                None => groups.push((exit, vec![outcome])),
             }
-            parts.extend([Expression::literal(&kind), body, Expression::literal(close)]);
-            cases.push(Expression::sequence(parts));
         }
-        if cases.is_empty() {
-            return Err(spot.error("no value satisfies this schema"));
+        for (exit, outcomes) in groups {
+            self.scalars(id, &outcomes, exit, &mut cases)?;
         }
-        Ok(Expression::choice(cases))
+        if self.styled.markup.kinds == Kinds::Nested {
+            let mut closed = Vec::with_capacity(exits.len());
+            for &exit in exits {
+                closed.push(self.close(exit)?);
+            }
+            for (part, kind) in [(Part::Object, "dict\">"), (Part::List, "list\">")] {
+                let body = self.part(id, part, &closed, exits)?;
+                cases.push(self.word(kind, body)?);
+            }
+        }
+        self.union(cases)
     }
 
-    /// The cases of a value: its type information, and the value with white space around it.
-    pub(super) fn cases(&mut self, spot: &SchemaCursor<'s>) -> Result<Vec<(String, Expression)>> {
-        let types = spot.types(&self.root);
+    /// The cases of values with these outcomes, except lists and objects that are elements again.
+    fn scalars(&mut self, id: PlanId, outcomes: &[u32], exit: u32, cases: &mut Vec<u32>) -> Result<()> {
+        let values = Selection { plan: id, outcomes: Some(outcomes), types: Types::ALL };
+        let types = self.planned.types(values);
         let others = types.except(Types::STRING);
-        let mut cases = Vec::new();
-        let kinds = self.markup.kinds;
+        let kinds = self.styled.markup.kinds;
+        let close = self.close(exit)?;
+        let end = self.space(close)?;
         if types.meets(Types::STRING) {
-            let strings = self.strings(spot);
-            match kinds {
-                Kinds::String => cases.push(("true\">".to_owned(), strings)),
-                Kinds::Type => cases.push(("string\"<|sep|>".to_owned(), self.spaced(strings))),
-                Kinds::Nested => cases.push(("raw\">".to_owned(), self.spaced(strings))),
-                Kinds::None | Kinds::Json => cases.push((String::new(), self.spaced(strings))),
-            }
+            let (kind, is_spaced) = match kinds {
+                Kinds::String => ("true\">", false),
+                Kinds::Type => ("string\"<|sep|>", true),
+                Kinds::Nested => ("raw\">", true),
+                Kinds::None | Kinds::Json => ("", true),
+            };
+            let strings = self.strings(id, outcomes, if is_spaced { end } else { close })?;
+            let strings = if is_spaced { self.space(strings)? } else { strings };
+            cases.push(self.word(kind, strings)?);
         }
         match kinds {
             // No value contains the text that closes it, and all JSON without this text is a string
             // too.
-            Kinds::None if spot.takes_any_string(&self.root) => {}
-            Kinds::None | Kinds::Json if others != Types::NONE => {
-                let json = self.json_of(spot, others)?;
-                cases.push((String::new(), self.spaced(json)));
-            }
-            Kinds::String if others != Types::NONE => {
-                let json = self.json_of(spot, others)?;
-                cases.push(("false\">".to_owned(), self.spaced(json)));
+            Kinds::None if self.planned.has_all_strings(id, outcomes) => {}
+            Kinds::None | Kinds::Json => cases.push(self.json_of(id, outcomes, others, end)?),
+            Kinds::String => {
+                let json = self.json_of(id, outcomes, others, end)?;
+                cases.push(self.word("false\">", json)?);
             }
             Kinds::Type => {
-                let is_one = TYPES.iter().filter(|(_, of)| of.meets(types)).count() <= 2
-                    && !types.meets(Types::STRING);
+                // An integer counts as a number if all values are numbers.
+                let is_number = self.planned.types(id.into()).except(Types::NUMBER) == Types::NONE;
                 for (name, of) in TYPES.into_iter().skip(1) {
-                    // An integer counts as a number unless other numbers are possible.
-                    let of = Types::ALL.except(Types::ALL.except(of)).except(Types::ALL.except(types));
-                    if of == Types::NONE
-                        || (name == "integer" && is_one && types.except(Types::NUMBER) == Types::NONE)
-                    {
-                        continue;
+                    if name != "integer" || !is_number {
+                        let json = self.json_of(id, outcomes, types.and(of), end)?;
+                        cases.push(self.word(&format!("{name}\"<|sep|>"), json)?);
                     }
-                    let json = self.json_of(spot, of)?;
-                    cases.push((format!("{name}\"<|sep|>"), self.spaced(json)));
                 }
             }
             Kinds::Nested => {
-                let scalars = others.except(Types::ARRAY.or(Types::OBJECT));
-                if scalars != Types::NONE {
-                    let json = self.part(spot, scalars);
-                    cases.push(("json\">".to_owned(), self.spaced(json)));
-                }
-                if types.meets(Types::OBJECT) {
-                    let object = self.objects(spot, false)?;
-                    cases.push(("dict\">".to_owned(), object));
-                }
-                if types.meets(Types::ARRAY) {
-                    let array = self.arrays(spot, false)?;
-                    cases.push(("list\">".to_owned(), self.spaced(array)));
-                }
+                let json = self.json_of(id, outcomes, others.and(SCALARS), end)?;
+                cases.push(self.word("json\">", json)?);
             }
-            _ => {}
         }
-        Ok(cases)
+        Ok(())
     }
 
-    /// With white space around it.
-    fn spaced(&self, inner: Expression) -> Expression {
-        Expression::sequence([self.space(), inner, self.space()])
+    /// The unquoted strings of a plan with these outcomes.
+    fn strings(&mut self, id: PlanId, outcomes: &[u32], next: u32) -> Result<u32> {
+        let key = (id, outcomes.to_vec());
+        let known = match self.strings.get(&key) {
+            Some(known) => known.clone(),
+            None => {
+                let mut found = None;
+                if let Some(strings) = self.planned.strings(id, outcomes)? {
+                    let plain = strings.product(&self.plain, Op::Intersection, self.meter)?;
+                    if !plain.is_empty() {
+                        found = Some(Rc::new((Rows::from(&plain), plain.start().0)));
+                    }
+                }
+                self.strings.insert(key, found.clone());
+                found
+            }
+        };
+        let Some(strings) = known else { return Ok(DEAD) };
+        let (rows, start) = &*strings;
+        let read = self.network.copy(rows, *start, next)?;
+        if rows.is_accepting(*start) { self.union(vec![read, next]) } else { Ok(read) }
     }
 
-    /// The strings of a schema, unquoted.
-    fn strings(&self, spot: &SchemaCursor<'s>) -> Expression {
-        part(Part::plain(&self.shared, part_at(spot), &self.plain, &self.options))
-    }
-
-    /// The values of some types as JSON, with properties in the order of the schema.
-    fn part(&self, spot: &SchemaCursor<'s>, types: Types) -> Expression {
-        part(Part::new(&self.shared, part_at(spot), types, self.free.as_ref(), &self.options))
-    }
-
-    /// All values as JSON.
-    pub(super) fn json(&mut self, spot: &SchemaCursor<'s>) -> Result<Expression> {
-        let types = spot.types(&self.root);
-        self.json_of(spot, types)
-    }
-
-    /// The values of some types as JSON.
-    fn json_of(&mut self, spot: &SchemaCursor<'s>, types: Types) -> Result<Expression> {
-        if !self.any_order || !types.meets(Types::ARRAY.or(Types::OBJECT)) || is_any(spot.json) {
-            return Ok(self.part(spot, types));
+    /// The values of some types with these outcomes as JSON, after white space.
+    fn json_of(&mut self, id: PlanId, outcomes: &[u32], types: Types, next: u32) -> Result<u32> {
+        if types == Types::NONE {
+            return Ok(DEAD);
         }
-        let mut cases = Vec::new();
-        let scalars = types.except(Types::ALL.except(SCALARS));
-        if scalars != Types::NONE {
-            cases.push(self.part(spot, scalars));
-        }
-        if types.meets(Types::OBJECT) {
-            cases.push(self.objects(spot, true)?);
-        }
-        if types.meets(Types::ARRAY) {
-            cases.push(self.arrays(spot, true)?);
-        }
-        Ok(Expression::choice(cases))
+        let key = (id, outcomes.to_vec(), types);
+        let known = match self.json.get(&key) {
+            Some(known) => known.clone(),
+            None => {
+                let values = Selection { plan: id, outcomes: Some(outcomes), types };
+                let number = self.json.len();
+                let nested = self.planned.json(values)?.map(|texts| match texts {
+                    Texts::Copied(rows) => Rc::new((number, Nested::Finite(Box::new(rows)))),
+                    Texts::Called(automaton) => Rc::new((number, Nested::Called(Box::new(automaton)))),
+                });
+                self.json.insert(key, nested.clone());
+                nested
+            }
+        };
+        let Some(json) = known else { return Ok(DEAD) };
+        let read = self.copies.copy(&mut self.network, json.0, &json.1, next)?;
+        self.space(read)
     }
 
-    /// The arrays of a schema, as JSON or without brackets.
-    fn arrays(&mut self, spot: &SchemaCursor<'s>, json: bool) -> Result<Expression> {
-        self.each(if json { "array" } else { "list" }, spot, Types::ARRAY, &|own, spot| own.array(spot, json))
-    }
-
-    /// The objects of a schema, as JSON or as elements.
-    pub(super) fn objects(&mut self, spot: &SchemaCursor<'s>, json: bool) -> Result<Expression> {
-        self.each(if json { "object" } else { "dict" }, spot, Types::OBJECT, &|own, spot| {
-            own.object(spot, json)
-        })
-    }
-
-    /// A rule for each alternative schema of a value, and a rule that chooses if there are several.
-    fn each(
-        &mut self,
-        kind: &'static str,
-        spot: &SchemaCursor<'s>,
-        types: Types,
-        write: &dyn Fn(&mut Self, &SchemaCursor<'s>) -> Result<Expression>,
-    ) -> Result<Expression> {
-        let spot = spot.resolved(&self.root)?;
-        let key = (kind, spot.at.clone());
-        if let Some(known) = self.rules.get(&key) {
-            return Ok(known.clone());
+    /// The arrays or the objects of a plan, with the end of the element before `exits`, which is
+    /// `closed`.
+    fn part(&mut self, id: PlanId, part: Part, closed: &[u32], exits: &[u32]) -> Result<u32> {
+        if !self.planned.is_recursive(id) {
+            return self.copy(id, part, closed);
         }
+        let plan = self.planned.get(id);
+        let is_end = |outcome: u32| match part {
+            Part::Object => plan.object.iter().flat_map(|of| &of.states).any(|at| at.end == Some(outcome)),
+            Part::List => plan.array.iter().flat_map(|of| &of.states).any(|at| at.end == Some(outcome)),
+        };
+        let mut returns: Vec<u32> = Vec::new();
+        let mut outcomes = Vec::with_capacity(exits.len());
+        for (outcome, &exit) in (0..).zip(exits) {
+            let exit = if is_end(outcome) { exit } else { DEAD };
+            let number = returns.iter().position(|known| *known == exit).unwrap_or(returns.len());
+            if exit != DEAD && number == returns.len() {
+                returns.push(exit);
+            }
+            outcomes.push((exit != DEAD).then_some(number));
+        }
+        if returns.is_empty() {
+            return Ok(DEAD);
+        }
+        let procedure = (id, part, outcomes);
+        let enter = match self.procedures.get(&procedure) {
+            Some(&enter) => enter,
+            None => {
+                let enter = self.network.reserve()?;
+                self.procedures.insert(procedure.clone(), enter);
+                self.open.push((procedure, enter));
+                enter
+            }
+        };
+        self.network.call(enter, &returns)
+    }
+
+    /// A copy of the arrays or the objects of a plan.
+    fn copy(&mut self, id: PlanId, part: Part, exits: &[u32]) -> Result<u32> {
         if self.depth == MAX_DEPTH {
-            return Err(spot.error(format!("arrays and objects are nested more than {MAX_DEPTH} deep")));
+            return Err(Error::limit(Limit::Nesting(MAX_DEPTH)).at(|| self.planned.origin(id)));
         }
-        let branches = spot.branches(&self.root, types)?;
-        let name = format!("{}_{kind}_{}", self.prefix, self.rules.len() + 1);
-        let rule = self.builder.rule(&name);
-        self.rules.insert(key, rule.clone());
         self.depth += 1;
-        let body = match &branches[..] {
-            [one] if std::ptr::eq(one.json, spot.json) => write(self, one)?,
-            several => {
-                let cases = several.iter().map(|spot| self.each(kind, spot, types, write));
-                Expression::choice(cases.collect::<Result<Vec<_>>>()?)
-            }
-        };
+        let origin = self.network.set_origin(id.number());
+        let start = self.copied(id, part, exits).map_err(|error| error.at(|| self.planned.origin(id)));
+        self.network.set_origin(origin);
         self.depth -= 1;
-        self.builder.define(&name, body)?;
-        Ok(rule)
+        start
     }
 
-    fn array(&mut self, spot: &SchemaCursor<'s>, json: bool) -> Result<Expression> {
-        spot.check(&[&["items", "minItems", "maxItems"], &OF_OBJECTS[..]].concat())?;
-        let items = spot.get("items");
-        if let Some(list) = items.as_ref().filter(|items| matches!(items.json, Json::Array(_))) {
-            return Err(list.error("a list of schemas is not offered in this style"));
+    fn copied(&mut self, id: PlanId, part: Part, exits: &[u32]) -> Result<u32> {
+        self.meter.time()?;
+        let mut ends = Vec::with_capacity(exits.len());
+        for &exit in exits {
+            ends.push(if part == Part::List { self.space(exit)? } else { exit });
         }
-        let item = match (&items, json) {
-            (Some(items), true) => self.json(items)?,
-            (Some(items), false) => self.element(items)?,
-            (None, true) => self.part(&SchemaCursor { json: &TRUE, at: ANY.to_owned() }, Types::ALL),
-            (None, false) => self.element(&SchemaCursor { json: &TRUE, at: ANY.to_owned() })?,
-        };
-        let (min, max) = (spot.count("minItems").unwrap_or(0), spot.count("maxItems"));
-        if max.is_some_and(|max| max < min) {
-            return Err(spot.error("`maxItems` is less than `minItems`"));
+        let plan = self.planned.get(id);
+        match part {
+            Part::Object => match &plan.object {
+                Some(object) => self.object(id, object, &ends),
+                None => Ok(DEAD),
+            },
+            Part::List => match &plan.array {
+                Some(array) => {
+                    let list = self.list(array, &ends)?;
+                    self.space(list)
+                }
+                None => Ok(DEAD),
+            },
         }
-        if !json {
-            return Ok(match max {
-                Some(0) => Expression::literal(""),
-                max => item.repeat(min, max),
-            });
-        }
-        let more = Expression::sequence([self.space(), Expression::literal(","), self.space(), item.clone()]);
-        let more = match max {
-            Some(0 | 1) => Expression::literal(""),
-            max => more.repeat(min.saturating_sub(1), max.map(|max| max - 1)),
-        };
-        let some = Expression::sequence([item, more, self.space()]);
-        let some = match (min, max) {
-            (_, Some(0)) => Expression::literal(""),
-            (0, _) => some.repeat(0, Some(1)),
-            _ => some,
-        };
-        Ok(Expression::sequence([Expression::literal("["), self.space(), some, Expression::literal("]")]))
     }
 
-    /// An element without a name.
-    fn element(&mut self, spot: &SchemaCursor<'s>) -> Result<Expression> {
-        let (open, close) = ("<cofl:value type=\"", self.markup.close);
-        let cases = self.cases(spot)?.into_iter().map(|(kind, body)| {
-            Expression::sequence([
-                Expression::literal(open),
-                Expression::literal(&kind),
-                body,
-                Expression::literal(close),
-            ])
-        });
-        Ok(Expression::choice(cases))
+    /// The text that closes an element, before a node.
+    fn close(&mut self, next: u32) -> Result<u32> {
+        if let Some(&known) = self.closed.get(&next) {
+            return Ok(known);
+        }
+        let closed = self.word(self.styled.markup.close, next)?;
+        self.closed.insert(next, closed);
+        Ok(closed)
     }
-}
 
-/// The schema of all values, and a pointer that no schema has.
-pub(super) static TRUE: Json = Json::Boolean(true);
-pub(super) const ANY: &str = "#any";
+    /// White space before a node.
+    fn space(&mut self, next: u32) -> Result<u32> {
+        if next == DEAD {
+            return Ok(DEAD);
+        }
+        if let Some(&known) = self.spaced.get(&next) {
+            return Ok(known);
+        }
+        let spaced = self.network.reserve()?;
+        self.fill_spaced(spaced, &[next])?;
+        self.spaced.insert(next, spaced);
+        Ok(spaced)
+    }
 
-/// The pointer of a schema; `None` for the schema of all values.
-pub(super) fn part_at<'a>(spot: &'a SchemaCursor) -> Option<&'a str> {
-    (spot.at != ANY).then_some(spot.at.as_str())
-}
+    /// Makes a reserved node read white space, and then continue to one of `branches`.
+    pub(super) fn fill_spaced(&mut self, node: u32, branches: &[u32]) -> Result<()> {
+        let mut branches: Vec<u32> = branches.iter().copied().filter(|&branch| branch != DEAD).collect();
+        if branches.is_empty() {
+            return Ok(());
+        }
+        let space = |next: u32| [(b'\t', b'\n', next), (b'\r', b'\r', next), (b' ', b' ', next)];
+        match self.styled.spaces {
+            None => {
+                let more = self.network.bytes(space(node))?;
+                branches.push(more);
+            }
+            Some(most) => {
+                let mut next = self.union(branches.clone())?;
+                for left in (0..most).rev() {
+                    let more = self.network.bytes(space(next))?;
+                    if left == 0 {
+                        branches.push(more);
+                    } else {
+                        next = self.union([&branches[..], &[more]].concat())?;
+                    }
+                }
+            }
+        }
+        self.network.fill(node, &branches)
+    }
 
-/// Whether a schema restricts nothing.
-fn is_any(json: &Json) -> bool {
-    match json {
-        Json::Boolean(value) => *value,
-        Json::Object(members) => members.is_empty(),
-        _ => false,
+    /// A text before a node.
+    pub(super) fn word(&mut self, text: &str, next: u32) -> Result<u32> {
+        self.bytes(text.as_bytes(), next)
+    }
+
+    pub(super) fn bytes(&mut self, bytes: &[u8], next: u32) -> Result<u32> {
+        if next == DEAD {
+            return Ok(DEAD);
+        }
+        bytes.iter().rev().try_fold(next, |next, &byte| self.network.bytes([(byte, byte, next)]))
+    }
+
+    pub(super) fn union(&mut self, mut nodes: Vec<u32>) -> Result<u32> {
+        nodes.retain(|&node| node != DEAD);
+        nodes.sort_unstable();
+        nodes.dedup();
+        self.network.union(&nodes)
     }
 }
