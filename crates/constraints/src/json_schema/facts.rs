@@ -1,9 +1,11 @@
-//! Facts about the values of a schema, read off its formula without automata of values.
+//! Facts about the values of a schema that its formula shows without a plan.
+
+use std::collections::HashSet;
 
 use super::formula::{Formula, Formulas, Leaf, Term};
-use super::{Schema, Types};
+use super::{Additional, Schema, Types};
 use burn_dfa_automata::FastMap;
-use burn_dfa_common::{Limits, limits::Meter};
+use burn_dfa_common::Error;
 
 /// The possible values of a property.
 #[derive(Clone, Copy, Debug)]
@@ -37,21 +39,65 @@ impl Schema {
 
     /// The types of the values of a formula, and perhaps more.
     pub(super) fn types_of(&self, formula: Formula, formulas: &Formulas) -> Types {
-        Facts { schema: self, formulas, types: FastMap::default(), values: FastMap::default() }.types(formula)
+        Facts::new(self, formulas).types(formula)
     }
 
     /// Whether all strings are sure to satisfy a formula.
     pub(super) fn has_all_strings(&self, formula: Formula, formulas: &Formulas) -> bool {
-        Facts { schema: self, formulas, types: FastMap::default(), values: FastMap::default() }
-            .has_all_strings(formula)
+        Facts::new(self, formulas).has_all_strings(formula)
     }
 
     /// The values of the property `name` of objects.
     pub(crate) fn values_of(&self, name: &str) -> Values {
-        let formulas = &self.formulas;
-        let mut facts =
-            Facts { schema: self, formulas, types: FastMap::default(), values: FastMap::default() };
-        facts.values(self.root, name)
+        Facts::new(self, &self.formulas).values(self.root, name)
+    }
+}
+
+impl Schema {
+    /// The claims on the whole value.
+    fn claims(&self) -> Vec<(Formula, &Leaf)> {
+        let leaves = self.formulas.clone().leaves(self.root);
+        leaves.iter().filter_map(|&claim| Some((claim, self.formulas.as_leaf(claim)?))).collect()
+    }
+
+    /// The declared properties of objects.
+    pub(crate) fn declared(&self) -> Vec<String> {
+        let mut seen = HashSet::new();
+        let claims = self.claims().into_iter();
+        let names = claims.filter_map(|(_, leaf)| name_of(leaf)).filter(|name| seen.insert(*name));
+        names.map(str::to_owned).collect()
+    }
+
+    /// Whether objects may have undeclared properties. They may not if this is false.
+    pub(crate) fn may_have_others(&self) -> bool {
+        let mut is_closed = self.options.additional == Additional::Closed && !self.declared().is_empty();
+        for (claim, leaf) in self.claims() {
+            match leaf {
+                Leaf::Matching(..) => return true,
+                Leaf::Others(_, Formula::FALSE) => {
+                    is_closed |= self.formulas.conjuncts(self.root).contains(&claim)
+                }
+                Leaf::Others(..) => return true,
+                _ => {}
+            }
+        }
+        !is_closed
+    }
+
+    /// An error with the location of a declared property.
+    pub(crate) fn error_of(&self, name: &str, reason: String) -> Error {
+        let claims = self.claims().into_iter();
+        let mut of_name = claims.filter(|(_, leaf)| name_of(leaf) == Some(name));
+        let origin = of_name.find_map(|(claim, _)| self.origins.get(&claim));
+        Error::schema(origin.cloned().unwrap_or_default(), reason)
+    }
+}
+
+/// The property that a claim declares.
+fn name_of(leaf: &Leaf) -> Option<&str> {
+    match leaf {
+        Leaf::Property(name, _) | Leaf::Present(name) => Some(name),
+        _ => None,
     }
 }
 
@@ -63,7 +109,11 @@ struct Facts<'s> {
     values: FastMap<Formula, Values>,
 }
 
-impl Facts<'_> {
+impl<'s> Facts<'s> {
+    fn new(schema: &'s Schema, formulas: &'s Formulas) -> Self {
+        Self { schema, formulas, types: FastMap::default(), values: FastMap::default() }
+    }
+
     fn types(&mut self, formula: Formula) -> Types {
         if let Some(&known) = self.types.get(&formula) {
             return known;
@@ -123,41 +173,51 @@ impl Facts<'_> {
         }
         let values = match self.formulas.term(formula).clone() {
             Term::Constant(false) => Values::NONE,
-            Term::And(parts) => {
-                parts.iter().fold(Values::ALL, |values, &part| values.and(self.values(part, name)))
-            }
+            Term::And(parts) => self.conjunction(&parts, name),
             Term::Or(parts) | Term::One(parts) => {
                 parts.iter().fold(Values::NONE, |values, &part| values.or(self.values(part, name)))
             }
-            Term::Leaf(leaf) => {
-                let below = match leaf {
-                    Leaf::Types(types) if !types.meets(Types::OBJECT) => Some(Formula::FALSE),
-                    Leaf::Property(of, below) if *of == *name => Some(below),
-                    Leaf::Matching(pattern, below) if matches(&pattern, name) => Some(below),
-                    Leaf::Others(except, below)
-                        if !except.names.iter().any(|of| **of == *name)
-                            && !except.patterns.iter().any(|pattern| matches(pattern, name)) =>
-                    {
-                        Some(below)
-                    }
-                    _ => None,
-                };
-                match below {
-                    Some(below) => {
-                        Values { types: self.types(below), any_string: self.has_all_strings(below) }
-                    }
-                    None => Values::ALL,
-                }
-            }
+            Term::Leaf(Leaf::Types(types)) if !types.meets(Types::OBJECT) => Values::NONE,
+            Term::Leaf(Leaf::Property(of, below)) if *of == *name => self.any(below),
+            Term::Leaf(leaf) => other(&leaf, name).map_or(Values::ALL, |below| self.any(below)),
             Term::Constant(true) | Term::Not(_) => Values::ALL,
         };
         self.values.insert(formula, values);
         values
     }
+
+    /// The values of the property `name` under several claims. Matching a name against a pattern
+    /// takes an automaton, so an undeclared property has the values of any claim that may be about
+    /// it.
+    fn conjunction(&mut self, parts: &[Formula], name: &str) -> Values {
+        let (mut values, mut others) = (Values::ALL, None);
+        let mut is_declared = false;
+        for &part in parts {
+            let leaf = self.formulas.as_leaf(part);
+            is_declared |= leaf.is_some_and(|leaf| name_of(leaf) == Some(name));
+            match leaf.and_then(|leaf| other(leaf, name)) {
+                Some(below) => others = Some(others.unwrap_or(Values::NONE).or(self.any(below))),
+                None => values = values.and(self.values(part, name)),
+            }
+        }
+        match others {
+            Some(others) if !is_declared => values.and(others),
+            _ => values,
+        }
+    }
+
+    /// The values of a formula.
+    fn any(&mut self, formula: Formula) -> Values {
+        Values { types: self.types(formula), any_string: self.has_all_strings(formula) }
+    }
 }
 
-/// Whether a pattern matches a name; a pattern that exceeds a limit is assumed to.
-fn matches(pattern: &super::ecma::Pattern, name: &str) -> bool {
-    let limits = Limits::default();
-    pattern.lower(&Meter::start(&limits)).map_or(true, |dfa| dfa.matches(name.as_bytes()))
+/// The formula of the property `name`, if it is undeclared and a claim on undeclared properties may
+/// be about it.
+fn other(leaf: &Leaf, name: &str) -> Option<Formula> {
+    match leaf {
+        Leaf::Matching(_, below) => Some(*below),
+        Leaf::Others(except, below) if except.names.iter().all(|of| **of != *name) => Some(*below),
+        _ => None,
+    }
 }

@@ -3,14 +3,15 @@
 //! Such an emitter follows the [plans](super::plan) of objects and arrays itself. The values of a
 //! plan as JSON, and the content of its strings, are automata.
 
+use std::sync::Arc;
+
 use super::calls::{Followed, Preferred};
 use super::format::Certainty;
-use super::formula::Leaf;
 use super::plan::{Labelled, Plan, PlanId, Planner};
 use super::{Escapes, JsonOptions, Schema, Selection, Texts, Types, emit, number, string};
 use crate::Unrolled;
 use burn_dfa_automata::{ByteDfa, Op, SparseDfa};
-use burn_dfa_common::{Error, Result, limits::Meter};
+use burn_dfa_common::{Result, limits::Meter};
 
 /// A schema with its plans.
 pub(crate) struct Planned<'a> {
@@ -158,48 +159,7 @@ impl Schema {
     /// The schema of the same values, with other names and strings: without quotes and escapes,
     /// they are words of `free`. Properties come in any order if `is_unordered`. If `is_styled`,
     /// arrays and objects may be written in another way than JSON.
-    pub(crate) fn arranged(
-        self,
-        free: Option<std::sync::Arc<ByteDfa>>,
-        is_unordered: bool,
-        is_styled: bool,
-    ) -> Self {
+    pub(crate) fn arranged(self, free: Option<Arc<ByteDfa>>, is_unordered: bool, is_styled: bool) -> Self {
         Self { free, is_unordered, is_styled, ..self }
-    }
-
-    /// The declared properties of the objects of the schema, as far as known without automata.
-    pub(crate) fn declared(&self) -> Vec<String> {
-        let leaves = self.formulas.clone().leaves(self.root);
-        let mut names: Vec<String> = Vec::new();
-        for leaf in leaves.iter() {
-            if let Some(Leaf::Property(name, _) | Leaf::Present(name)) = self.formulas.as_leaf(*leaf)
-                && !names.iter().any(|known| **known == **name)
-            {
-                names.push(name.to_string());
-            }
-        }
-        names
-    }
-
-    /// Whether the objects of the schema may have undeclared properties, as far as known without
-    /// automata.
-    pub(crate) fn may_have_others(&self) -> bool {
-        let leaves = self.formulas.clone().leaves(self.root);
-        let speaks = |leaf: &_| {
-            matches!(self.formulas.as_leaf(*leaf), Some(Leaf::Matching(..)))
-                || matches!(self.formulas.as_leaf(*leaf), Some(Leaf::Others(_, below)) if below.decided() != Some(false))
-        };
-        let forbids = |leaf: &_| matches!(self.formulas.as_leaf(*leaf), Some(Leaf::Others(_, below)) if below.decided() == Some(false));
-        let declares = !self.declared().is_empty();
-        let is_closed = self.options.additional == super::Additional::Closed && declares;
-        leaves.iter().any(speaks) || !(is_closed || leaves.iter().any(forbids))
-    }
-
-    /// An error with the location of a property declared by the schema.
-    pub(crate) fn error_of(&self, name: &str, reason: String) -> Error {
-        let leaves = self.formulas.clone().leaves(self.root);
-        let is_of = |leaf: &&_| matches!(self.formulas.as_leaf(**leaf), Some(Leaf::Property(of, _) | Leaf::Present(of)) if **of == *name);
-        let origin = leaves.iter().find(is_of).and_then(|leaf| self.origins.get(leaf));
-        Error::schema(origin.cloned().unwrap_or_default(), reason)
     }
 }

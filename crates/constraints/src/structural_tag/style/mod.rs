@@ -2,12 +2,13 @@
 //!
 //! The schema compiler reads and plans a schema; this module is a second emitter of its plans. In
 //! the styles other than JSON, the outermost object is XML: `object` writes planned objects and
-//! arrays as elements, `value` the values of elements, `names` the names of undeclared properties;
-//! `markup` has the texts of the styles. JSON and strings within elements are automata of the schema
+//! arrays as elements, `value` the values of elements, `names` the names of undeclared properties,
+//! all to a `network`; `markup` has the texts of the styles. JSON and strings within elements are automata of the schema
 //! compiler, which also emits JSON with properties in any order.
 
 mod markup;
 mod names;
+mod network;
 mod object;
 mod value;
 
@@ -15,7 +16,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use self::markup::{Kinds, Markup};
-use self::value::Emitter;
+use self::network::Emitter;
 use super::format::{SchemaFormat, Style};
 use super::free_text::{self, first_of};
 use super::lower::check_size;
@@ -78,14 +79,13 @@ impl<'o> Schemas<'o> {
         let name = format!("schema_{}", self.known.len() + 1);
         let rule = builder.rule(&name);
         // Malformed schemas are rejected in every style.
-        let Some(markup) = Markup::of(*style) else {
+        let markup = Markup::of(*style);
+        if markup.is_none() && *style != Style::Json {
             return Err(at.name("style").error("this style is not offered; use `minimax_xml`, or a grammar"));
-        };
+        }
         check_size(&[], excludes, &at.name("excludes"))?;
         let mut plain = excludes.clone();
-        if !markup.close.is_empty() {
-            plain.push(markup.close.to_owned());
-        }
+        plain.extend(markup.map(|markup| markup.close.to_owned()));
         let styled = Styled {
             schema: json_schema::parse(&json, &options).map_err(|error| error.within(&outer))?,
             given: Given::new(json, options),
@@ -108,7 +108,8 @@ impl<'o> Schemas<'o> {
 pub(crate) struct Styled {
     schema: Schema,
     given: Given,
-    markup: Markup,
+    /// `None` for JSON.
+    markup: Option<Markup>,
     is_unordered: bool,
     /// The language of names and of strings; `None` if unrestricted.
     free: Option<Deferred>,
@@ -129,24 +130,22 @@ impl Styled {
                 format!("the schema holds the text {exclude:?}, which is excluded; leave one of the two out"),
             ));
         }
-        if self.markup.kinds == Kinds::Json {
-            return Ok(());
-        }
+        let Some(markup) = self.markup else { return Ok(()) };
         if !self.schema.types().meets(Types::OBJECT) {
             return Err(Error::schema(
                 "",
                 "the outermost value is an object in this style; use the style `json`",
             ));
         }
-        self.check_ends()
+        self.check_ends(markup)
     }
 
     /// Rejects a declared name that contains the end marker of names, if another name ends there.
-    fn check_ends(&self) -> Result<()> {
-        let named = self.markup.named;
+    fn check_ends(&self, markup: Markup) -> Result<()> {
+        let named = markup.named;
         let declared = self.schema.declared();
-        for name in declared.iter().filter(|name| self.markup.ends_within(&self.markup.name(name))) {
-            let ended = |name: &str| [&self.markup.name(name)[..], named.as_bytes()].concat();
+        for name in declared.iter().filter(|name| markup.ends_within(&markup.name(name))) {
+            let ended = |name: &str| [&markup.name(name)[..], named.as_bytes()].concat();
             let own = ended(name);
             let is_shorter = |other: &String| other != name && own.starts_with(&ended(other));
             if declared.iter().any(is_shorter) || self.schema.may_have_others() {
@@ -169,18 +168,17 @@ impl Styled {
 
     fn lower_within(&self, meter: &Meter) -> Result<(Texts, Unrolled)> {
         let free = self.free.as_ref().map(|free| free.lower(meter)).transpose()?;
-        let is_json = self.markup.kinds == Kinds::Json;
         let settled = self.given.settled(&self.schema, meter)?;
-        if is_json && !self.is_unordered && free.is_none() {
-            return settled.lower_called(meter);
-        }
-        let schema = settled.into_owned().arranged(free, self.is_unordered, !is_json);
-        if is_json {
-            return schema.lower_called(meter);
-        }
+        let Some(markup) = self.markup else {
+            if !self.is_unordered && free.is_none() {
+                return settled.lower_called(meter);
+            }
+            return settled.into_owned().arranged(free, self.is_unordered, false).lower_called(meter);
+        };
+        let schema = settled.into_owned().arranged(free, self.is_unordered, true);
         let planned = Planned::new(&schema, meter)?;
         let unrolled = planned.unrolled();
-        Emitter::new(self, &planned, meter)?.texts().map(|texts| (texts, unrolled))
+        Emitter::new(self, markup, &planned, meter)?.texts().map(|texts| (texts, unrolled))
     }
 
     /// Remarks on the schema.

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::markup::Kinds;
-use super::value::Emitter;
+use super::network::Emitter;
 use crate::Regex;
 use crate::json_schema::PlanId;
 use burn_dfa_automata::{ByteDfa, ByteStateId, Expr, FastMap, Op, Rows};
@@ -40,7 +40,7 @@ impl Emitter<'_, '_> {
     fn written_names(&mut self, object: PlanId, names: PlanId, outcomes: &[u32]) -> Result<Option<ByteDfa>> {
         let meter = self.meter;
         let Some(all) = self.planned.strings(names, outcomes)? else { return Ok(None) };
-        let universe = match self.styled.markup.kinds {
+        let universe = match self.markup.kinds {
             Kinds::Nested => ESCAPED,
             _ if self.planned.has_all_names(names) => USUAL,
             Kinds::Type => QUOTED,
@@ -52,7 +52,7 @@ impl Emitter<'_, '_> {
             let declared = Expr::Literals(declared).determinize(meter)?;
             written = written.product(&declared, Op::Difference, meter)?;
         }
-        let escapes = self.styled.markup.escapes();
+        let escapes = self.markup.escapes();
         if !escapes.is_empty() {
             written = escaped(&written, escapes, meter)?;
         }

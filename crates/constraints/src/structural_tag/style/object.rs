@@ -3,12 +3,9 @@
 //! The states of a plan are emitted from the last to the first, each before the states that follow
 //! it. White space may come before each element, and before the end of an object.
 
-use super::value::Emitter;
+use super::network::{DEAD, Emitter};
 use crate::json_schema::{Array, Object, ObjectState, Others, PlanId, Step};
-use burn_dfa_automata::TransitionNetwork;
 use burn_dfa_common::Result;
-
-const DEAD: u32 = TransitionNetwork::DEAD;
 
 /// For each state of an object: the node before the next element, after the text that opens it, and
 /// at the end.
@@ -34,7 +31,7 @@ impl Emitter<'_, '_> {
                 (None, Some(skip)) => emitted.ends[skip as usize],
                 (None, None) => DEAD,
             };
-            let open = self.word(self.styled.markup.open, emitted.names[at])?;
+            let open = self.word(self.markup.open, emitted.names[at])?;
             self.fill_spaced(emitted.before[at], &[open, emitted.ends[at]])?;
         }
         Ok(emitted.before[0])
@@ -51,7 +48,7 @@ impl Emitter<'_, '_> {
         let mut names = Vec::new();
         for (name, step) in object.takes(state) {
             let value = self.step(step, &emitted.before)?;
-            let name = self.styled.markup.name(name);
+            let name = self.markup.name(name);
             names.push(self.bytes(&name, value)?);
         }
         names.extend(state.skip.map(|skip| emitted.names[skip as usize]));
