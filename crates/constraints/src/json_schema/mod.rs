@@ -18,6 +18,9 @@
 //!    The result is deterministic by construction, so the automaton of the whole schema is never
 //!    determinized.
 //!
+//! The styles of structural tags have another emitter: it follows the plans of a [`planned`]
+//! schema.
+//!
 //! # The language
 //! The words are the texts of exactly the values that satisfy the schema, written by
 //! [`JsonOptions`]: with properties in one order, with white space as chosen, with only the escapes

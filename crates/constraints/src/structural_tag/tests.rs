@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{Begin, End, Format, StructuralTag, Tag, TriggeredTags};
 use crate::json_schema::{self, Json, Types};
-use crate::{AnyText, Constraint, Dispatch, TagsWithSeparator};
+use crate::{AnyText, Constraint, Dispatch, JsonOptions, TagsWithSeparator};
 use burn_dfa_automata::ByteAutomaton;
 
 fn automaton(format: Value) -> ByteAutomaton {
@@ -913,4 +913,25 @@ fn keywords_without_automata_are_refused_by_location() {
     let error = constraint.to_automaton(&Limits::default()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Schema, "{error}");
     assert_eq!(error.pointer(), Some("/format/json_schema/properties/a/properties"), "{error}");
+}
+
+#[test]
+fn unquoted_strings_need_no_escapes_in_ascii() {
+    let of = json!({
+        "type": "object",
+        "properties": {"a": {"type": "string", "maxLength": 2}, "b": {"type": "object", "additionalProperties": {"type": "string"}}}
+    });
+    let tag = json!({"format": {"type": "json_schema", "json_schema": of, "style": "qwen_xml"}});
+    let options = JsonOptions { ascii: true, ..StructuralTag::json_options() };
+    let constraint = Constraint::structural_tag_with(&tag, &options).unwrap();
+    let automaton = constraint.to_automaton(&Limits::default()).unwrap().unwrap();
+    check(
+        &automaton,
+        &["<parameter=a>é\n</parameter>", r#"<parameter=b>{"k": "\u00e9"}</parameter>"#],
+        &[
+            "<parameter=a>éab</parameter>",
+            r#"<parameter=b>{"k": "é"}</parameter>"#,
+            r"<parameter=a>\u00e9</parameter>",
+        ],
+    );
 }

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::markup::Kinds;
-use super::network::Emitter;
+use super::network::{Emitter, Words};
 use crate::Regex;
 use crate::json_schema::PlanId;
 use burn_dfa_automata::{ByteDfa, ByteStateId, Expr, FastMap, Op, Rows};
@@ -25,7 +25,7 @@ impl Emitter<'_, '_> {
         object: PlanId,
         names: PlanId,
         outcomes: &[u32],
-    ) -> Result<Option<Rc<(Rows, u32)>>> {
+    ) -> Result<Option<Words>> {
         let key = (object, names, outcomes.to_vec());
         if let Some(known) = self.names.get(&key) {
             return Ok(known.clone());

@@ -29,6 +29,9 @@ pub(super) enum Part {
     Object,
 }
 
+/// The words of an automaton, and its first state.
+pub(super) type Words = Rc<(Rows, u32)>;
+
 /// Some values of a plan: its outcomes, and their types.
 pub(super) type Key = (PlanId, Vec<u32>, Types);
 
@@ -44,11 +47,11 @@ pub(super) struct Emitter<'s, 'm> {
     /// The automata of values as JSON, with their numbers.
     pub(super) json: FastMap<Key, Option<Rc<(usize, Nested)>>>,
     pub(super) copies: Procedures,
-    /// Unquoted strings, with their first state.
-    pub(super) strings: FastMap<(PlanId, Vec<u32>), Option<Rc<(Rows, u32)>>>,
+    /// Unquoted strings, by their plan and outcomes.
+    pub(super) strings: FastMap<(PlanId, Vec<u32>), Option<Words>>,
     /// Undeclared names as they are written, by the plan of the object, the plan of the names and
     /// the outcomes of the names.
-    pub(super) names: FastMap<(PlanId, PlanId, Vec<u32>), Option<Rc<(Rows, u32)>>>,
+    pub(super) names: FastMap<(PlanId, PlanId, Vec<u32>), Option<Words>>,
     /// The starts of values, by their exits.
     pub(super) values: FastMap<(PlanId, Vec<u32>), u32>,
     /// White space before nodes.
