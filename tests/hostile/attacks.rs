@@ -382,7 +382,7 @@ const ATTACKS: &[Attack] = attacks! {
         let tags: Vec<Value> = triggers.iter().map(|begin| tag(begin, content.clone())).collect();
         format(gauge, json!({"type": "triggered_tags", "triggers": triggers, "tags": tags}))
     };
-    "1,000 objects of 10 properties in any order": Schema = |gauge| {
+    "1,000 objects of 10 properties in any order": Fine = |gauge| {
         let ten = || -> Map<String, Value> { (0..10).map(|i| (format!("p{i}"), json!({"type": "integer"}))).collect() };
         let objects: Vec<Value> = (0..1_000).map(|_| json!({"type": "object", "properties": ten()})).collect();
         format(gauge, json!({"type": "json_schema", "json_schema": {"anyOf": objects}, "any_order": true}))

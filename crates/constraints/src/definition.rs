@@ -21,6 +21,10 @@ impl Given {
         Self { schema, options }
     }
 
+    pub(super) fn schema(&self) -> &Json {
+        &self.schema
+    }
+
     /// The parsed schema, completed as [`Schema::settled`] describes.
     ///
     /// # Errors
@@ -131,7 +135,7 @@ impl Constraint {
                     tag.to_string()
                 }
             },
-            Kind::Part(_) | Kind::Deferred(_) => return Err(Undefined::Part),
+            Kind::Styled(_) | Kind::Deferred(_) => return Err(Undefined::Part),
             Kind::Dfa(dfa) => return Err(Undefined::Dfa(dfa)),
             Kind::After(marker, constraint) => return Err(Undefined::After(marker, constraint)),
         })
@@ -143,7 +147,7 @@ pub(super) enum Undefined<'c> {
     Dfa(&'c ByteDfa),
     /// Built by hand.
     Grammar(&'c Grammar),
-    /// A part of a schema, or an automaton, within a structural tag.
+    /// A schema in a style, or an automaton, within a structural tag.
     Part,
     /// Free text before a constraint; the constraint itself may have a JSON form.
     After(&'c Marker, &'c Constraint),

@@ -9,11 +9,13 @@
 //! The *whole* output has to match every form of constraint: constraints are anchored at both ends.
 
 mod choice;
+mod cursor;
 mod deferred;
 mod definition;
 mod grammar;
 mod json_schema;
 mod marker;
+mod nested;
 mod pattern;
 mod regex;
 mod request;
@@ -59,7 +61,8 @@ pub use tools::{
     Call, Reasoning, Reply, ReplyEvent, Tool, ToolChoice, ToolFormat, ToolInput, ToolReader, Tools,
 };
 
-use self::json_schema::{Json, Malformed, Part, Texts};
+use self::json_schema::{Json, Malformed, Texts};
+use self::structural_tag::Styled;
 use burn_dfa_automata::{ByteAutomaton, ByteDfa, Determinized, Expr, SparseDfa};
 use burn_dfa_common::limits::Meter;
 use burn_dfa_vocabulary::{TokenId, Vocabulary};
@@ -89,8 +92,8 @@ enum Kind {
     Pattern(CharPattern),
     /// With the schema as it was given.
     JsonSchema(Box<json_schema::Schema>, Arc<Given>),
-    /// A part of a schema, within a structural tag.
-    Part(Arc<Part>),
+    /// A schema in a style, within a structural tag.
+    Styled(Arc<Styled>),
     /// With its text, if it was read from one.
     Grammar(Arc<Grammar>, Option<Arc<GivenGrammar>>),
     Dfa(Arc<ByteDfa>),
@@ -316,7 +319,7 @@ impl Constraint {
                 Ok(settled) => settled.explain(meter),
                 Err(_) => schema.explain(meter),
             },
-            Kind::Part(part) => part.explain(meter),
+            Kind::Styled(styled) => styled.explain(meter),
             Kind::Grammar(grammar, _) => grammar.notes(meter),
             Kind::After(_, constraint) => constraint.notes(meter),
             Kind::Regex(..)
@@ -493,7 +496,7 @@ impl Constraint {
     /// Whether it may be one of several without a text.
     #[doc(hidden)]
     pub fn may_be_empty(&self) -> bool {
-        matches!(self.kind, Kind::Part(_) | Kind::Deferred(_))
+        matches!(self.kind, Kind::Deferred(_))
     }
 
     /// The automaton of the constraint, with calls if they are better.
@@ -503,18 +506,8 @@ impl Constraint {
             return Err(Error::limit(Limit::Frames(Limits::MAX_FRAMES)));
         }
         Ok(match &self.kind {
-            Kind::JsonSchema(schema, given) => match given.settled(schema, meter)?.lower_called(meter)? {
-                (Texts::Called(automaton), _) => {
-                    Called::Yes(Box::new(CalledText { automaton, free: FreeText::default() }))
-                }
-                (Texts::Copied(rows), unrolled) => Called::No(Lowered::Rows(Box::new(rows), unrolled)),
-            },
-            Kind::Part(part) if !part.is_plain() => match part.lower_called(meter)? {
-                (Texts::Called(automaton), _) => {
-                    Called::Yes(Box::new(CalledText { automaton, free: FreeText::default() }))
-                }
-                (Texts::Copied(rows), unrolled) => Called::No(Lowered::Rows(Box::new(rows), unrolled)),
-            },
+            Kind::JsonSchema(schema, given) => called(given.settled(schema, meter)?.lower_called(meter)?),
+            Kind::Styled(styled) => called(styled.lower(meter)?),
             Kind::Grammar(grammar, _) => {
                 let Lexical { determinized, tokens } = grammar.lower(meter)?;
                 match determinized {
@@ -552,7 +545,12 @@ impl Constraint {
                     Determinized::Called(_) => Err(recursive()),
                 };
             }
-            Kind::Part(part) => part.lower(meter)?.into(),
+            Kind::Styled(styled) => {
+                return match styled.lower(meter)? {
+                    (Texts::Copied(rows), unrolled) => Ok(Lowered::Rows(Box::new(rows), unrolled)),
+                    (Texts::Called(_), _) => Err(recursive()),
+                };
+            }
             Kind::Dfa(dfa) => Arc::clone(dfa),
             Kind::Deferred(deferred) => deferred.lower(meter)?,
             Kind::Transitions(transitions) => {
@@ -565,6 +563,16 @@ impl Constraint {
             return Err(Error::unsatisfiable("its language has no member"));
         }
         Ok(Lowered::Bytes(dfa.into()))
+    }
+}
+
+/// The texts of a schema.
+fn called((texts, unrolled): (Texts, Unrolled)) -> Called {
+    match texts {
+        Texts::Called(automaton) => {
+            Called::Yes(Box::new(CalledText { automaton, free: FreeText::default() }))
+        }
+        Texts::Copied(rows) => Called::No(Lowered::Rows(Box::new(rows), unrolled)),
     }
 }
 

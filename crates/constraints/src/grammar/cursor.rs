@@ -1,57 +1,42 @@
 //! A position in the text of a grammar.
 
+use std::ops::{Deref, DerefMut};
+
 use super::source::Source;
+use crate::cursor::TextCursor;
 use burn_dfa_common::{Error, Result};
 
 /// The text, the current position, and the rule at this position.
 pub(super) struct Cursor<'t> {
     source: Source<'t>,
-    /// In bytes.
-    pub(super) at: usize,
+    text: TextCursor<'t>,
     pub(super) rule: Option<&'t str>,
+}
+
+/// Reads the text.
+impl<'t> Deref for Cursor<'t> {
+    type Target = TextCursor<'t>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.text
+    }
+}
+
+impl DerefMut for Cursor<'_> {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.text
+    }
 }
 
 impl<'t> Cursor<'t> {
     /// # Errors
     /// The text exceeds the size limit of grammars.
     pub(super) fn new(text: &'t str) -> Result<Self> {
-        Ok(Self { source: Source::new(text)?, at: 0, rule: None })
+        Ok(Self { source: Source::new(text)?, text: TextCursor::new(text), rule: None })
     }
 
     pub(super) fn text(&self) -> &'t str {
         self.source.text
-    }
-
-    /// The unread text.
-    pub(super) fn rest(&self) -> &'t str {
-        &self.source.text[self.at..]
-    }
-
-    pub(super) fn peek(&self) -> Option<char> {
-        self.rest().chars().next()
-    }
-
-    pub(super) fn next(&mut self) -> Option<char> {
-        let next = self.peek()?;
-        self.at += next.len_utf8();
-        Some(next)
-    }
-
-    /// Skips `text` if it comes next, and returns whether it does.
-    pub(super) fn eat(&mut self, text: &str) -> bool {
-        let found = self.rest().starts_with(text);
-        if found {
-            self.at += text.len();
-        }
-        found
-    }
-
-    /// Reads the next characters of a kind; may read none.
-    pub(super) fn eat_while(&mut self, is_one: impl Fn(char) -> bool) -> &'t str {
-        let rest = self.rest();
-        let found = &rest[..rest.find(|c| !is_one(c)).unwrap_or(rest.len())];
-        self.at += found.len();
-        found
     }
 
     /// Skips white space and comments, from `#` to the end of the line; also line ends if `lines`.

@@ -195,7 +195,7 @@ impl Grammar {
 }
 
 /// The most leads of a state: the number of different stacks for readings of the same text.
-fn most_stacks(meter: &Meter) -> usize {
+pub(super) fn most_stacks(meter: &Meter) -> usize {
     meter.limits().stacks.clamp(1, Limits::MAX_STACKS)
 }
 

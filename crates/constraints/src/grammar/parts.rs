@@ -11,8 +11,9 @@ use super::counted::Counting;
 use super::form::{Counted, Expression, Grammar, Lexing, Node, TokenName};
 use super::tokens::{Codes, Sets};
 use super::{Lexical, regular};
+use crate::nested::Nested;
 use crate::{Called, Constraint, Lowered};
-use burn_dfa_automata::{ByteDfa, ByteStateId, CountedPart, Determinized, FastMap, Pushdown, SparseDfa};
+use burn_dfa_automata::{ByteDfa, ByteStateId, CountedPart, Determinized, FastMap, SparseDfa};
 use burn_dfa_vocabulary::TokenId;
 
 /// The number of a part.
@@ -40,12 +41,6 @@ pub(super) enum Part {
     },
     /// One of a set of tokens, by number.
     Tokens(usize),
-}
-
-/// An automaton of another constraint.
-pub(super) enum Nested {
-    Finite(Box<SparseDfa>),
-    Called(Box<Pushdown>),
 }
 
 /// The positions of ignored text, in addition to the positions after terminals.
@@ -623,15 +618,5 @@ fn id_of(token: &TokenName) -> Result<TokenId> {
         TokenName::Text(name) => Err(Error::grammar_as_a_whole(format!(
             "it names the token {name:?}, whose id a vocabulary has to tell: compile a table of it"
         ))),
-    }
-}
-
-impl Nested {
-    /// Whether the empty text is in the language.
-    fn accepts_nothing_read(&self) -> bool {
-        match self {
-            Self::Finite(rows) => rows.rows().is_accepting(1),
-            Self::Called(automaton) => automaton.rows().is_accepting(1),
-        }
     }
 }

@@ -18,6 +18,9 @@
 //!    The result is deterministic by construction, so the automaton of the whole schema is never
 //!    determinized.
 //!
+//! The styles of structural tags have another emitter: it follows the plans of a [`planned`]
+//! schema.
+//!
 //! # The language
 //! The words are the texts of exactly the values that satisfy the schema, written by
 //! [`JsonOptions`]: with properties in one order, with white space as chosen, with only the escapes
@@ -46,6 +49,7 @@ mod document;
 mod draft;
 pub(super) mod ecma;
 mod emit;
+mod facts;
 mod format;
 mod formula;
 mod json;
@@ -53,8 +57,8 @@ mod keywords;
 mod note;
 mod number;
 mod options;
-mod part;
 mod plan;
+mod planned;
 mod property_order;
 mod read;
 mod string;
@@ -70,6 +74,8 @@ use serde_json::Value;
 pub(crate) use self::calls::Texts;
 use self::calls::{Followed, Preferred};
 pub use self::depth::Unrolled;
+pub(super) use self::emit::Selection;
+pub(super) use self::facts::Values;
 use self::formula::{Formula, Formulas, Leaf};
 pub(crate) use self::json::{Json, Malformed};
 pub use self::note::{Note, Treatment};
@@ -77,8 +83,9 @@ use self::number::Form;
 pub use self::options::{
     Additional, Escapes, Formats, JsonOptions, Numbers, Order, Separators, Unenforceable, Unknown, Whitespace,
 };
-pub(super) use self::part::{Part, Whole, quoted};
 use self::plan::Planner;
+pub(super) use self::plan::{Array, Object, ObjectState, Others, PlanId, Step};
+pub(super) use self::planned::Planned;
 use self::read::Clock;
 pub(super) use self::read::MAX_SPACES;
 pub(super) use self::types::Types;
@@ -113,6 +120,10 @@ pub(crate) struct Schema {
     integers: Form,
     /// The language of strings and names, without quotes; `None` if unrestricted.
     free: Option<Arc<ByteDfa>>,
+    /// Whether properties come in any order.
+    is_unordered: bool,
+    /// Whether arrays and objects may be written in another way than JSON.
+    is_styled: bool,
     /// Whether the reader did not match names against patterns, because matching takes automata.
     is_provisional: bool,
 }
@@ -126,6 +137,11 @@ pub(crate) const MAX_WRITTEN: usize = 512;
 /// A schema error with the JSON pointer of the part that is malformed or cannot be honored.
 pub(crate) fn parse(schema: &Json, options: &JsonOptions) -> Result<Schema> {
     read::read(schema, options, Clock::start())
+}
+
+/// The text of a string in JSON.
+pub(crate) fn quoted(string: &str) -> Vec<u8> {
+    text::quoted(string, &JsonOptions::default())
 }
 
 /// Drops a value without recursion, however deep it is nested.

@@ -104,7 +104,8 @@ impl Writer<'_, '_> {
                     Some(at) => {
                         let (name, member) = rest.remove(at);
                         before(&mut self.text, name, self.options);
-                        state = self.step(here.and_then(|state| state.take.as_ref()), member, level + 1);
+                        let step = here.and_then(|state| state.takes.first()?.as_ref());
+                        state = self.step(step, member, level + 1);
                     }
                     None => state = here.and_then(|state| state.skip),
                 }

@@ -126,24 +126,12 @@ impl SchemaFormat {
     pub fn with_max_whitespace(self, most: u32) -> Self {
         Self { max_whitespace_cnt: Some(most), ..self }
     }
-
-    /// Excluded texts of strings and names.
-    #[must_use]
-    pub fn with_excludes(self, excludes: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        Self { excludes: texts(excludes), ..self }
-    }
 }
 
 impl AnyText {
     /// Any text.
     pub fn new() -> Self {
         Self::default()
-    }
-
-    /// Excluded texts.
-    #[must_use]
-    pub fn with_excludes(self, excludes: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        Self { excludes: texts(excludes), ..self }
     }
 
     /// Most tokens.
@@ -180,24 +168,6 @@ impl TriggeredTags {
             excludes: Vec::new(),
         }
     }
-
-    /// Whether a tag comes first, before any free text.
-    #[must_use]
-    pub fn with_at_least_one(self, at_least_one: bool) -> Self {
-        Self { at_least_one, ..self }
-    }
-
-    /// Whether the first tag is the end.
-    #[must_use]
-    pub fn with_stop_after_first(self, stop_after_first: bool) -> Self {
-        Self { stop_after_first, ..self }
-    }
-
-    /// Excluded texts of free text.
-    #[must_use]
-    pub fn with_excludes(self, excludes: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        Self { excludes: texts(excludes), ..self }
-    }
 }
 
 impl TagsWithSeparator {
@@ -209,18 +179,6 @@ impl TagsWithSeparator {
             at_least_one: false,
             stop_after_first: false,
         }
-    }
-
-    /// Whether at least one tag is required.
-    #[must_use]
-    pub fn with_at_least_one(self, at_least_one: bool) -> Self {
-        Self { at_least_one, ..self }
-    }
-
-    /// Whether the first tag is the end.
-    #[must_use]
-    pub fn with_stop_after_first(self, stop_after_first: bool) -> Self {
-        Self { stop_after_first, ..self }
     }
 }
 
@@ -235,12 +193,6 @@ impl Dispatch {
     #[must_use]
     pub fn with_again(self, again: bool) -> Self {
         Self { again, ..self }
-    }
-
-    /// Excluded texts of free text.
-    #[must_use]
-    pub fn with_excludes(self, excludes: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        Self { excludes: texts(excludes), ..self }
     }
 }
 
@@ -258,24 +210,6 @@ impl TokenTriggeredTags {
             stop_after_first: false,
         }
     }
-
-    /// Whether a tag comes first.
-    #[must_use]
-    pub fn with_at_least_one(self, at_least_one: bool) -> Self {
-        Self { at_least_one, ..self }
-    }
-
-    /// Whether the first tag is the end.
-    #[must_use]
-    pub fn with_stop_after_first(self, stop_after_first: bool) -> Self {
-        Self { stop_after_first, ..self }
-    }
-
-    /// Excluded tokens between tags.
-    #[must_use]
-    pub fn with_excludes(self, excludes: impl IntoIterator<Item = impl Into<TokenRef>>) -> Self {
-        Self { exclude_tokens: tokens(excludes), ..self }
-    }
 }
 
 impl TokenDispatch {
@@ -290,13 +224,55 @@ impl TokenDispatch {
     pub fn with_again(self, again: bool) -> Self {
         Self { again, ..self }
     }
-
-    /// Excluded tokens between patterns.
-    #[must_use]
-    pub fn with_excludes(self, excludes: impl IntoIterator<Item = impl Into<TokenRef>>) -> Self {
-        Self { exclude_tokens: tokens(excludes), ..self }
-    }
 }
+
+macro_rules! numbers_of_tags {
+    ($($of:ident),*) => {
+        $(impl $of {
+            /// Whether there is at least one tag. In free text, it comes first.
+            #[must_use]
+            pub fn with_at_least_one(self, at_least_one: bool) -> Self {
+                Self { at_least_one, ..self }
+            }
+
+            /// Whether the first tag is the end.
+            #[must_use]
+            pub fn with_stop_after_first(self, stop_after_first: bool) -> Self {
+                Self { stop_after_first, ..self }
+            }
+        })*
+    };
+}
+
+numbers_of_tags!(TriggeredTags, TagsWithSeparator, TokenTriggeredTags);
+
+macro_rules! excluded_texts {
+    ($($of:ident),*) => {
+        $(impl $of {
+            /// Excluded texts.
+            #[must_use]
+            pub fn with_excludes(self, excludes: impl IntoIterator<Item = impl Into<String>>) -> Self {
+                Self { excludes: texts(excludes), ..self }
+            }
+        })*
+    };
+}
+
+excluded_texts!(SchemaFormat, AnyText, TriggeredTags, Dispatch);
+
+macro_rules! excluded_tokens {
+    ($($of:ident),*) => {
+        $(impl $of {
+            /// Excluded tokens between tags or patterns.
+            #[must_use]
+            pub fn with_excludes(self, excludes: impl IntoIterator<Item = impl Into<TokenRef>>) -> Self {
+                Self { exclude_tokens: tokens(excludes), ..self }
+            }
+        })*
+    };
+}
+
+excluded_tokens!(TokenTriggeredTags, TokenDispatch);
 
 macro_rules! formats {
     ($($of:ident => $variant:ident),*) => {

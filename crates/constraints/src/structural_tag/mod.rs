@@ -29,7 +29,7 @@ pub use self::format::{
     AnyText, Begin, Dispatch, End, Format, SchemaFormat, Style, Tag, TagsWithSeparator, TokenDispatch,
     TokenFormat, TokenRef, TokenTriggeredTags, TriggeredTags,
 };
-pub(crate) use self::style::{Marks, Values, marks_of, names_with, values_of};
+pub(crate) use self::style::{Marks, Styled, marks_of};
 use super::grammar::GivenGrammar;
 use super::json_schema::Json;
 use super::{Additional, Constraint, JsonOptions, Kind, Whitespace};

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::{Begin, End, Format, StructuralTag, Tag, TriggeredTags};
-use crate::json_schema::{Json, Types};
-use crate::{AnyText, Constraint, Dispatch, TagsWithSeparator};
+use crate::json_schema::{self, Json, Types};
+use crate::{AnyText, Constraint, Dispatch, JsonOptions, TagsWithSeparator};
 use burn_dfa_automata::ByteAutomaton;
 
 fn automaton(format: Value) -> ByteAutomaton {
@@ -340,8 +340,8 @@ fn refusals_name_their_place() {
             "/format/max_whitespace_cnt",
         ),
         (
-            json!({"type": "json_schema", "json_schema": {"type": "object", "if": {}}, "style": "qwen_xml"}),
-            "/format/json_schema/if",
+            json!({"type": "json_schema", "json_schema": {"type": "object", "$ref": "#/$defs/a"}, "style": "qwen_xml"}),
+            "/format/json_schema/$ref",
         ),
     ];
     for (format, pointer) in cases {
@@ -516,7 +516,8 @@ fn references_that_double_are_followed_once() {
     // JSON in any order, and the values that a reader of calls accepts.
     let of = json!({"$defs": doubling(40, object), "$ref": "#/$defs/d0"});
     check(&schema(of.clone(), json!({"any_order": true})), &[r#"{"a": 1}"#], &["{}"]);
-    assert!(super::values_of(&Json::of(&of).unwrap(), "a").types.meets(Types::INTEGER));
+    let read = json_schema::parse(&Json::of(&of).unwrap(), &StructuralTag::json_options()).unwrap();
+    assert_eq!(read.values_of("a").types, Types::INTEGER);
 }
 
 #[test]
@@ -544,28 +545,33 @@ fn formats_in_formats_do_not_double() {
 }
 
 #[test]
-fn names_that_need_automata_are_rejected_at_lowering() {
-    let cases = [
-        (
-            json!({"properties": {"ab": {}}, "patternProperties": {"^a": {}}}),
-            "/format/json_schema/properties/ab",
+fn names_are_matched_against_patterns() {
+    let qwen = |of: Value| schema(of, json!({"style": "qwen_xml"}));
+    let p = |name: &str, value: &str| format!("<parameter={name}>{value}</parameter>");
+    // A declared name that matches a pattern has both schemas, and so has a name of two patterns.
+    check(
+        &qwen(json!({
+            "type": "object", "properties": {"ab": {"minimum": 3}}, "patternProperties": {"^a": {"type": "integer"}}
+        })),
+        &[&p("ab", "3"), &p("ac", "1"), ""],
+        &[&p("ab", "2"), &p("ab", "x"), &p("ac", "x"), &p("b", "3")],
+    );
+    check(
+        &qwen(
+            json!({"type": "object", "patternProperties": {"^a": {"type": "integer"}, "b$": {"minimum": 3}}}),
         ),
-        (
-            json!({"properties": {"ab": {}}, "propertyNames": {"maxLength": 1}}),
-            "/format/json_schema/properties/ab",
-        ),
-        (json!({"patternProperties": {"^a": {}, "b$": {}}}), "/format/json_schema/patternProperties/^a"),
-    ];
-    for (of, pointer) in cases {
-        let mut of = of;
-        of["type"] = json!("object");
-        let format = json!({"type": "json_schema", "json_schema": of, "style": "qwen_xml"});
-        let constraint = Constraint::structural_tag(&json!({"format": format})).unwrap();
-        let error = constraint.to_automaton(&Limits::default()).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Schema, "{error}");
-        assert_eq!(error.pointer(), Some(pointer), "{error}");
-    }
-    // A property with the schema false does not exist, so no pattern is compared with its name.
+        &[&p("ab", "3"), &p("ac", "2"), &p("cb", "x")],
+        &[&p("ab", "2"), &p("ab", "x"), &p("ac", "x"), &p("c", "3")],
+    );
+    // A declared name that is not allowed does not exist.
+    check(
+        &qwen(json!({
+            "type": "object", "properties": {"ab": {}, "c": {}}, "propertyNames": {"maxLength": 1}
+        })),
+        &["", &p("c", "1")],
+        &[&p("ab", "1")],
+    );
+    // Nor does a property with the schema false.
     let of = json!({
         "type": "object", "properties": {"ab": false, "c": {}}, "patternProperties": {"^a": {"type": "null"}},
         "additionalProperties": false
@@ -719,4 +725,213 @@ fn names_with_an_ambiguous_end_are_rejected() {
     for style in ["cohere_xml", "kimi_k3_xml"] {
         assert_eq!(refused(style, two("a", "a\" type=\"b")), None, "{style}");
     }
+}
+
+#[test]
+fn references_are_followed_in_every_style() {
+    let of = json!({
+        "type": "object",
+        "properties": {
+            "a": {"$ref": "#count"}, "b": {"$ref": "#/$defs/two%20words"}, "c": {"$ref": "https://example.com/flag"}
+        },
+        "$defs": {
+            "one": {"$anchor": "count", "type": "integer", "minimum": 0},
+            "two words": {"enum": ["x", "y"]},
+            "three": {"$id": "https://example.com/flag", "type": "boolean"}
+        }
+    });
+    for (style, of_name) in properties() {
+        let of = schema(of.clone(), json!({"style": style}));
+        let value = |name: &str, kind: &str, value: &str| {
+            let kinds = match style {
+                "deepseek_xml" | "deepseek_v4_1_xml" => [("string=\"true\"", "string=\"false\"")],
+                "cohere_xml" => [("type=\"raw\"", "type=\"json\"")],
+                "kimi_k3_xml" => [("type=\"string\"", kind)],
+                _ => [("", "")],
+            };
+            let [(string, other)] = kinds;
+            let text = of_name(name).replace(">v<", &format!(">{value}<"));
+            if kind.is_empty() { text } else { text.replace(string, other) }
+        };
+        let a = value("a", "type=\"number\"", "7");
+        let b = value("b", "", "x");
+        let c = value("c", "type=\"boolean\"", "true");
+        let wrong = [
+            value("a", "type=\"number\"", "-7"),
+            value("b", "", "z"),
+            value("c", "type=\"boolean\"", "1"),
+            format!("{b}{a}"),
+        ];
+        check(&of, &[&a, &b, &c, &format!("{a}{b}{c}"), ""], &wrong.each_ref().map(|text| &**text));
+    }
+}
+
+#[test]
+fn logic_is_followed_in_every_order() {
+    let of = json!({
+        "type": "object",
+        "properties": {"kind": {"enum": ["file", "url"]}, "path": {"type": "string"}, "port": {"type": "integer"}},
+        "required": ["kind"],
+        "if": {"properties": {"kind": {"const": "file"}}},
+        "then": {"required": ["path"]},
+        "else": {"not": {"required": ["path"]}},
+        "dependentRequired": {"port": ["kind"]},
+        "allOf": [{"properties": {"port": {"minimum": 1}}}]
+    });
+    let p = |name: &str, value: &str| format!("<parameter={name}>{value}</parameter>");
+    let (file, url, path) = (p("kind", "file"), p("kind", "url"), p("path", "/"));
+    let (port, zero) = (p("port", "80"), p("port", "0"));
+    let qwen = |any_order: bool| schema(of.clone(), json!({"style": "qwen_xml", "any_order": any_order}));
+    let right = [format!("{file}{path}"), format!("{file}{path}{port}"), url.clone(), format!("{url}{port}")];
+    let wrong = [
+        file.clone(),
+        format!("{url}{path}"),
+        path.clone(),
+        port.clone(),
+        format!("{url}{zero}"),
+        format!("{file}{path}{path}"),
+    ];
+    let moved = [format!("{path}{file}"), format!("{port}{path}{file}"), format!("{port}{url}")];
+    let still_wrong = [format!("{path}{url}"), format!("{port}{file}"), format!("{zero}{url}")];
+    fn texts<const N: usize>(all: &[String; N]) -> [&str; N] {
+        all.each_ref().map(|text| &**text)
+    }
+    check(&qwen(false), &texts(&right), &texts(&wrong));
+    check(&qwen(false), &[], &texts(&moved));
+    check(&qwen(true), &texts(&right), &texts(&wrong));
+    check(&qwen(true), &texts(&moved), &texts(&still_wrong));
+    check(
+        &schema(of.clone(), json!({"any_order": true})),
+        &[r#"{"path": "/", "kind": "file"}"#, r#"{"port": 80, "kind": "url"}"#, r#"{"kind":"url"}"#],
+        &[r#"{"path": "/", "kind": "url"}"#, r#"{"port": 80}"#, r#"{"kind": "file", "kind": "url"}"#, "{}"],
+    );
+}
+
+#[test]
+fn other_properties_come_between_declared_ones_in_any_order() {
+    let of = json!({
+        "type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"],
+        "additionalProperties": {"type": "null"}, "minProperties": 2
+    });
+    check(
+        &schema(of.clone(), json!({"any_order": true})),
+        &[r#"{"a": 1, "b": null}"#, r#"{"b": null, "a": 1}"#, r#"{"b": null, "a": 1, "c": null}"#],
+        &[
+            r#"{"a": 1}"#,
+            r#"{"b": null}"#,
+            r#"{"b": null, "a": null}"#,
+            r#"{"b": 1, "a": 1}"#,
+            r#"{"b": null, "a": 1, "a": 1}"#,
+        ],
+    );
+    let p = |name: &str, value: &str| format!("<parameter={name}>{value}</parameter>");
+    let (a, b) = (p("a", "1"), p("b", "null"));
+    check(
+        &schema(of, json!({"any_order": true, "style": "qwen_xml"})),
+        &[&format!("{a}{b}"), &format!("{b}{a}")],
+        &[&a, &b, &format!("{b}{}", p("a", "null")), &format!("{a}{b}{a}")],
+    );
+}
+
+#[test]
+fn listed_values_are_elements() {
+    let of =
+        json!({"type": "object", "properties": {"a": {"enum": [{"x": [1, "s"]}, null]}}, "required": ["a"]});
+    let inner = "<cofl:value name=\"x\" type=\"list\"><cofl:value type=\"json\">1</cofl:value><cofl:value type=\"raw\">s</cofl:value></cofl:value>";
+    let a = |kind: &str, value: &str| format!("<cofl:value name=\"a\" type=\"{kind}\">{value}</cofl:value>");
+    check(
+        &schema(of, json!({"style": "cohere_xml"})),
+        &[&a("dict", inner), &a("json", "null")],
+        &[&a("dict", ""), &a("json", "1"), &a("json", r#"{"x": [1, "s"]}"#)],
+    );
+}
+
+#[test]
+fn elements_nest_as_deep_as_the_stack() {
+    let of = json!({
+        "type": "object",
+        "properties": {"name": {"type": "string"}, "next": {"$ref": "#"}, "all": {"type": "array", "items": {"$ref": "#"}, "maxItems": 2}}
+    });
+    let cohere = schema(of, json!({"style": "cohere_xml"}));
+    assert!(matches!(cohere, ByteAutomaton::Pushdown(_)));
+    let name = "<cofl:value name=\"name\" type=\"raw\">n</cofl:value>";
+    let next = |inner: &str| format!("<cofl:value name=\"next\" type=\"dict\">{inner}</cofl:value>");
+    let all = |inner: &str| format!("<cofl:value name=\"all\" type=\"list\">{inner}</cofl:value>");
+    let item = |inner: &str| format!("<cofl:value type=\"dict\">{inner}</cofl:value>");
+    let deep = (0..40).fold(name.to_owned(), |inner, _| next(&inner));
+    check(
+        &cohere,
+        &[&deep, &next(&all(&item(name).repeat(2))), &format!("{name}{}", all(&item(&deep)))],
+        &[&deep[1..], &all(&item(name).repeat(3)), &format!("{}{name}", next(""))],
+    );
+}
+
+#[test]
+fn limits_hold_while_a_style_is_compiled() {
+    let of = json!({
+        "type": "object",
+        "properties": {"a": {"type": "array", "items": {"type": "string", "pattern": "^(a|b)*a(a|b){14}$"}, "uniqueItems": false}},
+        "required": ["a"]
+    });
+    for style in ["qwen_xml", "cohere_xml", "json"] {
+        let format = json!({"type": "json_schema", "json_schema": of, "style": style, "any_order": true});
+        let constraint = Constraint::structural_tag(&json!({"format": format})).unwrap();
+        let start = std::time::Instant::now();
+        let short = Limits { time: std::time::Duration::from_millis(1), ..Limits::default() };
+        let error = constraint.to_automaton(&short).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Limit, "{error}");
+        assert!(start.elapsed() < std::time::Duration::from_secs(5), "{:?}", start.elapsed());
+        let few = Limits { states: 100, ..Limits::default() };
+        let error = constraint.to_automaton(&few).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Limit, "{error}");
+        let pointer = error.pointer().unwrap();
+        assert!(pointer.starts_with("/format/json_schema"), "{pointer}");
+    }
+}
+
+#[test]
+fn keywords_without_automata_are_refused_by_location() {
+    let unique = json!({"type": "array", "items": {"type": "string"}, "uniqueItems": true, "maxItems": 3});
+    for style in ["qwen_xml", "cohere_xml", "kimi_k3_xml", "json"] {
+        for any_order in [false, true] {
+            let of = json!({"type": "object", "properties": {"a": unique}});
+            let format =
+                json!({"type": "json_schema", "json_schema": of, "style": style, "any_order": any_order});
+            let constraint = Constraint::structural_tag(&json!({"format": format}));
+            let error = constraint.and_then(|of| of.to_automaton(&Limits::default())).unwrap_err();
+            assert_eq!(
+                error.pointer(),
+                Some("/format/json_schema/properties/a/uniqueItems"),
+                "{style}: {error}"
+            );
+        }
+    }
+    let many: serde_json::Map<String, Value> = (0..11).map(|i| (format!("p{i}"), json!({}))).collect();
+    let of = json!({"type": "object", "properties": {"a": {"type": "object", "properties": many}}});
+    let format = json!({"type": "json_schema", "json_schema": of, "any_order": true});
+    let constraint = Constraint::structural_tag(&json!({"format": format})).unwrap();
+    let error = constraint.to_automaton(&Limits::default()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Schema, "{error}");
+    assert_eq!(error.pointer(), Some("/format/json_schema/properties/a/properties"), "{error}");
+}
+
+#[test]
+fn unquoted_strings_need_no_escapes_in_ascii() {
+    let of = json!({
+        "type": "object",
+        "properties": {"a": {"type": "string", "maxLength": 2}, "b": {"type": "object", "additionalProperties": {"type": "string"}}}
+    });
+    let tag = json!({"format": {"type": "json_schema", "json_schema": of, "style": "qwen_xml"}});
+    let options = JsonOptions { ascii: true, ..StructuralTag::json_options() };
+    let constraint = Constraint::structural_tag_with(&tag, &options).unwrap();
+    let automaton = constraint.to_automaton(&Limits::default()).unwrap().unwrap();
+    check(
+        &automaton,
+        &["<parameter=a>é\n</parameter>", r#"<parameter=b>{"k": "\u00e9"}</parameter>"#],
+        &[
+            "<parameter=a>éab</parameter>",
+            r#"<parameter=b>{"k": "é"}</parameter>"#,
+            r"<parameter=a>\u00e9</parameter>",
+        ],
+    );
 }

@@ -6,8 +6,9 @@ use serde::de::IgnoredAny;
 
 use super::Tool;
 use super::machine::Text;
-use crate::json_schema::{Json, Types, quoted};
-use crate::structural_tag::{Marks, Values, names_with, values_of};
+use crate::json_schema::{self, Json, Schema, Types, Values, quoted};
+use crate::structural_tag::Marks;
+use crate::{JsonOptions, Unenforceable};
 use burn_dfa_common::matcher::TextMatcher;
 use burn_dfa_common::{Error, Result};
 
@@ -15,7 +16,8 @@ use burn_dfa_common::{Error, Result};
 #[derive(Debug)]
 pub(super) struct XmlScan {
     marks: Marks,
-    schema: Json,
+    /// `None` if it cannot be honored; then each argument may have any value.
+    schema: Option<Schema>,
     /// Declared names that contain the end marker of names.
     longer: Vec<String>,
     /// The possible values of properties, from their schemas.
@@ -52,11 +54,14 @@ pub(super) enum Read {
 impl XmlScan {
     /// Reads the arguments of a call of `tool`; one of `ends` follows them.
     pub(super) fn new(tool: &Tool, marks: Marks, ends: &[Text]) -> Result<Self> {
-        let schema = Json::of(&tool.schema())?;
+        let options = JsonOptions::new().with_unenforceable(Unenforceable::Ignore);
+        let schema = json_schema::parse(&Json::of(&tool.schema())?, &options).ok();
+        let mut longer = schema.as_ref().map(Schema::declared).unwrap_or_default();
+        longer.retain(|name| name.contains(marks.named));
         let between = [marks.open].into_iter().chain(ends.iter().map(|end| &*end.text));
         Ok(Self {
             marks,
-            longer: names_with(&schema, marks.named),
+            longer,
             schema,
             known: BTreeMap::new(),
             place: Place::Between,
@@ -114,7 +119,8 @@ impl XmlScan {
         let values = match self.known.get(&self.name) {
             Some(values) => *values,
             None => {
-                let values = values_of(&self.schema, &self.name);
+                let of = |schema: &Schema| schema.values_of(&self.name);
+                let values = self.schema.as_ref().map_or(Values::ALL, of);
                 self.known.insert(self.name.clone(), values);
                 values
             }

@@ -19,11 +19,11 @@
 //! A. Johnstone, *Generalised Bottom Up Parsers With Reduced Stack Activity*, The Computer Journal
 //! 48(5), 2005: only embedded recursion needs a stack.
 
-mod nested;
 mod rule;
 
 use super::brackets::{Brackets, Place, circles};
 use super::parts::{Part, PartId, Parts};
+use crate::nested::Procedures;
 use burn_dfa_automata::{FastMap, Rows, TransitionNetwork};
 use burn_dfa_common::{Error, Result, limits::Meter};
 
@@ -116,8 +116,8 @@ pub(super) struct Emitter<'p, 'm> {
     loop_of: FastMap<u32, (PartId, u32)>,
     depth: usize,
     skips: FastMap<u32, u32>,
-    /// The nodes of the procedures of nested automata.
-    nested: FastMap<(usize, u32), u32>,
+    /// The procedures of nested automata.
+    procedures: Procedures,
     /// For each rule whether it is called rather than copied.
     pub(super) called: Vec<bool>,
 }
@@ -154,7 +154,7 @@ impl<'p, 'm> Emitter<'p, 'm> {
             loop_of: FastMap::default(),
             depth: 0,
             skips: FastMap::default(),
-            nested: FastMap::default(),
+            procedures: Procedures::default(),
             called: vec![false; count],
         })
     }
@@ -253,7 +253,7 @@ impl<'p, 'm> Emitter<'p, 'm> {
             Part::Nested(nested) => {
                 let next =
                     if self.parts.lexing.is_some() { self.behind_terminal(next, false)? } else { next };
-                self.nested(nested, next)
+                self.procedures.copy(&mut self.network, nested, &self.parts.nested[nested], next)
             }
             Part::Counted(counted) => {
                 let next = self.behind_piece(next)?;

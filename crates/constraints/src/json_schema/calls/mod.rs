@@ -18,6 +18,7 @@
 #[cfg(test)]
 mod tests;
 
+use super::emit::Selection;
 use super::plan::{Circular, PlanId, Planner};
 use super::{JsonOptions, Schema, Unrolled, Whitespace, emit};
 use burn_dfa_automata::{Pushdown, SparseDfa};
@@ -72,6 +73,30 @@ impl Followed {
         }
     }
 
+    /// The automaton of some values of a plan; `None` if there are none.
+    ///
+    /// # Errors
+    /// A limit is exceeded.
+    pub(super) fn texts(&self, planner: &Planner, values: Selection) -> Result<Option<Texts>> {
+        let Self::Called(Circular { circles, .. }) = self else {
+            return Ok(emit::emit(planner, values)?.map(Texts::Copied));
+        };
+        let circles = emit::reached(planner, values.plan, circles);
+        // Skips the copy if the estimate already exceeds the preferred number of states.
+        let most = planner.preferred_copies().schema;
+        let may_be_small = circles.is_empty() && emit::copied_characters(planner, values.plan) <= most as u64;
+        let copied = if may_be_small { emit::emit_within(planner, values, most)? } else { None };
+        Ok(match copied {
+            Some(rows) => rows.map(Texts::Copied),
+            None => emit::emit_called(planner, values, circles)?.map(Texts::Called),
+        })
+    }
+
+    /// Whether values of a plan contain values of the same plan.
+    pub(super) fn is_recursive(&self, id: PlanId) -> bool {
+        matches!(self, Self::Called(circular) if circular.circles.contains_key(&id))
+    }
+
     /// The depth to which the schema is expanded.
     pub(super) fn unrolled(&self) -> Unrolled {
         match self {
@@ -93,23 +118,10 @@ impl Schema {
 
     fn lower_preferring(&self, copies: Preferred, meter: &Meter) -> Result<(Texts, Unrolled)> {
         let (mut planner, followed) = self.followed(copies, meter)?;
-        let root = followed.root();
         let unrolled = followed.unrolled();
-        let texts = match followed {
-            _ if planner.get(root).is_empty() => None,
-            Followed::Copied(..) => emit::emit(&planner, root)?.map(Texts::Copied),
-            Followed::Called(Circular { circles, .. }) => {
-                // Skips the copy if the estimate already exceeds the preferred number of states.
-                let may_be_small =
-                    circles.is_empty() && emit::copied_characters(&planner, root) <= copies.schema as u64;
-                let copied =
-                    if may_be_small { emit::emit_within(&planner, root, copies.schema)? } else { None };
-                match copied {
-                    Some(rows) => rows.map(Texts::Copied),
-                    None => emit::emit_called(&planner, root, circles)?.map(Texts::Called),
-                }
-            }
-        };
+        let root = followed.root();
+        let texts =
+            if planner.get(root).is_empty() { None } else { followed.texts(&planner, root.into())? };
         texts.map(|texts| (texts, unrolled)).ok_or_else(|| self.unsatisfiable(&mut planner))
     }
 

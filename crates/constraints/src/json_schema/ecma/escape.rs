@@ -75,7 +75,7 @@ pub(super) fn read(cursor: &mut Cursor, groups: u32, in_class: bool) -> Result<E
 
 /// Whether a decimal escape is the number of a group. Otherwise it is an octal escape (Annex B).
 fn is_reference(cursor: &Cursor, groups: u32, start: usize) -> bool {
-    let digits: String = cursor.pattern[start + 1..].chars().take_while(char::is_ascii_digit).collect();
+    let digits: String = cursor.text[start + 1..].chars().take_while(char::is_ascii_digit).collect();
     digits.parse().is_ok_and(|number: u32| number <= groups)
 }
 

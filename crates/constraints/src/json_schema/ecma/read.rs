@@ -18,7 +18,7 @@ pub(super) fn parse(pattern: &str, ignore_case: bool) -> Result<Term> {
         return Err(Refusal { offset: regex::MAX_BYTES, reason });
     }
     let groups = group_count(pattern);
-    let mut parser = Parser { cursor: Cursor { pattern, at: 0 }, depth: 0, groups, classes: 0, ignore_case };
+    let mut parser = Parser { cursor: Cursor::new(pattern), depth: 0, groups, classes: 0, ignore_case };
     let term = parser.disjunction()?;
     match parser.cursor.peek() {
         None => Ok(term),

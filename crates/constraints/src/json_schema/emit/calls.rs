@@ -10,6 +10,7 @@
 use super::Emitter;
 use super::repeated::repeated;
 use crate::json_schema::plan::{MAX_OUTCOMES, PlanId, Planner};
+use crate::json_schema::types::Types;
 use burn_dfa_automata::FastMap;
 use burn_dfa_common::Result;
 
@@ -146,7 +147,7 @@ impl Emitter<'_, '_> {
         match part {
             Part::String => {
                 let start = match plan.lists_strings() {
-                    true => self.values(id, exits, level),
+                    true => self.values(id, Types::STRING, exits, level),
                     false => self.strings(id, exits)?,
                 };
                 Ok(self.rows.next(start, part.opening()))

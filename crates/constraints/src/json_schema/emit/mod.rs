@@ -18,15 +18,32 @@ use std::sync::Arc;
 use self::calls::{Calls, Part};
 use self::characters::CharacterBlocks;
 use self::items::ItemBlocks;
-pub(super) use self::repeated::copied_characters;
+pub(super) use self::repeated::{copied_characters, reached};
 use super::json::Json;
 use super::plan::{Labelled, PlanId, Planner, Size};
+use super::types::Types;
 use super::{MAX_NESTING, string, text};
 use burn_dfa_automata::{DfaBuilder, FastMap, Pushdown, Run, SparseDfa};
 use burn_dfa_common::{Error, Limit, Result};
 
-/// The automaton of the plan `root`; `None` if no value satisfies it.
-pub(super) fn emit(planner: &Planner, root: PlanId) -> Result<Option<SparseDfa>> {
+/// Some of the values of a plan.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Selection<'s> {
+    pub(crate) plan: PlanId,
+    /// The outcomes of the values; `None` for all.
+    pub(crate) outcomes: Option<&'s [u32]>,
+    pub(crate) types: Types,
+}
+
+/// All values of a plan.
+impl From<PlanId> for Selection<'_> {
+    fn from(plan: PlanId) -> Self {
+        Self { plan, outcomes: None, types: Types::ALL }
+    }
+}
+
+/// The automaton of the values `root`; `None` if there are none.
+pub(super) fn emit<'s>(planner: &Planner, root: impl Into<Selection<'s>>) -> Result<Option<SparseDfa>> {
     let mut emitter = Emitter::new(planner, usize::MAX);
     let start = emitter.root(root)?;
     emitter.rows.check(planner.meter()).map_err(|error| emitter.placed(error))?;
@@ -51,7 +68,11 @@ pub(super) fn size(planner: &Planner, root: PlanId, most: usize) -> Result<Optio
 
 /// Like [`emit`], with everything copied; `None` if it takes more than `most` states, or is too
 /// deep.
-pub(super) fn emit_within(planner: &Planner, root: PlanId, most: usize) -> Result<Option<Option<SparseDfa>>> {
+pub(super) fn emit_within(
+    planner: &Planner,
+    root: Selection,
+    most: usize,
+) -> Result<Option<Option<SparseDfa>>> {
     let most = most.min(planner.meter().limits().states);
     let mut emitter = Emitter::new(planner, most);
     let start = emitter.root(root);
@@ -62,14 +83,14 @@ pub(super) fn emit_within(planner: &Planner, root: PlanId, most: usize) -> Resul
     emitter.rows.finish(start?, planner.meter()).map(Some)
 }
 
-/// The automaton of the plan `root`, with calls of the recursive plans `circles`, and of others if
-/// this takes fewer states; `None` if no value satisfies it.
+/// The automaton of the values `root`, with calls of the recursive plans `circles`, and of others
+/// if this takes fewer states; `None` if there are none.
 pub(super) fn emit_called(
     planner: &Planner,
-    root: PlanId,
+    root: Selection,
     circles: FastMap<PlanId, ()>,
 ) -> Result<Option<Pushdown>> {
-    let mut calls = Calls::new(planner, root, circles, planner.preferred_copies().part);
+    let mut calls = Calls::new(planner, root.plan, circles, planner.preferred_copies().part);
     let mut is_first = true;
     loop {
         let mut emitter = Emitter::new(planner, usize::MAX);
@@ -115,8 +136,8 @@ struct Emitter<'p, 'a> {
     large: Vec<(PlanId, usize)>,
     /// The start states of emitted plans, by plan, exits and level.
     done: FastMap<(PlanId, Vec<u32>, usize), u32>,
-    /// The texts of single values, by plan and level.
-    texts: FastMap<(PlanId, usize), Texts>,
+    /// The texts of single values, by plan, types and level.
+    texts: FastMap<(PlanId, Types, usize), Texts>,
     /// The spellings of names, quotes included.
     spelled: FastMap<(Arc<str>, bool), Rc<[Spellings]>>,
 }
@@ -138,11 +159,17 @@ impl<'p, 'a> Emitter<'p, 'a> {
         }
     }
 
-    /// The start state of the plan of the whole output.
-    fn root(&mut self, id: PlanId) -> Result<u32> {
+    /// The start state of the whole output.
+    fn root<'s>(&mut self, root: impl Into<Selection<'s>>) -> Result<u32> {
+        let Selection { plan, outcomes, types } = root.into();
         let end = self.rows.state(true, &[]);
-        let exits = vec![end; self.planner.get(id).outcomes.len()];
-        self.plan(id, &exits, 0)
+        let is_selected = |outcome: u32| outcomes.is_none_or(|selected| selected.contains(&outcome));
+        let count = self.planner.get(plan).outcomes.len() as u32;
+        let exits: Vec<u32> = (0..count).map(|outcome| if is_selected(outcome) { end } else { 0 }).collect();
+        if types == Types::ALL {
+            return self.plan(plan, &exits, 0);
+        }
+        self.emitted(plan, types, &exits, 0).map_err(|error| self.placed(error))
     }
 
     /// The start state of a value by the plan. `exits` are the states after it, by outcome; `level`
@@ -162,7 +189,7 @@ impl<'p, 'a> Emitter<'p, 'a> {
             return Err(Error::limit(Limit::Nesting(MAX_NESTING)).at(|| self.planner.origin(id)));
         }
         self.open += 1;
-        let state = self.emitted(id, exits, level);
+        let state = self.emitted(id, Types::ALL, exits, level);
         self.open -= 1;
         let states = self.rows.state_count() - before;
         if states * 2 >= self.rows.state_count() {
@@ -193,24 +220,31 @@ impl<'p, 'a> Emitter<'p, 'a> {
         Ok(())
     }
 
-    /// Like [`plan`](Self::plan), for a plan not emitted yet.
-    fn emitted(&mut self, id: PlanId, exits: &[u32], level: usize) -> Result<u32> {
+    /// Like [`plan`](Self::plan), for values of some types of a plan not emitted yet.
+    fn emitted(&mut self, id: PlanId, types: Types, exits: &[u32], level: usize) -> Result<u32> {
         self.check()?;
         let plan = self.planner.get(id);
         let mut starts = Vec::new();
         // Strings may be called, even if only strings are listed.
         let may_be_called = self.calls.is_some() && !plan.is_name;
         if !(may_be_called && plan.lists_strings()) {
-            starts.push(self.values(id, exits, level));
+            starts.push(self.values(id, types, exits, level));
         }
-        if may_be_called {
+        if !types.meets(Types::STRING) {
+            // No strings.
+        } else if may_be_called {
             let opened = self.part(id, Part::String, exits, level)?;
             starts.push(self.rows.byte(Part::String.opening(), opened));
         } else {
             starts.push(self.strings(id, exits)?);
         }
-        starts.extend(plan.number.as_ref().map(|number| self.scalar(number, exits)));
-        for part in [Part::Array, Part::Object] {
+        if types.meets(Types::NUMBER) {
+            starts.extend(plan.number.as_ref().map(|number| self.scalar(number, exits)));
+        }
+        for (part, of) in [(Part::Array, Types::ARRAY), (Part::Object, Types::OBJECT)] {
+            if !types.meets(of) {
+                continue;
+            }
             let opened = self.part(id, part, exits, level)?;
             starts.push(self.rows.byte(part.opening(), opened));
         }
@@ -240,16 +274,17 @@ impl<'p, 'a> Emitter<'p, 'a> {
         }
     }
 
-    /// The listed values of a plan.
-    fn values(&mut self, id: PlanId, exits: &[u32], level: usize) -> u32 {
+    /// The listed values of a plan, of some types.
+    fn values(&mut self, id: PlanId, types: Types, exits: &[u32], level: usize) -> u32 {
         let options = self.planner.options();
         let values = &self.planner.get(id).values;
         if values.is_empty() {
             return 0;
         }
-        let texts = self.texts.entry((id, level)).or_insert_with(|| {
+        let texts = self.texts.entry((id, types, level)).or_insert_with(|| {
+            let selected = values.iter().filter(|(value, _)| types.meets(Types::of(value)));
             let write = |(value, outcome): &(Json, u32)| (text::write(value, options, level), *outcome);
-            let mut texts: Vec<(Vec<u8>, u32)> = values.iter().map(write).collect();
+            let mut texts: Vec<(Vec<u8>, u32)> = selected.map(write).collect();
             texts.sort_unstable();
             texts.dedup_by(|a, b| a.0 == b.0);
             texts.into()

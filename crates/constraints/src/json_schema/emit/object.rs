@@ -18,12 +18,15 @@ impl Emitter<'_, '_> {
         let inner = level + 1;
         let count = object.states.len();
         let mut emitted = Emitted { names: vec![0; count], ends: vec![0; count], after: vec![0; count] };
-        // States for other properties can lead to one another, so they are reserved before they are
-        // filled.
-        let separators: Vec<Option<Separator>> =
-            object.states.iter().map(|state| state.others.as_ref().map(|_| self.separator(inner))).collect();
+        // States for other properties, and in any order all states, can lead to one another, so they
+        // are reserved before they are filled.
+        let is_reserved = |state: &ObjectState| object.may_end(state) && state.steps().next().is_some();
+        let mut separators: Vec<Option<Separator>> = Vec::with_capacity(count);
+        for state in &object.states {
+            separators.push(if is_reserved(state) { Some(self.separator(inner)) } else { None });
+        }
         for (at, state) in object.states.iter().enumerate() {
-            if state.at == object.names.len() {
+            if object.may_end(state) {
                 emitted.ends[at] = state.end.map_or(0, |outcome| exits[outcome as usize]);
                 emitted.names[at] = separators[at].as_ref().map_or(0, Separator::part);
                 let more = separators[at].as_ref().map_or(0, |separator| separator.head);
@@ -32,22 +35,26 @@ impl Emitter<'_, '_> {
         }
         for (state, separator) in object.states.iter().zip(&separators) {
             if let Some(separator) = separator {
-                let names = self.others(object, state, &emitted, inner)?;
+                let mut names = self.others(object, state, &emitted, inner)?;
+                for (name, step) in object.takes(state) {
+                    let value = self.value(step, &emitted, inner)?;
+                    names = self.named(names, name, value);
+                }
                 self.fill(separator, names);
             }
         }
         // States are in the order of their names, and are emitted from the last to the first.
         for (at, state) in object.states.iter().enumerate().rev() {
-            if state.at == object.names.len() {
+            if object.may_end(state) {
                 continue;
             }
             if let Some(skip) = state.skip {
                 emitted.names[at] = emitted.names[skip as usize];
                 emitted.ends[at] = emitted.ends[skip as usize];
             }
-            if let Some(step) = &state.take {
+            for (name, step) in object.takes(state) {
                 let value = self.value(step, &emitted, inner)?;
-                emitted.names[at] = self.named(emitted.names[at], &object.names[state.at], value);
+                emitted.names[at] = self.named(emitted.names[at], name, value);
             }
             let more = self.after_comma(inner, emitted.names[at]);
             emitted.after[at] = self.after_part(inner, more, b'}', emitted.ends[at]);

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::calls::Part;
 use crate::json_schema::json::Json;
-use crate::json_schema::plan::{Object, Plan, PlanId, Planner, Step};
+use crate::json_schema::plan::{Object, ObjectState, Plan, PlanId, Planner, Step};
 use burn_dfa_automata::FastMap;
 
 /// The states around a value: of quotes, colons, commas and spaces.
@@ -62,6 +62,19 @@ pub(in super::super) fn copied_characters(planner: &Planner, root: PlanId) -> u6
     states.get(&root).copied().unwrap_or(0)
 }
 
+/// The plans of `circles` below `root`, with `root`.
+pub(in super::super) fn reached(
+    planner: &Planner,
+    root: PlanId,
+    circles: &FastMap<PlanId, ()>,
+) -> FastMap<PlanId, ()> {
+    if circles.is_empty() {
+        return FastMap::default();
+    }
+    let below = children_first(planner, root).into_iter();
+    below.filter(|id| circles.contains_key(id)).map(|id| (id, ())).collect()
+}
+
 /// The plan `root` and the plans below it, each after its dependencies, except in recursion.
 fn children_first(planner: &Planner, root: PlanId) -> Vec<PlanId> {
     let mut order = Vec::new();
@@ -87,9 +100,7 @@ fn children_first(planner: &Planner, root: PlanId) -> Vec<PlanId> {
 fn steps(plan: &Plan) -> impl Iterator<Item = &Step> {
     let items = plan.array.iter().flat_map(|array| &array.states).filter_map(|state| state.item.as_ref());
     let states = plan.object.iter().flat_map(|object| &object.states);
-    items.chain(states.flat_map(|state| {
-        state.take.iter().chain(state.others.iter().flat_map(|others| others.steps.iter().flatten()))
-    }))
+    items.chain(states.flat_map(ObjectState::steps))
 }
 
 /// The parts of a plan that may be called, and the states of a copy.
@@ -109,10 +120,9 @@ fn parts(plan: &Plan, states: &FastMap<PlanId, usize>) -> impl Iterator<Item = (
         .map(|array| array.states.iter().filter_map(|state| state.item.as_ref()).map(of).sum::<usize>());
     let object = plan.object.as_ref().map(|object: &Object| {
         let own = object.states.iter().map(|state| {
-            let name = object.names.get(state.at).map_or(0, |name| name.len());
-            let take = state.take.as_ref().map_or(0, |step| name + of(step));
+            let takes = object.takes(state).map(|(name, step)| name.len() + of(step));
             let others = state.others.iter().flat_map(|others| others.steps.iter().flatten()).map(of);
-            take + others.sum::<usize>()
+            takes.sum::<usize>() + others.sum::<usize>()
         });
         own.sum::<usize>()
     });

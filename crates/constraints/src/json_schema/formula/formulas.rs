@@ -122,6 +122,11 @@ impl Formulas {
         if says_nothing { Formula::TRUE } else { self.add(Term::Leaf(leaf)) }
     }
 
+    /// The formula of a leaf, kept even if it restricts nothing.
+    pub(in super::super) fn kept_leaf(&mut self, leaf: Leaf) -> Formula {
+        self.add(Term::Leaf(leaf))
+    }
+
     pub(in super::super) fn not(&mut self, formula: Formula) -> Formula {
         match self.term(formula) {
             Term::Constant(value) => Formula::constant(!value),

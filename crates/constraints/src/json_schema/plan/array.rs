@@ -11,20 +11,20 @@ use burn_dfa_common::Result;
 
 /// The states of an array; 0 is the start.
 #[derive(Debug)]
-pub(in super::super) struct Array {
+pub(crate) struct Array {
     /// The allowed number of items, if the states do not count them. Then all items have one plan,
     /// without probes.
-    pub(in super::super) counts: Option<Counts>,
-    pub(in super::super) states: Vec<ArrayState>,
+    pub(crate) counts: Option<Counts>,
+    pub(crate) states: Vec<ArrayState>,
 }
 
 /// A state of an array, between items.
 #[derive(Debug, Default)]
-pub(in super::super) struct ArrayState {
+pub(crate) struct ArrayState {
     /// The step over one more item, if one is allowed.
-    pub(in super::super) item: Option<Step>,
+    pub(crate) item: Option<Step>,
     /// The outcome of an array that ends here.
-    pub(in super::super) end: Option<u32>,
+    pub(crate) end: Option<u32>,
 }
 
 /// The planning state of an array.

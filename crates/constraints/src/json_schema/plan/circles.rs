@@ -1,6 +1,6 @@
 //! Recursive plans: they are called, so a value may nest as deep as the stack.
 
-use super::{Plan, PlanId, Planner, Step};
+use super::{ObjectState, Plan, PlanId, Planner, Step};
 use crate::json_schema::calls::Preferred;
 use burn_dfa_automata::{FastMap, components};
 use burn_dfa_common::Result;
@@ -59,11 +59,7 @@ impl Planner<'_> {
         let Plan { array, object, .. } = &self.plans[id];
         let items = array.iter().flat_map(|array| &array.states).filter_map(|state| state.item.as_ref());
         let states = object.iter().flat_map(|object| &object.states);
-        let values = states.flat_map(|state| {
-            let others = state.others.iter().flat_map(|others| others.steps.iter().flatten());
-            state.take.iter().chain(others)
-        });
-        items.chain(values)
+        items.chain(states.flat_map(ObjectState::steps))
     }
 
     /// The plans that a plan depends on, except plans of names, which are strings.

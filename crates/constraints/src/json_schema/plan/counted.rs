@@ -25,9 +25,9 @@ const OWN_BLOCK: (u64, u64) = (4, 32);
 
 /// The allowed numbers of characters or items.
 #[derive(Clone, Copy, Debug)]
-pub(in super::super) struct Counts {
-    pub(in super::super) min: u64,
-    pub(in super::super) max: Option<u64>,
+pub(crate) struct Counts {
+    pub(crate) min: u64,
+    pub(crate) max: Option<u64>,
 }
 
 impl Counts {

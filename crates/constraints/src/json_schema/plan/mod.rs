@@ -48,17 +48,18 @@ mod unique;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-pub(super) use self::array::Array;
+pub(crate) use self::array::Array;
 pub(super) use self::circles::{Circular, MAX_OUTCOMES};
-pub(super) use self::counted::{Counted, Counts};
+pub(super) use self::counted::Counted;
+pub(crate) use self::counted::Counts;
 use self::excluded::Excluded;
 use self::frame::Opening;
 pub(super) use self::labelled::Labelled;
 use self::labelled::Texts;
 use self::list::List;
 use self::nesting::{Any, Depth, Nesting};
-pub(super) use self::object::{Object, ObjectState};
-pub(super) use self::parts::{Plan, PlanId, Step};
+pub(crate) use self::object::{Object, ObjectState, Others};
+pub(crate) use self::parts::{Plan, PlanId, Step};
 use self::queue::{Draft, Part, Queue, Task};
 use self::remark::Remarks;
 pub(super) use self::size::Size;
@@ -71,6 +72,7 @@ use super::json::Json;
 use super::number::Form;
 use super::options::JsonOptions;
 use super::string::Uncounted;
+use super::types::Types;
 use burn_dfa_automata::{ByteDfa, FastMap};
 use burn_dfa_common::{Error, Limit, Result, limits::Meter};
 
@@ -116,8 +118,8 @@ pub(super) struct Planner<'a> {
     plans: Vec<Plan>,
     /// The remaining work on unfinished plans.
     queue: Queue,
-    /// For each plan the formula that its values must satisfy.
-    musts: Vec<Formula>,
+    /// For each plan the formula that its values must satisfy, and its probes.
+    goals: Vec<(Formula, Arc<[Formula]>)>,
     known: FastMap<Goal, PlanId>,
     narrowed: FastMap<(Formula, u8), Formula>,
     recursive: FastMap<Formula, bool>,
@@ -164,7 +166,7 @@ impl<'a> Planner<'a> {
             meter,
             plans: Vec::new(),
             queue: Queue::default(),
-            musts: Vec::new(),
+            goals: Vec::new(),
             known: FastMap::default(),
             narrowed: FastMap::default(),
             recursive: FastMap::default(),
@@ -207,7 +209,37 @@ impl<'a> Planner<'a> {
 
     /// JSON pointer to the part of the schema of a plan.
     pub(super) fn origin(&self, id: PlanId) -> String {
-        self.schema.origin(&self.formulas, self.musts[id.0 as usize])
+        self.schema.origin(&self.formulas, self.goals[id.0 as usize].0)
+    }
+
+    /// The formula that the values of a plan satisfy.
+    pub(super) fn must(&self, id: PlanId) -> Formula {
+        self.goals[id.0 as usize].0
+    }
+
+    /// Whether the names of a plan are all strings, without a claim on any of them.
+    pub(super) fn has_all_names(&self, id: PlanId) -> bool {
+        let (must, probes) = &self.goals[id.0 as usize];
+        probes.is_empty() && self.formulas.as_leaf(*must) == Some(&Leaf::Types(Types::STRING))
+    }
+
+    /// The strings of a plan with these outcomes, as a formula.
+    pub(super) fn strings_of(&self, id: PlanId, outcomes: &[u32]) -> (Formulas, Formula) {
+        let mut formulas = self.formulas.clone();
+        let (must, probes) = self.goals[id.0 as usize].clone();
+        let mut either = Vec::with_capacity(outcomes.len());
+        for &outcome in outcomes {
+            let answers = Arc::clone(&self.get(id).outcomes[outcome as usize]);
+            let mut claims = Vec::with_capacity(answers.len());
+            for (&probe, &answer) in probes.iter().zip(answers.iter()) {
+                claims.push(if answer { probe } else { formulas.not(probe) });
+            }
+            either.push(formulas.and(claims));
+        }
+        let either = formulas.or(either);
+        let string = formulas.leaf(Leaf::Types(Types::STRING));
+        let root = formulas.and([must, either, string]);
+        (formulas, root)
     }
 
     /// The plan of the whole schema, with recursive references followed `recursion` times.
@@ -311,7 +343,7 @@ impl<'a> Planner<'a> {
         }
         let id = if any && self.calls.is_none() && !matches!(goal.depth.any, Any::Left(..)) {
             // The depth of any JSON is chosen when the other plans are known.
-            let id = self.add(goal.must, Plan { outcomes: vec![Arc::new([])], ..Plan::default() });
+            let id = self.add(&goal, Plan { outcomes: vec![Arc::new([])], ..Plan::default() });
             let place = usize::from(goal.depth.any == Any::Unnamed);
             self.places[place] = Some(id);
             id
@@ -322,17 +354,17 @@ impl<'a> Planner<'a> {
         Ok(id)
     }
 
-    fn add(&mut self, must: Formula, plan: Plan) -> PlanId {
+    fn add(&mut self, goal: &Goal, plan: Plan) -> PlanId {
         self.plans.push(plan);
         self.queue.drafts.push(Draft::default());
-        self.musts.push(must);
+        self.goals.push((goal.must, Arc::clone(&goal.probes)));
         PlanId(self.plans.len() as u32 - 1)
     }
 
     /// A new plan with its scalars, and with its array and its object before their first parts.
     fn begin(&mut self, goal: &Goal, any: bool) -> Result<PlanId> {
         self.meter.time()?;
-        let id = self.add(goal.must, Plan::default());
+        let id = self.add(goal, Plan::default());
         self.fill(id, goal, any).map_err(|error| error.at(|| self.origin(id)))?;
         Ok(id)
     }
@@ -343,7 +375,7 @@ impl<'a> Planner<'a> {
         if *must == Formula::FALSE {
             return Ok(());
         }
-        if let Some(values) = self.finite(*must)? {
+        if let Some(values) = self.finite(*must)?.filter(|values| self.are_listed(values)) {
             let (numbers, others): (Vec<Json>, Vec<Json>) =
                 values.into_iter().partition(|value| matches!(value, Json::Number(_)));
             for value in others {
@@ -385,6 +417,13 @@ impl<'a> Planner<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Whether a plan lists these values. Arrays and objects are not listed but planned by their
+    /// parts if their text is not the one text of JSON.
+    fn are_listed(&self, values: &[Json]) -> bool {
+        let is_part = |value: &Json| matches!(value, Json::Array(_) | Json::Object(_));
+        !(self.schema.is_unordered || self.schema.is_styled) || !values.iter().any(is_part)
     }
 
     /// Adds the numbers listed by `must`: each in its one text, or in all of its texts.

@@ -1,5 +1,5 @@
 //! Plans of objects: automata over the properties, declared ones in their order and then all
-//! others.
+//! others; or all properties in any order.
 //!
 //! No declared name occurs twice. A finite automaton cannot decide whether other names are
 //! distinct, so no outcome may depend on it. If names are equal, implementations of JSON take the
@@ -9,6 +9,9 @@
 //! the rest of the object must be valid both with and without the violation. In a count of
 //! properties the first other name certainly counts, further ones may not. Objects that are valid
 //! only if their names are distinct are [omitted](super::excluded).
+//!
+//! In any order, a state remembers the set of declared properties that the object already has. The
+//! number of sets is exponential, so only [`MAX_UNORDERED`] properties may be declared.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -20,44 +23,74 @@ use crate::json_schema::formula::{Formula, Leaf, Term};
 use crate::json_schema::json::Json;
 use crate::json_schema::options::{Additional, Order};
 use burn_dfa_automata::FastMap;
-use burn_dfa_common::Result;
+use burn_dfa_common::{Error, Result};
 
 /// The states of an object; 0 is the start.
 #[derive(Debug)]
-pub(in super::super) struct Object {
+pub(crate) struct Object {
     /// Declared names, in order.
-    pub(in super::super) names: Vec<Arc<str>>,
-    pub(in super::super) states: Vec<ObjectState>,
+    pub(crate) names: Vec<Arc<str>>,
+    pub(crate) states: Vec<ObjectState>,
+    /// Whether the properties come in any order. Otherwise, the states are in the order of their
+    /// names.
+    pub(crate) is_unordered: bool,
+}
+
+impl Object {
+    /// Whether undeclared properties and the end of the object may follow a state.
+    pub(crate) fn may_end(&self, state: &ObjectState) -> bool {
+        self.is_unordered || state.at == self.names.len()
+    }
+
+    /// The steps over the next declared properties, with their names.
+    pub(crate) fn takes<'o>(
+        &'o self,
+        state: &'o ObjectState,
+    ) -> impl Iterator<Item = (&'o Arc<str>, &'o Step)> {
+        let names = self.names.get(state.at..).unwrap_or_default();
+        names.iter().zip(&state.takes).filter_map(|(name, step)| Some((name, step.as_ref()?)))
+    }
 }
 
 /// A state of an object, between properties.
 #[derive(Debug)]
-pub(in super::super) struct ObjectState {
-    /// The number of declared names taken or skipped.
-    pub(in super::super) at: usize,
-    /// The step over the next declared property.
-    pub(in super::super) take: Option<Step>,
-    /// The state without it.
-    pub(in super::super) skip: Option<u32>,
-    /// After all declared names: the steps over another property.
-    pub(in super::super) others: Option<Others>,
-    /// After all declared names: the outcome of an object that ends here.
-    pub(in super::super) end: Option<u32>,
+pub(crate) struct ObjectState {
+    /// The number of declared names taken or skipped; 0 in any order.
+    pub(crate) at: usize,
+    /// The steps over declared properties, from the name `at` on: the next one, or in any order
+    /// each.
+    pub(crate) takes: Vec<Option<Step>>,
+    /// The state without the next declared property.
+    pub(crate) skip: Option<u32>,
+    /// If the object [may end](Object::may_end): the steps over another property.
+    pub(crate) others: Option<Others>,
+    /// The outcome of an object that ends here.
+    pub(crate) end: Option<u32>,
+}
+
+impl ObjectState {
+    /// The steps over the values of properties.
+    pub(crate) fn steps(&self) -> impl Iterator<Item = &Step> {
+        let others = self.others.iter().flat_map(|others| &others.steps);
+        self.takes.iter().chain(others).flatten()
+    }
 }
 
 /// Undeclared properties.
 #[derive(Debug)]
-pub(in super::super) struct Others {
+pub(crate) struct Others {
     /// The plan of the names. Its values may contain declared names, which the emitter removes.
-    pub(in super::super) names: PlanId,
+    pub(crate) names: PlanId,
     /// For each outcome of the name the step over the value.
-    pub(in super::super) steps: Vec<Option<Step>>,
+    pub(crate) steps: Vec<Option<Step>>,
 }
 
 /// The key of a state: states with equal keys are one.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) struct Key {
     pub(super) at: usize,
+    /// In any order, the set of declared names taken.
+    pub(super) taken: u32,
     pub(super) residues: Vec<Formula>,
     /// Claims violated by the value of the last property, if it is undeclared.
     pub(super) violated: Vec<Formula>,
@@ -70,7 +103,7 @@ pub(super) struct Key {
 impl Key {
     /// The key after `at` declared names, without other names.
     fn declared(at: usize, residues: Vec<Formula>) -> Self {
-        Self { at, residues, violated: Vec::new(), more: false, distinct: None }
+        Self { at, taken: 0, residues, violated: Vec::new(), more: false, distinct: None }
     }
 }
 
@@ -89,6 +122,10 @@ pub(super) struct ObjectCourse {
     pub(super) names: Vec<Arc<str>>,
     /// Whether other properties may come.
     open: bool,
+    /// Whether the names of other properties match a pattern of the schema.
+    pub(super) only_matching: bool,
+    /// Whether the properties come in any order.
+    pub(super) is_unordered: bool,
     pub(super) opening: Opening,
     pub(super) frame: Frame<Key>,
     pub(super) states: Vec<ObjectState>,
@@ -103,6 +140,15 @@ pub(super) struct ObjectCourse {
     undecided: usize,
     /// Whether objects are omitted to stay near [`MAX_UNDECIDED`] such states.
     pub(super) is_narrowed: bool,
+}
+
+/// The undeclared properties that claims are about.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Speaks {
+    /// Properties whose name matches a pattern.
+    OfMatching,
+    /// All other properties.
+    OfOthers,
 }
 
 /// Claims on a property that are independent of the rest of the object. The continuation does not
@@ -120,10 +166,13 @@ struct Sole {
 /// distinguishing property, the number would be exponential in the number of alternatives.
 const MAX_UNDECIDED: usize = 512;
 
+/// Most declared properties in any order.
+const MAX_UNORDERED: usize = 10;
+
 impl State for ObjectState {
     fn steps(&mut self) -> Vec<&mut Option<Step>> {
         let others = self.others.iter_mut().flat_map(|others| &mut others.steps);
-        std::iter::once(&mut self.take).chain(others).collect()
+        self.takes.iter_mut().chain(others).collect()
     }
 
     fn skip(&mut self) -> Option<&mut Option<u32>> {
@@ -140,9 +189,22 @@ impl Planner<'_> {
     pub(super) fn object(&mut self, id: PlanId, opening: Opening) -> Result<ObjectCourse> {
         let mut residues = opening.residues.clone();
         let (names, speaks) = self.declared(&residues);
+        let is_closed = self.options().additional == Additional::Closed;
+        let only_matching = is_closed && speaks == Some(Speaks::OfMatching);
         let sole = self.sole(&mut residues);
+        let is_unordered = self.schema.is_unordered;
+        if is_unordered && names.len() > MAX_UNORDERED {
+            return Err(Error::schema(
+                self.origin(id),
+                format!(
+                    "more than {MAX_UNORDERED} properties that may come in any order; leave `any_order` out"
+                ),
+            ));
+        }
         let mut course = ObjectCourse {
-            open: speaks || names.is_empty() || self.options().additional == Additional::Standard,
+            open: speaks.is_some() || names.is_empty() || !is_closed,
+            only_matching,
+            is_unordered,
             names,
             opening,
             frame: Frame::new(Key::declared(0, residues)),
@@ -161,12 +223,20 @@ impl Planner<'_> {
     /// Follows one more property from a state, as far as the outcomes of values are known.
     pub(super) fn expand_object(&mut self, id: PlanId, state: u32, course: &mut ObjectCourse) -> Result<()> {
         let key = course.frame.get(state as usize).expect("a state has a key");
-        if key.at < course.names.len() {
-            let take = self.take(&key, course)?;
+        if course.is_unordered {
+            let mut takes = Vec::with_capacity(course.names.len());
+            for number in 0..course.names.len() {
+                let is_taken = key.taken >> number & 1 == 1;
+                takes.push(if is_taken { None } else { self.take(&key, number, course)? });
+            }
+            course.states[state as usize].takes = takes;
+        } else if key.at < course.names.len() {
+            let take = self.take(&key, key.at, course)?;
             let skip = self.skip(&key, course);
             let state = &mut course.states[state as usize];
-            (state.take, state.skip) = (take, skip);
-        } else if course.open {
+            (state.takes, state.skip) = (vec![take], skip);
+        }
+        if course.open && (course.is_unordered || key.at == course.names.len()) {
             let others = self.others(&key, course)?;
             course.states[state as usize].others = others;
         }
@@ -247,7 +317,7 @@ impl Planner<'_> {
             let is_open = |part: &Formula| matches!(self.formulas.term(*part), Term::Or(_) | Term::One(_));
             course.undecided += usize::from(self.formulas.conjuncts(key.residues[0]).iter().any(is_open));
             let mut end = None;
-            if key.at == course.names.len() {
+            if self.may_end(&key, course) {
                 match self.ended_object(&key) {
                     End::Residues(residues) => {
                         end = answers(&residues).map(|answers| self.outcome(id, &answers));
@@ -257,7 +327,8 @@ impl Planner<'_> {
                 }
             }
             self.queue.fresh.push(Task { plan: id, part: Part::Object, state: course.states.len() as u32 });
-            course.states.push(ObjectState { at: key.at, take: None, skip: None, others: None, end });
+            let state = ObjectState { at: key.at, takes: Vec::new(), skip: None, others: None, end };
+            course.states.push(state);
         }
         while let Some(key) = course.supposed.get(course.met)
             && course.excluded.is_none()
@@ -276,11 +347,22 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// The names in the residues, in order, and whether other properties may come.
-    fn declared(&mut self, residues: &[Formula]) -> (Vec<Arc<str>>, bool) {
+    /// Whether an object with these properties has all that [`sole`](Self::sole) requires.
+    fn may_end(&self, key: &Key, course: &ObjectCourse) -> bool {
+        if !course.is_unordered {
+            return key.at == course.names.len();
+        }
+        let is_taken = |number: usize| key.taken >> number & 1 == 1;
+        course.names.iter().enumerate().all(|(number, name)| {
+            is_taken(number) || course.sole.get(name).is_none_or(|sole| !sole.is_required)
+        })
+    }
+
+    /// The names in the residues, in order, and the undeclared properties that residues speak of.
+    fn declared(&mut self, residues: &[Formula]) -> (Vec<Arc<str>>, Option<Speaks>) {
         let mut names: Vec<Arc<str>> = Vec::new();
         let mut seen: HashSet<Arc<str>> = HashSet::new();
-        let mut speaks = false;
+        let mut speaks = None;
         let mut excepted: Vec<Arc<str>> = Vec::new();
         let leaves = self.leaves_of(residues);
         let mut add = |name: &Arc<str>| {
@@ -306,9 +388,9 @@ impl Planner<'_> {
                     Some(Leaf::Present(name)) if pass == 2 || (pass == 0 && required.contains(name)) => {
                         add(name)
                     }
-                    Some(Leaf::Matching(..)) => speaks = true,
+                    Some(Leaf::Matching(..)) => speaks = speaks.or(Some(Speaks::OfMatching)),
                     Some(Leaf::Others(except, _)) => {
-                        speaks = true;
+                        speaks = Some(Speaks::OfOthers);
                         if pass == 2 {
                             excepted.extend(except.names.iter().cloned());
                         }
@@ -324,9 +406,9 @@ impl Planner<'_> {
         (names, speaks)
     }
 
-    /// The step over the next declared property.
-    fn take(&mut self, key: &Key, course: &mut ObjectCourse) -> Result<Option<Step>> {
-        let name = Arc::clone(&course.names[key.at]);
+    /// The step over the declared property with this number.
+    fn take(&mut self, key: &Key, number: usize, course: &mut ObjectCourse) -> Result<Option<Step>> {
+        let name = Arc::clone(&course.names[number]);
         let sure = self.formulas.conjuncts(key.residues[0]);
         let mut values: FastMap<Formula, Formula> = FastMap::default();
         let mut claims = Claims::default();
@@ -409,8 +491,29 @@ impl Planner<'_> {
         if course.undecided > MAX_UNDECIDED {
             self.narrow_outcomes(&mut after, course);
         }
-        let mut number = |residues| course.frame.number(Key::declared(key.at + 1, residues));
-        Ok(Some(Step { child, next: after.into_iter().map(|residues| residues.map(&mut number)).collect() }))
+        let mut next = Vec::with_capacity(after.len());
+        for residues in after {
+            let key =
+                residues.map(|residues| self.after_declared(key, number, residues, course.is_unordered));
+            next.push(key.map(|key| course.frame.number(key)));
+        }
+        Ok(Some(Step { child, next }))
+    }
+
+    /// The key after the declared property with this number.
+    fn after_declared(
+        &mut self,
+        key: &Key,
+        number: usize,
+        residues: Vec<Formula>,
+        is_unordered: bool,
+    ) -> Key {
+        if !is_unordered {
+            return Key::declared(number + 1, residues);
+        }
+        let mut violated = key.violated.clone();
+        violated.retain(|leaf| residues.iter().any(|&residue| self.formulas.leaves(residue).contains(leaf)));
+        Key { taken: key.taken | 1 << number, residues, violated, ..key.clone() }
     }
 
     /// The state without the next declared property.

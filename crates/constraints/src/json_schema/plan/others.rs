@@ -20,6 +20,7 @@ impl Planner<'_> {
         let leaves = self.leaves_of(&key.residues);
         let mut must = vec![self.formulas.leaf(Leaf::Types(Types::STRING))];
         let mut probes: Vec<Formula> = Vec::new();
+        let mut allowed = Vec::new();
         for &leaf in leaves.iter() {
             let Some(what) = self.formulas.as_leaf(leaf).cloned() else { continue };
             let mut probe = |probe: Formula| {
@@ -32,9 +33,10 @@ impl Planner<'_> {
                 Leaf::Names(below) => probe(below),
                 Leaf::Matching(pattern, below) => {
                     let matches = self.formulas.leaf(Leaf::Pattern(pattern));
+                    allowed.push(matches);
                     if below == Formula::FALSE && sure.contains(&leaf) {
                         must.push(self.formulas.not(matches));
-                    } else {
+                    } else if below != Formula::TRUE {
                         probe(matches);
                     }
                 }
@@ -52,6 +54,9 @@ impl Planner<'_> {
                 }
                 _ => {}
             }
+        }
+        if course.only_matching {
+            must.push(self.formulas.or(allowed));
         }
         probes.sort_unstable();
         let must = self.formulas.and(must);
@@ -197,10 +202,11 @@ impl Planner<'_> {
         violated.retain(|leaf| residues.iter().any(|&residue| self.formulas.leaves(residue).contains(leaf)));
         violated.sort_unstable();
         violated.dedup();
-        Some(course.frame.number(Key { at: key.at, residues, violated, more: true, distinct: None }))
+        Some(course.frame.number(Key { residues, violated, more: true, ..key.clone() }))
     }
 
-    /// Continues as if names were distinct, to detect whether `claim` omits objects.
+    /// Continues as if names were distinct, to detect whether `claim` omits objects. In any order,
+    /// it is assumed to.
     fn suppose_distinct(
         &mut self,
         key: &Key,
@@ -208,11 +214,21 @@ impl Planner<'_> {
         claim: Formula,
         course: &mut ObjectCourse,
     ) {
+        if course.is_unordered {
+            course.excluded.get_or_insert(claim);
+            return;
+        }
         let all = key.violated.iter().map(|&leaf| (leaf, Formula::FALSE)).collect();
         let residues = self.assign(residues, &all);
         if residues[0] != Formula::FALSE {
             let distinct = Some(claim);
-            course.supposed.number(Key { at: key.at, residues, violated: Vec::new(), more: true, distinct });
+            course.supposed.number(Key {
+                residues,
+                violated: Vec::new(),
+                more: true,
+                distinct,
+                ..key.clone()
+            });
         }
     }
 }

@@ -7,14 +7,24 @@ use crate::json_schema::json::Json;
 
 /// A plan of a planner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(in super::super) struct PlanId(pub(super) u32);
+pub(crate) struct PlanId(pub(super) u32);
+
+impl PlanId {
+    pub(crate) fn numbered(number: u32) -> Self {
+        Self(number)
+    }
+
+    pub(crate) fn number(self) -> u32 {
+        self.0
+    }
+}
 
 /// The answers to the probes of a goal, in their order.
 pub(in super::super) type Answers = Arc<[bool]>;
 
 /// The automaton of the values of a place, by type.
 #[derive(Debug, Default)]
-pub(in super::super) struct Plan {
+pub(crate) struct Plan {
     /// Whether it is of the names of properties.
     pub(in super::super) is_name: bool,
     /// The outcomes that occur; their indices are the numbers of outcomes.
@@ -25,8 +35,8 @@ pub(in super::super) struct Plan {
     pub(in super::super) string: Option<Labelled>,
     /// Strings with characters counted at emission, with the number of their outcome.
     pub(in super::super) counted: Option<(Counted, u32)>,
-    pub(in super::super) array: Option<Array>,
-    pub(in super::super) object: Option<Object>,
+    pub(crate) array: Option<Array>,
+    pub(crate) object: Option<Object>,
 }
 
 impl Plan {
@@ -39,7 +49,7 @@ impl Plan {
         }) as u32
     }
 
-    pub(in super::super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.outcomes.is_empty()
     }
 
@@ -51,8 +61,8 @@ impl Plan {
 
 /// A transition over a part of a value.
 #[derive(Debug)]
-pub(in super::super) struct Step {
-    pub(in super::super) child: PlanId,
+pub(crate) struct Step {
+    pub(crate) child: PlanId,
     /// The next state for each outcome of the part; `None` if nothing can follow.
-    pub(in super::super) next: Vec<Option<u32>>,
+    pub(crate) next: Vec<Option<u32>>,
 }

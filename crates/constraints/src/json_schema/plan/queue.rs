@@ -82,7 +82,7 @@ impl Planner<'_> {
         self.queue = Queue::default();
         if result.is_err() {
             self.plans.truncate(finished);
-            self.musts.truncate(finished);
+            self.goals.truncate(finished);
             self.known.retain(|_, id| (id.0 as usize) < finished);
             self.places = places;
         }
@@ -123,7 +123,9 @@ impl Planner<'_> {
                 self.plans[at].array =
                     finished(course.states).map(|states| Array { counts: course.counts, states });
             }
-            if let Some(ObjectCourse { names, states, excluded, is_narrowed, .. }) = draft.object {
+            if let Some(ObjectCourse { names, states, excluded, is_narrowed, is_unordered, .. }) =
+                draft.object
+            {
                 let mut states = finished(states);
                 if is_narrowed {
                     self.narrowed_alternatives(PlanId(at as u32), states.is_none())?;
@@ -135,7 +137,7 @@ impl Planner<'_> {
                 for state in states.iter_mut().flatten() {
                     state.others.take_if(|others| others.steps.iter().all(Option::is_none));
                 }
-                self.plans[at].object = states.map(|states| Object { names, states });
+                self.plans[at].object = states.map(|states| Object { names, states, is_unordered });
             }
         }
         Ok(())

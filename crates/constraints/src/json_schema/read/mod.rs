@@ -22,7 +22,6 @@ use super::keywords::{self, Keyword};
 use super::note::{Note, Treatment};
 use super::number::Form;
 use super::options::{JsonOptions, Numbers, Unknown, Whitespace};
-use super::types::Types;
 use super::{MAX_DEPTH, MAX_HEIGHT, Schema};
 use burn_dfa_automata::FastMap;
 use burn_dfa_common::{Error, Limit, Result, limits::Meter};
@@ -62,28 +61,15 @@ pub(crate) const MAX_SPACES: usize = 64;
 
 /// Reads `root`.
 pub(super) fn read(root: &Json, options: &JsonOptions, clock: Clock<'_>) -> Result<Schema> {
-    read_part(root, &Facts::default(), "", root, Types::ALL, options, clock)
-}
-
-/// Reads the schema `part` of `root`, whose JSON pointer is `at`, for values of some types; `facts`
-/// belong to `root`.
-pub(super) fn read_part(
-    root: &Json,
-    facts: &Facts,
-    at: &str,
-    part: &Json,
-    types: Types,
-    options: &JsonOptions,
-    clock: Clock<'_>,
-) -> Result<Schema> {
     if let Whitespace::Pretty(spaces) | Whitespace::Flexible(spaces) = options.whitespace
         && spaces > MAX_SPACES
     {
         return Err(Error::input(format!("white space of {spaces} characters: {MAX_SPACES} are the most")));
     }
     options.separators.check(options.whitespace)?;
+    let facts = Facts::default();
     let [unevaluated, _] = facts.mentions(root);
-    let document = Document::new(root, facts);
+    let document = Document::new(root, &facts);
     let mut reader = Reader {
         tracks: document.draft >= Draft::D2019 && unevaluated,
         document,
@@ -91,7 +77,7 @@ pub(super) fn read_part(
         formulas: Formulas::new(),
         origins: FastMap::default(),
         notes: Vec::new(),
-        at: at.to_owned(),
+        at: String::new(),
         in_place: Vec::new(),
         met: FastMap::default(),
         later: Vec::new(),
@@ -115,11 +101,7 @@ pub(super) fn read_part(
         Numbers::Any if reader.document.draft >= Draft::D6 => Form::Wide,
         _ => Form::Digits,
     };
-    let mut root = reader.schema(part)?.formula;
-    if types != Types::ALL {
-        let types = reader.formulas.leaf(Leaf::Types(types));
-        root = reader.formulas.and([root, types]);
-    }
+    let root = reader.schema(root)?.formula;
     let Reader { formulas, origins, notes, later, met, mut recursive, is_provisional, .. } = reader;
     recursive.sort_unstable();
     recursive.dedup();
@@ -137,6 +119,8 @@ pub(super) fn read_part(
         options: options.clone(),
         integers,
         free: None,
+        is_unordered: false,
+        is_styled: false,
         is_provisional,
     })
 }

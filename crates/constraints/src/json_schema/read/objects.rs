@@ -28,7 +28,12 @@ impl<'a> Reader<'a> {
             for (text, schema) in properties {
                 let formula = self.below(&["patternProperties", text], schema)?;
                 let pattern = self.pattern("patternProperties", text)?;
-                let claim = self.formulas.leaf(Leaf::Matching(Arc::clone(&pattern), formula));
+                let leaf = Leaf::Matching(Arc::clone(&pattern), formula);
+                // In a closed object, the pattern allows names even if it restricts nothing.
+                let claim = match self.options.additional {
+                    Additional::Closed => self.formulas.kept_leaf(leaf),
+                    Additional::Standard => self.formulas.leaf(leaf),
+                };
                 self.claim(gathered, &["patternProperties", text], claim);
                 gathered.evaluated.property(Properties::Matching(Arc::clone(&pattern)));
                 except.patterns.push(pattern);

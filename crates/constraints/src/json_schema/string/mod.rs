@@ -10,10 +10,12 @@ mod spell;
 #[cfg(test)]
 mod tests;
 mod uncounted;
+mod unquoted;
 
 pub(super) use self::quote::{quote, uncounted};
 pub(super) use self::spell::{spellings, write};
 pub(super) use self::uncounted::{Uncounted, Units};
+pub(super) use self::unquoted::unquoted;
 pub(super) use super::options::Escapes;
 
 /// How the characters of a string are written.

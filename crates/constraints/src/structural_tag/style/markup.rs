@@ -28,16 +28,13 @@ pub(super) enum Kinds {
     Type,
     /// Whether it is text, JSON, a list or a dictionary; the latter two are XML again.
     Nested,
-    /// There are no elements: it is JSON.
-    Json,
 }
 
 impl Markup {
-    /// The markup of a supported style.
+    /// The markup of a supported style of XML.
     pub(super) fn of(style: Style) -> Option<Self> {
         let plain = Self { open: "", named: "", value: None, close: "", kinds: Kinds::None };
         Some(match style {
-            Style::Json => Self { kinds: Kinds::Json, ..plain },
             Style::QwenXml => Self { open: "<parameter=", named: ">", close: "</parameter>", ..plain },
             Style::MinimaxXml => {
                 Self { open: "<parameter name=\"", named: "\">", close: "</parameter>", ..plain }
@@ -77,7 +74,7 @@ impl Markup {
                 kinds: Kinds::Type,
                 ..plain
             },
-            Style::MinimaxM3Xml => return None,
+            Style::Json | Style::MinimaxM3Xml => return None,
         })
     }
 
@@ -86,7 +83,7 @@ impl Markup {
         match self.kinds {
             Kinds::Nested => &[(b'&', "&amp;"), (b'<', "&lt;"), (b'>', "&gt;"), (b'"', "&quot;")],
             Kinds::Type => &[(b'&', "&amp;"), (b'"', "&quot;")],
-            Kinds::None | Kinds::String | Kinds::Json => &[],
+            Kinds::None | Kinds::String => &[],
         }
     }
 

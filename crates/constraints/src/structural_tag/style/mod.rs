@@ -1,43 +1,45 @@
 //! The values of schemas, in the styles of structural tags.
 //!
-//! The schema compiler writes JSON with ordered properties. In the other styles the outermost
-//! object is XML, and objects with properties in any order are also written here: `object` writes
-//! properties, `value` writes their values, `schema` analyzes the structure of a schema, `markup`
-//! has the texts of the styles. JSON within these values is left to the schema compiler, which
-//! reads it as a part of the whole schema.
+//! The schema compiler reads and plans a schema; this module is a second emitter of its plans. In
+//! the styles other than JSON, the outermost object is XML: `object` writes planned objects and
+//! arrays as elements, `value` the values of elements, `names` the names of undeclared properties,
+//! all to a `network`; `markup` has the texts of the styles. JSON and strings within elements are automata of the schema
+//! compiler, which also emits JSON with properties in any order.
 
 mod markup;
 mod names;
+mod network;
 mod object;
-mod schema;
 mod value;
 
+use std::fmt;
 use std::sync::Arc;
 
 use self::markup::{Kinds, Markup};
-use self::schema::{Root, SchemaCursor};
-use self::value::Writer;
+use self::network::Emitter;
 use super::format::{SchemaFormat, Style};
-use super::free_text;
+use super::free_text::{self, first_of};
 use super::lower::check_size;
 use super::place::Place;
-use crate::json_schema::{Json, MAX_SPACES, Part, Types, Whole};
-use crate::{Constraint, Expression, GrammarBuilder, JsonOptions, Kind, Whitespace};
+use crate::definition::Given;
+use crate::json_schema::{self, Json, MAX_SPACES, Planned, Schema, Texts, Types};
+use crate::{
+    Constraint, Deferred, Expression, GrammarBuilder, JsonOptions, Kind, Note, Unrolled, Whitespace,
+};
 use burn_dfa_automata::FastMap;
-use burn_dfa_common::Result;
+use burn_dfa_common::error::Error;
+use burn_dfa_common::{Result, limits::Meter};
 
 /// The schemas of a structural tag.
 pub(super) struct Schemas<'o> {
     options: &'o JsonOptions,
     /// The rules of schemas, by their input.
     known: FastMap<String, Expression>,
-    /// Number of sets of properties in any order.
-    sets: usize,
 }
 
 impl<'o> Schemas<'o> {
     pub(super) fn new(options: &'o JsonOptions) -> Self {
-        Self { options, known: FastMap::default(), sets: 0 }
+        Self { options, known: FastMap::default() }
     }
 
     /// The rule of a schema.
@@ -51,8 +53,8 @@ impl<'o> Schemas<'o> {
         builder: &mut GrammarBuilder,
     ) -> Result<Expression> {
         let outer = at.name("json_schema").pointer();
-        let json = Json::of(&format.json_schema)
-            .map_err(|malformed| burn_dfa_common::error::Error::from(malformed).within(&outer))?;
+        let json =
+            Json::of(&format.json_schema).map_err(|malformed| Error::from(malformed).within(&outer))?;
         let SchemaFormat { style, any_order, max_whitespace_cnt, excludes, .. } = format;
         let key = format!("{style:?} {any_order} {max_whitespace_cnt:?} {excludes:?} {}", json.text());
         if let Some(known) = self.known.get(&key) {
@@ -77,51 +79,121 @@ impl<'o> Schemas<'o> {
         let name = format!("schema_{}", self.known.len() + 1);
         let rule = builder.rule(&name);
         // Malformed schemas are rejected in every style.
-        let body = if *style == Style::Json && !any_order && excludes.is_empty() {
-            let schema = Constraint::of_schema(json, &options).map_err(|error| error.within(&outer))?;
-            Expression::constraint(schema)
-        } else {
-            Constraint::of_schema(json.clone(), &options).map_err(|error| error.within(&outer))?;
-            let Some(markup) = Markup::of(*style) else {
-                return Err(at
-                    .name("style")
-                    .error("this style is not offered; use `minimax_xml`, or a grammar"));
-            };
-            check_size(&[], excludes, &at.name("excludes"))?;
-            let free = (!excludes.is_empty()).then(|| free_text::without(excludes));
-            let mut plain = excludes.clone();
-            if !markup.close.is_empty() {
-                plain.push(markup.close.to_owned());
-            }
-            let plain = free_text::without(&plain);
-            let spaces = match options.whitespace {
-                Whitespace::Flexible(most) if max_whitespace_cnt.is_some() => Some(most),
-                _ => None,
-            };
-            let whole = Arc::new(Whole::new(json));
-            let mut writer = Writer {
-                root: Root::new(&whole.json),
-                shared: Arc::clone(&whole),
-                outer: &outer,
-                prefix: &name,
-                options: Arc::new(options),
-                markup,
-                any_order: *any_order,
-                excludes,
-                free,
-                plain,
-                spaces,
-                rules: FastMap::default(),
-                members: 0,
-                sets: &mut self.sets,
-                depth: 0,
-                builder,
-            };
-            writer.root().map_err(|error| error.within(&outer))?
+        let markup = Markup::of(*style);
+        if markup.is_none() && *style != Style::Json {
+            return Err(at.name("style").error("this style is not offered; use `minimax_xml`, or a grammar"));
+        }
+        check_size(&[], excludes, &at.name("excludes"))?;
+        let mut plain = excludes.clone();
+        plain.extend(markup.map(|markup| markup.close.to_owned()));
+        let styled = Styled {
+            schema: json_schema::parse(&json, &options).map_err(|error| error.within(&outer))?,
+            given: Given::new(json, options),
+            markup,
+            is_unordered: *any_order,
+            free: (!excludes.is_empty()).then(|| free_text::without(excludes)),
+            plain: free_text::without(&plain),
+            spaces: max_whitespace_cnt.map(|most| most as usize),
+            outer: outer.clone(),
         };
-        builder.define(&name, body)?;
+        styled.check(excludes).map_err(|error| error.within(&outer))?;
+        let body: Constraint = Kind::Styled(Arc::new(styled)).into();
+        builder.define(&name, Expression::constraint(body))?;
         self.known.insert(key, rule.clone());
         Ok(rule)
+    }
+}
+
+/// A schema in a style.
+pub(crate) struct Styled {
+    schema: Schema,
+    given: Given,
+    /// `None` for JSON.
+    markup: Option<Markup>,
+    is_unordered: bool,
+    /// The language of names and of strings; `None` if unrestricted.
+    free: Option<Deferred>,
+    /// The language of unquoted strings.
+    plain: Deferred,
+    /// Most characters of white space between two elements.
+    spaces: Option<usize>,
+    /// The location of the schema.
+    outer: String,
+}
+
+impl Styled {
+    /// Rejects a schema that cannot be written in its style, as far as known without automata.
+    fn check(&self, excludes: &[String]) -> Result<()> {
+        if let Some(exclude) = first_of(excludes, &self.given.schema().text()) {
+            return Err(Error::schema(
+                "",
+                format!("the schema holds the text {exclude:?}, which is excluded; leave one of the two out"),
+            ));
+        }
+        let Some(markup) = self.markup else { return Ok(()) };
+        if !self.schema.types().meets(Types::OBJECT) {
+            return Err(Error::schema(
+                "",
+                "the outermost value is an object in this style; use the style `json`",
+            ));
+        }
+        self.check_ends(markup)
+    }
+
+    /// Rejects a declared name that contains the end marker of names, if another name ends there.
+    fn check_ends(&self, markup: Markup) -> Result<()> {
+        let named = markup.named;
+        let declared = self.schema.declared();
+        for name in declared.iter().filter(|name| markup.ends_within(&markup.name(name))) {
+            let ended = |name: &str| [&markup.name(name)[..], named.as_bytes()].concat();
+            let own = ended(name);
+            let is_shorter = |other: &String| other != name && own.starts_with(&ended(other));
+            if declared.iter().any(is_shorter) || self.schema.may_have_others() {
+                let reason = format!(
+                    "in this style {named:?} ends a name, which this name holds, so that it may be another one; rename the property"
+                );
+                return Err(self.schema.error_of(name, reason));
+            }
+        }
+        Ok(())
+    }
+
+    /// The automaton of the texts, with calls if they are better.
+    ///
+    /// # Errors
+    /// No value satisfies the schema, or a limit is exceeded.
+    pub(crate) fn lower(&self, meter: &Meter) -> Result<(Texts, Unrolled)> {
+        self.lower_within(meter).map_err(|error| error.at(String::new).within(&self.outer))
+    }
+
+    fn lower_within(&self, meter: &Meter) -> Result<(Texts, Unrolled)> {
+        let free = self.free.as_ref().map(|free| free.lower(meter)).transpose()?;
+        let settled = self.given.settled(&self.schema, meter)?;
+        let Some(markup) = self.markup else {
+            if !self.is_unordered && free.is_none() {
+                return settled.lower_called(meter);
+            }
+            return settled.into_owned().arranged(free, self.is_unordered, false).lower_called(meter);
+        };
+        let schema = settled.into_owned().arranged(free, self.is_unordered, true);
+        let planned = Planned::new(&schema, meter)?;
+        let unrolled = planned.unrolled();
+        Emitter::new(self, markup, &planned, meter)?.texts().map(|texts| (texts, unrolled))
+    }
+
+    /// Remarks on the schema.
+    pub(crate) fn explain(&self, meter: &Meter) -> Vec<Note> {
+        match self.given.settled(&self.schema, meter) {
+            Ok(settled) => settled.explain(meter),
+            Err(_) => self.schema.explain(meter),
+        }
+    }
+}
+
+/// Omits the schema.
+impl fmt::Debug for Styled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Styled").field("outer", &self.outer).finish_non_exhaustive()
     }
 }
 
@@ -139,51 +211,7 @@ pub(crate) fn marks_of(style: Style) -> Option<Marks> {
     (kinds == Kinds::None && value.is_none()).then_some(Marks { open, named, close })
 }
 
-/// The declared names with `mark` in them, of the objects of a schema.
-pub(crate) fn names_with(schema: &Json, mark: &str) -> Vec<String> {
-    let root = Root::new(schema);
-    let objects = root.spot().branches(&root, Types::OBJECT).unwrap_or_default();
-    let declared = objects.iter().filter_map(|object| object.get("properties"));
-    let names = declared.flat_map(|of| of.members()).map(|(name, _)| name);
-    names.filter(|name| name.contains(mark)).map(str::to_owned).collect()
-}
-
-/// The possible values of a property.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Values {
-    pub(crate) types: Types,
-    /// Whether all strings are allowed.
-    pub(crate) any_string: bool,
-}
-
-/// The values of a property of the objects of a schema.
-pub(crate) fn values_of(schema: &Json, name: &str) -> Values {
-    let root = Root::new(schema);
-    let mut values = Values { types: Types::NONE, any_string: true };
-    for object in root.spot().branches(&root, Types::OBJECT).unwrap_or_default() {
-        let declared = object.get("properties").and_then(|of| of.get(name));
-        let patterns = object.get("patternProperties").map(|of| of.members()).unwrap_or_default();
-        let rest = object.get("additionalProperties").filter(|of| *of.json != Json::Boolean(false));
-        let any = SchemaCursor { json: &value::TRUE, at: String::new() };
-        let all = match (declared, patterns.is_empty()) {
-            (Some(of), _) => vec![of],
-            (None, true) => vec![rest.unwrap_or(any)],
-            (None, false) => patterns.into_iter().map(|(_, of)| of).chain(rest).collect(),
-        };
-        for of in all {
-            values.types = values.types.or(of.types(&root));
-            values.any_string &= of.takes_any_string(&root);
-        }
-    }
-    values
-}
-
 /// Whether a text is written as it is within strings of JSON.
 fn can_be_excluded(text: &str) -> bool {
     !text.is_empty() && !text.chars().any(|c| c.is_control() || matches!(c, '"' | '\\'))
-}
-
-/// A part of a schema, possibly without values.
-fn part(part: Part) -> Expression {
-    Expression::constraint(Kind::Part(Arc::new(part)).into())
 }

@@ -1,13 +1,12 @@
 //! The names of undeclared properties.
 
-use std::sync::Arc;
+use std::rc::Rc;
 
 use super::markup::Kinds;
-use super::schema::SchemaCursor;
-use super::value::{Writer, part_at};
-use crate::json_schema::{Part, Types, quoted};
-use crate::{Deferred, Regex};
-use burn_dfa_automata::{ByteDfa, ByteStateId, Expr, FastMap, Op};
+use super::network::{Emitter, Words};
+use crate::Regex;
+use crate::json_schema::PlanId;
+use burn_dfa_automata::{ByteDfa, ByteStateId, Expr, FastMap, Op, Rows};
 use burn_dfa_common::{Error, Result, limits::Meter};
 
 /// The undeclared names of XML styles: without a pattern or a schema for names; with one, in styles
@@ -18,63 +17,49 @@ const ALLOWED: &str = "[^\\x00- \"&<>=\\x7f]+";
 const QUOTED: &str = "[^\\x00- <>=\\x7f]+";
 const ESCAPED: &str = "[^\\x00]+";
 
-impl<'s> Writer<'_, 's> {
-    /// All allowed names of undeclared properties: escaped as JSON strings if `json`, unescaped
-    /// otherwise.
-    pub(super) fn names(&self, spot: &SchemaCursor<'s>, json: bool) -> Deferred {
-        let told = spot.get("propertyNames");
-        let told = told.as_ref().and_then(|told| part_at(told));
-        if json {
-            let names = Part::new(&self.shared, told, Types::STRING, self.free.as_ref(), &self.options);
-            return Deferred::new(move |meter| names.lower(meter));
+impl Emitter<'_, '_> {
+    /// The undeclared names of an object with these outcomes of the plan of names, as they are
+    /// written, with their first state; `None` if there are none.
+    pub(super) fn other_names(
+        &mut self,
+        object: PlanId,
+        names: PlanId,
+        outcomes: &[u32],
+    ) -> Result<Option<Words>> {
+        let key = (object, names, outcomes.to_vec());
+        if let Some(known) = self.names.get(&key) {
+            return Ok(known.clone());
         }
-        let patterns = spot.get("patternProperties").is_some();
+        let written = self
+            .written_names(object, names, outcomes)?
+            .map(|names| Rc::new((Rows::from(&names), names.start().0)));
+        self.names.insert(key, written.clone());
+        Ok(written)
+    }
+
+    fn written_names(&mut self, object: PlanId, names: PlanId, outcomes: &[u32]) -> Result<Option<ByteDfa>> {
+        let meter = self.meter;
+        let Some(all) = self.planned.strings(names, outcomes)? else { return Ok(None) };
         let universe = match self.markup.kinds {
             Kinds::Nested => ESCAPED,
-            _ if told.is_none() && !patterns => USUAL,
+            _ if self.planned.has_all_names(names) => USUAL,
             Kinds::Type => QUOTED,
             _ => ALLOWED,
         };
-        let any = Deferred::new(|meter| pattern("[^]*", meter));
-        let told = told.map(|told| Part::plain(&self.shared, Some(told), &any, &self.options));
-        Deferred::new(move |meter| {
-            let mut names = pattern(universe, meter)?;
-            if let Some(told) = &told {
-                names = names.product(&told.lower(meter)?, Op::Intersection, meter)?;
-            }
-            Ok(names)
-        })
-    }
-
-    /// The names with a match of a pattern.
-    pub(super) fn matched(&self, spot: &SchemaCursor<'s>, text: &str) -> Result<Deferred> {
-        let searched = Regex::ecma(&format!("[^]*(?:{text})[^]*"), false);
-        let regex = searched.map_err(|(_, reason)| spot.error(reason))?;
-        Ok(Deferred::new(move |meter| regex.lower(meter)))
-    }
-
-    /// A name as [`names`](Self::names) have it.
-    pub(super) fn named(&self, name: &str, json: bool) -> Vec<u8> {
-        if json { quoted(name) } else { name.as_bytes().to_vec() }
-    }
-
-    /// The same names in their written form.
-    pub(super) fn written(&self, names: Deferred, json: bool) -> Deferred {
-        if json {
-            return names;
+        let mut written = all.product(&pattern(universe, meter)?, Op::Intersection, meter)?;
+        if let Some(object) = &self.planned.get(object).object {
+            let declared = object.names.iter().map(|name| name.as_bytes().to_vec()).collect();
+            let declared = Expr::Literals(declared).determinize(meter)?;
+            written = written.product(&declared, Op::Difference, meter)?;
         }
-        let (escapes, free) = (self.markup.escapes(), self.free.clone());
-        Deferred::new(move |meter| {
-            let names = names.lower(meter)?;
-            let names = match escapes {
-                [] => names,
-                escapes => escaped(&names, escapes, meter)?.into(),
-            };
-            match &free {
-                Some(free) => names.product(&*free.lower(meter)?, Op::Intersection, meter),
-                None => Ok(Arc::unwrap_or_clone(names)),
-            }
-        })
+        let escapes = self.markup.escapes();
+        if !escapes.is_empty() {
+            written = escaped(&written, escapes, meter)?;
+        }
+        if let Some(free) = &self.styled.free {
+            written = written.product(&*free.lower(meter)?, Op::Intersection, meter)?;
+        }
+        Ok((!written.is_empty()).then_some(written))
     }
 }
 
@@ -116,62 +101,6 @@ fn escaped(words: &ByteDfa, escapes: &[(u8, &str)], meter: &Meter) -> Result<Byt
     let dfa =
         ByteDfa::from_parts(std::array::from_fn(|byte| byte as u8), 256, next, accepting, ByteStateId::START);
     dfa.product(&dfa, Op::Intersection, meter)
-}
-
-/// `names` without some others.
-pub(super) fn without(names: &Deferred, others: Arc<[Deferred]>) -> Deferred {
-    let names = names.clone();
-    Deferred::new(move |meter| {
-        let mut rest = (*names.lower(meter)?).clone();
-        for other in &*others {
-            rest = rest.product(&*other.lower(meter)?, Op::Difference, meter)?;
-        }
-        Ok(rest)
-    })
-}
-
-/// The listed names.
-pub(super) fn listed(names: Vec<Vec<u8>>) -> Deferred {
-    Deferred::new(move |meter| Expr::Literals(names.clone()).determinize(meter))
-}
-
-/// The words in both `names` and the set `number`. Lowering fails with `wrong` if a later set has
-/// one of these words too.
-pub(super) fn only(names: &Deferred, sets: &Arc<[Deferred]>, number: usize, wrong: Error) -> Deferred {
-    let (names, sets) = (names.clone(), Arc::clone(sets));
-    Deferred::new(move |meter| {
-        let own = names.lower(meter)?.product(&*sets[number].lower(meter)?, Op::Intersection, meter)?;
-        for other in &sets[number + 1..] {
-            if !own.product(&*other.lower(meter)?, Op::Intersection, meter)?.is_empty() {
-                return Err(wrong.clone());
-            }
-        }
-        Ok(own)
-    })
-}
-
-/// The text `written` of the declared name `name`; `own` is the form of the name in the automata.
-/// Lowering fails with `wrong` if `allowed` lacks the name, or one of `matched` has it.
-pub(super) fn declared(
-    (name, own, written): (&str, Vec<u8>, Vec<u8>),
-    allowed: Option<Deferred>,
-    matched: Arc<[Deferred]>,
-    wrong: Error,
-) -> Deferred {
-    let name = name.to_owned();
-    Deferred::new(move |meter| {
-        let mut is_wrong = match &allowed {
-            Some(allowed) => !allowed.lower(meter)?.matches(&own),
-            None => false,
-        };
-        for matched in &*matched {
-            is_wrong = is_wrong || matched.lower(meter)?.matches(name.as_bytes());
-        }
-        match is_wrong {
-            true => Err(wrong.clone()),
-            false => Expr::Literals(vec![written.clone()]).determinize(meter),
-        }
-    })
 }
 
 fn pattern(pattern: &str, meter: &Meter) -> Result<ByteDfa> {

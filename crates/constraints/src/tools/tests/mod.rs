@@ -408,3 +408,27 @@ fn names_of_arguments_are_read_as_they_are_written() {
         assert_eq!(arguments, json!({"c": 1, name: "v>w"}));
     }
 }
+
+#[test]
+fn types_of_arguments_are_found_behind_references() {
+    let schema = json!({
+        "type": "object",
+        "properties": {"count": {"$ref": "#count"}, "text": {"$ref": "#/$defs/any%20text"}, "both": {"allOf": [{"$ref": "#count"}, {}]}},
+        "patternProperties": {"^x-": {"type": "string"}},
+        "additionalProperties": false,
+        "required": ["count", "text"],
+        "$defs": {
+            "number": {"$anchor": "count", "type": "integer"},
+            "any text": {"type": "string"}
+        }
+    });
+    let tools = Tools::new([Tool::new("f").with_parameters(schema)]).unwrap();
+    let tools = tools.with_format(ToolFormat::QwenXml).with_choice(ToolChoice::Required);
+    let parameter = |name: &str| format!("<parameter={name}>\n12\n</parameter>\n");
+    let parameters: String = ["count", "text", "both", "x-y"].map(parameter).concat();
+    let text = format!("<tool_call>\n<function=f>\n{parameters}</function>\n</tool_call>");
+    assert!(automaton(&tools).matches(text.as_bytes()), "{text}");
+    let reply = tools.read(&text).unwrap();
+    let arguments: Value = serde_json::from_str(&reply.calls[0].arguments).unwrap();
+    assert_eq!(arguments, json!({"count": 12, "text": "12", "both": 12, "x-y": "12"}));
+}

@@ -1,45 +1,81 @@
-//! Automata of other constraints within a grammar.
+//! Automata of other constraints, copied into a transition network.
 
-use super::Emitter;
-use crate::grammar::parts::Nested;
-use burn_dfa_automata::{FastMap, Jump, Pushdown, TransitionNetwork};
+use burn_dfa_automata::{FastMap, Jump, Pushdown, SparseDfa, TransitionNetwork};
 use burn_dfa_common::Result;
 
-impl Emitter<'_, '_> {
+/// The automaton of another constraint.
+pub(super) enum Nested {
+    Finite(Box<SparseDfa>),
+    Called(Box<Pushdown>),
+}
+
+impl Nested {
+    /// Whether the empty text is in the language.
+    pub(super) fn accepts_nothing_read(&self) -> bool {
+        match self {
+            Self::Finite(rows) => rows.rows().is_accepting(1),
+            Self::Called(automaton) => automaton.rows().is_accepting(1),
+        }
+    }
+}
+
+/// The procedures of nested automata in a network. All copies of an automaton share them.
+#[derive(Default)]
+pub(super) struct Procedures {
+    /// The node of each state, by the number of its automaton.
+    nodes: FastMap<(usize, u32), u32>,
+}
+
+/// Copies a nested automaton with this number.
+struct Copier<'c, 'm> {
+    network: &'c mut TransitionNetwork<'m>,
+    procedures: &'c mut Procedures,
+    number: usize,
+}
+
+impl Procedures {
     /// The start of the non-empty texts of a nested automaton before `next`.
-    pub(super) fn nested(&mut self, number: usize, next: u32) -> Result<u32> {
-        match &self.parts.nested[number] {
-            Nested::Finite(dfa) => self.network.copy(dfa.rows().rows(), 1, next),
+    pub(super) fn copy(
+        &mut self,
+        network: &mut TransitionNetwork,
+        number: usize,
+        nested: &Nested,
+        next: u32,
+    ) -> Result<u32> {
+        match nested {
+            Nested::Finite(dfa) => network.copy(dfa.rows().rows(), 1, next),
             Nested::Called(automaton) => {
+                let mut copier = Copier { network, procedures: self, number };
                 let mut outermost = FastMap::default();
-                self.state(number, automaton, 1, Some(next), &mut outermost)?;
+                copier.state(automaton, 1, Some(next), &mut outermost)?;
                 // The start without its end.
                 let row = automaton.rows().row(1);
                 let mut ranges = Vec::new();
                 for run in row {
-                    let to = self.state(number, automaton, run.target, Some(next), &mut outermost)?;
+                    let to = copier.state(automaton, run.target, Some(next), &mut outermost)?;
                     ranges.push((run.first, run.last, to));
                 }
-                self.network.bytes(ranges)
+                copier.network.bytes(ranges)
             }
         }
     }
+}
 
+impl Copier<'_, '_> {
     /// The node of a state of a nested automaton, in its outermost part before `next` or in a
     /// procedure.
     fn state(
         &mut self,
-        number: usize,
         automaton: &Pushdown,
         state: u32,
         next: Option<u32>,
         outermost: &mut FastMap<u32, u32>,
     ) -> Result<u32> {
         let (mut rest, mut ranges) = (Vec::new(), Vec::new());
-        let node = self.node_of(number, state, next, outermost, &mut rest)?;
+        let node = self.node_of(state, next, outermost, &mut rest)?;
         while let Some((state, next, node)) = rest.pop() {
             let mut to =
-                |own: &mut Self, state, next, rest: &mut _| own.node_of(number, state, next, outermost, rest);
+                |own: &mut Self, state, next, rest: &mut _| own.node_of(state, next, outermost, rest);
             let filled = match automaton.jump(state).clone() {
                 Jump::Return(outcome) => self.network.returning(outcome)?,
                 Jump::Call(call) => {
@@ -75,7 +111,6 @@ impl Emitter<'_, '_> {
 
     fn node_of(
         &mut self,
-        number: usize,
         state: u32,
         next: Option<u32>,
         outermost: &mut FastMap<u32, u32>,
@@ -86,7 +121,7 @@ impl Emitter<'_, '_> {
         }
         let known = match next {
             Some(_) => outermost.get(&state),
-            None => self.nested.get(&(number, state)),
+            None => self.procedures.nodes.get(&(self.number, state)),
         };
         if let Some(&known) = known {
             return Ok(known);
@@ -94,7 +129,7 @@ impl Emitter<'_, '_> {
         let node = self.network.reserve()?;
         match next {
             Some(_) => outermost.insert(state, node),
-            None => self.nested.insert((number, state), node),
+            None => self.procedures.nodes.insert((self.number, state), node),
         };
         rest.push((state, next, node));
         Ok(node)
