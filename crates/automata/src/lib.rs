@@ -45,6 +45,7 @@ mod csr;
 mod determinize;
 mod determinize_calls;
 mod dfa;
+mod edges;
 mod expr;
 mod fast;
 mod interner;
@@ -62,6 +63,8 @@ mod rows;
 mod sample;
 mod shared;
 mod specialise;
+mod stamps;
+mod sweep;
 mod trim;
 mod ways;
 
@@ -101,5 +104,7 @@ pub use row_dfa::SparseDfa;
 pub use rows::{Differences, Rows, Run};
 #[doc(hidden)]
 pub use shared::DfaBuilder;
+#[doc(hidden)]
+pub use sweep::Cuts;
 #[doc(hidden)]
 pub use ways::{Distance, FARTHEST, Graph};

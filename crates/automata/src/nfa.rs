@@ -14,28 +14,21 @@
 
 use regex_automata::util::look::Look;
 
-use super::Rows;
+use super::edges::{Edges, Span, index};
+use super::{Rows, Run};
 use burn_dfa_common::{Error, Limit, Result, limits::Meter};
 
 /// A state of an [`Nfa`].
 #[derive(Clone, Copy, Debug)]
 pub(super) enum State {
-    /// Reads a byte: the ranges `ranges[from..to]`, in order, without overlap.
-    Bytes { from: u32, to: u32 },
-    /// Continues to all of `branches[from..to]` without reading.
-    Union { from: u32, to: u32 },
+    /// Reads a byte by one of the runs.
+    Bytes(Span),
+    /// Continues to all of the branches without reading.
+    Union(Span),
     /// Continues without reading if the assertion holds.
     Look { look: Look, next: u32 },
     /// The end of the language: no more bytes may follow.
     Accept,
-}
-
-/// The bytes `first..=last` lead to `next`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Range {
-    pub(super) first: u8,
-    pub(super) last: u8,
-    pub(super) next: u32,
 }
 
 /// The position of a state among the copies of a repeated body.
@@ -79,8 +72,7 @@ struct Body {
 pub struct Nfa<'a> {
     meter: &'a Meter<'a>,
     pub(super) states: Vec<State>,
-    pub(super) ranges: Vec<Range>,
-    pub(super) branches: Vec<u32>,
+    pub(super) edges: Edges,
     pub(super) looks: Vec<Look>,
     /// The ranks of states; empty if no state has one, and shorter than the states if the last ones
     /// have none.
@@ -96,30 +88,29 @@ impl<'a> Nfa<'a> {
 
     /// The automaton of the empty string: the accepting state alone.
     pub fn new(meter: &'a Meter<'a>) -> Self {
-        let (ranges, branches, looks) = (Vec::new(), Vec::new(), Vec::new());
-        Self { meter, states: vec![State::Accept], ranges, branches, looks, ranks: Vec::new() }
+        let (states, edges) = (vec![State::Accept], Edges::default());
+        Self { meter, states, edges, looks: Vec::new(), ranks: Vec::new() }
     }
 
     pub(super) fn meter(&self) -> &'a Meter<'a> {
         self.meter
     }
 
-    /// Adds a state that reads one byte by `(first, last, next)`, which must be in order and
-    /// disjoint.
-    pub fn bytes(&mut self, ranges: impl IntoIterator<Item = (u8, u8, u32)>) -> Result<u32> {
-        let from = self.ranges.len();
-        self.ranges.extend(ranges.into_iter().map(|(first, last, next)| Range { first, last, next }));
-        debug_assert!(self.ranges[from..].is_sorted_by(|a, b| a.last < b.first));
-        let (from, to) = (index(from)?, index(self.ranges.len())?);
-        self.add(State::Bytes { from, to })
+    /// Adds a state that reads one byte by one of `runs`, which must be in order and disjoint.
+    pub fn bytes<R: Into<Run>>(&mut self, runs: impl IntoIterator<Item = R>) -> Result<u32> {
+        let span = self.edges.add_runs(runs)?;
+        self.add(State::Bytes(span))
+    }
+
+    /// Adds a state that reads nothing and continues nowhere.
+    pub fn dead(&mut self) -> Result<u32> {
+        self.add(State::Bytes(Span::EMPTY))
     }
 
     /// Adds a state that continues to each of `branches`.
     pub fn union(&mut self, branches: impl IntoIterator<Item = u32>) -> Result<u32> {
-        let from = index(self.branches.len())?;
-        self.branches.extend(branches);
-        let to = index(self.branches.len())?;
-        self.add(State::Union { from, to })
+        let span = self.edges.add_branches(branches)?;
+        self.add(State::Union(span))
     }
 
     /// Adds a state that continues to `next` if `look` holds.
@@ -132,9 +123,8 @@ impl<'a> Nfa<'a> {
 
     /// Replaces the first branch of a union.
     pub fn patch(&mut self, union: u32, branch: u32) {
-        if let State::Union { from, to } = self.states[union as usize] {
-            debug_assert!(from < to);
-            self.branches[from as usize] = branch;
+        if let State::Union(span) = self.states[union as usize] {
+            *self.edges.first_branch(span) = branch;
         }
     }
 
@@ -147,7 +137,7 @@ impl<'a> Nfa<'a> {
     /// state; accepting states are followed by `next`. Returns the start of the copy.
     pub(super) fn copy(&mut self, rows: &Rows, start: u32, next: u32) -> Result<u32> {
         if start == 0 {
-            return self.bytes([]);
+            return self.dead();
         }
         // Numbers come first. A state that reads bytes takes one number, and a second if it also
         // accepts.
@@ -161,7 +151,8 @@ impl<'a> Nfa<'a> {
         }
         for state in reading() {
             let runs = rows.row(state).iter();
-            let mut copy = self.bytes(runs.map(|run| (run.first, run.last, numbers[run.target as usize])))?;
+            let mut copy =
+                self.bytes(runs.map(|run| Run { target: numbers[run.target as usize], ..*run }))?;
             if rows.is_accepting(state) {
                 copy = self.union([copy, next])?;
             }
@@ -181,7 +172,7 @@ impl<'a> Nfa<'a> {
         body: impl FnOnce(&mut Self, u32) -> Result<u32>,
     ) -> Result<u32> {
         let optional = match max {
-            Some(max) if max < min => return self.bytes([]),
+            Some(max) if max < min => return self.dead(),
             Some(0) => return Ok(next),
             Some(max) => max - min,
             None => 0,
@@ -284,23 +275,13 @@ impl<'a> Nfa<'a> {
                 });
             }
             match self.states[state as usize] {
-                State::Bytes { from, to } => {
-                    let begin = self.ranges.len();
-                    self.ranges.extend_from_within(from as usize..to as usize);
-                    for range in &mut self.ranges[begin..] {
-                        range.next = moved(range.next);
-                    }
-                    let (from, to) = (index(begin)?, index(self.ranges.len())?);
-                    self.add(State::Bytes { from, to })?;
+                State::Bytes(span) => {
+                    let copy = self.edges.copy_runs(span, moved)?;
+                    self.add(State::Bytes(copy))?;
                 }
-                State::Union { from, to } => {
-                    let begin = self.branches.len();
-                    self.branches.extend_from_within(from as usize..to as usize);
-                    for branch in &mut self.branches[begin..] {
-                        *branch = moved(*branch);
-                    }
-                    let (from, to) = (index(begin)?, index(self.branches.len())?);
-                    self.add(State::Union { from, to })?;
+                State::Union(span) => {
+                    let copy = self.edges.copy_branches(span, moved)?;
+                    self.add(State::Union(copy))?;
                 }
                 State::Look { look, next } => {
                     self.add(State::Look { look, next: moved(next) })?;
@@ -314,8 +295,8 @@ impl<'a> Nfa<'a> {
     /// Refuses copies of a body that exceed the memory limit, before creating them.
     fn refuse_copies(&self, body: &Body, copies: usize) -> Result<()> {
         let of = |state: u32| match self.states[state as usize] {
-            State::Bytes { from, to } => (to - from) as usize * size_of::<Range>(),
-            State::Union { from, to } => (to - from) as usize * size_of::<u32>(),
+            State::Bytes(span) => span.len() * size_of::<Run>(),
+            State::Union(span) => span.len() * size_of::<u32>(),
             State::Look { .. } | State::Accept => 0,
         };
         let bytes: usize = body.states.clone().map(|state| size_of::<State>() + of(state)).sum();
@@ -330,10 +311,7 @@ impl<'a> Nfa<'a> {
 
     /// Memory in use.
     fn used(&self) -> usize {
-        self.states.len() * size_of::<State>()
-            + self.ranges.len() * size_of::<Range>()
-            + self.branches.len() * size_of::<u32>()
-            + self.ranks.len() * size_of::<Rank>()
+        self.states.len() * size_of::<State>() + self.edges.bytes() + self.ranks.len() * size_of::<Rank>()
     }
 
     fn add(&mut self, state: State) -> Result<u32> {
@@ -354,9 +332,4 @@ impl<'a> Nfa<'a> {
     fn too_large(&self) -> Error {
         Error::limit(Limit::Bytes(self.meter.limits().bytes))
     }
-}
-
-/// Indices are 32 bits wide under any limits.
-fn index(at: usize) -> Result<u32> {
-    u32::try_from(at).map_err(|_| Error::limit(Limit::States(u32::MAX as usize)))
 }

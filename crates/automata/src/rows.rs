@@ -5,7 +5,7 @@ use super::{ByteDfa, ByteStateId};
 use burn_dfa_common::{Error, Limit, Result, limits::Meter};
 
 /// The symbols `first..=last` lead to `target`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Run {
     /// The first byte of the range.
     pub first: u8,
