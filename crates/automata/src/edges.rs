@@ -3,8 +3,8 @@
 use super::Run;
 use burn_dfa_common::{Error, Limit, Result};
 
-/// The edges of all states of a nondeterministic automaton, back to back. A state holds the
-/// [`Span`] of its own edges.
+/// The edges of all states of a nondeterministic automaton, back to back. A state stores the
+/// [`Span`] of its edges.
 #[derive(Default)]
 pub(super) struct Edges {
     /// Edges that read a byte.

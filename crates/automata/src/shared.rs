@@ -246,18 +246,13 @@ impl DfaBuilder {
         self.returning[outcome]
     }
 
-    /// The calls of call states.
-    pub(super) fn calls(&self) -> FastMap<u32, Call> {
-        self.calls.iter().map(|(call, &state)| (state, call.clone())).collect()
-    }
-
     /// The automaton with calls that begins at `start`; `None` if its language is empty.
     ///
     /// # Errors
     /// If a limit is breached.
-    pub fn pushdown(&self, start: u32, meter: &Meter) -> Result<Option<Pushdown>> {
-        UntrimmedPda { rows: &self.rows, calls: self.calls(), returning: &self.returning }
-            .pushdown(start, meter)
+    pub fn pushdown(self, start: u32, meter: &Meter) -> Result<Option<Pushdown>> {
+        let calls = self.calls.into_iter().map(|(call, state)| (state, call)).collect();
+        UntrimmedPda { rows: self.rows, start, calls, returning: self.returning }.pushdown(meter)
     }
 
     /// The automaton that begins at `start`; `None` if its language is empty.

@@ -321,17 +321,16 @@ impl<'n, 'm> Subsets<'n, 'm> {
         }
         // The sets take more memory than the automaton built from them.
         drop(self);
-        let draft = UntrimmedPda { rows: &done.rows, calls: done.calls, returning: &done.returning };
-        let determinized = if draft.calls.is_empty() {
-            SparseDfa::new(draft.rows, done.start, meter)?.map(Determinized::Finite)
+        let determinized = if done.calls.is_empty() {
+            SparseDfa::new(&done.rows, done.start, meter)?.map(Determinized::Finite)
         } else {
-            draft.pushdown(done.start, meter)?.map(Determinized::Called)
+            done.pushdown(meter)?.map(Determinized::Called)
         };
         Ok(determinized.map(|determinized| (determinized, widest)))
     }
 
-    /// The rows of the deterministic automaton.
-    fn finish(&self, start: u32) -> Outcome<Done> {
+    /// The deterministic automaton.
+    fn finish(&self, start: u32) -> Outcome<UntrimmedPda> {
         let merged = self.merged();
         if merged.most > MAX_OUTCOMES {
             return Err(Error::limit(Limit::Outcomes(MAX_OUTCOMES)).into());
@@ -361,7 +360,7 @@ impl<'n, 'm> Subsets<'n, 'm> {
             }
             Call { enter: 1 + self.pieces[call.piece as usize].enter, returns }
         };
-        Ok(Done {
+        Ok(UntrimmedPda {
             rows,
             start: 1 + start,
             calls: self.calls.iter().zip(calls..).map(|(of, state)| (state, call(of))).collect(),
@@ -377,12 +376,4 @@ impl<'n, 'm> Subsets<'n, 'm> {
         }
         Ok(())
     }
-}
-
-/// The rows of an automaton with calls.
-struct Done {
-    rows: Rows,
-    start: u32,
-    calls: FastMap<u32, Call>,
-    returning: Vec<u32>,
 }
