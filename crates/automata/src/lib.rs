@@ -47,7 +47,8 @@ mod determinize_calls;
 mod dfa;
 mod edges;
 mod expr;
-mod fast;
+mod hash;
+mod id_table;
 mod interner;
 mod minimize;
 mod network;
@@ -84,7 +85,7 @@ pub use dfa::{ByteDfa, ByteStateId};
 #[doc(hidden)]
 pub use expr::Expr;
 #[doc(hidden)]
-pub use fast::FastMap;
+pub use hash::FastMap;
 #[doc(hidden)]
 pub use interner::Interner;
 #[doc(hidden)]

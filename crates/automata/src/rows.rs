@@ -135,12 +135,11 @@ impl Rows {
     }
 
     /// As [`push`](Self::push), for runs with no neighbors to merge and no target 0.
-    pub(super) fn push_whole(&mut self, accepting: bool, runs: &[Run]) -> u32 {
+    pub(super) fn push_whole(&mut self, accepting: bool, runs: &[Run]) {
         let from = self.runs.len();
         self.runs.extend_from_slice(runs);
         self.spans.push((from as u32, self.runs.len() as u32));
         self.accepting.push(accepting);
-        self.state_count() as u32 - 1
     }
 
     /// As [`push`](Self::push), with targets renumbered by `number`, which must be injective except
