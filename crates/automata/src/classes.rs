@@ -1,23 +1,30 @@
 //! Byte classes: sets of bytes with equal transitions in every state of an automaton.
 
-use super::{Cuts, FastMap, Interner, Run};
+use super::{Cuts, FastMap, Interner, Rows, Run};
 
 /// A partition of the bytes into classes, numbered in the order of their first bytes. Two bytes
 /// share a class if they lead to the same state in every row.
 ///
-/// The classes are computed in two steps. Neighboring symbols form an *interval* if no run of any
-/// row starts or ends between them. Intervals with equal targets in every row form a class.
+/// The classes are computed in two steps. Neighboring bytes form an *interval* if no run of any row
+/// starts or ends between them. Intervals with equal targets in every row form a class.
 #[derive(Clone, Debug)]
 pub struct ByteClasses {
     of_byte: [u8; 256],
     count: usize,
-    /// Interval of each symbol.
+    /// Interval of each byte.
     interval: [u8; 256],
     /// Class of each interval.
     of_interval: Vec<u8>,
 }
 
 impl ByteClasses {
+    /// The classes of an automaton.
+    pub(super) fn new(rows: &Rows) -> Self {
+        let mut distinctions = Distinctions::new(rows.state_count());
+        (1..rows.state_count() as u32).for_each(|state| distinctions.add(rows.row(state)));
+        distinctions.classes()
+    }
+
     /// The class of every byte.
     pub fn of_bytes(&self) -> &[u8; 256] {
         &self.of_byte
@@ -40,13 +47,13 @@ impl ByteClasses {
     }
 }
 
-/// Collects the symbols that rows distinguish.
-pub(super) struct Distinctions {
+/// Collects the bytes that rows distinguish.
+struct Distinctions {
     cuts: Cuts,
-    /// Symbols in a class of their own, because some row treats them unlike all others.
+    /// Bytes in a class of their own, because some row treats them unlike all others.
     alone: [bool; 256],
     /// The shapes of other rows. The *shape* of a row is its runs with each target replaced by the
-    /// first run of the row with the same target; rows of one shape distinguish the same symbols.
+    /// first run of the row with the same target; rows of one shape distinguish the same bytes.
     shapes: Interner<u32>,
     scratch: [u32; 256],
     /// For each target, the last row with a run to it, and the first such run of the row.
@@ -56,7 +63,7 @@ pub(super) struct Distinctions {
 
 impl Distinctions {
     /// For an automaton with `states` states.
-    pub(super) fn new(states: usize) -> Self {
+    fn new(states: usize) -> Self {
         Self {
             cuts: Cuts::new(),
             alone: [false; 256],
@@ -68,7 +75,7 @@ impl Distinctions {
     }
 
     /// Adds the distinctions of a row.
-    pub(super) fn add(&mut self, row: &[Run]) {
+    fn add(&mut self, row: &[Run]) {
         match row {
             [] => return,
             [run] if run.first == run.last => {
@@ -90,8 +97,7 @@ impl Distinctions {
         self.shapes.intern(&self.scratch[..row.len()]);
     }
 
-    /// The classes of bytes, given the symbol of each byte.
-    pub(super) fn classes(self, symbols: &[u8; 256]) -> ByteClasses {
+    fn classes(self) -> ByteClasses {
         let mut interval = [0; 256];
         let mut intervals = 0;
         for (first, last) in self.cuts.intervals() {
@@ -120,9 +126,9 @@ impl Distinctions {
         };
         let mut marks = vec![0; intervals];
         let mut next = 0;
-        for (symbol, _) in self.alone.iter().enumerate().filter(|(_, alone)| **alone) {
+        for (byte, _) in self.alone.iter().enumerate().filter(|(_, alone)| **alone) {
             next += 1;
-            marks[interval[symbol] as usize] = next;
+            marks[interval[byte] as usize] = next;
         }
         let mut may_split = refine(&marks);
         for shape in 0..self.shapes.len() as u32 {
@@ -136,17 +142,17 @@ impl Distinctions {
             }
             may_split = refine(&marks);
         }
-        // Classes are numbered in order of their first byte. Intervals without a byte have no run
-        // either.
+        // Classes are numbered in order of their first interval.
         let mut numbers = [None; 256];
         let mut count = 0;
-        let of_byte = symbols.map(|symbol| {
-            *numbers[merged[interval[symbol as usize] as usize] as usize].get_or_insert_with(|| {
+        let number = |&merged: &u8| {
+            *numbers[merged as usize].get_or_insert_with(|| {
                 count += 1;
                 (count - 1) as u8
             })
-        });
-        let of_interval = merged.iter().map(|&merged| numbers[merged as usize].unwrap_or_default()).collect();
+        };
+        let of_interval: Vec<u8> = merged.iter().map(number).collect();
+        let of_byte = interval.map(|interval| of_interval[interval as usize]);
         ByteClasses { of_byte, count, interval, of_interval }
     }
 }

@@ -17,7 +17,7 @@ use super::context::{Categories, ContextRun, LookAroundStates};
 use super::nfa::{Nfa, Rank, State};
 use super::stamps::StampSet;
 use super::sweep::{Cuts, Sweep};
-use super::{ByteDfa, FastMap, Interner, Run, UnminimizedDfa};
+use super::{ByteDfa, FastMap, Interner, Rows, Run};
 use burn_dfa_common::Result;
 
 impl Nfa<'_> {
@@ -31,13 +31,14 @@ impl Nfa<'_> {
             [] => None,
             looks => Some(LookAroundStates::new(looks, self.meter())?),
         };
-        Subsets::new(self, contexts).run(start)?.minimize(self.meter())
+        let (rows, start) = Subsets::new(self, contexts).run(start)?;
+        rows.minimize(start, self.meter())
     }
 
     /// Number of states before minimization, without look-around.
     #[cfg(test)]
     pub(super) fn subset_count(&self, start: u32) -> Result<usize> {
-        Ok(Subsets::new(self, None).run(start)?.state_count())
+        Ok(Subsets::new(self, None).run(start)?.0.state_count())
     }
 }
 
@@ -139,10 +140,10 @@ impl<'n, 'm> Subsets<'n, 'm> {
         }
     }
 
-    fn run(mut self, start: u32) -> Result<UnminimizedDfa> {
-        let mut raw = UnminimizedDfa::over_bytes();
+    /// The deterministic states, and the start.
+    fn run(mut self, start: u32) -> Result<(Rows, u32)> {
+        let mut rows = Rows::new();
         let start = self.closure(0, &[start])?;
-        raw.set_start(start);
         let mut edges = Vec::new();
         let mut row = Vec::new();
         let mut at = 1;
@@ -150,15 +151,15 @@ impl<'n, 'm> Subsets<'n, 'm> {
             let accepting = self.edges(at, &mut edges);
             row.clear();
             self.row(at, &mut edges, &mut row)?;
-            raw.push(accepting, row.iter().copied());
+            rows.push(accepting, row.iter().copied());
             at += 1;
             self.nfa.meter().states(self.sets.len())?;
             if at % 1024 == 0 {
-                raw.check(self.nfa.meter())?;
+                rows.check(self.nfa.meter())?;
                 self.nfa.meter().bytes(self.sets.bytes())?;
             }
         }
-        Ok(raw)
+        Ok((rows, start))
     }
 
     /// Gathers the runs out of a deterministic state; returns whether it accepts.

@@ -46,17 +46,18 @@ mod determinize;
 mod determinize_calls;
 mod dfa;
 mod edges;
+mod explore;
 mod expr;
 mod hash;
 mod id_table;
 mod interner;
+mod joint_classes;
 mod minimize;
 mod network;
 mod nfa;
 mod partition;
 mod product;
 mod pushdown;
-mod raw;
 mod regular;
 mod relations;
 mod row_dfa;
@@ -66,7 +67,6 @@ mod shared;
 mod specialise;
 mod stamps;
 mod sweep;
-mod trim;
 mod ways;
 
 pub use burn_dfa_common::{Error, ErrorKind, Limits, Result};
@@ -89,6 +89,8 @@ pub use hash::FastMap;
 #[doc(hidden)]
 pub use interner::Interner;
 #[doc(hidden)]
+pub use joint_classes::JointClasses;
+#[doc(hidden)]
 pub use network::TransitionNetwork;
 #[doc(hidden)]
 pub use nfa::Nfa;
@@ -97,8 +99,6 @@ pub use product::Op;
 pub use pushdown::Pushdown;
 #[doc(hidden)]
 pub use pushdown::{Call, Jump};
-#[doc(hidden)]
-pub use raw::UnminimizedDfa;
 #[doc(hidden)]
 pub use row_dfa::SparseDfa;
 #[doc(hidden)]

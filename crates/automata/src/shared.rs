@@ -46,6 +46,11 @@ impl DfaBuilder {
         &self.rows
     }
 
+    /// The rows, and those of unused states.
+    pub fn into_rows(self) -> Rows {
+        self.rows
+    }
+
     /// Number of states, the dead one included.
     pub fn state_count(&self) -> usize {
         self.rows.state_count()
