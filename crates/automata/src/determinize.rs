@@ -27,7 +27,7 @@ impl Nfa<'_> {
     /// If a limit is breached.
     pub fn determinize(&self, start: u32) -> Result<ByteDfa> {
         self.check()?;
-        let contexts = match self.looks.as_slice() {
+        let contexts = match self.looks().as_slice() {
             [] => None,
             looks => Some(LookAroundStates::new(looks, self.meter())?),
         };
@@ -122,7 +122,7 @@ const UNKNOWN: u32 = u32::MAX;
 
 impl<'n, 'm> Subsets<'n, 'm> {
     fn new(nfa: &'n Nfa<'m>, contexts: Option<LookAroundStates>) -> Self {
-        let count = nfa.states.len();
+        let count = nfa.state_count();
         let mut sets = Interner::new();
         sets.intern(&[]);
         Self {
@@ -168,10 +168,8 @@ impl<'n, 'm> Subsets<'n, 'm> {
         let mut accepting = false;
         for &item in self.sets.get(set).iter().skip(1) {
             let (state, demand) = self.demands.get(item);
-            match self.nfa.states[state as usize] {
-                State::Bytes(span) => {
-                    edges.extend(self.nfa.edges.runs(span).iter().map(|&run| (run, demand)));
-                }
+            match self.nfa.state(state) {
+                State::Bytes(runs) => edges.extend(runs.iter().map(|&run| (run, demand))),
                 State::Accept => accepting |= demand.contains(Categories::EDGE),
                 State::Union(_) | State::Look { .. } => {}
             }
@@ -267,9 +265,9 @@ impl<'n, 'm> Subsets<'n, 'm> {
             }
             self.tick(1)?;
             let (state, demand) = self.demands.get(item);
-            match self.nfa.states[state as usize] {
-                State::Bytes(span) => {
-                    if !span.is_empty() && demand != Categories::EDGE {
+            match self.nfa.state(state) {
+                State::Bytes(runs) => {
+                    if !runs.is_empty() && demand != Categories::EDGE {
                         self.set.push(item);
                     }
                 }
@@ -278,9 +276,9 @@ impl<'n, 'm> Subsets<'n, 'm> {
                         self.set.push(item);
                     }
                 }
-                State::Union(span) => {
+                State::Union(branches) => {
                     // In reverse, so that branches are followed in their order.
-                    for &branch in self.nfa.edges.branches(span).iter().rev() {
+                    for &branch in branches.iter().rev() {
                         let next = self.demands.item(branch, demand);
                         self.stack.push(next);
                     }

@@ -93,7 +93,7 @@ pub use joint_classes::JointClasses;
 #[doc(hidden)]
 pub use network::TransitionNetwork;
 #[doc(hidden)]
-pub use nfa::Nfa;
+pub use nfa::{Nfa, State as NfaState};
 #[doc(hidden)]
 pub use product::Op;
 pub use pushdown::Pushdown;

@@ -16,9 +16,9 @@ use std::collections::HashSet;
 use std::rc::Rc;
 
 use super::formula::{Formulas, Held, Truth, Way};
-use super::layout::{Assertion, DONE, Layout, State};
+use super::layout::{Assertion, DONE, Layout};
 use super::term::Term;
-use burn_dfa_automata::{ByteDfa, Cuts, Expr, FastMap, Interner, Op, Rows};
+use burn_dfa_automata::{ByteDfa, Cuts, Expr, FastMap, Interner, NfaState, Op, Rows};
 use burn_dfa_common::{Result, limits::Meter};
 
 /// The automaton of the strings with a match of `term`.
@@ -98,9 +98,9 @@ impl<'l> Machine<'l> {
     /// Intervals of bytes that no state distinguishes.
     fn intervals(&self) -> Vec<(u8, u8)> {
         let mut cuts = Cuts::new();
-        for state in &self.layout.states {
-            if let State::Bytes(ranges) = state {
-                ranges.iter().for_each(|&(first, last, _)| cuts.add(first, last));
+        for state in 0..self.layout.nfa.state_count() as u32 {
+            if let NfaState::Bytes(runs) = self.layout.nfa.state(state) {
+                runs.iter().for_each(|run| cuts.add(run.first, run.last));
             }
         }
         cuts.intervals().collect()
@@ -159,11 +159,10 @@ impl<'l> Machine<'l> {
         }
         let mut ways = Vec::new();
         'ways: for way in self.formulas.ways(formula) {
-            let next = match &self.layout.states[way.at as usize] {
-                State::Bytes(ranges) => {
-                    let read = ranges.iter().find(|range| range.0 <= byte && byte <= range.1);
-                    match read {
-                        Some(&(_, _, next)) => Some(next),
+            let next = match self.layout.nfa.state(way.at) {
+                NfaState::Bytes(runs) => {
+                    match runs.iter().find(|run| run.first <= byte && byte <= run.last) {
+                        Some(run) => Some(run.target),
                         None => continue,
                     }
                 }
@@ -207,15 +206,15 @@ impl<'l> Machine<'l> {
                 continue;
             }
             self.tick(1)?;
-            match &layout.states[way.at as usize] {
-                State::Done | State::Bytes(_) => ways.push(way),
-                State::Union(branches) => {
+            match layout.nfa.state(way.at) {
+                NfaState::Accept | NfaState::Bytes(_) => ways.push(way),
+                NfaState::Union(branches) => {
                     stack.extend(branches.iter().map(|&at| Way { at, held: way.held.clone() }));
                 }
-                State::Assert(assertion, next) => match self.truth(*assertion, context)? {
-                    Truth::True => stack.push(Way { at: *next, ..way }),
+                NfaState::Look { look, next } => match self.truth(look, context)? {
+                    Truth::True => stack.push(Way { at: next, ..way }),
                     Truth::False => {}
-                    Truth::Open(held) => stack.extend(Way { at: *next, ..way }.holding(&[held])),
+                    Truth::Open(held) => stack.extend(Way { at: next, ..way }.holding(&[held])),
                 },
             }
         }
