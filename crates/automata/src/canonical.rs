@@ -39,29 +39,32 @@ pub(super) fn number(rows: &Rows, start: u32, block: impl Fn(u32) -> u32, meter:
     Ok(numbered)
 }
 
-/// The states reachable from `start` with a path to an accepting state, [numbered](number), and the
-/// least number of symbols from each of them to an accepting state. `None` if the language is
-/// empty.
+/// An automaton without dead ends.
+pub(super) struct Trimmed {
+    pub(super) rows: Rows,
+    pub(super) start: u32,
+    /// The least number of symbols from each state to an accepting state.
+    pub(super) distances: Vec<u32>,
+}
+
+/// Removes the states without a path to an accepting state. The remaining states are
+/// [numbered](number) if there were such states; otherwise they keep their numbers. `None` if the
+/// language from `start` on is empty.
 ///
 /// # Errors
 /// If a limit is breached.
-pub(super) fn trim(rows: &Rows, start: u32, meter: &Meter) -> Result<Option<(Rows, Vec<u32>)>> {
-    if start == 0 {
+pub(super) fn trim(rows: Rows, start: u32, meter: &Meter) -> Result<Option<Trimmed>> {
+    let distances = rows.distances();
+    if distances[start as usize] == u32::MAX {
         return Ok(None);
     }
-    let reached = number(rows, start, |state| state, meter)?;
-    let distances = reached.distances();
-    // Usually every reached state can reach the end.
     if !distances[1..].contains(&u32::MAX) {
-        return Ok(Some((reached, distances)));
-    }
-    if distances[1] == u32::MAX {
-        return Ok(None);
+        return Ok(Some(Trimmed { rows, start, distances }));
     }
     let live = |state: u32| if distances[state as usize] == u32::MAX { 0 } else { state };
-    let trimmed = number(&reached, 1, live, meter)?;
-    let distances = trimmed.distances();
-    Ok(Some((trimmed, distances)))
+    let rows = number(&rows, start, live, meter)?;
+    let distances = rows.distances();
+    Ok(Some(Trimmed { rows, start: ByteStateId::START.0, distances }))
 }
 
 /// Writes the dense form of an automaton with the start [`ByteStateId::START`].

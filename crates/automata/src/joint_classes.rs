@@ -1,37 +1,40 @@
 //! The bytes that none of several automata distinguish.
 
-use super::{ByteDfa, FastMap};
+use super::{ByteDfa, Interner};
 
-/// The coarsest partition of the bytes that refines the classes of several automata.
+/// The coarsest partition of the bytes that refines the classes of several automata. Joint classes
+/// are numbered in order of their first byte.
 pub struct JointClasses {
     /// The bytes as runs of one joint class, in order: `(first, last, class)`.
     pub intervals: Vec<(u8, u8, usize)>,
-    /// For each joint class, its class in each automaton. Joint classes are numbered in order of
-    /// their first byte.
-    pub columns: Vec<Vec<usize>>,
+    /// For each joint class, its class in each automaton.
+    columns: Interner<u32>,
 }
 
 impl JointClasses {
     /// The joint classes of some automata.
     pub fn new(automata: &[&ByteDfa]) -> Self {
-        let mut joint = Self { intervals: Vec::new(), columns: Vec::new() };
-        let mut known: FastMap<Vec<usize>, usize> = FastMap::default();
+        let (mut intervals, mut columns): (Vec<(u8, u8, usize)>, _) = (Vec::new(), Interner::new());
+        let (mut previous, mut column) = (Vec::new(), Vec::new());
         for byte in 0..=u8::MAX {
-            let is_alike = |dfa: &&ByteDfa| dfa.classes()[byte as usize] == dfa.classes()[byte as usize - 1];
-            if let Some((_, last, _)) = joint.intervals.last_mut()
-                && automata.iter().all(is_alike)
-            {
-                *last = byte;
-                continue;
+            column.clear();
+            column.extend(automata.iter().map(|dfa| u32::from(dfa.classes()[byte as usize])));
+            match intervals.last_mut() {
+                Some((_, last, _)) if column == previous => *last = byte,
+                _ => intervals.push((byte, byte, columns.intern(&column).0 as usize)),
             }
-            let column: Vec<usize> =
-                automata.iter().map(|dfa| dfa.classes()[byte as usize] as usize).collect();
-            let class = *known.entry(column).or_insert_with_key(|column| {
-                joint.columns.push(column.clone());
-                joint.columns.len() - 1
-            });
-            joint.intervals.push((byte, byte, class));
+            previous.clone_from(&column);
         }
-        joint
+        Self { intervals, columns }
+    }
+
+    /// Number of joint classes.
+    pub fn count(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// For each joint class, its class in each automaton.
+    pub fn columns(&self) -> impl Iterator<Item = &[u32]> {
+        (0..self.count() as u32).map(|class| self.columns.get(class))
     }
 }

@@ -34,7 +34,6 @@
 //! ```
 
 mod byte_automaton;
-mod byte_rows;
 mod canonical;
 mod classes;
 mod components;
@@ -45,6 +44,8 @@ mod csr;
 mod determinize;
 mod determinize_calls;
 mod dfa;
+mod dfa_builder;
+mod distance;
 mod edges;
 mod explore;
 mod expr;
@@ -60,19 +61,16 @@ mod product;
 mod pushdown;
 mod regular;
 mod relations;
-mod row_dfa;
 mod rows;
 mod sample;
-mod shared;
-mod specialise;
+mod sparse_dfa;
+mod sparse_rows;
+mod specialize;
 mod stamps;
 mod sweep;
-mod ways;
 
 pub use burn_dfa_common::{Error, ErrorKind, Limits, Result};
 pub use byte_automaton::{ByteAutomaton, Configuration};
-#[doc(hidden)]
-pub use byte_rows::SparseRows;
 #[doc(hidden)]
 pub use components::components;
 #[doc(hidden)]
@@ -82,6 +80,10 @@ pub use csr::Csr;
 #[doc(hidden)]
 pub use determinize_calls::{Conflict, ConflictKind, Determinized, Failure, MAX_OUTCOMES};
 pub use dfa::{ByteDfa, ByteStateId};
+#[doc(hidden)]
+pub use dfa_builder::DfaBuilder;
+#[doc(hidden)]
+pub use distance::{Distance, FARTHEST, Graph};
 #[doc(hidden)]
 pub use expr::Expr;
 #[doc(hidden)]
@@ -100,12 +102,10 @@ pub use pushdown::Pushdown;
 #[doc(hidden)]
 pub use pushdown::{Call, Jump};
 #[doc(hidden)]
-pub use row_dfa::SparseDfa;
-#[doc(hidden)]
 pub use rows::{Differences, Rows, Run};
 #[doc(hidden)]
-pub use shared::DfaBuilder;
+pub use sparse_dfa::SparseDfa;
+#[doc(hidden)]
+pub use sparse_rows::SparseRows;
 #[doc(hidden)]
 pub use sweep::Cuts;
-#[doc(hidden)]
-pub use ways::{Distance, FARTHEST, Graph};

@@ -1,6 +1,6 @@
 //! The minimal automaton of a language.
 
-use super::canonical::{number, to_dense, trim};
+use super::canonical::{Trimmed, number, to_dense, trim};
 use super::partition::equivalent;
 use super::{ByteDfa, Rows};
 use burn_dfa_common::{Result, limits::Meter};
@@ -12,9 +12,10 @@ impl Rows {
     /// If a limit is breached.
     pub fn minimize(self, start: u32, meter: &Meter) -> Result<ByteDfa> {
         self.check(meter)?;
-        let Some((rows, _)) = trim(&self, start, meter)? else { return Ok(ByteDfa::empty()) };
-        drop(self);
+        let Some(Trimmed { rows, start, .. }) = trim(self, start, meter)? else {
+            return Ok(ByteDfa::empty());
+        };
         let blocks = equivalent(&rows, meter)?;
-        to_dense(&number(&rows, 1, |state| blocks[state as usize], meter)?.into(), meter)
+        to_dense(&number(&rows, start, |state| blocks[state as usize], meter)?.into(), meter)
     }
 }

@@ -75,15 +75,16 @@ impl ByteDfa {
         if op.is_dead(self.start(), other.start()) {
             return Ok(Self::empty());
         }
-        let JointClasses { intervals, columns } = JointClasses::new(&[self, other]);
-        let mut targets = vec![0; columns.len()];
+        let classes = JointClasses::new(&[self, other]);
+        let mut targets = vec![0; classes.count()];
         let start = (self.start(), other.start());
         let rows = Rows::explore(start, meter, |(a, b), pairs, runs| {
-            for (target, column) in targets.iter_mut().zip(&columns) {
-                let (a, b) = (self.next_by_class(a, column[0]), other.next_by_class(b, column[1]));
+            for (target, column) in targets.iter_mut().zip(classes.columns()) {
+                let (a, b) =
+                    (self.next_by_class(a, column[0] as usize), other.next_by_class(b, column[1] as usize));
                 *target = if op.is_dead(a, b) { 0 } else { pairs.state((a, b)) };
             }
-            runs.extend(intervals.iter().map(|&(first, last, class)| {
+            runs.extend(classes.intervals.iter().map(|&(first, last, class)| {
                 let target = targets[class];
                 Run { first, last, target }
             }));

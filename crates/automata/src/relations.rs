@@ -48,7 +48,7 @@ impl ByteDfa {
     /// # Ok::<(), burn_dfa_tokens::Error>(())
     /// ```
     pub fn is_equivalent(&self, other: &Self) -> bool {
-        let JointClasses { columns, .. } = JointClasses::new(&[self, other]);
+        let classes = JointClasses::new(&[self, other]);
         // The states of this automaton come first, then the states of the other.
         let shift = self.state_count();
         let mut sets = Sets((0..shift + other.state_count()).collect());
@@ -61,11 +61,9 @@ impl ByteDfa {
             if self.is_accepting(a) != other.is_accepting(b) {
                 return false;
             }
-            rest.extend(
-                columns
-                    .iter()
-                    .map(|column| (self.next_by_class(a, column[0]), other.next_by_class(b, column[1]))),
-            );
+            rest.extend(classes.columns().map(|column| {
+                (self.next_by_class(a, column[0] as usize), other.next_by_class(b, column[1] as usize))
+            }));
         }
         true
     }
@@ -95,7 +93,7 @@ impl ByteDfa {
         skip: impl Fn(ByteStateId, ByteStateId) -> bool,
         holds: impl Fn(ByteStateId, ByteStateId) -> bool,
     ) -> bool {
-        let JointClasses { columns, .. } = JointClasses::new(&[self, other]);
+        let classes = JointClasses::new(&[self, other]);
         let start = (self.start(), other.start());
         let mut met = FastMap::from_iter([((start.0.0, start.1.0), ())]);
         let mut stack = vec![start];
@@ -106,8 +104,9 @@ impl ByteDfa {
             if !holds(a, b) {
                 return false;
             }
-            for column in &columns {
-                let next = (self.next_by_class(a, column[0]), other.next_by_class(b, column[1]));
+            for column in classes.columns() {
+                let next =
+                    (self.next_by_class(a, column[0] as usize), other.next_by_class(b, column[1] as usize));
                 if met.insert((next.0.0, next.1.0), ()).is_none() {
                     stack.push(next);
                 }

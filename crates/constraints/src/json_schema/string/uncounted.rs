@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::sync::OnceLock;
 
-use burn_dfa_automata::{ByteDfa, FastMap, Rows};
+use burn_dfa_automata::{ByteDfa, FastMap, Interner, Rows};
 use burn_dfa_common::{Result, limits::Meter};
 
 /// The JSON texts of strings, as an automaton with marked character ends. The states between two
@@ -151,7 +151,7 @@ impl Uncounted {
     }
 
     fn shapes(&self) -> Vec<u32> {
-        let mut known: FastMap<Vec<u32>, u32> = FastMap::default();
+        let mut known = Interner::new();
         let shape = |(unit, after): (&u32, &Vec<usize>)| {
             let mut states = vec![*unit];
             let mut words = Vec::new();
@@ -178,8 +178,7 @@ impl Uncounted {
                 at += 1;
             }
             words.push(after.len() as u32);
-            let next = known.len() as u32;
-            *known.entry(words).or_insert(next)
+            known.intern(&words).0
         };
         self.units.iter().zip(&self.after).map(shape).collect()
     }

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use super::canonical::{to_dense, trim};
-use super::{ByteDfa, Rows, SparseRows};
+use super::canonical::{number, to_dense, trim};
+use super::{ByteDfa, ByteStateId, Rows, SparseRows};
 use burn_dfa_common::{Result, limits::Meter};
 
 /// A deterministic automaton over bytes, trimmed and numbered like a [`ByteDfa`], but not minimal.
@@ -22,8 +22,14 @@ impl SparseDfa {
     /// # Errors
     /// If a limit is breached.
     pub(super) fn new(rows: &Rows, start: u32, meter: &Meter) -> Result<Option<Self>> {
-        let trimmed = trim(rows, start, meter)?;
-        Ok(trimmed.map(|(rows, bytes_to_end)| Self { rows: Arc::new(rows.into()), bytes_to_end }))
+        if start == 0 {
+            return Ok(None);
+        }
+        // Usually every reached state can reach the end, and nothing needs trimming.
+        let reached = number(rows, start, |state| state, meter)?;
+        let trimmed = trim(reached, ByteStateId::START.0, meter)?;
+        Ok(trimmed
+            .map(|trimmed| Self { rows: Arc::new(trimmed.rows.into()), bytes_to_end: trimmed.distances }))
     }
 
     /// The dense form of the automaton.
