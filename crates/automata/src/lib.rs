@@ -5,19 +5,21 @@
 //!
 //! ```text
 //! Expr ──┐
-//!        ├─▶ Nfa ──subsets──▶ UnminimizedDfa ──trim, merge equivalent states, number──▶ ByteDfa
-//! regex ─┘                      ▲                                                 ▲
-//!                products ──────┘                                                 │ write the table
-//! JSON schema ──▶ DfaBuilder ──────────────number──────────────▶ SparseDfa ──────────┘
-//!                     └──────specialise, trim, number──────────▶ Pushdown
+//!        ├─▶ Nfa ──subsets──▶ Rows ──trim, merge equivalent states, number──▶ ByteDfa
+//! regex ─┘                      ▲                                               ▲
+//!                products ──────┘                                               │ write the table
+//! JSON schema ──▶ DfaBuilder ───────────────number, trim─────────────▶ SparseDfa ┘
+//!                     └───────────specialize, trim, number───────────▶ Pushdown
+//! grammar ──▶ TransitionNetwork ──subsets──▶ SparseDfa or Pushdown
 //! ```
 //!
 //! - `Expr` is a tree of literals, character classes, finished automata and the regular operators;
-//! - `Nfa` is a nondeterministic automaton with look-around;
+//! - `Nfa` is a nondeterministic automaton with assertions, and `TransitionNetwork` one with calls.
+//!   Both store their edges in `Edges`;
 //! - `Rows` hold the states of any deterministic automaton: for each state a list of runs, which
-//!   are ranges of bytes with their target state. `UnminimizedDfa` has rows over classes of bytes;
-//!   `DfaBuilder` hash-conses rows; `SparseRows` adds byte classes; `SparseDfa` is a finished
-//!   automaton in this form, smaller than a `ByteDfa` with its entry for each state and byte class;
+//!   are ranges of bytes with their target state. `DfaBuilder` hash-conses rows; `SparseRows` adds
+//!   byte classes; `SparseDfa` is a finished automaton in this form, smaller than a `ByteDfa` with
+//!   its entry for each state and byte class;
 //! - [`Pushdown`] is an automaton with a stack, and [`ByteAutomaton`] either of the two.
 //!
 //! Every step takes a meter, which counts states, memory and time. Breaching a limit is a typed
