@@ -43,7 +43,7 @@ pub(super) fn number(rows: &Rows, start: u32, block: impl Fn(u32) -> u32, meter:
 pub(super) struct Trimmed {
     pub(super) rows: Rows,
     pub(super) start: u32,
-    /// The least number of symbols from each state to an accepting state.
+    /// The least number of bytes from each state to an accepting state.
     pub(super) distances: Vec<u32>,
 }
 

@@ -46,7 +46,7 @@ impl DfaBuilder {
         &self.rows
     }
 
-    /// The rows, and those of unused states.
+    /// All rows, including the rows of unused states.
     pub fn into_rows(self) -> Rows {
         self.rows
     }

@@ -14,7 +14,7 @@
 //! [alphabet](TransitionNetwork::set_alphabet).
 
 use super::edges::{Edges, Span, index};
-use super::{FastMap, Rows, Run};
+use super::{FastMap, Interner, Rows, Run};
 use burn_dfa_common::{Result, limits::Meter};
 
 /// A node of a [`TransitionNetwork`].
@@ -60,9 +60,13 @@ pub struct TransitionNetwork<'a> {
     /// The node after a boundary, for nodes changed by a boundary: nodes of counted parts, and of
     /// terminals that may end there.
     boundaries: FastMap<u32, u32>,
-    /// Hash-consed nodes: reading, branching, and others.
-    reading: FastMap<Vec<Run>, u32>,
-    branching: FastMap<Vec<u32>, u32>,
+    /// The runs of the hash-consed nodes that read, and the nodes.
+    reading: Interner<Run>,
+    reading_nodes: Vec<u32>,
+    /// The branches of the hash-consed nodes that branch, and the nodes.
+    branching: Interner<u32>,
+    branching_nodes: Vec<u32>,
+    /// The other hash-consed nodes.
     other: FastMap<Node, u32>,
 }
 
@@ -85,8 +89,10 @@ impl<'a> TransitionNetwork<'a> {
             alphabet: None,
             boundary: None,
             boundaries: FastMap::default(),
-            reading: FastMap::default(),
-            branching: FastMap::default(),
+            reading: Interner::new(),
+            reading_nodes: Vec::new(),
+            branching: Interner::new(),
+            branching_nodes: Vec::new(),
             other: FastMap::default(),
         }
     }
@@ -189,13 +195,13 @@ impl<'a> TransitionNetwork<'a> {
         if runs.is_empty() {
             return Ok(Self::DEAD);
         }
-        if let Some(&known) = self.reading.get(&runs) {
-            return Ok(known);
+        let (number, is_new) = self.reading.intern(&runs);
+        if is_new {
+            let node = self.reserve()?;
+            self.fill_bytes(node, runs)?;
+            self.reading_nodes.push(node);
         }
-        let node = self.reserve()?;
-        self.fill_bytes(node, runs.iter().copied())?;
-        self.reading.insert(runs, node);
-        Ok(node)
+        Ok(self.reading_nodes[number as usize])
     }
 
     /// Makes a reserved node read a byte.
@@ -215,13 +221,13 @@ impl<'a> TransitionNetwork<'a> {
             [] => Ok(Self::DEAD),
             [one] => Ok(*one),
             _ => {
-                if let Some(&known) = self.branching.get(branches) {
-                    return Ok(known);
+                let (number, is_new) = self.branching.intern(branches);
+                if is_new {
+                    let node = self.reserve()?;
+                    self.fill(node, branches)?;
+                    self.branching_nodes.push(node);
                 }
-                let node = self.reserve()?;
-                self.fill(node, branches)?;
-                self.branching.insert(branches.to_vec(), node);
-                Ok(node)
+                Ok(self.branching_nodes[number as usize])
             }
         }
     }
