@@ -82,7 +82,7 @@ impl Word for Run {
 
 /// The hash of a slice and of another word. Four lanes of multiplications are independent.
 pub(super) fn hash<T: Word>(other: u64, slice: &[T]) -> u32 {
-    let start = mix(other, slice.len() as u64);
+    let start = other << 32 ^ slice.len() as u64;
     let (chunks, rest) = slice.as_chunks::<4>();
     let mut lanes = [start, 1, 2, 3];
     for chunk in chunks {

@@ -2,22 +2,12 @@
 
 /// The numbers of distinct values, in a table with linear probing.
 pub(super) struct IdTable {
-    /// At most half of the slots are in use. The number of slots is a power of two.
-    slots: Vec<Slot>,
+    /// For each number, the hash of its value in the high half and the number plus 1 in the low
+    /// half; 0 for a slot not in use. At most half of the slots are in use. The number of slots is
+    /// a power of two.
+    slots: Vec<u64>,
     count: usize,
 }
-
-#[derive(Clone, Copy)]
-struct Slot {
-    /// The hash of the value. Values with other hashes are not compared.
-    hash: u32,
-    /// [`FREE`] for a slot not in use.
-    id: u32,
-}
-
-const FREE: u32 = u32::MAX;
-
-const EMPTY: Slot = Slot { hash: 0, id: FREE };
 
 impl IdTable {
     /// The number of slots of a small table.
@@ -31,11 +21,11 @@ impl IdTable {
     /// The empty table with a number of slots, a power of two.
     pub(super) fn with_slots(slots: usize) -> Self {
         debug_assert!(slots.is_power_of_two());
-        Self { slots: vec![EMPTY; slots], count: 0 }
+        Self { slots: vec![0; slots], count: 0 }
     }
 
-    /// The number of a value with the given [hash]: a known number for which `is_same` holds, or
-    /// else `new`. Returns whether it is new.
+    /// The number of a value with the given hash: a known number for which `is_same` holds, or else
+    /// `new`. Returns whether it is new. `is_same` compares only values with equal hashes.
     pub(super) fn find_or_insert(
         &mut self,
         hash: u32,
@@ -44,14 +34,14 @@ impl IdTable {
     ) -> (u32, bool) {
         let mask = self.slots.len() - 1;
         let mut at = hash as usize & mask;
-        while self.slots[at].id != FREE {
-            let slot = self.slots[at];
-            if slot.hash == hash && is_same(slot.id) {
-                return (slot.id, false);
+        while self.slots[at] != 0 {
+            let (other, id) = ((self.slots[at] >> 32) as u32, self.slots[at] as u32 - 1);
+            if other == hash && is_same(id) {
+                return (id, false);
             }
             at = (at + 1) & mask;
         }
-        self.slots[at] = Slot { hash, id: new };
+        self.slots[at] = u64::from(hash) << 32 | u64::from(new + 1);
         self.count += 1;
         if self.count * 2 > self.slots.len() {
             self.grow();
@@ -64,23 +54,23 @@ impl IdTable {
         if self.slots.len() > 4 * Self::SMALL {
             *self = Self::new();
         } else if self.count > 0 {
-            self.slots.fill(EMPTY);
+            self.slots.fill(0);
             self.count = 0;
         }
     }
 
     /// Memory in use.
     pub(super) fn bytes(&self) -> usize {
-        self.slots.len() * size_of::<Slot>()
+        self.slots.len() * size_of::<u64>()
     }
 
     /// Doubles the table.
     fn grow(&mut self) {
         let mask = self.slots.len() * 2 - 1;
-        let mut slots = vec![EMPTY; mask + 1];
-        for &slot in self.slots.iter().filter(|slot| slot.id != FREE) {
-            let mut at = slot.hash as usize & mask;
-            while slots[at].id != FREE {
+        let mut slots = vec![0; mask + 1];
+        for &slot in self.slots.iter().filter(|slot| **slot != 0) {
+            let mut at = (slot >> 32) as usize & mask;
+            while slots[at] != 0 {
                 at = (at + 1) & mask;
             }
             slots[at] = slot;
