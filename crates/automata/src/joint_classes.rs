@@ -15,15 +15,17 @@ impl JointClasses {
     /// The joint classes of some automata.
     pub fn new(automata: &[&ByteDfa]) -> Self {
         let (mut intervals, mut columns): (Vec<(u8, u8, usize)>, _) = (Vec::new(), Interner::new());
-        let (mut previous, mut column) = (Vec::new(), Vec::new());
+        let mut column = Vec::new();
         for byte in 0..=u8::MAX {
-            column.clear();
-            column.extend(automata.iter().map(|dfa| u32::from(dfa.classes()[byte as usize])));
+            let is_alike = |dfa: &&ByteDfa| dfa.classes()[byte as usize] == dfa.classes()[byte as usize - 1];
             match intervals.last_mut() {
-                Some((_, last, _)) if column == previous => *last = byte,
-                _ => intervals.push((byte, byte, columns.intern(&column).0 as usize)),
+                Some((_, last, _)) if automata.iter().all(is_alike) => *last = byte,
+                _ => {
+                    column.clear();
+                    column.extend(automata.iter().map(|dfa| u32::from(dfa.classes()[byte as usize])));
+                    intervals.push((byte, byte, columns.intern(&column).0 as usize));
+                }
             }
-            previous.clone_from(&column);
         }
         Self { intervals, columns }
     }
@@ -36,5 +38,9 @@ impl JointClasses {
     /// For each joint class, its class in each automaton.
     pub fn columns(&self) -> impl Iterator<Item = &[u32]> {
         (0..self.count() as u32).map(|class| self.columns.get(class))
+    }
+    /// For each joint class of two automata, its class in each of them.
+    pub(super) fn pairs(&self) -> Vec<(usize, usize)> {
+        self.columns().map(|column| (column[0] as usize, column[1] as usize)).collect()
     }
 }

@@ -76,13 +76,13 @@ impl ByteDfa {
             return Ok(Self::empty());
         }
         let classes = JointClasses::new(&[self, other]);
-        let mut targets = vec![0; classes.count()];
+        let pairs = classes.pairs();
+        let mut targets = vec![0; pairs.len()];
         let start = (self.start(), other.start());
-        let rows = Rows::explore(start, meter, |(a, b), pairs, runs| {
-            for (target, column) in targets.iter_mut().zip(classes.columns()) {
-                let (a, b) =
-                    (self.next_by_class(a, column[0] as usize), other.next_by_class(b, column[1] as usize));
-                *target = if op.is_dead(a, b) { 0 } else { pairs.state((a, b)) };
+        let rows = Rows::explore(start, meter, |(a, b), found, runs| {
+            for (target, &(in_a, in_b)) in targets.iter_mut().zip(&pairs) {
+                let (a, b) = (self.next_by_class(a, in_a), other.next_by_class(b, in_b));
+                *target = if op.is_dead(a, b) { 0 } else { found.state((a, b)) };
             }
             runs.extend(classes.intervals.iter().map(|&(first, last, class)| {
                 let target = targets[class];

@@ -48,7 +48,7 @@ impl ByteDfa {
     /// # Ok::<(), burn_dfa_tokens::Error>(())
     /// ```
     pub fn is_equivalent(&self, other: &Self) -> bool {
-        let classes = JointClasses::new(&[self, other]);
+        let classes = JointClasses::new(&[self, other]).pairs();
         // The states of this automaton come first, then the states of the other.
         let shift = self.state_count();
         let mut sets = Sets((0..shift + other.state_count()).collect());
@@ -61,9 +61,11 @@ impl ByteDfa {
             if self.is_accepting(a) != other.is_accepting(b) {
                 return false;
             }
-            rest.extend(classes.columns().map(|column| {
-                (self.next_by_class(a, column[0] as usize), other.next_by_class(b, column[1] as usize))
-            }));
+            rest.extend(
+                classes
+                    .iter()
+                    .map(|&(in_a, in_b)| (self.next_by_class(a, in_a), other.next_by_class(b, in_b))),
+            );
         }
         true
     }
@@ -93,7 +95,7 @@ impl ByteDfa {
         skip: impl Fn(ByteStateId, ByteStateId) -> bool,
         holds: impl Fn(ByteStateId, ByteStateId) -> bool,
     ) -> bool {
-        let classes = JointClasses::new(&[self, other]);
+        let classes = JointClasses::new(&[self, other]).pairs();
         let start = (self.start(), other.start());
         let mut met = FastMap::from_iter([((start.0.0, start.1.0), ())]);
         let mut stack = vec![start];
@@ -104,9 +106,8 @@ impl ByteDfa {
             if !holds(a, b) {
                 return false;
             }
-            for column in classes.columns() {
-                let next =
-                    (self.next_by_class(a, column[0] as usize), other.next_by_class(b, column[1] as usize));
+            for &(in_a, in_b) in &classes {
+                let next = (self.next_by_class(a, in_a), other.next_by_class(b, in_b));
                 if met.insert((next.0.0, next.1.0), ()).is_none() {
                     stack.push(next);
                 }
