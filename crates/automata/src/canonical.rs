@@ -1,23 +1,15 @@
 //! The canonical form of an automaton: states numbered breadth first, classes by their first byte.
 
-use super::classes::Distinctions;
-use super::{ByteDfa, ByteStateId, Rows, SparseRows};
+use super::{ByteDfa, ByteStateId, Rows, Run, SparseRows};
 use burn_dfa_common::{Result, limits::Meter};
 
-/// The states reachable from `start`, numbered breadth first from [`ByteStateId::START`] on, and
-/// the classes of bytes with equal transitions. `start` must not be 0.
+/// The states reachable from `start`, numbered breadth first from [`ByteStateId::START`] on.
+/// `start` must not be 0.
 ///
 /// States of one `block` become one state; they must be equivalent. The states of block 0 are left
 /// out, like the dead state. A block number is less than the number of states.
-pub(super) fn number(
-    rows: &Rows,
-    start: u32,
-    block: impl Fn(u32) -> u32,
-    symbols: &[u8; 256],
-    meter: &Meter,
-) -> Result<SparseRows> {
+pub(super) fn number(rows: &Rows, start: u32, block: impl Fn(u32) -> u32, meter: &Meter) -> Result<Rows> {
     let mut numbered = Rows::new();
-    let mut distinctions = Distinctions::new(rows.state_count());
     // The new number of each block, 0 for none yet. The first reached state of a block represents
     // all of them.
     let mut number_of = vec![0u32; rows.state_count()];
@@ -36,16 +28,43 @@ pub(super) fn number(
                 *number = queue.len() as u32;
                 queue.push(run.target);
             }
-            Some((run.first, run.last, *number))
+            Some(Run { target: *number, ..*run })
         });
         numbered.push(rows.is_accepting(state), runs);
-        distinctions.add(numbered.row(at as u32));
         at += 1;
         if at % 4096 == 0 {
             meter.time()?;
         }
     }
-    Ok(SparseRows::new(numbered, distinctions.classes(symbols)))
+    Ok(numbered)
+}
+
+/// An automaton without dead ends.
+pub(super) struct Trimmed {
+    pub(super) rows: Rows,
+    pub(super) start: u32,
+    /// The least number of bytes from each state to an accepting state.
+    pub(super) distances: Vec<u32>,
+}
+
+/// Removes the states without a path to an accepting state. The remaining states are
+/// [numbered](number) if there were such states; otherwise they keep their numbers. `None` if the
+/// language from `start` on is empty.
+///
+/// # Errors
+/// If a limit is breached.
+pub(super) fn trim(rows: Rows, start: u32, meter: &Meter) -> Result<Option<Trimmed>> {
+    let distances = rows.distances();
+    if distances[start as usize] == u32::MAX {
+        return Ok(None);
+    }
+    if !distances[1..].contains(&u32::MAX) {
+        return Ok(Some(Trimmed { rows, start, distances }));
+    }
+    let live = |state: u32| if distances[state as usize] == u32::MAX { 0 } else { state };
+    let rows = number(&rows, start, live, meter)?;
+    let distances = rows.distances();
+    Ok(Some(Trimmed { rows, start: ByteStateId::START.0, distances }))
 }
 
 /// Writes the dense form of an automaton with the start [`ByteStateId::START`].

@@ -1,24 +1,30 @@
 //! Byte classes: sets of bytes with equal transitions in every state of an automaton.
 
-use super::rows::Run;
-use super::{FastMap, Interner};
+use super::{Cuts, FastMap, Interner, Rows, Run};
 
 /// A partition of the bytes into classes, numbered in the order of their first bytes. Two bytes
 /// share a class if they lead to the same state in every row.
 ///
-/// The classes are computed in two steps. Neighboring symbols form an *interval* if no run of any
-/// row starts or ends between them. Intervals with equal targets in every row form a class.
+/// The classes are computed in two steps. Neighboring bytes form an *interval* if no run of any row
+/// starts or ends between them. Intervals with equal targets in every row form a class.
 #[derive(Clone, Debug)]
 pub struct ByteClasses {
     of_byte: [u8; 256],
     count: usize,
-    /// Interval of each symbol.
+    /// Interval of each byte.
     interval: [u8; 256],
     /// Class of each interval.
     of_interval: Vec<u8>,
 }
 
 impl ByteClasses {
+    /// The classes of an automaton.
+    pub(super) fn new(rows: &Rows) -> Self {
+        let mut distinctions = Distinctions::new(rows.state_count());
+        (1..rows.state_count() as u32).for_each(|state| distinctions.add(rows.row(state)));
+        distinctions.classes()
+    }
+
     /// The class of every byte.
     pub fn of_bytes(&self) -> &[u8; 256] {
         &self.of_byte
@@ -41,34 +47,27 @@ impl ByteClasses {
     }
 }
 
-/// Collects the symbols that rows distinguish.
-pub(super) struct Distinctions {
-    /// True at the first symbol of a run and at the symbol after its last one.
-    cuts: [bool; 257],
-    /// Symbols in a class of their own, because some row treats them unlike all others.
+/// Collects the bytes that rows distinguish.
+struct Distinctions {
+    cuts: Cuts,
+    /// Bytes in a class of their own, because some row treats them unlike all others.
     alone: [bool; 256],
     /// The shapes of other rows. The *shape* of a row is its runs with each target replaced by the
-    /// first run of the row with the same target; rows of one shape distinguish the same symbols.
+    /// first run of the row with the same target; rows of one shape distinguish the same bytes.
     shapes: Interner<u32>,
-    /// A cache of recent shapes, indexed by hash: most rows have one of few shapes.
-    recent: [Option<u32>; RECENT],
     scratch: [u32; 256],
     /// For each target, the last row with a run to it, and the first such run of the row.
     met: Vec<(u32, u32)>,
     rows: u32,
 }
 
-/// The size of the cache of recent shapes, a power of two.
-const RECENT: usize = 256;
-
 impl Distinctions {
     /// For an automaton with `states` states.
-    pub(super) fn new(states: usize) -> Self {
+    fn new(states: usize) -> Self {
         Self {
-            cuts: [false; 257],
+            cuts: Cuts::new(),
             alone: [false; 256],
             shapes: Interner::new(),
-            recent: [None; RECENT],
             scratch: [0; 256],
             met: vec![(0, 0); states],
             rows: 0,
@@ -76,47 +75,37 @@ impl Distinctions {
     }
 
     /// Adds the distinctions of a row.
-    pub(super) fn add(&mut self, row: &[Run]) {
+    fn add(&mut self, row: &[Run]) {
         match row {
             [] => return,
             [run] if run.first == run.last => {
-                self.cuts[run.first as usize] = true;
-                self.cuts[run.last as usize + 1] = true;
+                self.cuts.add(run.first, run.last);
                 self.alone[run.first as usize] = true;
                 return;
             }
             _ => {}
         }
         self.rows += 1;
-        let mut hash = 0_u32;
         for ((at, run), shape) in row.iter().enumerate().zip(&mut self.scratch) {
-            self.cuts[run.first as usize] = true;
-            self.cuts[run.last as usize + 1] = true;
+            self.cuts.add(run.first, run.last);
             let met = &mut self.met[run.target as usize];
             if met.0 != self.rows {
                 *met = (self.rows, at as u32);
             }
-            let word = met.1 << 16 | u32::from(run.first) << 8 | u32::from(run.last);
-            hash = (hash.rotate_left(9) ^ word).wrapping_mul(0x9e37_79b1);
-            *shape = word;
+            *shape = met.1 << 16 | u32::from(run.first) << 8 | u32::from(run.last);
         }
-        let shape = &self.scratch[..row.len()];
-        let recent = &mut self.recent[(hash >> 16) as usize % RECENT];
-        if recent.is_none_or(|recent| self.shapes.get(recent) != shape) {
-            *recent = Some(self.shapes.intern(shape).0);
-        }
+        self.shapes.intern(&self.scratch[..row.len()]);
     }
 
-    /// The classes of bytes, given the symbol of each byte.
-    pub(super) fn classes(self, symbols: &[u8; 256]) -> ByteClasses {
-        let mut count = 1;
-        let interval: [u8; 256] = std::array::from_fn(|symbol| {
-            count += usize::from(symbol > 0 && self.cuts[symbol]);
-            (count - 1) as u8
-        });
-        let intervals = count;
+    fn classes(self) -> ByteClasses {
+        let mut interval = [0; 256];
+        let mut intervals = 0;
+        for (first, last) in self.cuts.intervals() {
+            interval[first as usize..=last as usize].fill(intervals as u8);
+            intervals += 1;
+        }
         let mut merged = vec![0u8; intervals];
-        count = 1;
+        let mut count = 1;
         // The mark of one interval of each block.
         let mut mark_of = [0; 256];
         let mut split: FastMap<(u8, u32), u8> = FastMap::default();
@@ -137,9 +126,9 @@ impl Distinctions {
         };
         let mut marks = vec![0; intervals];
         let mut next = 0;
-        for (symbol, _) in self.alone.iter().enumerate().filter(|(_, alone)| **alone) {
+        for (byte, _) in self.alone.iter().enumerate().filter(|(_, alone)| **alone) {
             next += 1;
-            marks[interval[symbol] as usize] = next;
+            marks[interval[byte] as usize] = next;
         }
         let mut may_split = refine(&marks);
         for shape in 0..self.shapes.len() as u32 {
@@ -153,17 +142,17 @@ impl Distinctions {
             }
             may_split = refine(&marks);
         }
-        // Classes are numbered in order of their first byte. Intervals without a byte have no run
-        // either.
+        // Classes are numbered in order of their first interval.
         let mut numbers = [None; 256];
         let mut count = 0;
-        let of_byte = symbols.map(|symbol| {
-            *numbers[merged[interval[symbol as usize] as usize] as usize].get_or_insert_with(|| {
+        let number = |&merged: &u8| {
+            *numbers[merged as usize].get_or_insert_with(|| {
                 count += 1;
                 (count - 1) as u8
             })
-        });
-        let of_interval = merged.iter().map(|&merged| numbers[merged as usize].unwrap_or_default()).collect();
+        };
+        let of_interval: Vec<u8> = merged.iter().map(number).collect();
+        let of_byte = interval.map(|interval| of_interval[interval as usize]);
         ByteClasses { of_byte, count, interval, of_interval }
     }
 }

@@ -2,42 +2,50 @@
 
 use super::canonical::{number, to_dense};
 use super::partition::equivalent;
-use super::{ByteDfa, DfaBuilder, Rows, Run, UnminimizedDfa};
+use super::stamps::StampSet;
+use super::{ByteDfa, DfaBuilder, Rows, Run};
 use burn_dfa_common::{Result, limits::Meter};
 
 /// No state of the counted automaton yet.
 const NONE: u32 = u32::MAX;
 
-impl UnminimizedDfa {
-    /// The words with a path that enters marked states, not counting the start, at least `min` and
+impl Rows {
+    /// The words with a path from `start` that enters marked states, not counting the start, at least `min` and
     /// at most `max` times.
     ///
     /// Every state must be able to reach an accepting state, and every cycle must pass a marked
     /// state. A *level* is a copy of the states for one number of marked states entered so far.
     /// Levels are built from the last to the first, with equal rows merged into one state, so the
     /// result is already minimal.
-    pub fn counted(&self, marked: &[bool], min: u64, max: Option<u64>, meter: &Meter) -> Result<ByteDfa> {
+    pub fn counted(
+        &self,
+        start: u32,
+        marked: &[bool],
+        min: u64,
+        max: Option<u64>,
+        meter: &Meter,
+    ) -> Result<ByteDfa> {
         if max.is_some_and(|max| max < min) {
             return Ok(ByteDfa::empty());
         }
-        let units = Units::new(&self.rows, self.start, marked);
+        let units = Units::new(self, start, marked);
         let levels = units.levels(max.unwrap_or(min), meter)?;
         let mut counted = Counted { rows: DfaBuilder::new(), runs: Vec::new(), marked };
-        let mut next = vec![0; self.rows.state_count()];
+        let mut next = vec![0; self.state_count()];
         let mut top = levels.len();
         if max.is_none() && u64::try_from(levels.len()) == Ok(min.saturating_add(1)) {
             // Without a maximum, all counts from the minimum on are equivalent.
             top -= 1;
-            next = counted.base(&self.rows, &units, levels.at(top), meter)?;
+            next = counted.base(self, &units, levels.at(top), meter)?;
         }
-        let mut here = vec![NONE; self.rows.state_count()];
+        let mut here = vec![NONE; self.state_count()];
         here[0] = 0;
         for level in (0..top).rev() {
             let ends = level as u64 >= min;
             for &unit in levels.at(level) {
                 for &state in units.states(unit) {
                     if here[state as usize] == NONE {
-                        here[state as usize] = counted.state(&self.rows, state, ends, &here, &next);
+                        here[state as usize] = counted.state(self, state, ends, &here, &next);
                     }
                 }
             }
@@ -52,13 +60,13 @@ impl UnminimizedDfa {
                 counted.rows.check(meter)?;
             }
         }
-        let start = next[self.start as usize];
+        let start = next[start as usize];
         if start == 0 {
             return Ok(ByteDfa::empty());
         }
         counted.rows.check(meter)?;
-        let rows = number(counted.rows.rows(), start, |state| state, &self.symbols, meter)?;
-        to_dense(&rows, meter)
+        let rows = number(counted.rows.rows(), start, |state| state, meter)?;
+        to_dense(&rows.into(), meter)
     }
 }
 
@@ -115,14 +123,14 @@ impl<'a> Units<'a> {
         if self.start == 0 {
             return Ok(levels);
         }
-        let mut stamp = vec![0; self.rows.state_count()];
+        let mut entered = StampSet::new(self.rows.state_count());
         let mut size = 1;
         while (levels.count as u64) <= last {
             let mut set = Vec::new();
+            entered.clear();
             for &unit in levels.at(levels.count - 1) {
                 for &target in &self.targets[unit as usize] {
-                    if stamp[target as usize] != levels.count {
-                        stamp[target as usize] = levels.count;
+                    if entered.insert(target) {
                         set.push(target);
                     }
                 }

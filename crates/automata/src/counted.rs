@@ -11,7 +11,7 @@
 //! A part may itself contain counted parts. Boundaries then also lead from state to state.
 
 use super::network::{Node, TransitionNetwork};
-use super::{ByteDfa, SparseDfa};
+use super::{ByteDfa, Run, SparseDfa};
 use burn_dfa_common::Result;
 
 /// A part with counted tokens, in itself or in a nested part.
@@ -117,15 +117,12 @@ impl TransitionNetwork<'_> {
                     continue;
                 }
                 let runs = rows.row(state).iter();
-                let ranges = runs.map(|run| (run.first, run.last, entered[run.target as usize]));
+                let runs = runs.map(|run| Run { target: entered[run.target as usize], ..*run });
                 if part.cut_short.is_empty() {
-                    self.fill_bytes(node, ranges)?;
+                    self.fill_bytes(node, runs)?;
                 } else {
-                    let texts = ranges.filter(|range| range.0 != CUT_SHORT);
-                    self.fill_bytes(
-                        node,
-                        texts.map(|(first, last, to)| (first, last.min(CUT_SHORT - 1), to)),
-                    )?;
+                    let texts = runs.filter(|run| run.first != CUT_SHORT);
+                    self.fill_bytes(node, texts.map(|run| Run { last: run.last.min(CUT_SHORT - 1), ..run }))?;
                 }
                 let after = part.past_boundary(state);
                 let next_copy = part.next_copy(copy);

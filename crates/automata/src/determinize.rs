@@ -8,14 +8,16 @@
 //! An item is dropped if the set has an item of a higher [rank](Rank) with the same demand, because
 //! the higher item matches everything that the dropped one matches.
 //!
-//! Rows consist of runs of bytes, so the cost of a state depends on its number of outgoing ranges,
+//! Rows consist of runs of bytes, so the cost of a state depends on its number of outgoing runs,
 //! not on the number of byte classes of the whole automaton.
 
 use std::cmp::Reverse;
 
 use super::context::{Categories, ContextRun, LookAroundStates};
-use super::nfa::{Nfa, Range, Rank, State};
-use super::{ByteDfa, FastMap, Interner, UnminimizedDfa};
+use super::nfa::{Nfa, Rank, State};
+use super::stamps::StampSet;
+use super::sweep::{Cuts, Sweep};
+use super::{ByteDfa, FastMap, Interner, Rows, Run};
 use burn_dfa_common::Result;
 
 impl Nfa<'_> {
@@ -25,17 +27,18 @@ impl Nfa<'_> {
     /// If a limit is breached.
     pub fn determinize(&self, start: u32) -> Result<ByteDfa> {
         self.check()?;
-        let contexts = match self.looks.as_slice() {
+        let contexts = match self.looks().as_slice() {
             [] => None,
             looks => Some(LookAroundStates::new(looks, self.meter())?),
         };
-        Subsets::new(self, contexts).run(start)?.minimize(self.meter())
+        let (rows, start) = Subsets::new(self, contexts).run(start)?;
+        rows.minimize(start, self.meter())
     }
 
     /// Number of states before minimization, without look-around.
     #[cfg(test)]
     pub(super) fn subset_count(&self, start: u32) -> Result<usize> {
-        Ok(Subsets::new(self, None).run(start)?.state_count())
+        Ok(Subsets::new(self, None).run(start)?.0.state_count())
     }
 }
 
@@ -81,9 +84,8 @@ struct Subsets<'n, 'm> {
     /// For each state of the [`Nfa`] the deterministic state of the singleton set, if known. Not
     /// used with look-around.
     after_one: Vec<u32>,
-    /// The pass in which each item was last seen, for closures.
-    seen: Vec<u32>,
-    pass: u32,
+    /// The items seen in a closure.
+    seen: StampSet,
     stack: Vec<Item>,
     set: Vec<u32>,
     /// Scratch.
@@ -92,12 +94,8 @@ struct Subsets<'n, 'm> {
     work: usize,
 }
 
-/// An outgoing range of an item.
-#[derive(Clone, Copy)]
-struct Edge {
-    range: Range,
-    demand: Categories,
-}
+/// An outgoing run of an item, with the item's demand.
+type Edge = (Run, Categories);
 
 /// From this many edges on, a counting sort by first byte is used.
 const MANY_EDGES: usize = 32;
@@ -105,15 +103,15 @@ const MANY_EDGES: usize = 32;
 /// Sorts edges stably by first byte.
 fn sort(edges: &mut [Edge], sorted: &mut Vec<Edge>) {
     if edges.len() < MANY_EDGES {
-        return edges.sort_by_key(|edge| edge.range.first);
+        return edges.sort_by_key(|edge| edge.0.first);
     }
     let mut places = [0; 257];
-    edges.iter().for_each(|edge| places[edge.range.first as usize + 1] += 1);
+    edges.iter().for_each(|edge| places[edge.0.first as usize + 1] += 1);
     (1..257).for_each(|byte| places[byte] += places[byte - 1]);
     sorted.clear();
     sorted.resize(edges.len(), edges[0]);
     for edge in edges.iter() {
-        let place = &mut places[edge.range.first as usize];
+        let place = &mut places[edge.0.first as usize];
         sorted[*place] = *edge;
         *place += 1;
     }
@@ -124,7 +122,7 @@ const UNKNOWN: u32 = u32::MAX;
 
 impl<'n, 'm> Subsets<'n, 'm> {
     fn new(nfa: &'n Nfa<'m>, contexts: Option<LookAroundStates>) -> Self {
-        let count = nfa.states.len();
+        let count = nfa.state_count();
         let mut sets = Interner::new();
         sets.intern(&[]);
         Self {
@@ -133,8 +131,7 @@ impl<'n, 'm> Subsets<'n, 'm> {
             demands: Demands { base: count as u32, numbers: FastMap::default(), pairs: Vec::new() },
             sets,
             after_one: vec![UNKNOWN; count],
-            seen: vec![0; count],
-            pass: 0,
+            seen: StampSet::new(count),
             stack: Vec::new(),
             set: Vec::new(),
             sorted: Vec::new(),
@@ -143,10 +140,10 @@ impl<'n, 'm> Subsets<'n, 'm> {
         }
     }
 
-    fn run(mut self, start: u32) -> Result<UnminimizedDfa> {
-        let mut raw = UnminimizedDfa::over_bytes();
+    /// The deterministic states, and the start.
+    fn run(mut self, start: u32) -> Result<(Rows, u32)> {
+        let mut rows = Rows::new();
         let start = self.closure(0, &[start])?;
-        raw.set_start(start);
         let mut edges = Vec::new();
         let mut row = Vec::new();
         let mut at = 1;
@@ -154,44 +151,40 @@ impl<'n, 'm> Subsets<'n, 'm> {
             let accepting = self.edges(at, &mut edges);
             row.clear();
             self.row(at, &mut edges, &mut row)?;
-            raw.push(accepting, row.iter().copied());
+            rows.push(accepting, row.iter().copied());
             at += 1;
             self.nfa.meter().states(self.sets.len())?;
             if at % 1024 == 0 {
-                raw.check(self.nfa.meter())?;
+                rows.check(self.nfa.meter())?;
                 self.nfa.meter().bytes(self.sets.bytes())?;
             }
         }
-        Ok(raw)
+        Ok((rows, start))
     }
 
-    /// Gathers the ranges out of a deterministic state; returns whether it accepts.
+    /// Gathers the runs out of a deterministic state; returns whether it accepts.
     fn edges(&self, set: u32, edges: &mut Vec<Edge>) -> bool {
         edges.clear();
         let mut accepting = false;
         for &item in self.sets.get(set).iter().skip(1) {
             let (state, demand) = self.demands.get(item);
-            match self.nfa.states[state as usize] {
-                State::Bytes { from, to } => {
-                    let ranges = &self.nfa.ranges[from as usize..to as usize];
-                    edges.extend(ranges.iter().map(|&range| Edge { range, demand }));
-                }
+            match self.nfa.state(state) {
+                State::Bytes(runs) => edges.extend(runs.iter().map(|&run| (run, demand))),
                 State::Accept => accepting |= demand.contains(Categories::EDGE),
-                State::Union { .. } | State::Look { .. } => {}
+                State::Union(_) | State::Look { .. } => {}
             }
         }
         accepting
     }
 
     /// Computes the target of each byte.
-    fn row(&mut self, set: u32, edges: &mut [Edge], row: &mut Vec<(u8, u8, u32)>) -> Result<()> {
+    fn row(&mut self, set: u32, edges: &mut [Edge], row: &mut Vec<Run>) -> Result<()> {
         self.tick(edges.len())?;
         let items = self.sets.get(set);
         if self.contexts.is_none() && items.len() == 2 {
-            // The ranges of a single state are in order and do not overlap.
-            for edge in edges.iter() {
-                let target = self.after(&[edge.range.next])?;
-                row.push((edge.range.first, edge.range.last, target));
+            // The runs of a single state are in order and do not overlap.
+            for &(run, _) in edges.iter() {
+                row.push(Run { target: self.after(&[run.target])?, ..run });
             }
             return Ok(());
         }
@@ -200,30 +193,16 @@ impl<'n, 'm> Subsets<'n, 'm> {
         let context_runs: Vec<ContextRun> =
             self.contexts.as_ref().map_or_else(Vec::new, |c| c.runs(context).to_vec());
 
-        // Bytes at which the set of covering edges, or the next context, changes.
-        let mut cuts = [false; 257];
-        for edge in edges.iter() {
-            cuts[edge.range.first as usize] = true;
-            cuts[edge.range.last as usize + 1] = true;
-        }
-        for run in &context_runs {
-            cuts[run.first as usize] = true;
-            cuts[run.last as usize + 1] = true;
-        }
+        // Between cuts, the set of covering edges and the next context do not change.
+        let mut cuts = Cuts::new();
+        edges.iter().for_each(|(run, _)| cuts.add(run.first, run.last));
+        context_runs.iter().for_each(|run| cuts.add(run.first, run.last));
 
-        let mut open: Vec<Edge> = Vec::new();
-        let mut pending = edges.iter().copied().peekable();
+        let mut sweep = Sweep::new(edges);
         let mut next: Vec<Item> = Vec::new();
         let mut previous: (Vec<Item>, u32, u32) = (Vec::new(), 0, 0);
-        let mut first = 0;
-        while first < 256 {
-            let last = (first..256).find(|&byte| cuts[byte + 1]).unwrap_or(255);
-            let (byte, end) = (first as u8, last as u8);
-            first = last + 1;
-            open.retain(|edge| edge.range.last >= byte);
-            while let Some(edge) = pending.next_if(|edge| edge.range.first <= byte) {
-                open.push(edge);
-            }
+        for (first, last) in cuts.intervals() {
+            let open = sweep.at(first);
             if open.is_empty() {
                 continue;
             }
@@ -231,20 +210,21 @@ impl<'n, 'm> Subsets<'n, 'm> {
             next.clear();
             let mut to = 0;
             if self.contexts.is_none() {
-                next.extend(open.iter().map(|edge| edge.range.next));
+                next.extend(open.iter().map(|(run, _)| run.target));
             } else {
-                let Some(run) = context_runs.iter().find(|run| run.first <= byte && byte <= run.last) else {
+                let Some(run) = context_runs.iter().find(|run| run.first <= first && first <= run.last)
+                else {
                     continue;
                 };
                 to = run.next;
-                for edge in &open {
-                    let left = edge.demand.and(run.categories);
+                for &(edge, demand) in open {
+                    let left = demand.and(run.categories);
                     if left.is_none() {
                         continue;
                     }
                     let settled = run.complete || left == run.categories;
                     let demand = if settled { Categories::ALL } else { left };
-                    next.push(self.demands.item(edge.range.next, demand));
+                    next.push(self.demands.item(edge.target, demand));
                 }
             }
             next.sort_unstable();
@@ -254,7 +234,7 @@ impl<'n, 'm> Subsets<'n, 'm> {
                     if self.contexts.is_none() { self.after(&next)? } else { self.closure(to, &next)? };
                 previous = (next.clone(), to, target);
             }
-            row.push((byte, end, previous.2));
+            row.push(Run { first, last, target: previous.2 });
         }
         Ok(())
     }
@@ -274,27 +254,20 @@ impl<'n, 'm> Subsets<'n, 'm> {
 
     /// The deterministic state of `context` and all items reachable from `items` without reading.
     fn closure(&mut self, context: u32, items: &[Item]) -> Result<u32> {
-        self.pass += 1;
-        if self.pass == u32::MAX {
-            self.seen.fill(0);
-            self.pass = 1;
-        }
+        self.seen.clear();
         self.set.clear();
         self.set.push(context);
         self.stack.clear();
         self.stack.extend_from_slice(items);
         while let Some(item) = self.stack.pop() {
-            if self.seen.len() <= item as usize {
-                self.seen.resize(item as usize + 1, 0);
-            }
-            if std::mem::replace(&mut self.seen[item as usize], self.pass) == self.pass {
+            if !self.seen.insert(item) {
                 continue;
             }
             self.tick(1)?;
             let (state, demand) = self.demands.get(item);
-            match self.nfa.states[state as usize] {
-                State::Bytes { from, to } => {
-                    if from < to && demand != Categories::EDGE {
+            match self.nfa.state(state) {
+                State::Bytes(runs) => {
+                    if !runs.is_empty() && demand != Categories::EDGE {
                         self.set.push(item);
                     }
                 }
@@ -303,9 +276,9 @@ impl<'n, 'm> Subsets<'n, 'm> {
                         self.set.push(item);
                     }
                 }
-                State::Union { from, to } => {
+                State::Union(branches) => {
                     // In reverse, so that branches are followed in their order.
-                    for &branch in self.nfa.branches[from as usize..to as usize].iter().rev() {
+                    for &branch in branches.iter().rev() {
                         let next = self.demands.item(branch, demand);
                         self.stack.push(next);
                     }
@@ -382,15 +355,12 @@ mod tests {
     fn few_edges_and_many_are_sorted_alike() {
         for count in [0, 1, MANY_EDGES - 1, MANY_EDGES, 500] {
             let first = |at: usize| (at * 97 % 251) as u8 & !3;
-            let edge = |at: usize| Edge {
-                range: Range { first: first(at), last: 255, next: at as u32 },
-                demand: Categories::ALL,
-            };
-            let mut edges: Vec<Edge> = (0..count).map(edge).collect();
-            let mut expected: Vec<Range> = edges.iter().map(|edge| edge.range).collect();
-            expected.sort_by_key(|range| range.first);
+            let run = |at: usize| Run { first: first(at), last: 255, target: at as u32 };
+            let mut edges: Vec<Edge> = (0..count).map(|at| (run(at), Categories::ALL)).collect();
+            let mut expected = edges.clone();
+            expected.sort_by_key(|edge| edge.0.first);
             sort(&mut edges, &mut Vec::new());
-            assert!(edges.iter().map(|edge| edge.range).eq(expected), "{count} edges");
+            assert!(edges == expected, "{count} edges");
         }
     }
 }

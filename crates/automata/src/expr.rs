@@ -3,8 +3,6 @@
 
 use std::sync::Arc;
 
-use regex_syntax::utf8::Utf8Sequences;
-
 use super::{ByteDfa, DfaBuilder, FastMap, Nfa, Rows};
 use burn_dfa_common::{Result, limits::Meter};
 
@@ -46,8 +44,7 @@ impl Expr {
         }
         meter.bytes(self.states(&mut FastMap::default()).saturating_mul(STATE_BYTES))?;
         let mut nfa = Nfa::new(meter);
-        let (mut chars, mut steps) = (FastMap::default(), 0);
-        let mut builder = Builder { nfa: &mut nfa, chars: &mut chars, steps: &mut steps };
+        let mut builder = Builder { nfa: &mut nfa, steps: &mut 0 };
         let start = builder.add(self, Nfa::ACCEPT)?;
         nfa.determinize(start)
     }
@@ -85,8 +82,6 @@ const STATE_BYTES: usize = 16;
 /// Builds the nondeterministic automaton of expressions, back to front.
 struct Builder<'n, 'm> {
     nfa: &'n mut Nfa<'m>,
-    /// Automata of the classes found so far: a class is often repeated.
-    chars: &'n mut FastMap<Vec<(char, char)>, Arc<ByteDfa>>,
     /// The number of added expressions.
     steps: &'n mut usize,
 }
@@ -121,60 +116,19 @@ impl Builder<'_, '_> {
                 }
                 self.nfa.union(starts)
             }
-            Expr::Chars(ranges) => self.chars(ranges, next),
-            Expr::Dfa(dfa) => self.dfa(dfa, next),
+            Expr::Chars(ranges) => self.nfa.class(ranges, next),
+            Expr::Dfa(dfa) => self.nfa.copy(&Rows::from(&**dfa), dfa.start().0, next),
             Expr::Union(exprs) => {
                 let starts: Result<Vec<u32>> = exprs.iter().map(|expr| self.add(expr, next)).collect();
                 self.nfa.union(starts?)
             }
             Expr::Concat(exprs) => exprs.iter().rev().try_fold(next, |next, expr| self.add(expr, next)),
             Expr::Repeat { expr, min, max } => {
-                let (chars, steps) = (&mut *self.chars, &mut *self.steps);
-                self.nfa.repeat(*min, *max, next, |nfa, next| Builder { nfa, chars, steps }.add(expr, next))
+                let steps = &mut *self.steps;
+                self.nfa.repeat(*min, *max, next, |nfa, next| Builder { nfa, steps }.add(expr, next))
             }
         }
     }
-
-    fn dfa(&mut self, dfa: &ByteDfa, next: u32) -> Result<u32> {
-        self.nfa.copy(&Rows::from(dfa), dfa.start().0, next)
-    }
-
-    fn chars(&mut self, ranges: &[(char, char)], next: u32) -> Result<u32> {
-        if let [(first, last)] = ranges
-            && first.is_ascii()
-            && last.is_ascii()
-            && first <= last
-        {
-            return self.nfa.bytes([(*first as u8, *last as u8, next)]);
-        }
-        let dfa = match self.chars.get(ranges) {
-            Some(dfa) => Arc::clone(dfa),
-            None => {
-                let dfa = Arc::new(one_char(ranges, self.nfa.meter())?);
-                self.chars.insert(ranges.to_vec(), Arc::clone(&dfa));
-                dfa
-            }
-        };
-        self.dfa(&dfa, next)
-    }
-}
-
-/// The automaton of one character out of `ranges`.
-fn one_char(ranges: &[(char, char)], meter: &Meter) -> Result<ByteDfa> {
-    let mut nfa = Nfa::new(meter);
-    let mut starts = Vec::new();
-    for &(first, last) in ranges {
-        for sequence in Utf8Sequences::new(first, last) {
-            let start = sequence
-                .as_slice()
-                .iter()
-                .rev()
-                .try_fold(Nfa::ACCEPT, |next, range| nfa.bytes([(range.start, range.end, next)]))?;
-            starts.push(start);
-        }
-    }
-    let start = nfa.union(starts)?;
-    nfa.determinize(start)
 }
 
 #[cfg(test)]
@@ -283,8 +237,7 @@ mod tests {
             (repeat(Expr::Concat(vec![repeat(letters(), 1, Some(10)), blanks()]), 1, Some(30)), 700),
         ] {
             let mut nfa = Nfa::new(&meter);
-            let mut chars = FastMap::default();
-            let mut builder = Builder { nfa: &mut nfa, chars: &mut chars, steps: &mut 0 };
+            let mut builder = Builder { nfa: &mut nfa, steps: &mut 0 };
             let start = builder.add(&expr, Nfa::ACCEPT).unwrap();
             let states = nfa.subset_count(start).unwrap();
             assert!(states <= most, "{states} states of {expr:?}");

@@ -5,19 +5,21 @@
 //!
 //! ```text
 //! Expr ──┐
-//!        ├─▶ Nfa ──subsets──▶ UnminimizedDfa ──trim, merge equivalent states, number──▶ ByteDfa
-//! regex ─┘                      ▲                                                 ▲
-//!                products ──────┘                                                 │ write the table
-//! JSON schema ──▶ DfaBuilder ──────────────number──────────────▶ SparseDfa ──────────┘
-//!                     └──────specialise, trim, number──────────▶ Pushdown
+//!        ├─▶ Nfa ──subsets──▶ Rows ──trim, merge equivalent states, number──▶ ByteDfa
+//! regex ─┘                      ▲                                               ▲
+//!                products ──────┘                                               │ write the table
+//! JSON schema ──▶ DfaBuilder ───────────────number, trim─────────────▶ SparseDfa ┘
+//!                     └───────────specialize, trim, number───────────▶ Pushdown
+//! grammar ──▶ TransitionNetwork ──subsets──▶ SparseDfa or Pushdown
 //! ```
 //!
 //! - `Expr` is a tree of literals, character classes, finished automata and the regular operators;
-//! - `Nfa` is a nondeterministic automaton with look-around;
+//! - `Nfa` is a nondeterministic automaton with assertions, and `TransitionNetwork` one with calls.
+//!   Both store their edges in `Edges`;
 //! - `Rows` hold the states of any deterministic automaton: for each state a list of runs, which
-//!   are ranges of bytes with their target state. `UnminimizedDfa` has rows over classes of bytes;
-//!   `DfaBuilder` hash-conses rows; `SparseRows` adds byte classes; `SparseDfa` is a finished
-//!   automaton in this form, smaller than a `ByteDfa` with its entry for each state and byte class;
+//!   are ranges of bytes with their target state. `DfaBuilder` hash-conses rows; `SparseRows` adds
+//!   byte classes; `SparseDfa` is a finished automaton in this form, smaller than a `ByteDfa` with
+//!   its entry for each state and byte class;
 //! - [`Pushdown`] is an automaton with a stack, and [`ByteAutomaton`] either of the two.
 //!
 //! Every step takes a meter, which counts states, memory and time. Breaching a limit is a typed
@@ -34,7 +36,6 @@
 //! ```
 
 mod byte_automaton;
-mod byte_rows;
 mod canonical;
 mod classes;
 mod components;
@@ -45,30 +46,33 @@ mod csr;
 mod determinize;
 mod determinize_calls;
 mod dfa;
+mod dfa_builder;
+mod distance;
+mod edges;
+mod explore;
 mod expr;
-mod fast;
+mod hash;
+mod id_table;
 mod interner;
+mod joint_classes;
 mod minimize;
 mod network;
 mod nfa;
 mod partition;
 mod product;
 mod pushdown;
-mod raw;
 mod regular;
 mod relations;
-mod row_dfa;
 mod rows;
 mod sample;
-mod shared;
-mod specialise;
-mod trim;
-mod ways;
+mod sparse_dfa;
+mod sparse_rows;
+mod specialize;
+mod stamps;
+mod sweep;
 
 pub use burn_dfa_common::{Error, ErrorKind, Limits, Result};
 pub use byte_automaton::{ByteAutomaton, Configuration};
-#[doc(hidden)]
-pub use byte_rows::SparseRows;
 #[doc(hidden)]
 pub use components::components;
 #[doc(hidden)]
@@ -79,27 +83,31 @@ pub use csr::Csr;
 pub use determinize_calls::{Conflict, ConflictKind, Determinized, Failure, MAX_OUTCOMES};
 pub use dfa::{ByteDfa, ByteStateId};
 #[doc(hidden)]
+pub use dfa_builder::DfaBuilder;
+#[doc(hidden)]
+pub use distance::{Distance, FARTHEST, Graph};
+#[doc(hidden)]
 pub use expr::Expr;
 #[doc(hidden)]
-pub use fast::FastMap;
+pub use hash::FastMap;
 #[doc(hidden)]
 pub use interner::Interner;
 #[doc(hidden)]
+pub use joint_classes::JointClasses;
+#[doc(hidden)]
 pub use network::TransitionNetwork;
 #[doc(hidden)]
-pub use nfa::Nfa;
+pub use nfa::{Nfa, State as NfaState};
 #[doc(hidden)]
 pub use product::Op;
 pub use pushdown::Pushdown;
 #[doc(hidden)]
 pub use pushdown::{Call, Jump};
 #[doc(hidden)]
-pub use raw::UnminimizedDfa;
-#[doc(hidden)]
-pub use row_dfa::SparseDfa;
-#[doc(hidden)]
 pub use rows::{Differences, Rows, Run};
 #[doc(hidden)]
-pub use shared::DfaBuilder;
+pub use sparse_dfa::SparseDfa;
 #[doc(hidden)]
-pub use ways::{Distance, FARTHEST, Graph};
+pub use sparse_rows::SparseRows;
+#[doc(hidden)]
+pub use sweep::Cuts;

@@ -13,18 +13,19 @@
 //! deterministic automaton, one of the bytes outside of the
 //! [alphabet](TransitionNetwork::set_alphabet).
 
-use super::{FastMap, Rows};
-use burn_dfa_common::{Error, Limit, Result, limits::Meter};
+use super::edges::{Edges, Span, index};
+use super::{FastMap, Interner, Rows, Run};
+use burn_dfa_common::{Result, limits::Meter};
 
 /// A node of a [`TransitionNetwork`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Node {
-    /// Reads a byte: the ranges `ranges[from..to]`.
-    Bytes { from: u32, to: u32 },
-    /// Continues to all of `branches[from..to]` without reading.
-    Union { from: u32, to: u32 },
-    /// Calls the procedure at `enter`; `branches[from..to]` has the next node for each exit.
-    Call { enter: u32, from: u32, to: u32 },
+    /// Reads a byte by one of the runs.
+    Bytes(Span),
+    /// Continues to all of the branches without reading.
+    Union(Span),
+    /// Calls the procedure at `enter`; the branches are the next nodes, by exit.
+    Call { enter: u32, returns: Span },
     /// The end of a procedure with an exit.
     Return(u32),
     /// The end of a terminal: continues to `next` if no terminal with the same start can read the
@@ -40,14 +41,6 @@ pub enum Node {
     Accept,
 }
 
-/// The bytes `first..=last` lead to `next`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Range {
-    pub first: u8,
-    pub last: u8,
-    pub next: u32,
-}
-
 /// Approximate memory of a node and of its index entries.
 const NODE_BYTES: usize = 128;
 
@@ -55,8 +48,7 @@ const NODE_BYTES: usize = 128;
 pub struct TransitionNetwork<'a> {
     meter: &'a Meter<'a>,
     nodes: Vec<Node>,
-    ranges: Vec<Range>,
-    branches: Vec<u32>,
+    edges: Edges,
     /// The origin of each node, a number chosen by the caller, for errors.
     origins: Vec<u32>,
     /// The origin of the nodes being added.
@@ -68,9 +60,13 @@ pub struct TransitionNetwork<'a> {
     /// The node after a boundary, for nodes changed by a boundary: nodes of counted parts, and of
     /// terminals that may end there.
     boundaries: FastMap<u32, u32>,
-    /// Hash-consed nodes: reading, branching, and others.
-    reading: FastMap<Vec<Range>, u32>,
-    branching: FastMap<Vec<u32>, u32>,
+    /// The runs of the hash-consed nodes that read, and the nodes.
+    reading: Interner<Run>,
+    reading_nodes: Vec<u32>,
+    /// The branches of the hash-consed nodes that branch, and the nodes.
+    branching: Interner<u32>,
+    branching_nodes: Vec<u32>,
+    /// The other hash-consed nodes.
     other: FastMap<Node, u32>,
 }
 
@@ -82,20 +78,21 @@ impl<'a> TransitionNetwork<'a> {
 
     /// The two fixed nodes.
     pub fn new(meter: &'a Meter<'a>) -> Self {
-        let nodes = vec![Node::Union { from: 0, to: 0 }, Node::Accept];
+        let nodes = vec![Node::Union(Span::EMPTY), Node::Accept];
         let origins = vec![0; nodes.len()];
         Self {
             meter,
             nodes,
-            ranges: Vec::new(),
-            branches: Vec::new(),
+            edges: Edges::default(),
             origins,
             origin: 0,
             alphabet: None,
             boundary: None,
             boundaries: FastMap::default(),
-            reading: FastMap::default(),
-            branching: FastMap::default(),
+            reading: Interner::new(),
+            reading_nodes: Vec::new(),
+            branching: Interner::new(),
+            branching_nodes: Vec::new(),
             other: FastMap::default(),
         }
     }
@@ -113,17 +110,9 @@ impl<'a> TransitionNetwork<'a> {
         self.nodes[node as usize]
     }
 
-    pub(super) fn ranges(&self, from: u32, to: u32) -> &[Range] {
-        &self.ranges[from as usize..to as usize]
-    }
-
-    /// The ranges of all nodes.
-    pub(super) fn all_ranges(&self) -> &[Range] {
-        &self.ranges
-    }
-
-    pub(super) fn branches(&self, from: u32, to: u32) -> &[u32] {
-        &self.branches[from as usize..to as usize]
+    /// The edges of the nodes.
+    pub(super) fn edges(&self) -> &Edges {
+        &self.edges
     }
 
     /// The origin of a node.
@@ -136,7 +125,7 @@ impl<'a> TransitionNetwork<'a> {
         std::mem::replace(&mut self.origin, origin)
     }
 
-    /// Restricts the ranges of all nodes to come to the given bytes; the other bytes may serve as
+    /// Restricts the runs of all nodes to come to the given bytes; the other bytes may serve as
     /// symbols.
     pub fn set_alphabet(&mut self, alphabet: &[bool; 256]) {
         self.alphabet = Some(Box::new(*alphabet));
@@ -189,53 +178,40 @@ impl<'a> TransitionNetwork<'a> {
             return Ok(Self::DEAD);
         }
         let node = self.reserve()?;
-        let from = self.ranges.len();
-        self.ranges.extend(bytes.iter().map(|&byte| Range { first: byte, last: byte, next }));
-        self.nodes[node as usize] = Node::Bytes { from: index(from)?, to: index(self.ranges.len())? };
+        let runs = bytes.iter().map(|&byte| Run { first: byte, last: byte, target: next });
+        self.nodes[node as usize] = Node::Bytes(self.edges.add_runs(runs)?);
         Ok(node)
     }
 
     /// A node to be filled later; dead until then.
     pub fn reserve(&mut self) -> Result<u32> {
-        self.add(Node::Union { from: 0, to: 0 })
+        self.add(Node::Union(Span::EMPTY))
     }
 
-    /// A node that reads one byte by `(first, last, next)`, which must be in order and disjoint.
-    pub fn bytes(&mut self, ranges: impl IntoIterator<Item = (u8, u8, u32)>) -> Result<u32> {
-        let live = ranges.into_iter().filter(|range| range.2 != Self::DEAD);
-        let ranges: Vec<Range> = live.map(|(first, last, next)| Range { first, last, next }).collect();
-        if ranges.is_empty() {
+    /// A node that reads one byte by one of `runs`, which must be in order and disjoint.
+    pub fn bytes(&mut self, runs: impl IntoIterator<Item = impl Into<Run>>) -> Result<u32> {
+        let runs = runs.into_iter().map(Into::into);
+        let runs: Vec<Run> = runs.filter(|run| run.target != Self::DEAD).collect();
+        if runs.is_empty() {
             return Ok(Self::DEAD);
         }
-        if let Some(&known) = self.reading.get(&ranges) {
-            return Ok(known);
+        let (number, is_new) = self.reading.intern(&runs);
+        if is_new {
+            let node = self.reserve()?;
+            self.fill_bytes(node, runs)?;
+            self.reading_nodes.push(node);
         }
-        let node = self.reserve()?;
-        self.fill_bytes(node, ranges.iter().map(|range| (range.first, range.last, range.next)))?;
-        self.reading.insert(ranges, node);
-        Ok(node)
+        Ok(self.reading_nodes[number as usize])
     }
 
     /// Makes a reserved node read a byte.
-    pub fn fill_bytes(&mut self, node: u32, ranges: impl IntoIterator<Item = (u8, u8, u32)>) -> Result<()> {
-        let from = self.ranges.len();
-        let live = ranges.into_iter().filter(|range| range.2 != Self::DEAD);
-        for (first, last, next) in live {
-            match &self.alphabet {
-                None => self.ranges.push(Range { first, last, next }),
-                Some(alphabet) => {
-                    let own: Vec<u8> = (first..=last).filter(|&byte| alphabet[byte as usize]).collect();
-                    let runs = own.chunk_by(|one, other| one + 1 == *other);
-                    self.ranges.extend(runs.map(|run| Range {
-                        first: run[0],
-                        last: run[run.len() - 1],
-                        next,
-                    }));
-                }
-            }
-        }
-        debug_assert!(self.ranges[from..].is_sorted_by(|a, b| a.last < b.first));
-        self.nodes[node as usize] = Node::Bytes { from: index(from)?, to: index(self.ranges.len())? };
+    pub fn fill_bytes(&mut self, node: u32, runs: impl IntoIterator<Item = impl Into<Run>>) -> Result<()> {
+        let live = runs.into_iter().map(Into::into).filter(|run| run.target != Self::DEAD);
+        let span = match &self.alphabet {
+            None => self.edges.add_runs(live)?,
+            Some(alphabet) => self.edges.add_runs(live.flat_map(|run| within(alphabet, run)))?,
+        };
+        self.nodes[node as usize] = Node::Bytes(span);
         Ok(())
     }
 
@@ -245,31 +221,28 @@ impl<'a> TransitionNetwork<'a> {
             [] => Ok(Self::DEAD),
             [one] => Ok(*one),
             _ => {
-                if let Some(&known) = self.branching.get(branches) {
-                    return Ok(known);
+                let (number, is_new) = self.branching.intern(branches);
+                if is_new {
+                    let node = self.reserve()?;
+                    self.fill(node, branches)?;
+                    self.branching_nodes.push(node);
                 }
-                let node = self.reserve()?;
-                self.fill(node, branches)?;
-                self.branching.insert(branches.to_vec(), node);
-                Ok(node)
+                Ok(self.branching_nodes[number as usize])
             }
         }
     }
 
     /// Makes a reserved node continue to each of `branches`.
     pub fn fill(&mut self, node: u32, branches: &[u32]) -> Result<()> {
-        let from = index(self.branches.len())?;
-        self.branches.extend(branches.iter().filter(|branch| **branch != Self::DEAD));
-        self.nodes[node as usize] = Node::Union { from, to: index(self.branches.len())? };
+        let live = branches.iter().copied().filter(|&branch| branch != Self::DEAD);
+        self.nodes[node as usize] = Node::Union(self.edges.add_branches(live)?);
         Ok(())
     }
 
     /// A node that calls the procedure at `enter` and continues by its exit.
     pub fn call(&mut self, enter: u32, returns: &[u32]) -> Result<u32> {
-        let from = index(self.branches.len())?;
-        self.branches.extend_from_slice(returns);
-        let to = index(self.branches.len())?;
-        self.add(Node::Call { enter, from, to })
+        let returns = self.edges.add_branches(returns.iter().copied())?;
+        self.add(Node::Call { enter, returns })
     }
 
     /// A node that returns with an exit.
@@ -306,8 +279,8 @@ impl<'a> TransitionNetwork<'a> {
         for state in 1..rows.state_count() as u32 {
             if reading[state as usize] != Self::DEAD {
                 let runs = rows.row(state).iter();
-                let ranges = runs.map(|run| (run.first, run.last, entered[run.target as usize]));
-                self.fill_bytes(reading[state as usize], ranges)?;
+                let runs = runs.map(|run| Run { target: entered[run.target as usize], ..*run });
+                self.fill_bytes(reading[state as usize], runs)?;
             }
         }
         Ok(reading[start as usize])
@@ -327,15 +300,16 @@ impl<'a> TransitionNetwork<'a> {
         self.nodes.push(node);
         self.origins.push(self.origin);
         if id % 1024 == 0 {
-            let words = self.ranges.len() * size_of::<Range>() + self.branches.len() * size_of::<u32>();
-            self.meter.bytes(self.nodes.len() * NODE_BYTES + 2 * words)?;
+            self.meter.bytes(self.nodes.len() * NODE_BYTES + 2 * self.edges.bytes())?;
             self.meter.time()?;
         }
         Ok(id)
     }
 }
 
-/// Indices are 32 bits wide under any limits.
-fn index(at: usize) -> Result<u32> {
-    u32::try_from(at).map_err(|_| Error::limit(Limit::States(u32::MAX as usize)))
+/// The parts of a run with bytes of an alphabet.
+fn within(alphabet: &[bool; 256], run: Run) -> Vec<Run> {
+    let own: Vec<u8> = (run.first..=run.last).filter(|&byte| alphabet[byte as usize]).collect();
+    let parts = own.chunk_by(|one, other| one + 1 == *other);
+    parts.map(|part| Run { first: part[0], last: part[part.len() - 1], ..run }).collect()
 }

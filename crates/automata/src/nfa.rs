@@ -12,30 +12,40 @@
 //! is dropped, so that 50 sets remain. Without ranks, the sets are the 1,275 intervals between 0
 //! and 50.
 
-use regex_automata::util::look::Look;
+use std::sync::Arc;
 
-use super::Rows;
+use regex_automata::util::look::Look;
+use regex_syntax::utf8::Utf8Sequences;
+
+use super::edges::{Edges, Span, index};
+use super::{ByteDfa, FastMap, Rows, Run};
 use burn_dfa_common::{Error, Limit, Result, limits::Meter};
 
-/// A state of an [`Nfa`].
+/// A state of an [`Nfa`] with assertions of type `A`.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum State {
-    /// Reads a byte: the ranges `ranges[from..to]`, in order, without overlap.
-    Bytes { from: u32, to: u32 },
-    /// Continues to all of `branches[from..to]` without reading.
-    Union { from: u32, to: u32 },
+pub enum State<'n, A = Look> {
+    /// Reads a byte by one of the runs, which are in order and disjoint.
+    Bytes(&'n [Run]),
+    /// Continues to all of the states without reading.
+    Union(&'n [u32]),
     /// Continues without reading if the assertion holds.
-    Look { look: Look, next: u32 },
+    Look {
+        /// The assertion.
+        look: A,
+        /// The next state.
+        next: u32,
+    },
     /// The end of the language: no more bytes may follow.
     Accept,
 }
 
-/// The bytes `first..=last` lead to `next`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Range {
-    pub(super) first: u8,
-    pub(super) last: u8,
-    pub(super) next: u32,
+/// A [`State`] with the spans of its edges.
+#[derive(Clone, Copy)]
+enum Stored<A> {
+    Bytes(Span),
+    Union(Span),
+    Look { look: A, next: u32 },
+    Accept,
 }
 
 /// The position of a state among the copies of a repeated body.
@@ -75,66 +85,97 @@ struct Body {
     is_ranked: bool,
 }
 
-/// A nondeterministic automaton over bytes with look-around; state 0 accepts.
-pub struct Nfa<'a> {
+/// A nondeterministic automaton over bytes with assertions; state 0 accepts.
+pub struct Nfa<'a, A = Look> {
     meter: &'a Meter<'a>,
-    pub(super) states: Vec<State>,
-    pub(super) ranges: Vec<Range>,
-    pub(super) branches: Vec<u32>,
-    pub(super) looks: Vec<Look>,
+    states: Vec<Stored<A>>,
+    edges: Edges,
+    /// The automata of the character classes added so far: a class is often repeated.
+    classes: FastMap<Vec<(char, char)>, Arc<ByteDfa>>,
     /// The ranks of states; empty if no state has one, and shorter than the states if the last ones
     /// have none.
     ranks: Vec<Rank>,
 }
 
-impl<'a> Nfa<'a> {
+impl Nfa<'_> {
     /// The state that accepts.
-    pub const ACCEPT: u32 = 0;
+    pub const ACCEPT: u32 = ACCEPT;
 
     /// Most bytes of an automaton with copies of a repeated body, if the limits allow as much.
-    pub const MAX_BYTES: usize = 128 << 20;
+    pub const MAX_BYTES: usize = MAX_BYTES;
 
+    /// The distinct assertions.
+    pub(super) fn looks(&self) -> Vec<Look> {
+        let mut looks = Vec::new();
+        for state in &self.states {
+            if let Stored::Look { look, .. } = state
+                && !looks.contains(look)
+            {
+                looks.push(*look);
+            }
+        }
+        looks
+    }
+}
+
+/// See [`Nfa::ACCEPT`].
+const ACCEPT: u32 = 0;
+
+/// See [`Nfa::MAX_BYTES`].
+const MAX_BYTES: usize = 128 << 20;
+
+impl<'a, A: Copy> Nfa<'a, A> {
     /// The automaton of the empty string: the accepting state alone.
     pub fn new(meter: &'a Meter<'a>) -> Self {
-        let (ranges, branches, looks) = (Vec::new(), Vec::new(), Vec::new());
-        Self { meter, states: vec![State::Accept], ranges, branches, looks, ranks: Vec::new() }
+        let (states, edges) = (vec![Stored::Accept], Edges::default());
+        Self { meter, states, edges, classes: FastMap::default(), ranks: Vec::new() }
+    }
+
+    /// Number of states.
+    pub fn state_count(&self) -> usize {
+        self.states.len()
+    }
+
+    /// A state.
+    pub fn state(&self, state: u32) -> State<'_, A> {
+        match self.states[state as usize] {
+            Stored::Bytes(span) => State::Bytes(self.edges.runs(span)),
+            Stored::Union(span) => State::Union(self.edges.branches(span)),
+            Stored::Look { look, next } => State::Look { look, next },
+            Stored::Accept => State::Accept,
+        }
     }
 
     pub(super) fn meter(&self) -> &'a Meter<'a> {
         self.meter
     }
 
-    /// Adds a state that reads one byte by `(first, last, next)`, which must be in order and
-    /// disjoint.
-    pub fn bytes(&mut self, ranges: impl IntoIterator<Item = (u8, u8, u32)>) -> Result<u32> {
-        let from = self.ranges.len();
-        self.ranges.extend(ranges.into_iter().map(|(first, last, next)| Range { first, last, next }));
-        debug_assert!(self.ranges[from..].is_sorted_by(|a, b| a.last < b.first));
-        let (from, to) = (index(from)?, index(self.ranges.len())?);
-        self.add(State::Bytes { from, to })
+    /// Adds a state that reads one byte by one of `runs`, which must be in order and disjoint.
+    pub fn bytes<R: Into<Run>>(&mut self, runs: impl IntoIterator<Item = R>) -> Result<u32> {
+        let span = self.edges.add_runs(runs)?;
+        self.add(Stored::Bytes(span))
+    }
+
+    /// Adds a state that reads nothing and continues nowhere.
+    pub fn dead(&mut self) -> Result<u32> {
+        self.add(Stored::Bytes(Span::EMPTY))
     }
 
     /// Adds a state that continues to each of `branches`.
     pub fn union(&mut self, branches: impl IntoIterator<Item = u32>) -> Result<u32> {
-        let from = index(self.branches.len())?;
-        self.branches.extend(branches);
-        let to = index(self.branches.len())?;
-        self.add(State::Union { from, to })
+        let span = self.edges.add_branches(branches)?;
+        self.add(Stored::Union(span))
     }
 
     /// Adds a state that continues to `next` if `look` holds.
-    pub fn look(&mut self, look: Look, next: u32) -> Result<u32> {
-        if !self.looks.contains(&look) {
-            self.looks.push(look);
-        }
-        self.add(State::Look { look, next })
+    pub fn look(&mut self, look: A, next: u32) -> Result<u32> {
+        self.add(Stored::Look { look, next })
     }
 
     /// Replaces the first branch of a union.
     pub fn patch(&mut self, union: u32, branch: u32) {
-        if let State::Union { from, to } = self.states[union as usize] {
-            debug_assert!(from < to);
-            self.branches[from as usize] = branch;
+        if let Stored::Union(span) = self.states[union as usize] {
+            *self.edges.first_branch(span) = branch;
         }
     }
 
@@ -147,7 +188,7 @@ impl<'a> Nfa<'a> {
     /// state; accepting states are followed by `next`. Returns the start of the copy.
     pub(super) fn copy(&mut self, rows: &Rows, start: u32, next: u32) -> Result<u32> {
         if start == 0 {
-            return self.bytes([]);
+            return self.dead();
         }
         // Numbers come first. A state that reads bytes takes one number, and a second if it also
         // accepts.
@@ -161,13 +202,35 @@ impl<'a> Nfa<'a> {
         }
         for state in reading() {
             let runs = rows.row(state).iter();
-            let mut copy = self.bytes(runs.map(|run| (run.first, run.last, numbers[run.target as usize])))?;
+            let mut copy =
+                self.bytes(runs.map(|run| Run { target: numbers[run.target as usize], ..*run }))?;
             if rows.is_accepting(state) {
                 copy = self.union([copy, next])?;
             }
             debug_assert_eq!(copy, numbers[state as usize]);
         }
         Ok(numbers[start as usize])
+    }
+
+    /// Adds states that read one character out of `ranges`, in UTF-8, and continue to `next`.
+    /// Returns their start.
+    pub fn class(&mut self, ranges: &[(char, char)], next: u32) -> Result<u32> {
+        if let [(first, last)] = ranges
+            && first.is_ascii()
+            && last.is_ascii()
+            && first <= last
+        {
+            return self.bytes([(*first as u8, *last as u8, next)]);
+        }
+        let dfa = match self.classes.get(ranges) {
+            Some(dfa) => Arc::clone(dfa),
+            None => {
+                let dfa = Arc::new(one_char(ranges, self.meter)?);
+                self.classes.insert(ranges.to_vec(), Arc::clone(&dfa));
+                dfa
+            }
+        };
+        self.copy(&Rows::from(&*dfa), dfa.start().0, next)
     }
 
     /// Adds from `min` to `max` repetitions of a body, without a maximum if `max` is `None`, in
@@ -181,7 +244,7 @@ impl<'a> Nfa<'a> {
         body: impl FnOnce(&mut Self, u32) -> Result<u32>,
     ) -> Result<u32> {
         let optional = match max {
-            Some(max) if max < min => return self.bytes([]),
+            Some(max) if max < min => return self.dead(),
             Some(0) => return Ok(next),
             Some(max) => max - min,
             None => 0,
@@ -284,28 +347,18 @@ impl<'a> Nfa<'a> {
                 });
             }
             match self.states[state as usize] {
-                State::Bytes { from, to } => {
-                    let begin = self.ranges.len();
-                    self.ranges.extend_from_within(from as usize..to as usize);
-                    for range in &mut self.ranges[begin..] {
-                        range.next = moved(range.next);
-                    }
-                    let (from, to) = (index(begin)?, index(self.ranges.len())?);
-                    self.add(State::Bytes { from, to })?;
+                Stored::Bytes(span) => {
+                    let copy = self.edges.copy_runs(span, moved)?;
+                    self.add(Stored::Bytes(copy))?;
                 }
-                State::Union { from, to } => {
-                    let begin = self.branches.len();
-                    self.branches.extend_from_within(from as usize..to as usize);
-                    for branch in &mut self.branches[begin..] {
-                        *branch = moved(*branch);
-                    }
-                    let (from, to) = (index(begin)?, index(self.branches.len())?);
-                    self.add(State::Union { from, to })?;
+                Stored::Union(span) => {
+                    let copy = self.edges.copy_branches(span, moved)?;
+                    self.add(Stored::Union(copy))?;
                 }
-                State::Look { look, next } => {
-                    self.add(State::Look { look, next: moved(next) })?;
+                Stored::Look { look, next } => {
+                    self.add(Stored::Look { look, next: moved(next) })?;
                 }
-                State::Accept => {}
+                Stored::Accept => {}
             }
         }
         Ok(moved(start))
@@ -314,15 +367,15 @@ impl<'a> Nfa<'a> {
     /// Refuses copies of a body that exceed the memory limit, before creating them.
     fn refuse_copies(&self, body: &Body, copies: usize) -> Result<()> {
         let of = |state: u32| match self.states[state as usize] {
-            State::Bytes { from, to } => (to - from) as usize * size_of::<Range>(),
-            State::Union { from, to } => (to - from) as usize * size_of::<u32>(),
-            State::Look { .. } | State::Accept => 0,
+            Stored::Bytes(span) => span.len() * size_of::<Run>(),
+            Stored::Union(span) => span.len() * size_of::<u32>(),
+            Stored::Look { .. } | Stored::Accept => 0,
         };
-        let bytes: usize = body.states.clone().map(|state| size_of::<State>() + of(state)).sum();
+        let bytes: usize = body.states.clone().map(|state| size_of::<Stored<A>>() + of(state)).sum();
         // Each copy has a union in front of it.
-        let bytes = bytes + size_of::<State>() + 2 * size_of::<u32>();
+        let bytes = bytes + size_of::<Stored<A>>() + 2 * size_of::<u32>();
         let bytes = self.used().saturating_add(bytes.saturating_mul(copies));
-        if copies > 0 && bytes > Self::MAX_BYTES {
+        if copies > 0 && bytes > MAX_BYTES {
             return Err(self.too_large());
         }
         self.meter.bytes(bytes)
@@ -330,13 +383,10 @@ impl<'a> Nfa<'a> {
 
     /// Memory in use.
     fn used(&self) -> usize {
-        self.states.len() * size_of::<State>()
-            + self.ranges.len() * size_of::<Range>()
-            + self.branches.len() * size_of::<u32>()
-            + self.ranks.len() * size_of::<Rank>()
+        self.states.len() * size_of::<Stored<A>>() + self.edges.bytes() + self.ranks.len() * size_of::<Rank>()
     }
 
-    fn add(&mut self, state: State) -> Result<u32> {
+    fn add(&mut self, state: Stored<A>) -> Result<u32> {
         let id = index(self.states.len())?;
         self.states.push(state);
         if id % 4096 == 0 {
@@ -356,7 +406,20 @@ impl<'a> Nfa<'a> {
     }
 }
 
-/// Indices are 32 bits wide under any limits.
-fn index(at: usize) -> Result<u32> {
-    u32::try_from(at).map_err(|_| Error::limit(Limit::States(u32::MAX as usize)))
+/// The automaton of one character out of `ranges`.
+fn one_char(ranges: &[(char, char)], meter: &Meter) -> Result<ByteDfa> {
+    let mut nfa = Nfa::new(meter);
+    let mut starts = Vec::new();
+    for &(first, last) in ranges {
+        for sequence in Utf8Sequences::new(first, last) {
+            let start = sequence
+                .as_slice()
+                .iter()
+                .rev()
+                .try_fold(Nfa::ACCEPT, |next, range| nfa.bytes([(range.start, range.end, next)]))?;
+            starts.push(start);
+        }
+    }
+    let start = nfa.union(starts)?;
+    nfa.determinize(start)
 }

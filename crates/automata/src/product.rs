@@ -1,8 +1,6 @@
 //! Intersection, union and difference: two automata run in parallel.
 
-use std::collections::hash_map::Entry;
-
-use super::{ByteDfa, ByteStateId, FastMap, UnminimizedDfa};
+use super::{ByteDfa, ByteStateId, JointClasses, Rows, Run};
 use burn_dfa_common::{Limits, Result, limits::Meter};
 
 /// Which words of two languages to keep.
@@ -74,62 +72,24 @@ impl ByteDfa {
     /// The automaton of the words kept by `op`.
     #[doc(hidden)]
     pub fn product(&self, other: &Self, op: Op, meter: &Meter) -> Result<Self> {
-        let (symbols, columns) = joint_symbols(self, other);
-        let mut pairs = Pairs { op, numbers: FastMap::default(), pairs: Vec::new() };
-        let mut raw = UnminimizedDfa::new(symbols);
-        let start = pairs.number(self.start(), other.start());
-        raw.set_start(start);
-        let mut at = 0;
-        while at < pairs.pairs.len() {
-            let (a, b) = pairs.pairs[at];
-            at += 1;
-            let row = columns.iter().enumerate().map(|(symbol, &(in_a, in_b))| {
-                let target = pairs.number(self.next_by_class(a, in_a), other.next_by_class(b, in_b));
-                (symbol as u8, symbol as u8, target)
-            });
-            raw.push(op.accepts(self.is_accepting(a), other.is_accepting(b)), row);
-            meter.states(pairs.pairs.len() + 1)?;
-            if at % 1024 == 0 {
-                raw.check(meter)?;
+        if op.is_dead(self.start(), other.start()) {
+            return Ok(Self::empty());
+        }
+        let classes = JointClasses::new(&[self, other]);
+        let pairs = classes.pairs();
+        let mut targets = vec![0; pairs.len()];
+        let start = (self.start(), other.start());
+        let rows = Rows::explore(start, meter, |(a, b), found, runs| {
+            for (target, &(in_a, in_b)) in targets.iter_mut().zip(&pairs) {
+                let (a, b) = (self.next_by_class(a, in_a), other.next_by_class(b, in_b));
+                *target = if op.is_dead(a, b) { 0 } else { found.state((a, b)) };
             }
-        }
-        raw.minimize(meter)
+            runs.extend(classes.intervals.iter().map(|&(first, last, class)| {
+                let target = targets[class];
+                Run { first, last, target }
+            }));
+            op.accepts(self.is_accepting(a), other.is_accepting(b))
+        })?;
+        rows.minimize(1, meter)
     }
-}
-
-/// Pairs of states, numbered from 1 in order of arrival; 0 is any dead pair.
-struct Pairs {
-    op: Op,
-    numbers: FastMap<(u32, u32), u32>,
-    pairs: Vec<(ByteStateId, ByteStateId)>,
-}
-
-impl Pairs {
-    fn number(&mut self, a: ByteStateId, b: ByteStateId) -> u32 {
-        if self.op.is_dead(a, b) {
-            return 0;
-        }
-        match self.numbers.entry((a.0, b.0)) {
-            Entry::Occupied(entry) => *entry.get(),
-            Entry::Vacant(entry) => {
-                self.pairs.push((a, b));
-                *entry.insert(self.pairs.len() as u32)
-            }
-        }
-    }
-}
-
-/// The coarsest partition of the bytes into symbols that refines the classes of both automata, and
-/// the two classes of each symbol.
-fn joint_symbols(a: &ByteDfa, b: &ByteDfa) -> ([u8; 256], Vec<(usize, usize)>) {
-    let mut columns = Vec::new();
-    let symbols = std::array::from_fn(|byte| {
-        let column = (a.classes()[byte] as usize, b.classes()[byte] as usize);
-        let known = columns.iter().position(|&known| known == column);
-        known.unwrap_or_else(|| {
-            columns.push(column);
-            columns.len() - 1
-        }) as u8
-    });
-    (symbols, columns)
 }

@@ -13,7 +13,6 @@
 
 use std::sync::Arc;
 
-use super::specialise::Specialised;
 use super::{ByteStateId, Configuration, Csr, Distance, FastMap, Graph, Rows, Run, SparseRows};
 use burn_dfa_common::{Result, limits::Meter};
 
@@ -72,39 +71,42 @@ pub struct Pushdown {
 }
 
 /// An automaton with a stack before trimming.
-pub(super) struct UntrimmedPda<'a> {
-    pub(super) rows: &'a Rows,
+pub(super) struct UntrimmedPda {
+    /// Call states and RETURN states have no runs.
+    pub(super) rows: Rows,
+    /// 0 for the empty language.
+    pub(super) start: u32,
     pub(super) calls: FastMap<u32, Call>,
     /// The RETURN states, by exit.
-    pub(super) returning: &'a [u32],
+    pub(super) returning: Vec<u32>,
 }
 
-impl UntrimmedPda<'_> {
-    /// The automaton with calls that starts at `start`; `None` if its language is empty.
+impl UntrimmedPda {
+    /// The automaton without unused states; `None` if its language is empty.
     ///
     /// # Errors
     /// If a limit is breached.
-    pub(super) fn pushdown(&self, start: u32, meter: &Meter) -> Result<Option<Pushdown>> {
+    pub(super) fn pushdown(&self, meter: &Meter) -> Result<Option<Pushdown>> {
         if self.returning.len() <= 1 {
             // A state that reaches an exit reaches the only exit. Each call therefore continues
             // from it, or is dead.
-            return Pushdown::new(self, start, meter);
+            return Pushdown::new(self, meter);
         }
-        let Specialised { rows, start, calls, returning } = self.specialised(start, meter)?;
-        if start == 0 {
-            return Ok(None);
-        }
-        Pushdown::new(&UntrimmedPda { rows: &rows, calls, returning: &returning }, start, meter)
+        Pushdown::new(&self.specialized(meter)?, meter)
     }
 }
 
 impl Pushdown {
-    /// The part of a draft reachable from `start` that also reaches an end; `None` if the start
+    /// The part of a draft reachable from its start that also reaches an end; `None` if the start
     /// reaches no end, or if a procedure has an exit that one of its calls cannot continue from.
     ///
     /// # Errors
     /// If a limit is breached.
-    pub(super) fn new(draft: &UntrimmedPda, start: u32, meter: &Meter) -> Result<Option<Self>> {
+    fn new(draft: &UntrimmedPda, meter: &Meter) -> Result<Option<Self>> {
+        let start = draft.start;
+        if start == 0 {
+            return Ok(None);
+        }
         let ends = draft.returning.len().max(1);
         meter.bytes(draft.rows.bytes() + draft.rows.state_count() * ends * size_of::<Distance>())?;
         let states = draft.rows.state_count();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{ByteDfa, ByteStateId, Expr, UnminimizedDfa};
+use super::{ByteDfa, ByteStateId, Expr, Rows};
 use burn_dfa_common::{Limits, Result, limits::Meter};
 
 impl ByteDfa {
@@ -65,20 +65,19 @@ impl ByteDfa {
     /// If a limit is breached.
     pub fn complement(&self, limits: &Limits) -> Result<Self> {
         let meter = Meter::start(limits);
-        let mut raw = UnminimizedDfa::new(*self.classes());
+        let intervals = self.intervals();
+        let mut rows = Rows::new();
         // The dead state becomes a state that accepts everything: state `s` becomes `s + 1`.
         for state in (0..self.state_count() as u32).map(ByteStateId) {
-            let row = (0..self.class_count()).map(|class| {
-                let target = self.next_by_class(state, class).0 + 1;
-                (class as u8, class as u8, target)
-            });
-            raw.push(!self.is_accepting(state), row);
+            let row = intervals
+                .iter()
+                .map(|&(first, last, class)| (first, last, self.next_by_class(state, class).0 + 1));
+            rows.push(!self.is_accepting(state), row);
             if state.0 % 4096 == 0 {
-                raw.check(&meter)?;
+                rows.check(&meter)?;
             }
         }
-        raw.set_start(self.start().0 + 1);
-        raw.minimize(&meter)
+        rows.minimize(self.start().0 + 1, &meter)
     }
 }
 

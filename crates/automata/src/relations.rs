@@ -1,6 +1,6 @@
 //! Whether one language contains another, and whether two languages share a word.
 
-use super::{ByteDfa, ByteStateId, FastMap};
+use super::{ByteDfa, ByteStateId, FastMap, JointClasses};
 
 impl ByteDfa {
     /// Whether every word is also a word of `other`.
@@ -48,8 +48,7 @@ impl ByteDfa {
     /// # Ok::<(), burn_dfa_tokens::Error>(())
     /// ```
     pub fn is_equivalent(&self, other: &Self) -> bool {
-        let columns: FastMap<(u8, u8), ()> =
-            self.classes().iter().zip(other.classes()).map(|(&a, &b)| ((a, b), ())).collect();
+        let classes = JointClasses::new(&[self, other]).pairs();
         // The states of this automaton come first, then the states of the other.
         let shift = self.state_count();
         let mut sets = Sets((0..shift + other.state_count()).collect());
@@ -62,9 +61,11 @@ impl ByteDfa {
             if self.is_accepting(a) != other.is_accepting(b) {
                 return false;
             }
-            rest.extend(columns.keys().map(|&(in_a, in_b)| {
-                (self.next_by_class(a, in_a.into()), other.next_by_class(b, in_b.into()))
-            }));
+            rest.extend(
+                classes
+                    .iter()
+                    .map(|&(in_a, in_b)| (self.next_by_class(a, in_a), other.next_by_class(b, in_b))),
+            );
         }
         true
     }
@@ -94,8 +95,7 @@ impl ByteDfa {
         skip: impl Fn(ByteStateId, ByteStateId) -> bool,
         holds: impl Fn(ByteStateId, ByteStateId) -> bool,
     ) -> bool {
-        let columns: FastMap<(u8, u8), ()> =
-            self.classes().iter().zip(other.classes()).map(|(&a, &b)| ((a, b), ())).collect();
+        let classes = JointClasses::new(&[self, other]).pairs();
         let start = (self.start(), other.start());
         let mut met = FastMap::from_iter([((start.0.0, start.1.0), ())]);
         let mut stack = vec![start];
@@ -106,8 +106,8 @@ impl ByteDfa {
             if !holds(a, b) {
                 return false;
             }
-            for &(in_a, in_b) in columns.keys() {
-                let next = (self.next_by_class(a, in_a.into()), other.next_by_class(b, in_b.into()));
+            for &(in_a, in_b) in &classes {
+                let next = (self.next_by_class(a, in_a), other.next_by_class(b, in_b));
                 if met.insert((next.0.0, next.1.0), ()).is_none() {
                     stack.push(next);
                 }

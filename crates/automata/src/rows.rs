@@ -1,11 +1,11 @@
-//! Rows of runs: the form of automata under construction, before dense arrays are written.
+//! Rows of runs: the states of a deterministic automaton.
 
 use super::csr::{Csr, Filling};
 use super::{ByteDfa, ByteStateId};
 use burn_dfa_common::{Error, Limit, Result, limits::Meter};
 
-/// The symbols `first..=last` lead to `target`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// The bytes `first..=last` lead to `target`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Run {
     /// The first byte of the range.
     pub first: u8,
@@ -15,11 +15,11 @@ pub struct Run {
     pub target: u32,
 }
 
-/// The ranges of symbols with different targets in two rows, in order.
+/// The ranges of bytes with different targets in two rows, in order.
 #[derive(Clone, Copy, Debug)]
 pub struct Differences<'a> {
     rows: [&'a [Run]; 2],
-    /// The next symbol.
+    /// The next byte.
     next: u16,
 }
 
@@ -90,9 +90,9 @@ impl From<(u8, u8, u32)> for Run {
 /// The states of a deterministic automaton: each has a *row*, which is a list of runs, and may
 /// accept.
 ///
-/// State 0 is dead: it has no runs, and it is the target of all symbols outside of a row's runs.
+/// State 0 is dead: it has no runs, and it is the target of all bytes outside of a row's runs.
 /// The runs of a row are sorted, do not overlap and have targets other than 0; neighbors that could
-/// be one run are merged. Symbols are bytes, or the classes of any partition of the bytes.
+/// be one run are merged.
 #[derive(Clone, Debug)]
 pub struct Rows {
     runs: Vec<Run>,
@@ -135,12 +135,11 @@ impl Rows {
     }
 
     /// As [`push`](Self::push), for runs with no neighbors to merge and no target 0.
-    pub(super) fn push_whole(&mut self, accepting: bool, runs: &[Run]) -> u32 {
+    pub(super) fn push_whole(&mut self, accepting: bool, runs: &[Run]) {
         let from = self.runs.len();
         self.runs.extend_from_slice(runs);
         self.spans.push((from as u32, self.runs.len() as u32));
         self.accepting.push(accepting);
-        self.state_count() as u32 - 1
     }
 
     /// As [`push`](Self::push), with targets renumbered by `number`, which must be injective except
@@ -197,9 +196,9 @@ impl Rows {
         &self.runs[from as usize..to as usize]
     }
 
-    /// The state after `symbol` in `state`.
-    pub fn next(&self, state: u32, symbol: u8) -> u32 {
-        let run = self.row(state).iter().find(|run| run.first <= symbol && symbol <= run.last);
+    /// The state after `byte` in `state`.
+    pub fn next(&self, state: u32, byte: u8) -> u32 {
+        let run = self.row(state).iter().find(|run| run.first <= byte && byte <= run.last);
         run.map_or(0, |run| run.target)
     }
 
@@ -212,7 +211,7 @@ impl Rows {
         edges.done()
     }
 
-    /// For each state the least number of symbols to an accepting state; `u32::MAX` if no path
+    /// For each state the least number of bytes to an accepting state; `u32::MAX` if no path
     /// exists.
     pub(super) fn distances(&self) -> Vec<u32> {
         self.backward().distances((1..self.state_count() as u32).filter(|&state| self.is_accepting(state)))
@@ -272,7 +271,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn differences_are_the_symbols_by_which_two_rows_lead_elsewhere() {
+    fn differences_are_the_bytes_by_which_two_rows_lead_elsewhere() {
         let rows: [&[(u8, u8, u32)]; 8] = [
             &[],
             &[(0, 255, 1)],
@@ -289,14 +288,14 @@ mod tests {
             let ranges: Vec<(u8, u8)> = Differences::new(&row, &other).collect();
             assert!(ranges.iter().all(|(first, last)| first <= last));
             assert!(ranges.is_sorted_by(|a, b| a.1 < b.0));
-            let after = |row: &[Run], symbol: u8| {
-                let run = row.iter().find(|run| (run.first..=run.last).contains(&symbol));
+            let after = |row: &[Run], byte: u8| {
+                let run = row.iter().find(|run| (run.first..=run.last).contains(&byte));
                 run.map_or(0, |run| run.target)
             };
-            for symbol in 0..=u8::MAX {
-                let differs = after(&row, symbol) != after(&other, symbol);
-                let found = ranges.iter().any(|&(first, last)| (first..=last).contains(&symbol));
-                assert_eq!(found, differs, "{symbol}: {row:?}, {other:?}");
+            for byte in 0..=u8::MAX {
+                let differs = after(&row, byte) != after(&other, byte);
+                let found = ranges.iter().any(|&(first, last)| (first..=last).contains(&byte));
+                assert_eq!(found, differs, "{byte}: {row:?}, {other:?}");
             }
         }
     }

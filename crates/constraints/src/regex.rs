@@ -307,7 +307,7 @@ fn compiled(hir: &Hir, nfa: &mut Nfa, behind: u32, meter: &Meter) -> Result<u32>
             thompson::State::Union { alternates } => nfa.union(alternates.iter().map(|&id| at(id)))?,
             thompson::State::BinaryUnion { alt1, alt2 } => nfa.union([at(*alt1), at(*alt2)])?,
             thompson::State::Capture { next, .. } => nfa.union([at(*next)])?,
-            thompson::State::Fail => nfa.bytes([])?,
+            thompson::State::Fail => nfa.dead()?,
             thompson::State::Match { .. } => nfa.union([behind])?,
         };
     }

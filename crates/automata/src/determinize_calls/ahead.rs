@@ -1,17 +1,18 @@
 //! The items and edges that may follow without another step.
 
-use super::super::network::{Node, Range, TransitionNetwork};
+use super::super::Run;
+use super::super::network::{Node, TransitionNetwork};
 use super::{Item, Outcome, Subsets};
 
 /// The possible continuations of items that read, close, return or accept.
 #[derive(Default)]
 pub(super) struct Ahead {
-    /// The ranges read by the items themselves, sorted by first byte; counted parts excluded.
-    pub(super) inner: Vec<(Range, Item)>,
-    /// The ranges read after the terminals end, for bytes that `inner` does not read.
-    pub(super) outer: Vec<(Range, Item)>,
-    /// The ranges read within counted parts, independent of terminals.
-    pub(super) counted: Vec<(Range, Item)>,
+    /// The runs read by the items themselves, sorted by first byte; counted parts excluded.
+    pub(super) inner: Vec<(Run, Item)>,
+    /// The runs read after the terminals end, for bytes that `inner` does not read.
+    pub(super) outer: Vec<(Run, Item)>,
+    /// The runs read within counted parts, independent of terminals.
+    pub(super) counted: Vec<(Run, Item)>,
     /// The items that return before a byte of `inner`.
     pub(super) ended: Vec<Item>,
     /// The items that return before any other byte.
@@ -45,12 +46,12 @@ impl Subsets<'_, '_> {
         Ok(Ahead { inner, outer, counted, ended, ended_behind, accepting })
     }
 
-    /// The ranges read by the items that satisfy `counts`.
-    fn edges(&self, items: &[Item], counts: impl Fn(&Item) -> bool) -> Vec<(Range, Item)> {
+    /// The runs read by the items that satisfy `counts`.
+    fn edges(&self, items: &[Item], counts: impl Fn(&Item) -> bool) -> Vec<(Run, Item)> {
         let mut edges = Vec::new();
         for item in items.iter().filter(|item| counts(item)) {
-            if let Node::Bytes { from, to } = self.network.node(item.node) {
-                edges.extend(self.network.ranges(from, to).iter().map(|&range| (range, *item)));
+            if let Node::Bytes(span) = self.network.node(item.node) {
+                edges.extend(self.network.edges().runs(span).iter().map(|&run| (run, *item)));
             }
         }
         edges.sort_unstable_by_key(|edge| edge.0.first);
@@ -61,9 +62,9 @@ impl Subsets<'_, '_> {
 impl Ahead {
     /// The items after a byte, and the items that end before it.
     pub(super) fn after(&self, byte: u8) -> (Vec<Item>, &[Item]) {
-        let by = |edges: &[(Range, Item)]| {
-            let reads = edges.iter().filter(|(range, _)| (range.first..=range.last).contains(&byte));
-            reads.map(|(range, item)| Item { node: range.next, ..*item }).collect::<Vec<_>>()
+        let by = |edges: &[(Run, Item)]| {
+            let reads = edges.iter().filter(|(run, _)| (run.first..=run.last).contains(&byte));
+            reads.map(|(run, item)| Item { node: run.target, ..*item }).collect::<Vec<_>>()
         };
         let inner = by(&self.inner);
         if inner.is_empty() { (by(&self.outer), &self.ended_behind) } else { (inner, &self.ended) }

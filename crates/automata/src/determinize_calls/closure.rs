@@ -8,11 +8,7 @@ impl Subsets<'_, '_> {
     /// call to an item's lead. Items that return from a procedure with known callers lag by the
     /// call.
     pub(super) fn closed(&mut self, piece: u32, items: &[Item]) -> Outcome<Closed> {
-        self.pass += 1;
-        if self.pass == u32::MAX {
-            self.seen.fill(0);
-            self.pass = 1;
-        }
+        self.seen.clear();
         if !self.seen_others.is_empty() {
             self.seen_others.clear();
         }
@@ -27,13 +23,13 @@ impl Subsets<'_, '_> {
             }
             self.tick(1)?;
             match self.network.node(item.node) {
-                Node::Bytes { from, to } if from == to => {}
-                Node::Bytes { .. } | Node::Close { .. } | Node::Accept | Node::Fork { .. } => {
+                Node::Bytes(span) if span.is_empty() => {}
+                Node::Bytes(_) | Node::Close { .. } | Node::Accept | Node::Fork { .. } => {
                     closed.items.push(item);
                 }
                 Node::Past { next } => past.push(Item { node: next, ..item }),
-                Node::Union { from, to } => {
-                    let branches = self.network.branches(from, to).iter();
+                Node::Union(span) => {
+                    let branches = self.network.edges().branches(span).iter();
                     stack.extend(branches.map(|&node| Item { node, ..item }));
                 }
                 Node::Call { enter, .. } => {
@@ -79,15 +75,16 @@ impl Subsets<'_, '_> {
     /// Marks an item as seen in this pass; returns whether it was seen before.
     pub(super) fn was_seen(&mut self, item: Item) -> bool {
         if item.tag == 0 && item.lead == 0 {
-            return std::mem::replace(&mut self.seen[item.node as usize], self.pass) == self.pass;
+            return !self.seen.insert(item.node);
         }
         self.seen_others.insert(item, ()).is_some()
     }
 
     /// The node after a call that returns with an exit.
     pub(super) fn after(&self, call: u32, outcome: u32) -> u32 {
-        let Node::Call { from, to, .. } = self.network.node(call) else { return TransitionNetwork::DEAD };
-        self.network.branches(from, to).get(outcome as usize).copied().unwrap_or(TransitionNetwork::DEAD)
+        let Node::Call { returns, .. } = self.network.node(call) else { return TransitionNetwork::DEAD };
+        let returns = self.network.edges().branches(returns);
+        returns.get(outcome as usize).copied().unwrap_or(TransitionNetwork::DEAD)
     }
 
     /// The calls of a tag in a procedure with known callers.
@@ -152,7 +149,7 @@ impl Subsets<'_, '_> {
     }
 
     pub(super) fn reads(&self, item: &Item) -> bool {
-        matches!(self.network.node(item.node), Node::Bytes { .. })
+        matches!(self.network.node(item.node), Node::Bytes(_))
     }
 
     /// Whether an item is within a counted part, and not a terminal.

@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use super::super::network::{Node, TransitionNetwork};
+use super::super::sweep::Cuts;
 use super::ahead::Ahead;
 use super::{Forbidden, Item, Outcome, Subsets, Target, Witness};
 
@@ -179,13 +180,10 @@ impl Subsets<'_, '_> {
 }
 
 impl TransitionNetwork<'_> {
-    /// For each byte, whether a range starts at it or ended just before it.
-    pub(super) fn cuts(&self) -> [bool; 257] {
-        let mut cuts = [false; 257];
-        for range in self.all_ranges() {
-            cuts[range.first as usize] = true;
-            cuts[range.last as usize + 1] = true;
-        }
+    /// The bytes, divided where the runs of any node start and end.
+    pub(super) fn cuts(&self) -> Cuts {
+        let mut cuts = Cuts::new();
+        self.edges().all_runs().iter().for_each(|run| cuts.add(run.first, run.last));
         cuts
     }
 }

@@ -8,11 +8,12 @@
 
 use super::super::FastMap;
 use super::super::network::TransitionNetwork;
-use super::{Determinized, Done, Outcome, Subsets};
+use super::super::pushdown::UntrimmedPda;
+use super::{Determinized, Outcome, Subsets};
 
 impl Subsets<'_, '_> {
     /// The deterministic automaton of the states and their forks.
-    pub(super) fn joined(&self, done: &Done) -> Outcome<Option<Determinized>> {
+    pub(super) fn joined(&self, done: &UntrimmedPda) -> Outcome<Option<Determinized>> {
         debug_assert!(done.calls.is_empty(), "forks are refused where something is called");
         let mut forks: FastMap<u32, Vec<u32>> = FastMap::default();
         self.forks.iter().for_each(|&(from, to)| forks.entry(1 + from).or_default().push(1 + to));

@@ -39,6 +39,8 @@ use self::ahead::Ahead;
 pub use self::conflict::{Conflict, ConflictKind};
 use super::network::TransitionNetwork;
 use super::pushdown::UntrimmedPda;
+use super::stamps::StampSet;
+use super::sweep::Cuts;
 use super::{Call, FastMap, Interner, Pushdown, Rows, SparseDfa};
 use burn_dfa_common::{Error, Limit, Result};
 
@@ -236,8 +238,8 @@ struct Subsets<'n, 'm> {
     aheads: FastMap<(u32, u32), Rc<Ahead>>,
     /// States with ended counted parts, and the states after the parts; see [`forks`].
     forks: Vec<(u32, u32)>,
-    /// The bytes at which some range starts or ended just before.
-    cuts: [bool; 257],
+    /// The bytes, divided where the runs of any node start and end.
+    cuts: Cuts,
     /// The maximum number of leads of a state.
     widest: usize,
     /// The witness of the step in progress.
@@ -247,10 +249,9 @@ struct Subsets<'n, 'm> {
     moved: Vec<Target>,
     /// The same for one item without tag and lead, by procedure and node.
     moved_alone: FastMap<u64, Target>,
-    /// The pass that last saw each node, in an item without tag or lead.
-    seen: Vec<u32>,
-    pass: u32,
-    /// The other items seen in a pass.
+    /// The nodes seen in a closure, in items without tag or lead.
+    seen: StampSet,
+    /// The other items seen in the closure.
     seen_others: FastMap<Item, ()>,
     work: usize,
     /// Scratch: the key of a set, and the items still to be followed.
@@ -291,8 +292,7 @@ impl<'n, 'm> Subsets<'n, 'm> {
             moved_alone: FastMap::default(),
             key: Vec::new(),
             stack: Vec::new(),
-            seen: vec![0; network.node_count()],
-            pass: 0,
+            seen: StampSet::new(network.node_count()),
             seen_others: FastMap::default(),
             work: 0,
         }
@@ -321,17 +321,16 @@ impl<'n, 'm> Subsets<'n, 'm> {
         }
         // The sets take more memory than the automaton built from them.
         drop(self);
-        let draft = UntrimmedPda { rows: &done.rows, calls: done.calls, returning: &done.returning };
-        let determinized = if draft.calls.is_empty() {
-            SparseDfa::new(draft.rows, done.start, meter)?.map(Determinized::Finite)
+        let determinized = if done.calls.is_empty() {
+            SparseDfa::new(&done.rows, done.start, meter)?.map(Determinized::Finite)
         } else {
-            draft.pushdown(done.start, meter)?.map(Determinized::Called)
+            done.pushdown(meter)?.map(Determinized::Called)
         };
         Ok(determinized.map(|determinized| (determinized, widest)))
     }
 
-    /// The rows of the deterministic automaton.
-    fn finish(&self, start: u32) -> Outcome<Done> {
+    /// The deterministic automaton.
+    fn finish(&self, start: u32) -> Outcome<UntrimmedPda> {
         let merged = self.merged();
         if merged.most > MAX_OUTCOMES {
             return Err(Error::limit(Limit::Outcomes(MAX_OUTCOMES)).into());
@@ -361,7 +360,7 @@ impl<'n, 'm> Subsets<'n, 'm> {
             }
             Call { enter: 1 + self.pieces[call.piece as usize].enter, returns }
         };
-        Ok(Done {
+        Ok(UntrimmedPda {
             rows,
             start: 1 + start,
             calls: self.calls.iter().zip(calls..).map(|(of, state)| (state, call(of))).collect(),
@@ -377,12 +376,4 @@ impl<'n, 'm> Subsets<'n, 'm> {
         }
         Ok(())
     }
-}
-
-/// The rows of an automaton with calls.
-struct Done {
-    rows: Rows,
-    start: u32,
-    calls: FastMap<u32, Call>,
-    returning: Vec<u32>,
 }

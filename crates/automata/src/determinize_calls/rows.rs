@@ -1,8 +1,9 @@
 //! The row of a state: the target of each byte.
 
-use std::iter::Peekable;
-
-use super::super::network::{Node, Range};
+use super::super::Run;
+use super::super::edges::Span;
+use super::super::network::Node;
+use super::super::sweep::{Cuts, Sweep};
 use super::ends::TEXT_END;
 use super::{Forbidden, Item, Outcome, Row, Subsets, Target, Witness};
 
@@ -13,49 +14,45 @@ impl Subsets<'_, '_> {
         let key = self.sets.get(state);
         let piece = key[0];
         if let [_, 0, 0, node] = *key
-            && let Some((from, to)) = self.reads_alone(node)
+            && let Some(runs) = self.reads_alone(node)
         {
-            return self.row_alone(state, piece, from..to);
+            return self.row_alone(state, piece, runs);
         }
         let words = key[1..].chunks_exact(3);
         let items: Vec<Item> =
             words.map(|word| Item { tag: word[0], lead: word[1], node: word[2] }).collect();
         let ahead = self.ahead(piece, &items)?;
         let from = self.runs.len();
-        let mut cuts = [false; 257];
+        let mut cuts = Cuts::new();
         if ahead.ended_behind.is_empty() {
-            for (range, _) in ahead.inner.iter().chain(&ahead.outer).chain(&ahead.counted) {
-                cuts[range.first as usize] = true;
-                cuts[range.last as usize + 1] = true;
-            }
+            let edges = ahead.inner.iter().chain(&ahead.outer).chain(&ahead.counted);
+            edges.for_each(|(run, _)| cuts.add(run.first, run.last));
         } else {
-            cuts = self.cuts;
+            cuts = self.cuts.clone();
             let outcome = self.outcome(TEXT_END, &ahead.ended_behind);
             self.forbid(piece, Forbidden { piece, outcome, inner: None, story: self.now });
         }
-        let (mut inner, mut outer) = (Edges::new(&ahead.inner), Edges::new(&ahead.outer));
-        let mut counted = Edges::new(&ahead.counted);
+        let (mut inner, mut outer) = (Sweep::new(&ahead.inner), Sweep::new(&ahead.outer));
+        let mut counted = Sweep::new(&ahead.counted);
+        let after = |&(run, item): &(Run, Item)| Item { node: run.target, ..item };
         let mut next = Vec::new();
-        let mut first = 0;
-        while first < 256 {
-            let last = (first..256).find(|&byte| cuts[byte + 1]).unwrap_or(255);
-            let byte = first as u8;
-            first = last + 1;
-            inner.after(byte, &mut next);
+        for (byte, last) in cuts.intervals() {
+            next.clear();
+            next.extend(inner.at(byte).iter().map(after));
             let mut ended = &ahead.ended;
             if next.is_empty() {
                 // The terminals end before this byte.
-                outer.after(byte, &mut next);
+                next.extend(outer.at(byte).iter().map(after));
                 ended = &ahead.ended_behind;
             }
-            counted.add(byte, &mut next);
+            next.extend(counted.at(byte).iter().map(after));
             let story = Witness::Read { from: state, byte };
             let target = self.read(piece, byte, &mut next, ended, story)?;
             if let Target::Return(outcome) = target {
                 self.ends(piece, outcome, state, byte);
             }
             if target != Target::Dead {
-                self.runs.push((byte, last as u8, target));
+                self.runs.push((byte, last, target));
             }
         }
         if let Some(symbol) = self.network.boundary() {
@@ -71,20 +68,20 @@ impl Subsets<'_, '_> {
         Ok(Row { from, to: self.runs.len(), accepting: ahead.accepting })
     }
 
-    /// The ranges of a reading node, if the set of the node alone has only the node's ranges in its
+    /// The runs of a reading node, if the set of the node alone has only the node's runs in its
     /// row. Most sets are such singletons, because most copied parts were deterministic before.
-    pub(super) fn reads_alone(&self, node: u32) -> Option<(u32, u32)> {
+    pub(super) fn reads_alone(&self, node: u32) -> Option<Span> {
         match self.network.node(node) {
-            Node::Bytes { from, to } if from < to && self.network.boundary().is_none() => Some((from, to)),
+            Node::Bytes(span) if !span.is_empty() && self.network.boundary().is_none() => Some(span),
             _ => None,
         }
     }
 
-    /// The row of a state of one item without tag and lead, which reads the given ranges.
-    fn row_alone(&mut self, state: u32, piece: u32, ranges: std::ops::Range<u32>) -> Outcome<Row> {
+    /// The row of a state of one item without tag and lead, which reads by the given runs.
+    fn row_alone(&mut self, state: u32, piece: u32, runs: Span) -> Outcome<Row> {
         let from = self.runs.len();
-        for at in ranges {
-            let Range { first, last, next } = self.network.all_ranges()[at as usize];
+        let network = self.network;
+        for &Run { first, last, target: next } in network.edges().runs(runs) {
             let key = u64::from(piece) << 32 | u64::from(next);
             let target = match self.moved_alone.get(&key) {
                 Some(&known) => known,
@@ -157,33 +154,5 @@ impl Subsets<'_, '_> {
         }
         self.tick(next.len())?;
         Ok(self.moved[number as usize])
-    }
-}
-
-/// The ranges of a state, read in order of bytes.
-struct Edges<'a> {
-    /// The ranges that start later.
-    pending: Peekable<std::slice::Iter<'a, (Range, Item)>>,
-    open: Vec<(Range, Item)>,
-}
-
-impl<'a> Edges<'a> {
-    fn new(edges: &'a [(Range, Item)]) -> Self {
-        Self { pending: edges.iter().peekable(), open: Vec::new() }
-    }
-
-    /// Replaces `next` by the items after `byte`, which must be greater than in the last call.
-    fn after(&mut self, byte: u8, next: &mut Vec<Item>) {
-        next.clear();
-        self.add(byte, next);
-    }
-
-    /// Appends the items after `byte` to `next`.
-    fn add(&mut self, byte: u8, next: &mut Vec<Item>) {
-        while let Some(edge) = self.pending.next_if(|(range, _)| range.first <= byte) {
-            self.open.push(*edge);
-        }
-        self.open.retain(|(range, _)| range.last >= byte);
-        next.extend(self.open.iter().map(|(range, item)| Item { node: range.next, ..*item }));
     }
 }

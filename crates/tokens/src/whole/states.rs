@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use super::groups::Groups;
 use crate::compile::Rests;
-use burn_dfa_automata::{ByteDfa, ByteStateId, FastMap};
+use burn_dfa_automata::{ByteDfa, ByteStateId, FastMap, Interner};
 use burn_dfa_common::{Result, limits::Meter};
 use burn_dfa_constraints::{TextAutomaton, Unrolled};
 use burn_dfa_vocabulary::{TokenId, Vocabulary};
@@ -84,8 +84,7 @@ struct Joiner<'a> {
     edges: FastMap<u32, Vec<(usize, u32)>>,
     /// The members of each joined state; joined states are numbered after the states of the
     /// automaton.
-    sets: Vec<Arc<[u32]>>,
-    numbers: FastMap<Arc<[u32]>, u32>,
+    sets: Interner<u32>,
     /// The row of each joined state by class of bytes; empty until computed.
     rows: Vec<Vec<u32>>,
     joined: FastMap<(u32, u32), u32>,
@@ -114,8 +113,7 @@ impl<'a> Joiner<'a> {
             meter,
             groups,
             edges,
-            sets: Vec::new(),
-            numbers: FastMap::default(),
+            sets: Interner::new(),
             rows: Vec::new(),
             joined: FastMap::default(),
             boundaries: text.free.tokens.boundaries.clone(),
@@ -128,10 +126,10 @@ impl<'a> Joiner<'a> {
     }
 
     /// The members of a joined state, or the state itself.
-    fn states_of(&self, state: u32) -> Arc<[u32]> {
-        match (state as usize).checked_sub(self.dfa.state_count()) {
-            Some(joined) => Arc::clone(&self.sets[joined]),
-            None => [state].into(),
+    fn states_of(&self, state: u32) -> Vec<u32> {
+        match state.checked_sub(self.dfa.state_count() as u32) {
+            Some(joined) => self.sets.get(joined).to_vec(),
+            None => vec![state],
         }
     }
 
@@ -144,18 +142,14 @@ impl<'a> Joiner<'a> {
             [one] => return Ok(one),
             _ => {}
         }
-        let states: Arc<[u32]> = states.into();
-        if let Some(&known) = self.numbers.get(&states) {
-            return Ok(known);
+        let (joined, is_new) = self.sets.intern(&states);
+        if is_new {
+            self.rows.push(Vec::new());
+            self.rests.push(Rests::default());
+            self.meter.states(self.state_count() as usize)?;
+            self.meter.bytes(self.sets.len().saturating_mul(64 + 4 * self.dfa.class_count()))?;
         }
-        let number = self.state_count();
-        self.sets.push(Arc::clone(&states));
-        self.numbers.insert(states, number);
-        self.rows.push(Vec::new());
-        self.rests.push(Rests::default());
-        self.meter.states(self.state_count() as usize)?;
-        self.meter.bytes(self.sets.len().saturating_mul(64 + 4 * self.dfa.class_count()))?;
-        Ok(number)
+        Ok(self.dfa.state_count() as u32 + joined)
     }
 
     /// Builds the joined state of two states.
@@ -307,7 +301,8 @@ impl<'a> Joiner<'a> {
         self.rows.iter_mut().for_each(|row| next.append(row));
         let is_accepting = |state: u32| self.dfa.is_accepting(ByteStateId(state));
         let mut accepting: Vec<bool> = (0..self.dfa.state_count() as u32).map(is_accepting).collect();
-        accepting.extend(self.sets.iter().map(|set| set.iter().any(|&state| is_accepting(state))));
+        let sets = (0..self.sets.len() as u32).map(|joined| self.sets.get(joined));
+        accepting.extend(sets.map(|set| set.iter().any(|&state| is_accepting(state))));
         let (classes, count) = (*self.dfa.classes(), self.dfa.class_count());
         let dfa = ByteDfa::from_parts(classes, count, next, accepting, self.dfa.start());
         let Self { groups, joined, boundaries, .. } = self;

@@ -5,27 +5,14 @@
 //! look-behind. The search for a look-behind starts at the start of the string and runs during the
 //! match of the pattern; its automaton is called a *tracker*.
 
-use std::rc::Rc;
-
 use regex_syntax::hir::ClassUnicode;
 
 use super::term::{Side, Term};
-use burn_dfa_automata::{ByteDfa, ByteStateId, Expr, FastMap};
+use burn_dfa_automata::Nfa;
 use burn_dfa_common::{Result, limits::Meter};
 
 /// The accepting state, shared by the pattern and every look-ahead and look-behind.
-pub(super) const DONE: u32 = 0;
-
-/// A state of a [`Layout`].
-pub(super) enum State {
-    Done,
-    /// Reads a byte: `(first, last, next)`, in order, without overlap.
-    Bytes(Vec<(u8, u8, u32)>),
-    /// Continues to all of these states without reading.
-    Union(Vec<u32>),
-    /// Continues without reading if the assertion holds.
-    Assert(Assertion, u32),
-}
+pub(super) const DONE: u32 = Nfa::ACCEPT;
 
 /// A condition at a position.
 #[derive(Clone, Copy)]
@@ -48,7 +35,7 @@ pub(super) enum Assertion {
 /// A pattern as states.
 pub(super) struct Layout<'m> {
     meter: &'m Meter<'m>,
-    pub(super) states: Vec<State>,
+    pub(super) nfa: Nfa<'m, Assertion>,
     /// The start states of the trackers; a look-behind within another precedes it.
     pub(super) trackers: Vec<u32>,
     /// The start state of the whole pattern.
@@ -57,21 +44,13 @@ pub(super) struct Layout<'m> {
     pub(super) word: Option<u32>,
     /// A state that reads any byte. Present if the pattern has `$`.
     byte: Option<u32>,
-    chars: FastMap<Vec<(char, char)>, Rc<ByteDfa>>,
 }
 
 impl<'m> Layout<'m> {
     /// The layout of a search for `term`.
     pub(super) fn new(term: &Term, meter: &'m Meter<'m>) -> Result<Self> {
-        let mut layout = Layout {
-            meter,
-            states: vec![State::Done],
-            trackers: Vec::new(),
-            start: DONE,
-            word: None,
-            byte: None,
-            chars: FastMap::default(),
-        };
+        let mut layout =
+            Layout { meter, nfa: Nfa::new(meter), trackers: Vec::new(), start: DONE, word: None, byte: None };
         layout.start = layout.search(term)?;
         Ok(layout)
     }
@@ -79,40 +58,42 @@ impl<'m> Layout<'m> {
     /// The states of `term` after any characters.
     fn search(&mut self, term: &Term) -> Result<u32> {
         let found = self.emit(term, DONE)?;
-        let again = self.add(State::Union(vec![found]))?;
-        let any = self.class(&[(char::MIN, char::MAX)], again)?;
-        self.states[again as usize] = State::Union(vec![found, any]);
+        // The first branch is patched after its state exists.
+        let again = self.nfa.union([found, found])?;
+        let any = self.nfa.class(&[(char::MIN, char::MAX)], again)?;
+        self.nfa.patch(again, any);
         Ok(again)
     }
 
     /// Adds the states of `term` before the state `next`, and returns their start.
     fn emit(&mut self, term: &Term, next: u32) -> Result<u32> {
+        self.meter.states(self.nfa.state_count())?;
         match term {
-            Term::Class(set) => self.class(&ranges(set), next),
+            Term::Class(set) => self.nfa.class(&ranges(set), next),
             Term::Concat(terms) => terms.iter().rev().try_fold(next, |next, term| self.emit(term, next)),
             Term::Alternate(terms) => {
                 let starts: Result<Vec<u32>> = terms.iter().map(|term| self.emit(term, next)).collect();
-                self.add(State::Union(starts?))
+                self.nfa.union(starts?)
             }
             Term::Repeat { term, min, max } => self.repeat(term, *min, *max, next),
-            Term::Start => self.add(State::Assert(Assertion::Start, next)),
+            Term::Start => self.nfa.look(Assertion::Start, next),
             Term::End => {
                 let start = self.byte()?;
-                self.add(State::Assert(Assertion::Ahead { start, negated: true }, next))
+                self.nfa.look(Assertion::Ahead { start, negated: true }, next)
             }
             Term::Boundary(is_edge) => {
                 self.word()?;
-                self.add(State::Assert(Assertion::Boundary(*is_edge), next))
+                self.nfa.look(Assertion::Boundary(*is_edge), next)
             }
             Term::Look { side: Side::Ahead, negated, term } => {
                 let start = self.emit(term, DONE)?;
-                self.add(State::Assert(Assertion::Ahead { start, negated: *negated }, next))
+                self.nfa.look(Assertion::Ahead { start, negated: *negated }, next)
             }
             Term::Look { side: Side::Behind, negated, term } => {
                 let start = self.search(term)?;
                 self.trackers.push(start);
                 let tracker = self.trackers.len() - 1;
-                self.add(State::Assert(Assertion::Behind { tracker, negated: *negated }, next))
+                self.nfa.look(Assertion::Behind { tracker, negated: *negated }, next)
             }
         }
     }
@@ -124,12 +105,12 @@ impl<'m> Layout<'m> {
         if let Some(max) = max {
             for _ in min..max {
                 let body = self.emit(term, at)?;
-                at = self.add(State::Union(vec![body, next]))?;
+                at = self.nfa.union([body, next])?;
             }
         } else {
-            at = self.add(State::Union(vec![next]))?;
+            at = self.nfa.union([next, next])?;
             let body = self.emit(term, at)?;
-            self.states[at as usize] = State::Union(vec![body, next]);
+            self.nfa.patch(at, body);
         }
         for _ in 0..min {
             at = self.emit(term, at)?;
@@ -137,43 +118,11 @@ impl<'m> Layout<'m> {
         Ok(at)
     }
 
-    /// One character out of `ranges`, in UTF-8.
-    fn class(&mut self, ranges: &[(char, char)], next: u32) -> Result<u32> {
-        let dfa = match self.chars.get(ranges) {
-            Some(dfa) => Rc::clone(dfa),
-            None => {
-                let dfa = Rc::new(Expr::Chars(ranges.to_vec()).determinize(self.meter)?);
-                self.chars.insert(ranges.to_vec(), Rc::clone(&dfa));
-                dfa
-            }
-        };
-        // The automaton accepts at the end of a character only.
-        let base = self.states.len() as u32;
-        let reading: Vec<ByteStateId> = (1..dfa.state_count() as u32)
-            .map(ByteStateId)
-            .filter(|&state| !dfa.is_accepting(state))
-            .collect();
-        let number = |state: ByteStateId| match reading.binary_search(&state) {
-            Ok(at) => base + at as u32,
-            Err(_) => next,
-        };
-        let intervals = dfa.intervals();
-        for &state in &reading {
-            let row = intervals
-                .iter()
-                .map(|&(first, last, class)| (first, last, dfa.next_by_class(state, class)))
-                .filter(|&(_, _, target)| target != ByteStateId::DEAD)
-                .map(|(first, last, target)| (first, last, number(target)));
-            self.add(State::Bytes(row.collect()))?;
-        }
-        if dfa.is_empty() { self.add(State::Union(Vec::new())) } else { Ok(number(dfa.start())) }
-    }
-
     fn byte(&mut self) -> Result<u32> {
         match self.byte {
             Some(state) => Ok(state),
             None => {
-                let state = self.add(State::Bytes(vec![(0, u8::MAX, DONE)]))?;
+                let state = self.nfa.bytes([(0, u8::MAX, DONE)])?;
                 self.byte = Some(state);
                 Ok(state)
             }
@@ -183,19 +132,9 @@ impl<'m> Layout<'m> {
     fn word(&mut self) -> Result<()> {
         if self.word.is_none() {
             let word = [(b'0', b'9'), (b'A', b'Z'), (b'_', b'_'), (b'a', b'z')];
-            let ranges = word.map(|(first, last)| (first, last, DONE));
-            self.word = Some(self.add(State::Bytes(ranges.to_vec()))?);
+            self.word = Some(self.nfa.bytes(word.map(|(first, last)| (first, last, DONE)))?);
         }
         Ok(())
-    }
-
-    fn add(&mut self, state: State) -> Result<u32> {
-        self.states.push(state);
-        self.meter.states(self.states.len())?;
-        if self.states.len().is_multiple_of(4096) {
-            self.meter.time()?;
-        }
-        Ok((self.states.len() - 1) as u32)
     }
 }
 

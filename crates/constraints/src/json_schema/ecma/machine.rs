@@ -16,9 +16,9 @@ use std::collections::HashSet;
 use std::rc::Rc;
 
 use super::formula::{Formulas, Held, Truth, Way};
-use super::layout::{Assertion, DONE, Layout, State};
+use super::layout::{Assertion, DONE, Layout};
 use super::term::Term;
-use burn_dfa_automata::{ByteDfa, Expr, FastMap, Interner, Op, UnminimizedDfa};
+use burn_dfa_automata::{ByteDfa, Cuts, Expr, FastMap, Interner, NfaState, Op, Rows};
 use burn_dfa_common::{Result, limits::Meter};
 
 /// The automaton of the strings with a match of `term`.
@@ -46,9 +46,9 @@ struct Machine<'l> {
     contexts: Interner<u32>,
     /// The ways on from a state in a context.
     opened: FastMap<(u32, u32), Rc<[Way]>>,
-    /// For a formula, a symbol, a context, and whether it is a tracker's: the formula after a byte
-    /// of the symbol.
-    moved: FastMap<(u32, usize, u32, bool), u32>,
+    /// For a formula, the first byte of an interval, a context, and whether it is a tracker's: the
+    /// formula after a byte of the interval.
+    moved: FastMap<(u32, u8, u32, bool), u32>,
     work: usize,
 }
 
@@ -69,60 +69,49 @@ impl<'l> Machine<'l> {
     }
 
     fn build(mut self) -> Result<ByteDfa> {
-        let (symbols, examples) = self.symbols();
-        let mut raw = UnminimizedDfa::new(symbols);
+        let intervals = self.intervals();
+        let mut rows = Rows::new();
         let mut positions = Interner::new();
         positions.intern(&[]); // dead
         let start = self.position(None)?;
-        raw.set_start(positions.intern(&start).0);
+        let start = positions.intern(&start).0;
         let mut at = 1;
         while at < positions.len() as u32 {
             let position: Position = positions.get(at).to_vec();
-            let mut row = Vec::with_capacity(examples.len());
-            for (symbol, &byte) in examples.iter().enumerate() {
-                let next = self.position(Some((&position, symbol, byte)))?;
-                row.push((symbol as u8, symbol as u8, positions.intern(&next).0));
+            let mut row = Vec::with_capacity(intervals.len());
+            for &(first, last) in &intervals {
+                let next = self.position(Some((&position, first)))?;
+                row.push((first, last, positions.intern(&next).0));
             }
-            raw.push(self.ends(position[position.len() - 1]), row);
+            rows.push(self.ends(position[position.len() - 1]), row);
             at += 1;
             self.meter.states(positions.len())?;
             self.meter.bytes(self.formulas.bytes() + positions.bytes())?;
             self.meter.time()?;
             if at % 1024 == 0 {
-                raw.check(self.meter)?;
+                rows.check(self.meter)?;
             }
         }
-        raw.minimize(self.meter)
+        rows.minimize(start, self.meter)
     }
 
-    /// Symbols for the bytes that no state distinguishes, and a sample byte of each.
-    fn symbols(&self) -> ([u8; 256], Vec<u8>) {
-        let mut starts = [false; 257];
-        for state in &self.layout.states {
-            if let State::Bytes(ranges) = state {
-                for &(first, last, _) in ranges {
-                    starts[first as usize] = true;
-                    starts[last as usize + 1] = true;
-                }
+    /// Intervals of bytes that no state distinguishes.
+    fn intervals(&self) -> Vec<(u8, u8)> {
+        let mut cuts = Cuts::new();
+        for state in 0..self.layout.nfa.state_count() as u32 {
+            if let NfaState::Bytes(runs) = self.layout.nfa.state(state) {
+                runs.iter().for_each(|run| cuts.add(run.first, run.last));
             }
         }
-        let mut symbols = [0; 256];
-        let mut examples = Vec::new();
-        for byte in 0..=u8::MAX {
-            if byte == 0 || starts[byte as usize] {
-                examples.push(byte);
-            }
-            symbols[byte as usize] = (examples.len() - 1) as u8;
-        }
-        (symbols, examples)
+        cuts.intervals().collect()
     }
 
     /// The position after a byte, or the first one; empty if no match is possible any more.
-    fn position(&mut self, last: Option<(&Position, usize, u8)>) -> Result<Position> {
+    fn position(&mut self, last: Option<(&Position, u8)>) -> Result<Position> {
         let before = match last {
             None => START,
-            Some((position, ..)) if position.as_slice() == [Formulas::TRUE] => return Ok(position.clone()),
-            Some((_, _, byte)) if self.layout.word.is_some() && is_word(byte) => WORD,
+            Some((position, _)) if position.as_slice() == [Formulas::TRUE] => return Ok(position.clone()),
+            Some((_, byte)) if self.layout.word.is_some() && is_word(byte) => WORD,
             Some(_) => 0,
         };
         let layout = self.layout;
@@ -135,7 +124,7 @@ impl<'l> Machine<'l> {
                     let ways = self.open(start, number)?.to_vec();
                     self.formulas.all(ways)
                 }
-                Some((position, symbol, byte)) => self.step(position[i], (symbol, byte), number, true)?,
+                Some((position, byte)) => self.step(position[i], byte, number, true)?,
             };
             position.push(tracker);
             let arrived = self.formulas.ways(tracker).into_iter().filter(|way| way.at == DONE).collect();
@@ -147,9 +136,7 @@ impl<'l> Machine<'l> {
                 let ways = self.open(layout.start, number)?.to_vec();
                 self.formulas.any(ways)
             }
-            Some((position, symbol, byte)) => {
-                self.step(position[layout.trackers.len()], (symbol, byte), number, false)?
-            }
+            Some((position, byte)) => self.step(position[layout.trackers.len()], byte, number, false)?,
         };
         match left {
             Formulas::FALSE => return Ok(Vec::new()),
@@ -162,21 +149,20 @@ impl<'l> Machine<'l> {
     }
 
     /// The formula after a byte, into `context`.
-    fn step(&mut self, formula: u32, byte: (usize, u8), context: u32, is_tracker: bool) -> Result<u32> {
+    fn step(&mut self, formula: u32, byte: u8, context: u32, is_tracker: bool) -> Result<u32> {
         if formula <= Formulas::TRUE && !is_tracker {
             return Ok(formula);
         }
-        let key = (formula, byte.0, context, is_tracker);
+        let key = (formula, byte, context, is_tracker);
         if let Some(&known) = self.moved.get(&key) {
             return Ok(known);
         }
         let mut ways = Vec::new();
         'ways: for way in self.formulas.ways(formula) {
-            let next = match &self.layout.states[way.at as usize] {
-                State::Bytes(ranges) => {
-                    let read = ranges.iter().find(|range| range.0 <= byte.1 && byte.1 <= range.1);
-                    match read {
-                        Some(&(_, _, next)) => Some(next),
+            let next = match self.layout.nfa.state(way.at) {
+                NfaState::Bytes(runs) => {
+                    match runs.iter().find(|run| run.first <= byte && byte <= run.last) {
+                        Some(run) => Some(run.target),
                         None => continue,
                     }
                 }
@@ -220,15 +206,15 @@ impl<'l> Machine<'l> {
                 continue;
             }
             self.tick(1)?;
-            match &layout.states[way.at as usize] {
-                State::Done | State::Bytes(_) => ways.push(way),
-                State::Union(branches) => {
+            match layout.nfa.state(way.at) {
+                NfaState::Accept | NfaState::Bytes(_) => ways.push(way),
+                NfaState::Union(branches) => {
                     stack.extend(branches.iter().map(|&at| Way { at, held: way.held.clone() }));
                 }
-                State::Assert(assertion, next) => match self.truth(*assertion, context)? {
-                    Truth::True => stack.push(Way { at: *next, ..way }),
+                NfaState::Look { look, next } => match self.truth(look, context)? {
+                    Truth::True => stack.push(Way { at: next, ..way }),
                     Truth::False => {}
-                    Truth::Open(held) => stack.extend(Way { at: *next, ..way }.holding(&[held])),
+                    Truth::Open(held) => stack.extend(Way { at: next, ..way }.holding(&[held])),
                 },
             }
         }

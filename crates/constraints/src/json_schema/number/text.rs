@@ -3,7 +3,7 @@
 use std::hash::Hash;
 
 use super::Form;
-use burn_dfa_automata::{ByteDfa, FastMap, UnminimizedDfa};
+use burn_dfa_automata::{ByteDfa, Rows, Run};
 use burn_dfa_common::{Result, limits::Meter};
 
 /// The part of a text with the current digit.
@@ -124,31 +124,15 @@ enum Place<V> {
 /// # Errors
 /// A limit is exceeded.
 pub(super) fn determinize<R: Reading>(reading: &R, meter: &Meter) -> Result<ByteDfa> {
-    let mut raw = UnminimizedDfa::over_bytes();
-    let mut numbers = FastMap::default();
-    let mut places = vec![Place::Start];
-    numbers.insert(Place::Start, 1);
-    raw.set_start(1);
-    let mut at = 0;
-    while let Some(&place) = places.get(at) {
-        let mut runs = Vec::with_capacity(16);
+    let rows = Rows::explore(Place::Start, meter, |place, places, runs| {
         for &byte in b"+-.0123456789Ee" {
             if let Some(next) = place.next(byte, reading) {
-                let number = *numbers.entry(next).or_insert_with(|| {
-                    places.push(next);
-                    places.len() as u32
-                });
-                runs.push((byte, byte, number));
+                runs.push(Run { first: byte, last: byte, target: places.state(next) });
             }
         }
-        raw.push(place.accepts(reading), runs);
-        at += 1;
-        if at % 1024 == 0 {
-            raw.check(meter)?;
-            meter.states(places.len())?;
-        }
-    }
-    raw.minimize(meter)
+        place.accepts(reading)
+    })?;
+    rows.minimize(1, meter)
 }
 
 impl<V: Copy + Eq + Hash> Place<V> {

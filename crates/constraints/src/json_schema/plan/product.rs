@@ -9,7 +9,7 @@ use super::labelled::Labelled;
 use super::live::live;
 use super::{Plan, Planner};
 use crate::json_schema::formula::Formula;
-use burn_dfa_automata::{ByteDfa, ByteStateId, FastMap, Interner, Rows};
+use burn_dfa_automata::{ByteDfa, ByteStateId, FastMap, Interner, JointClasses, Rows};
 use burn_dfa_common::Result;
 
 /// A leaf with the numbers of two automata: one for the texts for which it surely holds, and one
@@ -60,15 +60,7 @@ impl<'p, 'a, 'b> Product<'p, 'a, 'b> {
     }
 
     pub(super) fn run(mut self, plan: &mut Plan) -> Result<Option<Labelled>> {
-        let (symbols, columns) = joint_symbols(self.automata);
-        // The bytes as runs of one symbol.
-        let mut intervals: Vec<(u8, u8, usize)> = Vec::new();
-        for byte in 0..=u8::MAX {
-            match intervals.last_mut() {
-                Some((_, last, symbol)) if *symbol == symbols[byte as usize] => *last = byte,
-                _ => intervals.push((byte, byte, symbols[byte as usize])),
-            }
-        }
+        let joint = JointClasses::new(self.automata);
         let mut vectors: Interner<u32> = Interner::new();
         vectors.intern(&vec![0; self.automata.len()]);
         let mut start: Vec<u32> = self.automata.iter().map(|dfa| dfa.start().0).collect();
@@ -77,7 +69,7 @@ impl<'p, 'a, 'b> Product<'p, 'a, 'b> {
         let mut found: Vec<Option<Vec<bool>>> = vec![None];
         let mut rows = vec![Vec::new()];
         let automata = self.automata;
-        let (mut vector, mut next, mut targets) = (Vec::new(), Vec::new(), vec![0; columns.len()]);
+        let (mut vector, mut next, mut targets) = (Vec::new(), Vec::new(), vec![0; joint.count()]);
         let mut at = 1;
         while at < vectors.len() {
             vector.clear();
@@ -87,18 +79,18 @@ impl<'p, 'a, 'b> Product<'p, 'a, 'b> {
             let alive: Vec<(usize, &[u32])> =
                 alive.map(|(number, (&state, dfa))| (number, dfa.row(ByteStateId(state)))).collect();
             next.resize(vector.len(), 0);
-            for (target, classes) in targets.iter_mut().zip(&columns) {
+            for (target, classes) in targets.iter_mut().zip(joint.columns()) {
                 next.fill(0);
-                alive.iter().for_each(|&(number, row)| next[number] = row[classes[number]]);
+                alive.iter().for_each(|&(number, row)| next[number] = row[classes[number] as usize]);
                 self.settle(&mut next);
                 *target = vectors.intern(&next).0;
             }
             let mut row: Vec<(u8, u8, u32)> = Vec::new();
-            for &(first, last, symbol) in &intervals {
+            for &(first, last, class) in &joint.intervals {
                 match row.last_mut() {
-                    _ if targets[symbol] == 0 => {}
-                    Some(run) if run.2 == targets[symbol] && run.1 + 1 == first => run.1 = last,
-                    _ => row.push((first, last, targets[symbol])),
+                    _ if targets[class] == 0 => {}
+                    Some(run) if run.2 == targets[class] && run.1 + 1 == first => run.1 = last,
+                    _ => row.push((first, last, targets[class])),
                 }
             }
             rows.push(row);
@@ -195,19 +187,4 @@ impl<'p, 'a, 'b> Product<'p, 'a, 'b> {
         self.answers.insert(verdicts, answers.clone());
         answers
     }
-}
-
-/// The coarsest partition of the bytes into symbols that refines the classes of all automata, and
-/// the class of each symbol in each of them.
-fn joint_symbols(automata: &[&ByteDfa]) -> ([usize; 256], Vec<Vec<usize>>) {
-    let mut columns: Vec<Vec<usize>> = Vec::new();
-    let mut known: FastMap<Vec<usize>, usize> = FastMap::default();
-    let symbols = std::array::from_fn(|byte| {
-        let column: Vec<usize> = automata.iter().map(|dfa| dfa.classes()[byte] as usize).collect();
-        *known.entry(column).or_insert_with_key(|column| {
-            columns.push(column.clone());
-            columns.len() - 1
-        })
-    });
-    (symbols, columns)
 }

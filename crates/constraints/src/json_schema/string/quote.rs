@@ -6,7 +6,7 @@
 //! counted afterwards.
 
 use super::{Spelling, Uncounted};
-use burn_dfa_automata::{ByteDfa, ByteStateId, FastMap, UnminimizedDfa};
+use burn_dfa_automata::{ByteDfa, ByteStateId, DfaBuilder, FastMap, Run};
 use burn_dfa_common::{Result, limits::Meter};
 
 /// The JSON texts, quotes included, of the strings in `content` with `min` to `max` characters.
@@ -35,35 +35,29 @@ pub(in super::super) fn uncounted(content: &ByteDfa, spelling: Spelling, meter: 
         content,
         intervals: content.intervals(),
         spelling,
-        rows: vec![Row::default()],
+        rows: DfaBuilder::new(),
         between: Vec::new(),
         states: FastMap::default(),
         latest: (Place::Between(ByteStateId::DEAD), 0),
-        nodes: FastMap::default(),
     };
-    let start = quoting.reserve();
-    let end = quoting.reserve();
-    quoting.rows[end as usize].accepting = true;
+    let start = quoting.rows.reserve(1);
+    let end = quoting.rows.reserve(1);
+    quoting.rows.fill(end, true, &[]);
     let first = quoting.state(Place::Between(content.start()));
-    quoting.rows[start as usize].runs.push((b'"', b'"', first));
+    quoting.rows.fill(start, false, &[Run { first: b'"', last: b'"', target: first }]);
     let mut at = 0;
     while let Some(&(state, number)) = quoting.between.get(at) {
         quoting.between(state, number, end);
         at += 1;
         if at % 64 == 0 {
             meter.time()?;
-            meter.bytes(quoting.rows.len() * ROW_BYTES)?;
+            meter.bytes(quoting.rows.state_count() * ROW_BYTES)?;
         }
     }
-    let mut raw = UnminimizedDfa::over_bytes();
-    for row in quoting.rows.iter_mut().skip(1) {
-        row.runs.sort_unstable();
-        raw.push(row.accepting, row.runs.iter().copied());
-    }
-    raw.set_start(if content.is_empty() { 0 } else { start });
-    let mut between = vec![false; raw.state_count()];
+    let mut between = vec![false; quoting.rows.state_count()];
     quoting.between.iter().for_each(|&(_, number)| between[number as usize] = true);
-    Ok(Uncounted::new(raw, between))
+    let start = if content.is_empty() { 0 } else { start };
+    Ok(Uncounted::new(quoting.rows.into_rows(), start, between))
 }
 
 /// The first character beyond 16 bits.
@@ -80,37 +74,24 @@ enum Place {
     Within(ByteStateId, u8),
 }
 
-#[derive(Clone, Default)]
-struct Row {
-    accepting: bool,
-    runs: Vec<(u8, u8, u32)>,
-}
-
-/// The automaton of the texts under construction, before characters are counted. State 0 is dead.
+/// The automaton of the texts under construction, before characters are counted.
 struct Quoting<'a> {
     content: &'a ByteDfa,
     /// Its bytes as runs of one class.
     intervals: Vec<(u8, u8, usize)>,
     spelling: Spelling,
-    rows: Vec<Row>,
+    rows: DfaBuilder,
     /// The states between characters: the content's and the text's.
     between: Vec<(ByteStateId, u32)>,
     states: FastMap<Place, u32>,
     /// The latest lookup: neighboring bytes usually have the same target.
     latest: (Place, u32),
-    /// The nodes of trees of hex digits, by their runs, so that equal nodes are shared.
-    nodes: FastMap<Vec<(u8, u8, u32)>, u32>,
 }
 
 /// Code units or code points, from the first to the last, and their target state.
 type Range = (u32, u32, u32);
 
 impl Quoting<'_> {
-    fn reserve(&mut self) -> u32 {
-        self.rows.push(Row::default());
-        (self.rows.len() - 1) as u32
-    }
-
     /// The state of the text for a place; 0 if the content is dead there.
     fn state(&mut self, place: Place) -> u32 {
         let (Place::Between(state) | Place::Within(state, _)) = place;
@@ -124,13 +105,13 @@ impl Quoting<'_> {
             self.latest = (place, number);
             return number;
         }
-        let number = self.reserve();
+        let number = self.rows.reserve(1);
         self.states.insert(place, number);
         match place {
             Place::Between(state) => self.between.push((state, number)),
             Place::Within(state, left) => {
                 let runs = self.bytes(state, 0x80, 0xbf, left - 1);
-                self.rows[number as usize].runs = runs;
+                self.rows.fill(number, false, &runs);
             }
         }
         number
@@ -138,9 +119,9 @@ impl Quoting<'_> {
 
     /// The runs for the bytes `first..=last` of the content in `state`, `left` bytes before the
     /// character's end.
-    fn bytes(&mut self, state: ByteStateId, first: u8, last: u8, left: u8) -> Vec<(u8, u8, u32)> {
+    fn bytes(&mut self, state: ByteStateId, first: u8, last: u8, left: u8) -> Vec<Run> {
         let content = self.content;
-        let mut runs: Vec<(u8, u8, u32)> = Vec::new();
+        let mut runs: Vec<Run> = Vec::new();
         let begin = self.intervals.partition_point(|interval| interval.1 < first);
         for at in begin..self.intervals.len() {
             let (from, to, class) = self.intervals[at];
@@ -150,11 +131,7 @@ impl Quoting<'_> {
             let (from, to) = (from.max(first), to.min(last));
             let next = content.next_by_class(state, class);
             let target = self.state(if left == 0 { Place::Between(next) } else { Place::Within(next, left) });
-            match runs.last_mut() {
-                _ if target == 0 => {}
-                Some(run) if run.2 == target && run.1 + 1 == from => run.1 = to,
-                _ => runs.push((from, to, target)),
-            }
+            runs.push(Run { first: from, last: to, target });
         }
         runs
     }
@@ -163,7 +140,7 @@ impl Quoting<'_> {
     fn between(&mut self, state: ByteStateId, number: u32, end: u32) {
         let mut runs = Vec::new();
         if self.content.is_accepting(state) {
-            runs.push((b'"', b'"', end));
+            runs.push(Run { first: b'"', last: b'"', target: end });
         }
         for (first, last) in [(0x20, 0x21), (0x23, 0x5b), (0x5d, 0x7f)] {
             runs.extend(self.bytes(state, first, last, 0));
@@ -176,29 +153,16 @@ impl Quoting<'_> {
         let mut escapes = Vec::new();
         for (letter, meaning) in self.spelling.short() {
             let next = self.content.next(state, meaning);
-            escapes.push((letter, letter, self.state(Place::Between(next))));
+            let target = self.state(Place::Between(next));
+            escapes.push(Run { first: letter, last: letter, target });
         }
         let numbered = self.numbered(state);
-        escapes.push((b'u', b'u', numbered));
-        let escape = self.node(escapes);
-        runs.push((b'\\', b'\\', escape));
-        runs.retain(|run| run.2 != 0);
-        self.rows[number as usize].runs = runs;
-    }
-
-    /// The state with these runs, shared by equal runs; 0 for no runs.
-    fn node(&mut self, mut runs: Vec<(u8, u8, u32)>) -> u32 {
-        runs.retain(|run| run.2 != 0);
-        if runs.is_empty() {
-            return 0;
-        }
-        if let Some(&number) = self.nodes.get(&runs) {
-            return number;
-        }
-        let number = self.reserve();
-        self.rows[number as usize].runs.clone_from(&runs);
-        self.nodes.insert(runs, number);
-        number
+        escapes.push(Run { first: b'u', last: b'u', target: numbered });
+        escapes.sort_unstable();
+        let target = self.rows.state(false, &escapes);
+        runs.push(Run { first: b'\\', last: b'\\', target });
+        runs.sort_unstable();
+        self.rows.fill(number, false, &runs);
     }
 
     /// The state after `\u`, before the numbers of characters.
@@ -235,8 +199,7 @@ impl Quoting<'_> {
                 let more = first <= last || rest.peek().is_some_and(|next| next.0 >> 10 == highest);
                 if !more || first & 0x3ff == 0 {
                     let low = self.hex(&lows, 0, 4);
-                    let low = self.node(vec![(b'u', b'u', low)]);
-                    let low = self.node(vec![(b'\\', b'\\', low)]);
+                    let low = self.rows.word(b"\\u", low);
                     pairs.push((0xd800 | high, 0xd800 | highest, low));
                     lows.clear();
                 }
@@ -280,7 +243,8 @@ impl Quoting<'_> {
             digits.map(move |digit| (first + (digit % 10) as u8, digit))
         };
         let places = letters(b'0', 0..10).chain(letters(b'A', 10..16)).chain(letters(b'a', 10..16));
-        self.node(places.map(|(letter, digit)| (letter, letter, targets[digit])).collect())
+        let runs = places.map(|(letter, digit)| Run { first: letter, last: letter, target: targets[digit] });
+        self.rows.state(false, &runs.collect::<Vec<_>>())
     }
 
     /// Appends the targets of the characters `first..=last` from `state`, as ranges in order.

@@ -3,14 +3,16 @@
 use std::rc::Rc;
 use std::sync::OnceLock;
 
-use burn_dfa_automata::{ByteDfa, FastMap, Rows, UnminimizedDfa};
+use burn_dfa_automata::{ByteDfa, FastMap, Interner, Rows};
 use burn_dfa_common::{Result, limits::Meter};
 
 /// The JSON texts of strings, as an automaton with marked character ends. The states between two
 /// characters, or between a quote and a character, are its *units*.
 #[derive(Debug)]
 pub(in super::super) struct Uncounted {
-    pub(super) raw: UnminimizedDfa,
+    rows: Rows,
+    /// 0 if there are no strings.
+    start: u32,
     pub(super) between: Vec<bool>,
     /// The units, starting with the unit after the opening quote; none if there are no strings.
     units: Vec<u32>,
@@ -27,22 +29,23 @@ pub(in super::super) struct Uncounted {
 pub(in super::super) type Units = Rc<[usize]>;
 
 impl Uncounted {
-    /// An automaton, and whether each of its states is a unit.
-    pub(super) fn new(raw: UnminimizedDfa, between: Vec<bool>) -> Self {
-        let first = raw.rows().next(raw.start(), b'"');
+    /// The automaton from `start` on, and whether each of its states is a unit.
+    pub(super) fn new(rows: Rows, start: u32, between: Vec<bool>) -> Self {
+        let first = rows.next(start, b'"');
         let others = (1..between.len() as u32).filter(|&state| between[state as usize] && state != first);
         let units: Vec<u32> =
             if first == 0 { Vec::new() } else { std::iter::once(first).chain(others).collect() };
         let mut number_of = vec![None; between.len()];
         units.iter().enumerate().for_each(|(number, &unit)| number_of[unit as usize] = Some(number));
-        let mut texts = Self { raw, between, units, number_of, after: Vec::new(), shapes: OnceLock::new() };
+        let (after, shapes) = (Vec::new(), OnceLock::new());
+        let mut texts = Self { rows, start, between, units, number_of, after, shapes };
         texts.after = texts.units.iter().map(|&unit| texts.one_later(unit)).collect();
         texts
     }
 
     /// The states.
     pub(in super::super) fn rows(&self) -> &Rows {
-        self.raw.rows()
+        &self.rows
     }
 
     pub(in super::super) fn units(&self) -> &[u32] {
@@ -64,12 +67,13 @@ impl Uncounted {
     /// A limit is exceeded.
     pub(in super::super) fn counted(&self, min: u64, max: Option<u64>, meter: &Meter) -> Result<ByteDfa> {
         // The opening quote enters a unit too.
-        self.raw.counted(&self.between, min.saturating_add(1), max.map(|max| max.saturating_add(1)), meter)
+        let (min, max) = (min.saturating_add(1), max.map(|max| max.saturating_add(1)));
+        self.rows.counted(self.start, &self.between, min, max, meter)
     }
 
     /// The number of characters of `text`, if it is one of the texts.
     pub(in super::super) fn count(&self, text: &[u8]) -> Option<u64> {
-        let (mut state, mut entered) = (self.raw.start(), 0u64);
+        let (mut state, mut entered) = (self.start, 0u64);
         for &byte in text {
             state = self.rows().next(state, byte);
             entered += u64::from(self.between[state as usize]);
@@ -147,7 +151,7 @@ impl Uncounted {
     }
 
     fn shapes(&self) -> Vec<u32> {
-        let mut known: FastMap<Vec<u32>, u32> = FastMap::default();
+        let mut known = Interner::new();
         let shape = |(unit, after): (&u32, &Vec<usize>)| {
             let mut states = vec![*unit];
             let mut words = Vec::new();
@@ -174,8 +178,7 @@ impl Uncounted {
                 at += 1;
             }
             words.push(after.len() as u32);
-            let next = known.len() as u32;
-            *known.entry(words).or_insert(next)
+            known.intern(&words).0
         };
         self.units.iter().zip(&self.after).map(shape).collect()
     }

@@ -1,5 +1,7 @@
 //! A builder that hash-conses rows: words with equal suffixes share states during construction.
 
+use super::hash::hash;
+use super::id_table::IdTable;
 use super::pushdown::UntrimmedPda;
 use super::rows::{Run, append};
 use super::{Call, FastMap, Pushdown, Rows, SparseDfa};
@@ -12,10 +14,8 @@ use burn_dfa_common::{Result, limits::Meter};
 /// later; such states are never shared.
 pub struct DfaBuilder {
     rows: Rows,
-    /// A hash table of the shared states with linear probing; state 0 marks an empty slot. Its
-    /// length is a power of two.
-    known: Vec<Known>,
-    known_count: usize,
+    /// The shared states.
+    known: IdTable,
     scratch: Vec<Run>,
     /// The call states.
     calls: FastMap<Call, u32>,
@@ -34,8 +34,7 @@ impl DfaBuilder {
     pub fn with_room(states: usize) -> Self {
         Self {
             rows: Rows::with_capacity(states, 2 * states),
-            known: vec![Known::default(); states],
-            known_count: 0,
+            known: IdTable::with_slots(states),
             scratch: Vec::new(),
             calls: FastMap::default(),
             returning: Vec::new(),
@@ -45,6 +44,11 @@ impl DfaBuilder {
     /// The rows so far.
     pub(super) fn rows(&self) -> &Rows {
         &self.rows
+    }
+
+    /// All rows, including the rows of unused states.
+    pub fn into_rows(self) -> Rows {
+        self.rows
     }
 
     /// Number of states, the dead one included.
@@ -71,7 +75,7 @@ impl DfaBuilder {
     /// states.
     pub fn check(&self, meter: &Meter) -> Result<()> {
         self.rows.check(meter)?;
-        meter.bytes(self.rows.bytes() + self.known.len() * size_of::<Known>())
+        meter.bytes(self.rows.bytes() + self.known.bytes())
     }
 
     /// Reserves `count` consecutive states to be filled; returns the first.
@@ -97,41 +101,14 @@ impl DfaBuilder {
 
     /// The state with this row, which must satisfy the invariants of [`Rows`].
     fn shared(&mut self, accepting: bool, row: &[Run]) -> u32 {
-        let mask = self.known.len() - 1;
-        let hash = hash(accepting, row);
-        let mut at = hash as usize & mask;
-        loop {
-            let known = self.known[at];
-            if known.state == 0 {
-                break;
-            }
-            let is_same = |state| self.is_accepting(state) == accepting && self.row(state) == row;
-            if known.hash == hash && is_same(known.state) {
-                return known.state;
-            }
-            at = (at + 1) & mask;
-        }
-        let state = self.rows.push_whole(accepting, row);
-        self.known[at] = Known { hash, state };
-        self.known_count += 1;
-        if self.known_count * 2 > self.known.len() {
-            self.grow();
+        let Self { rows, known, .. } = self;
+        let is_same = |state| rows.is_accepting(state) == accepting && rows.row(state) == row;
+        let new = rows.state_count() as u32;
+        let (state, is_new) = known.find_or_insert(hash(accepting.into(), row), new, is_same);
+        if is_new {
+            rows.push_whole(accepting, row);
         }
         state
-    }
-
-    /// Doubles the hash table.
-    fn grow(&mut self) {
-        let mask = self.known.len() * 2 - 1;
-        let mut known = vec![Known::default(); mask + 1];
-        for &entry in self.known.iter().filter(|entry| entry.state != 0) {
-            let mut at = entry.hash as usize & mask;
-            while known[at].state != 0 {
-                at = (at + 1) & mask;
-            }
-            known[at] = entry;
-        }
-        self.known = known;
     }
 
     /// The state that reads `byte` and continues to `to`.
@@ -246,18 +223,13 @@ impl DfaBuilder {
         self.returning[outcome]
     }
 
-    /// The calls of call states.
-    pub(super) fn calls(&self) -> FastMap<u32, Call> {
-        self.calls.iter().map(|(call, &state)| (state, call.clone())).collect()
-    }
-
     /// The automaton with calls that begins at `start`; `None` if its language is empty.
     ///
     /// # Errors
     /// If a limit is breached.
-    pub fn pushdown(&self, start: u32, meter: &Meter) -> Result<Option<Pushdown>> {
-        UntrimmedPda { rows: &self.rows, calls: self.calls(), returning: &self.returning }
-            .pushdown(start, meter)
+    pub fn pushdown(self, start: u32, meter: &Meter) -> Result<Option<Pushdown>> {
+        let calls = self.calls.into_iter().map(|(call, state)| (state, call)).collect();
+        UntrimmedPda { rows: self.rows, start, calls, returning: self.returning }.pushdown(meter)
     }
 
     /// The automaton that begins at `start`; `None` if its language is empty.
@@ -275,29 +247,6 @@ struct Node {
     /// The state after a word that ends here; 0 if none does.
     end: u32,
     children: Vec<Run>,
-}
-
-/// A shared state.
-#[derive(Clone, Copy, Default)]
-struct Known {
-    /// The hash of its row. Rows with other hashes are not compared.
-    hash: u32,
-    state: u32,
-}
-
-/// A hash with well-mixed low bits, in two independent lanes of multiplications.
-fn hash(accepting: bool, row: &[Run]) -> u32 {
-    const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
-    let word = |run: &Run| u64::from(run.first) << 40 | u64::from(run.last) << 32 | u64::from(run.target);
-    let mix = |lane: u64, run: &Run| (lane.rotate_left(23) ^ word(run)).wrapping_mul(FACTOR);
-    let mut lanes = [u64::from(accepting) + 1, row.len() as u64];
-    let (pairs, last) = row.as_chunks::<2>();
-    for [even, odd] in pairs {
-        lanes = [mix(lanes[0], even), mix(lanes[1], odd)];
-    }
-    let [even, odd] = [last.iter().fold(lanes[0], mix), lanes[1]];
-    let hash = (even ^ odd.rotate_left(31)).wrapping_mul(FACTOR);
-    (hash ^ hash >> 32) as u32
 }
 
 /// Writes `row` with the target of `byte` replaced by `to` into `new`.

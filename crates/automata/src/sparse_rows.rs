@@ -1,6 +1,6 @@
 //! The rows of a finished automaton, the source of compiled constraints.
 
-use super::classes::{ByteClasses, Distinctions};
+use super::classes::ByteClasses;
 use super::{Rows, Run};
 
 /// Rows, and the classes of bytes with equal transitions in all rows.
@@ -11,11 +11,6 @@ pub struct SparseRows {
 }
 
 impl SparseRows {
-    /// Rows with known classes.
-    pub(super) fn new(rows: Rows, classes: ByteClasses) -> Self {
-        Self { rows, classes }
-    }
-
     /// The rows alone.
     pub fn rows(&self) -> &Rows {
         &self.rows
@@ -76,9 +71,7 @@ impl SparseRows {
 
 impl From<Rows> for SparseRows {
     fn from(rows: Rows) -> Self {
-        let mut distinctions = Distinctions::new(rows.state_count());
-        (1..rows.state_count() as u32).for_each(|state| distinctions.add(rows.row(state)));
-        let classes = distinctions.classes(&std::array::from_fn(|byte| byte as u8));
+        let classes = ByteClasses::new(&rows);
         Self { rows, classes }
     }
 }

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use super::canonical::{number, to_dense};
-use super::{ByteDfa, Rows, SparseRows};
+use super::canonical::{number, to_dense, trim};
+use super::{ByteDfa, ByteStateId, Rows, SparseRows};
 use burn_dfa_common::{Result, limits::Meter};
 
 /// A deterministic automaton over bytes, trimmed and numbered like a [`ByteDfa`], but not minimal.
@@ -25,23 +25,11 @@ impl SparseDfa {
         if start == 0 {
             return Ok(None);
         }
-        let bytes = std::array::from_fn(|byte| byte as u8);
-        let found = Self::of(number(rows, start, |state| state, &bytes, meter)?);
         // Usually every reached state can reach the end, and nothing needs trimming.
-        if !found.bytes_to_end[1..].contains(&u32::MAX) {
-            return Ok(Some(found));
-        }
-        let distances = rows.distances();
-        let live = |state: u32| if distances[state as usize] == u32::MAX { 0 } else { state };
-        if live(start) == 0 {
-            return Ok(None);
-        }
-        number(rows, start, live, &bytes, meter).map(|numbered| Some(Self::of(numbered)))
-    }
-
-    fn of(rows: SparseRows) -> Self {
-        let bytes_to_end = rows.rows().distances();
-        Self { rows: Arc::new(rows), bytes_to_end }
+        let reached = number(rows, start, |state| state, meter)?;
+        let trimmed = trim(reached, ByteStateId::START.0, meter)?;
+        Ok(trimmed
+            .map(|trimmed| Self { rows: Arc::new(trimmed.rows.into()), bytes_to_end: trimmed.distances }))
     }
 
     /// The dense form of the automaton.
@@ -78,6 +66,8 @@ impl SparseDfa {
 /// The automaton as rows; its states keep their numbers.
 impl From<&ByteDfa> for SparseDfa {
     fn from(dfa: &ByteDfa) -> Self {
-        Self::of(Rows::from(dfa).into())
+        let rows = Rows::from(dfa);
+        let bytes_to_end = rows.distances();
+        Self { rows: Arc::new(rows.into()), bytes_to_end }
     }
 }

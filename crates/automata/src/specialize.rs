@@ -19,38 +19,23 @@ fn returning(outcome: usize) -> Ends {
     1 << (outcome + 1)
 }
 
-/// An automaton with calls in which every state reaches an end accepted by all of its callers.
-pub(super) struct Specialised {
-    pub(super) rows: Rows,
-    /// 0 for the empty language.
-    pub(super) start: u32,
-    pub(super) calls: FastMap<u32, Call>,
-    /// The RETURN states, by exit.
-    pub(super) returning: Vec<u32>,
-}
-
-impl UntrimmedPda<'_> {
-    /// The same language from `start`, specialized. The exits of each procedure are renumbered,
-    /// without exits that its calls do not continue from.
+impl UntrimmedPda {
+    /// The same language, with every state able to reach an end that all of its callers accept. The
+    /// exits of each procedure are renumbered, without exits that its calls do not continue from.
     ///
     /// # Errors
     /// If a limit is breached.
-    pub(super) fn specialised(&self, start: u32, meter: &Meter) -> Result<Specialised> {
+    pub(super) fn specialized(&self, meter: &Meter) -> Result<Self> {
         let calls = &self.calls;
         let mut copies = Copies {
             reach: self.reach(),
             return_of: self.returning.iter().zip(0..).map(|(&state, outcome)| (state, outcome)).collect(),
             first: vec![(0, 0); self.rows.state_count()],
-            done: Specialised {
-                rows: Rows::new(),
-                start: 0,
-                calls: FastMap::default(),
-                returning: Vec::new(),
-            },
+            done: Self { rows: Rows::new(), start: 0, calls: FastMap::default(), returning: Vec::new() },
             known: FastMap::default(),
             open: Vec::new(),
         };
-        copies.done.start = copies.copy(start, TEXT);
+        copies.done.start = copies.copy(self.start, TEXT);
         let mut row = Vec::new();
         while let Some((state, ends, copy)) = copies.open.pop() {
             let runs = self.rows.row(state);
@@ -123,7 +108,7 @@ struct Copies {
     /// The reachable ends of each state.
     reach: Vec<Ends>,
     return_of: FastMap<u32, usize>,
-    done: Specialised,
+    done: UntrimmedPda,
     /// The first copy of each state with its ends, usually the only one; no ends if there is no
     /// copy.
     first: Vec<(Ends, u32)>,
