@@ -97,10 +97,16 @@ impl AsyncScalarUDFImpl for Generating {
     }
 }
 
-/// The column of some answers: of a shape, or as text.
+/// The column of some answers: of a shape, or as text. JSON of any shape is the text as generated, with
+/// its white space; JSON's null becomes SQL's null.
 fn column(answers: Vec<Option<String>>, shape: Option<&Shape>) -> Result<ArrayRef, String> {
-    let Some(shape) = shape else {
-        return Ok(Arc::new(StringArray::from(answers)));
+    let shape = match shape {
+        None => return Ok(Arc::new(StringArray::from(answers))),
+        Some(Shape::Json) => {
+            let answers = answers.into_iter().map(|answer| answer.filter(|text| text.trim() != "null"));
+            return Ok(Arc::new(StringArray::from_iter(answers)));
+        }
+        Some(shape) => shape,
     };
     let values =
         answers.iter().map(|answer| answer.as_deref().map(serde_json::from_str::<Value>).transpose());

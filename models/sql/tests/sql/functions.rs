@@ -185,13 +185,13 @@ async fn schemas_of_rows_give_text() -> Result<()> {
 #[tokio::test]
 async fn white_space_is_an_argument() -> Result<()> {
     let context = context();
-    let schema = r#"{"const": [1, {"a": 2}]}"#;
+    let schema = r#"{"const": ["x", {"a": "y"}]}"#;
     let call = |style: &str| format!("extract('{NORA}', '{schema}'{style})");
     let styles = ["", ", 'compact'", ", 'spaced'", ", 'pretty'", ", NULL"].map(call).join(", ");
     let batch = run(&context, &format!("SELECT {styles}")).await?;
     let answers: Vec<_> = batch.columns().iter().map(|column| texts(column)[0].clone()).collect();
     let [compact, spaced, pretty] =
-        [r#"[1,{"a":2}]"#, r#"[1, {"a": 2}]"#, "[\n  1,\n  {\n    \"a\": 2\n  }\n]"]
+        [r#"["x",{"a":"y"}]"#, r#"["x", {"a": "y"}]"#, "[\n  \"x\",\n  {\n    \"a\": \"y\"\n  }\n]"]
             .map(|text| Some(text.to_owned()));
     // The embedded model was trained on compact JSON.
     assert_eq!(answers, [compact.clone(), compact, spaced.clone(), pretty, None]);
