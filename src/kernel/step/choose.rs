@@ -40,7 +40,7 @@ pub(super) fn choose_kernel<F: Float, N: Size>(
         slot: plans[own + SLOT].load(),
         left: i32::cast_from(plans[own + LEFT].load()),
     };
-    let words = legal(table, rows, position, &plan, pool, row, tile);
+    let legal = legal(table, rows, position, &plan, pool, row, tile);
     let size = logits.vector_size().comptime();
     let from = row * logits.stride(0) / size;
     let key = plans[own + KEY].load();
@@ -50,7 +50,7 @@ pub(super) fn choose_kernel<F: Float, N: Size>(
     let mut offset = UNIT_POS * comptime!(size as u32);
     let lanes = comptime!(if size == 32 { u32::MAX } else { (1u32 << size as u32) - 1 });
     while offset < TILE && tile * TILE + offset < table.vocab_size {
-        let bits = (words[(offset / 32) as usize].load() >> (offset % 32)) & lanes;
+        let bits = legal.bits(offset) & lanes;
         if bits != 0 {
             let first = tile * TILE + offset;
             let values = logits[from + first as usize / size];

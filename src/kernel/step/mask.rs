@@ -25,13 +25,13 @@ pub(super) fn mask_kernel<F: Float, N: Size>(
     let (row, tile) = (CUBE_POS_Y as usize, CUBE_POS_X);
     let at = row * stride as usize;
     let plan = Plan { kind: plan[at + KIND], slot: u32::cast_from(plan[at + SLOT]), left: plan[at + LEFT] };
-    let words = legal(table, rows, position, &plan, pool, row, tile);
+    let legal = legal(table, rows, position, &plan, pool, row, tile);
     let size = logits.vector_size().comptime();
     let (from, to) = (row * logits.stride(0) / size, row * masked.stride(0) / size);
     let never = never.get::<F>();
     let mut offset = UNIT_POS * comptime!(size as u32);
     while offset < TILE && tile * TILE + offset < table.vocab_size {
-        let bits = words[(offset / 32) as usize].load() >> (offset % 32);
+        let bits = legal.bits(offset);
         let at = (tile * TILE + offset) as usize / size;
         let values = logits[from + at];
         let mut kept = Vector::<F, N>::new(never);

@@ -10,6 +10,29 @@ use crate::tensor::mask_rows::{TILE, TILE_WORDS};
 /// Units of a cube.
 pub(super) const UNITS: u32 = 256;
 
+/// The bits of the legal tokens of a tile, in shared memory.
+#[derive(CubeType)]
+pub(super) struct Legal {
+    /// The bits that were read; some devices load atomic numbers slowly.
+    read: Shared<[u32]>,
+    /// The bits that were found by a walk.
+    walked: Shared<[Atomic<u32>]>,
+    is_hit: bool,
+}
+
+#[cube]
+impl Legal {
+    /// The bits from the token at `offset` in the tile to the end of its word.
+    pub(super) fn bits(&self, offset: u32) -> u32 {
+        let word = (offset / 32) as usize;
+        let mut bits = self.read[word];
+        if !self.is_hit {
+            bits = self.walked[word].load();
+        }
+        bits >> (offset % 32)
+    }
+}
+
 /// Reads the bits of a tile from the pool, or walks over its tokens and, if the plan says so, writes
 /// their bits into the pool. All units of the cube take part.
 #[cube]
@@ -21,8 +44,9 @@ pub(super) fn legal(
     pool: &mut [i32],
     row: usize,
     tile: u32,
-) -> Shared<[Atomic<u32>]> {
-    let words = Shared::<[Atomic<u32>]>::new_slice(TILE_WORDS);
+) -> Legal {
+    let mut read = Shared::<[u32]>::new_slice(TILE_WORDS);
+    let walked = Shared::<[Atomic<u32>]>::new_slice(TILE_WORDS);
     let mut own = stack::room(table);
     let base = row * position.stride(0);
     let left = max(position[base + 1] - 1, 0);
@@ -57,7 +81,8 @@ pub(super) fn legal(
                 }
             }
         }
-        words[word].store(bits);
+        read[word] = bits;
+        walked[word].store(0u32);
     }
     let filled = Filled::new(table, rows);
     sync_cube();
@@ -70,7 +95,7 @@ pub(super) fn legal(
             if comptime!(table.has_stack) {
                 let (distance, after) = stack::distance(table, position, base, &mut own, token);
                 if distance <= left {
-                    words[word].fetch_or(bit);
+                    walked[word].fetch_or(bit);
                 }
                 if kind == FILL {
                     filled.add(table, word, bit, distance, after.pops, after.limited);
@@ -79,7 +104,7 @@ pub(super) fn legal(
                 let state = stack::state_of(table, position, base);
                 let distance = table.distance(state, table.owner_of(state), token);
                 if distance <= left {
-                    words[word].fetch_or(bit);
+                    walked[word].fetch_or(bit);
                 }
                 if kind == FILL {
                     filled.add(table, word, bit, distance, false, false);
@@ -92,7 +117,7 @@ pub(super) fn legal(
     if kind == FILL {
         filled.write(table, rows, position, base, pool, at);
     }
-    words
+    Legal { read, walked, is_hit }
 }
 
 /// The bits of a tile for the pool, in shared memory.
