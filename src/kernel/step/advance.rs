@@ -10,7 +10,7 @@ use super::lookup::Lookup;
 use super::noise::Keys;
 use super::rows::{ARRIVED, FILL, HIT, KIND, LEFT, Rows, SLOT, WALK};
 use super::stack::{self, FARTHEST};
-use crate::tensor::Array as Place;
+use crate::tensor::arrays::Array as Place;
 
 /// The positions before the last token, if they are not in the buffer of the new ones.
 #[derive(CubeLaunch, CubeType)]
@@ -42,7 +42,7 @@ impl Source {
 }
 
 /// Advances the rows and plans their masks.
-#[cube(launch)]
+#[cube(launch, create_dummy_kernel)]
 pub(super) fn advance_kernel(
     source: &Source,
     position: &mut Tensor<i32>,

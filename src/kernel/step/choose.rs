@@ -9,7 +9,7 @@ use super::lookup::Lookup;
 use super::noise::Noise;
 use super::rows::{ARRIVED, BEST, FACTOR, KEY, KIND, LEFT, Plan, Rows, SLOT};
 use super::tile::{UNITS, legal};
-use crate::tensor::mask_rows::TILE;
+use crate::tensor::arrays::TILE;
 
 /// The key of −∞.
 const LEAST: u32 = 0x007f_ffff;
@@ -18,7 +18,7 @@ const LEAST: u32 = 0x007f_ffff;
 /// `tokens`. `x` covers the tiles, `y` the batch.
 ///
 /// Without `merges` the tokens are left to [`merge_kernel`].
-#[cube(launch)]
+#[cube(launch, create_dummy_kernel)]
 pub(super) fn choose_kernel<F: Float, N: Size>(
     logits: &Tensor<Vector<F, N>>,
     position: &Tensor<i32>,
@@ -93,7 +93,7 @@ pub(super) fn choose_kernel<F: Float, N: Size>(
 }
 
 /// Compares the best tokens of the tiles: one cube for each row.
-#[cube(launch)]
+#[cube(launch, create_dummy_kernel)]
 pub(super) fn merge_kernel(plans: &[Atomic<u32>], tokens: &mut Tensor<i32>, tiles: u32, stride: u32) {
     let row = CUBE_POS_X as usize;
     let (best, id) = best_of_tiles(plans, row * stride as usize, tiles, true);

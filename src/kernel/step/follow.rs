@@ -9,7 +9,7 @@ use super::stack;
 ///
 /// Node 0 begins at `position`, with the last token of the row; any other node begins at its parent,
 /// and keeps the parent's position if its token is illegal.
-#[cube(launch)]
+#[cube(launch, create_dummy_kernel)]
 pub(super) fn follow_kernel(
     position: &Tensor<i32>,
     tokens: &Tensor<i32>,

@@ -5,11 +5,11 @@ use cubecl::prelude::*;
 use super::lookup::Lookup;
 use super::rows::{KIND, LEFT, Plan, Rows, SLOT};
 use super::tile::{UNITS, legal};
-use crate::tensor::mask_rows::TILE;
+use crate::tensor::arrays::TILE;
 
 /// Copies the logits of legal tokens and sets the others to `never`. `x` covers the tiles, `y` the
 /// batch.
-#[cube(launch)]
+#[cube(launch, create_dummy_kernel)]
 pub(super) fn mask_kernel<F: Float, N: Size>(
     logits: &Tensor<Vector<F, N>>,
     position: &Tensor<i32>,

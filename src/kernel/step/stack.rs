@@ -6,7 +6,7 @@
 use cubecl::prelude::*;
 
 use super::lookup::Lookup;
-use crate::tensor::{Array as Place, FOLLOWED};
+use crate::tensor::arrays::{Array as Place, FOLLOWED};
 
 /// An infinite distance or cost.
 pub(super) const NONE: i32 = i32::MAX;

@@ -5,7 +5,7 @@ use cubecl::prelude::*;
 use super::lookup::Lookup;
 use super::rows::{FILL, HIT, Plan, Rows};
 use super::stack::{self, NONE};
-use crate::tensor::mask_rows::{TILE, TILE_WORDS};
+use crate::tensor::arrays::{TILE, TILE_WORDS};
 
 /// Units of a cube.
 pub(super) const UNITS: u32 = 256;
