@@ -56,7 +56,6 @@ pub(super) fn advance_kernel(
 ) {
     let stride = stride as usize;
     let batch = position.shape(0);
-    let mut own = stack::room(table);
     let mut now = 0i32;
     if comptime!(rows.keeps) {
         now = pool[0] + 1;
@@ -66,6 +65,7 @@ pub(super) fn advance_kernel(
         source.copy(position, row);
         let base = row * position.stride(0);
         let token = tokens[row * tokens.stride(0)];
+        let mut own = stack::room(table);
         table.advance(position, base, &mut own, token);
         let at = row * stride;
         find(table, rows, &*position, base, pool, plan, at, now);

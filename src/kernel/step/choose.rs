@@ -40,11 +40,12 @@ pub(super) fn choose_kernel<F: Float, N: Size>(
         slot: plans[own + SLOT].load(),
         left: i32::cast_from(plans[own + LEFT].load()),
     };
-    let words = legal(table, rows, position, &plan, pool, row, tile);
     let size = logits.vector_size().comptime();
+    // Before the bits: these are in memory, too.
     let from = row * logits.stride(0) / size;
     let key = plans[own + KEY].load();
     let factor = f32::reinterpret(plans[own + FACTOR].load());
+    let words = legal(table, rows, position, &plan, pool, row, tile);
     let mut best = LEAST.runtime();
     let mut id = 0u32;
     let mut offset = UNIT_POS * comptime!(size as u32);

@@ -203,7 +203,8 @@ pub(super) fn beyond(table: &Lookup, position: &Tensor<i32>, base: usize, depth:
     cost
 }
 
-/// An array for the frames pushed by a token.
+/// An array for the frames pushed by a token. It is set to zero, so make it where a token is
+/// followed: a hit must not wait for that.
 #[cube]
 pub(super) fn room(table: &Lookup) -> Array<i32> {
     Array::<i32>::new(comptime!(table.room as usize))

@@ -23,7 +23,6 @@ pub(super) fn legal(
     tile: u32,
 ) -> Shared<[Atomic<u32>]> {
     let words = Shared::<[Atomic<u32>]>::new_slice(TILE_WORDS);
-    let mut own = stack::room(table);
     let base = row * position.stride(0);
     let left = max(position[base + 1] - 1, 0);
     let first = tile * TILE;
@@ -39,30 +38,38 @@ pub(super) fn legal(
             is_hit = pool[at] <= plan.left;
         }
     }
+    let mut dependent = 0u32;
     if word < TILE_WORDS {
         let mut bits = 0u32;
         if is_hit {
             bits = u32::cast_from(pool[at + 1 + word]);
             if comptime!(table.has_stack) {
-                let mut dependent = u32::cast_from(pool[at + rows.dependent() + word]);
-                while dependent != 0 {
-                    let offset = dependent.trailing_zeros();
-                    let bit = 1u32 << offset;
-                    let token = first + 32 * UNIT_POS + offset;
-                    let (distance, _after) = stack::distance(table, position, base, &mut own, token);
-                    if distance <= left {
-                        bits |= bit;
-                    }
-                    dependent ^= bit;
-                }
+                dependent = u32::cast_from(pool[at + rows.dependent() + word]);
             }
         }
         words[word].store(bits);
     }
     let filled = Filled::new(table, rows);
     sync_cube();
-    if !is_hit {
-        let mut offset = UNIT_POS;
+    if !is_hit || dependent != 0 {
+        let mut own = stack::room(table);
+        if comptime!(table.has_stack) {
+            let mut bits = 0u32;
+            while dependent != 0 {
+                let offset = dependent.trailing_zeros();
+                let bit = 1u32 << offset;
+                let token = first + 32 * UNIT_POS + offset;
+                let (distance, _after) = stack::distance(table, position, base, &mut own, token);
+                if distance <= left {
+                    bits |= bit;
+                }
+                dependent ^= bit;
+            }
+            if bits != 0 {
+                words[word].fetch_or(bits);
+            }
+        }
+        let mut offset = select(is_hit, TILE, UNIT_POS);
         while offset < TILE && first + offset < table.vocab_size {
             let token = first + offset;
             let bit = 1u32 << (offset % 32);
