@@ -81,7 +81,7 @@ pub(super) fn options() -> CompilationOptions {
     }
 }
 
-/// A contiguous tensor of elements of so many bytes.
+/// A contiguous tensor, whose elements have a size of `bytes`.
 pub(super) fn tensor(shape: &[usize], bytes: usize) -> TensorArg {
     let mut strides = vec![1; shape.len()];
     for at in (1..shape.len()).rev() {
