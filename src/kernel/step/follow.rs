@@ -18,7 +18,7 @@ pub(super) fn follow_kernel(
     node: u32,
     parent: u32,
 ) {
-    let row = ABSOLUTE_POS as usize;
+    let row = ABSOLUTE_POS;
     if row < tree.shape(0) {
         let mut own = stack::room(table);
         let numbers = tree.shape(2);
