@@ -117,6 +117,7 @@ mod tests {
         let begin = std::time::Instant::now();
         let (given, stopped) = stops.push("a".repeat(1_000_000).as_bytes());
         assert_eq!((given.len(), stopped), (900_000, false));
-        assert!(begin.elapsed().as_secs() < 5);
+        // Comparing each suffix with the string would take 10¹¹ steps.
+        assert!(begin.elapsed().as_secs() < 60);
     }
 }

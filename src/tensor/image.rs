@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 
 use burn::tensor::{Device, Int, Tensor};
 
+use super::arrays::{Array, FOLLOWED};
 use super::device::keeps_steps;
 #[cfg(feature = "cube")]
 use super::device::largest_binding;
@@ -21,45 +22,11 @@ use super::mask_rows::PoolSizes;
 use super::options::Layout;
 use super::placement::{Joined, PAGE, first_of, placed, runs};
 use super::sizes::chain_of;
-use super::text::{self, FOLLOWED, Text, text_of, texts};
+use super::text::{self, Text, text_of, texts};
 use super::{Sizes, ints};
 use crate::persistent::InPlaceState;
 use crate::vocabulary::{TokenId, Vocabulary};
 use burn_dfa_tokens::{CompiledConstraint, StateId, TokenReading, TokenTransitions};
-
-/// The arrays, in memory order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Array {
-    /// `[states, columns]`: the state after each column.
-    Next,
-    /// `[states]`: the least number of tokens to the end, `i32::MAX` if it is unreachable; with
-    /// calls `[states, ends]`: to each exit of the state's procedure.
-    TokensToEnd,
-    /// `[states, 1 + ends]`, with calls: the stack operation of a state, see `table::Calls`.
-    Jumps,
-    /// `[states, ends]`, with calls: the frames pushed on the shortest path to each exit.
-    Frames,
-    /// `[states, landings]`, with calls and token classes: the state after the last byte of each
-    /// class, or −1 if tokens are followed byte by byte, see `table::TokenTransitions`.
-    TokenTransitions,
-    /// `[states]`, if tokens are followed symbol by symbol: the minimum number of symbols of a
-    /// legal token, see `table::Shortest`.
-    Shortest,
-    /// `[states]`: the constraint of a state, if there are several.
-    Owner,
-    /// `[states]`, for kernels: a number that no other upload of a state has, see `mask_rows`.
-    Generation,
-    /// `[tables, vocab_size]`: the class of every token.
-    Class,
-    /// `[tables]`: the text number of each constraint, or [`BY_CLASS`](super::BY_CLASS).
-    Text,
-    /// `[tables, alphabet]`: the column of every symbol.
-    Column,
-    /// `[texts, vocab_size + 1]`: the start of the symbols of every token.
-    Offsets,
-    /// `[symbols]`: the symbols of all tokens of all texts.
-    Symbols,
-}
 
 /// The declaration of an array.
 struct Declared {

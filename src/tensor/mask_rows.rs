@@ -21,23 +21,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use burn::tensor::{DType, Int, StreamId, Tensor};
 
 #[cfg(feature = "cube")]
+use super::arrays::{CLOCK, TAG, TILE, TILE_WORDS};
+#[cfg(feature = "cube")]
 use super::{Image, Sizes};
 
-/// The numbers before the tags: the first counts the steps.
-#[cfg(feature = "cube")]
-pub(crate) const CLOCK: usize = 8;
-/// The numbers of a tag.
-#[cfg(feature = "cube")]
-pub(crate) const TAG: usize = 8;
 /// The slots of a set, if so many fit. A state belongs to one set and takes any of its slots.
 #[cfg(feature = "cube")]
 const WAYS: usize = 4;
-/// The tokens of a tile, the part of a row that one cube of a kernel handles.
-#[cfg(feature = "cube")]
-pub(crate) const TILE: u32 = 8192;
-/// The words of a tile's bits.
-#[cfg(feature = "cube")]
-pub(crate) const TILE_WORDS: usize = TILE as usize / 32;
 
 /// The pool of a batch, made by the first step that needs it. Clones share it.
 #[derive(Clone, Debug, Default)]

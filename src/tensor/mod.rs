@@ -18,6 +18,7 @@
 //! - states are `i32` tensors for every integer type of the device.
 
 mod arena;
+pub(crate) mod arrays;
 mod device;
 #[cfg(feature = "flex")]
 mod host;
@@ -43,6 +44,7 @@ pub use options::{Capacity, Kernels, Layout, TensorOptions};
 pub use position::Position;
 
 use crate::vocabulary::Fingerprint;
+pub(crate) use arrays::{Array, FOLLOWED};
 use burn_dfa_tokens::{CompiledConstraint, Error, Result, StateId};
 pub(crate) use device::{is_fused, reads, records};
 use device::{keeps_steps, largest_binding, runs_kernels};
@@ -52,13 +54,13 @@ pub(crate) use host::{HostRow, HostTable};
 pub(crate) use hosted::Hosted;
 #[cfg(all(feature = "remote-server", feature = "flex"))]
 pub(crate) use hosting::{HostedTables, Refused};
-pub(crate) use image::{Array, Image};
+pub(crate) use image::Image;
 use placement::Joined;
 pub(crate) use position::UNLIMITED;
 #[cfg(feature = "cube")]
 pub(crate) use sizes::MAX_PUSHED;
 use sizes::Sizes;
-pub(crate) use text::{BY_CLASS, FOLLOWED};
+pub(crate) use text::BY_CLASS;
 
 /// Compiled constraints on a device; see the [module](self).
 ///

@@ -1,6 +1,6 @@
 //! The sizes of the arrays of a device constraint.
 
-use super::image::Array;
+use super::arrays::Array;
 use super::options::{Capacity, Layout};
 use super::placement::{PAGE, first_of, pages_of};
 use super::text::{Text, texts};

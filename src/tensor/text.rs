@@ -8,9 +8,6 @@ use burn_dfa_tokens::{CompiledConstraint, TokenReading, symbols::symbols_of};
 /// Instead of a text number: the constraint reads tokens by class.
 pub(crate) const BY_CLASS: i32 = -1;
 
-/// Instead of the state after a token class: the token is followed byte by byte.
-pub(crate) const FOLLOWED: i32 = -1;
-
 /// The symbols of all tokens of a vocabulary.
 pub(super) struct Text<'a> {
     vocabulary: &'a Vocabulary,

@@ -10,7 +10,7 @@ use super::lookup::Lookup;
 use super::noise::Keys;
 use super::rows::{ARRIVED, FILL, HIT, KIND, LEFT, Rows, SLOT, WALK};
 use super::stack::{self, FARTHEST};
-use crate::tensor::Array as Place;
+use crate::tensor::arrays::Array as Place;
 
 /// The positions before the last token, if they are not in the buffer of the new ones.
 #[derive(CubeLaunch, CubeType)]
@@ -42,7 +42,7 @@ impl Source {
 }
 
 /// Advances the rows and plans their masks.
-#[cube(launch)]
+#[cube(launch, create_dummy_kernel)]
 pub(super) fn advance_kernel(
     source: &Source,
     position: &mut Tensor<i32>,
@@ -56,7 +56,6 @@ pub(super) fn advance_kernel(
 ) {
     let stride = stride as usize;
     let batch = position.shape(0);
-    let mut own = stack::room(table);
     let mut now = 0i32;
     if comptime!(rows.keeps) {
         now = pool[0] + 1;
@@ -66,6 +65,7 @@ pub(super) fn advance_kernel(
         source.copy(position, row);
         let base = row * position.stride(0);
         let token = tokens[row * tokens.stride(0)];
+        let mut own = stack::room(table);
         table.advance(position, base, &mut own, token);
         let at = row * stride;
         find(table, rows, &*position, base, pool, plan, at, now);

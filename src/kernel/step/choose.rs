@@ -9,7 +9,7 @@ use super::lookup::Lookup;
 use super::noise::Noise;
 use super::rows::{ARRIVED, BEST, FACTOR, KEY, KIND, LEFT, Plan, Rows, SLOT};
 use super::tile::{UNITS, legal};
-use crate::tensor::mask_rows::TILE;
+use crate::tensor::arrays::TILE;
 
 /// The key of −∞.
 const LEAST: u32 = 0x007f_ffff;
@@ -18,7 +18,7 @@ const LEAST: u32 = 0x007f_ffff;
 /// `tokens`. `x` covers the tiles, `y` the batch.
 ///
 /// Without `merges` the tokens are left to [`merge_kernel`].
-#[cube(launch)]
+#[cube(launch, create_dummy_kernel)]
 pub(super) fn choose_kernel<F: Float, N: Size>(
     logits: &Tensor<Vector<F, N>>,
     position: &Tensor<i32>,
@@ -40,11 +40,12 @@ pub(super) fn choose_kernel<F: Float, N: Size>(
         slot: plans[own + SLOT].load(),
         left: i32::cast_from(plans[own + LEFT].load()),
     };
-    let legal = legal(table, rows, position, &plan, pool, row, tile);
     let size = logits.vector_size().comptime();
+    // Before the bits: these are in memory, too.
     let from = row * logits.stride(0) / size;
     let key = plans[own + KEY].load();
     let factor = f32::reinterpret(plans[own + FACTOR].load());
+    let legal = legal(table, rows, position, &plan, pool, row, tile);
     let mut best = LEAST.runtime();
     let mut id = 0u32;
     let mut offset = UNIT_POS * comptime!(size as u32);
@@ -93,7 +94,7 @@ pub(super) fn choose_kernel<F: Float, N: Size>(
 }
 
 /// Compares the best tokens of the tiles: one cube for each row.
-#[cube(launch)]
+#[cube(launch, create_dummy_kernel)]
 pub(super) fn merge_kernel(plans: &[Atomic<u32>], tokens: &mut Tensor<i32>, tiles: u32, stride: u32) {
     let row = CUBE_POS_X as usize;
     let (best, id) = best_of_tiles(plans, row * stride as usize, tiles, true);

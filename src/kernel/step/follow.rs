@@ -9,7 +9,7 @@ use super::stack;
 ///
 /// Node 0 begins at `position`, with the last token of the row; any other node begins at its parent,
 /// and keeps the parent's position if its token is illegal.
-#[cube(launch)]
+#[cube(launch, create_dummy_kernel)]
 pub(super) fn follow_kernel(
     position: &Tensor<i32>,
     tokens: &Tensor<i32>,
@@ -18,7 +18,7 @@ pub(super) fn follow_kernel(
     node: u32,
     parent: u32,
 ) {
-    let row = ABSOLUTE_POS as usize;
+    let row = ABSOLUTE_POS;
     if row < tree.shape(0) {
         let mut own = stack::room(table);
         let numbers = tree.shape(2);

@@ -3,7 +3,7 @@
 use cubecl::prelude::*;
 
 use super::stack;
-use crate::tensor::Array;
+use crate::tensor::arrays::Array;
 
 /// One lookup per token.
 pub(super) const DENSE: u32 = 0;

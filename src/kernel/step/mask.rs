@@ -5,11 +5,11 @@ use cubecl::prelude::*;
 use super::lookup::Lookup;
 use super::rows::{KIND, LEFT, Plan, Rows, SLOT};
 use super::tile::{UNITS, legal};
-use crate::tensor::mask_rows::TILE;
+use crate::tensor::arrays::TILE;
 
 /// Copies the logits of legal tokens and sets the others to `never`. `x` covers the tiles, `y` the
 /// batch.
-#[cube(launch)]
+#[cube(launch, create_dummy_kernel)]
 pub(super) fn mask_kernel<F: Float, N: Size>(
     logits: &Tensor<Vector<F, N>>,
     position: &Tensor<i32>,
@@ -25,9 +25,10 @@ pub(super) fn mask_kernel<F: Float, N: Size>(
     let (row, tile) = (CUBE_POS_Y as usize, CUBE_POS_X);
     let at = row * stride as usize;
     let plan = Plan { kind: plan[at + KIND], slot: u32::cast_from(plan[at + SLOT]), left: plan[at + LEFT] };
-    let legal = legal(table, rows, position, &plan, pool, row, tile);
     let size = logits.vector_size().comptime();
+    // Before the bits: the strides are in memory, too.
     let (from, to) = (row * logits.stride(0) / size, row * masked.stride(0) / size);
+    let legal = legal(table, rows, position, &plan, pool, row, tile);
     let never = never.get::<F>();
     let mut offset = UNIT_POS * comptime!(size as u32);
     while offset < TILE && tile * TILE + offset < table.vocab_size {

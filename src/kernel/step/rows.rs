@@ -7,7 +7,7 @@
 
 use cubecl::prelude::*;
 
-use crate::tensor::mask_rows::{CLOCK, TAG, TILE_WORDS};
+use crate::tensor::arrays::{CLOCK, TAG, TILE_WORDS};
 
 /// No bits, but a walk over all tokens.
 pub(super) const WALK: i32 = 0;

@@ -6,7 +6,7 @@
 use cubecl::prelude::*;
 
 use super::lookup::Lookup;
-use crate::tensor::{Array as Place, FOLLOWED};
+use crate::tensor::arrays::{Array as Place, FOLLOWED};
 
 /// An infinite distance or cost.
 pub(super) const NONE: i32 = i32::MAX;
@@ -203,7 +203,8 @@ pub(super) fn beyond(table: &Lookup, position: &Tensor<i32>, base: usize, depth:
     cost
 }
 
-/// An array for the frames pushed by a token.
+/// An array for the frames pushed by a token. It is set to zero, so make it where a token is
+/// followed: a hit must not wait for that.
 #[cube]
 pub(super) fn room(table: &Lookup) -> Array<i32> {
     Array::<i32>::new(comptime!(table.room as usize))

@@ -5,7 +5,7 @@ use cubecl::prelude::*;
 use super::lookup::Lookup;
 use super::rows::{FILL, HIT, Plan, Rows};
 use super::stack::{self, NONE};
-use crate::tensor::mask_rows::{TILE, TILE_WORDS};
+use crate::tensor::arrays::{TILE, TILE_WORDS};
 
 /// Units of a cube.
 pub(super) const UNITS: u32 = 256;
@@ -47,7 +47,6 @@ pub(super) fn legal(
 ) -> Legal {
     let mut read = Shared::<[u32]>::new_slice(TILE_WORDS);
     let walked = Shared::<[Atomic<u32>]>::new_slice(TILE_WORDS);
-    let mut own = stack::room(table);
     let base = row * position.stride(0);
     let left = max(position[base + 1] - 1, 0);
     let first = tile * TILE;
@@ -63,22 +62,13 @@ pub(super) fn legal(
             is_hit = pool[at] <= plan.left;
         }
     }
+    let mut dependent = 0u32;
     if word < TILE_WORDS {
         let mut bits = 0u32;
         if is_hit {
             bits = u32::cast_from(pool[at + 1 + word]);
             if comptime!(table.has_stack) {
-                let mut dependent = u32::cast_from(pool[at + rows.dependent() + word]);
-                while dependent != 0 {
-                    let offset = dependent.trailing_zeros();
-                    let bit = 1u32 << offset;
-                    let token = first + 32 * UNIT_POS + offset;
-                    let (distance, _after) = stack::distance(table, position, base, &mut own, token);
-                    if distance <= left {
-                        bits |= bit;
-                    }
-                    dependent ^= bit;
-                }
+                dependent = u32::cast_from(pool[at + rows.dependent() + word]);
             }
         }
         read[word] = bits;
@@ -86,8 +76,26 @@ pub(super) fn legal(
     }
     let filled = Filled::new(table, rows);
     sync_cube();
-    if !is_hit {
-        let mut offset = UNIT_POS;
+    if !is_hit || dependent != 0 {
+        let mut own = stack::room(table);
+        if comptime!(table.has_stack) {
+            let mut bits = 0u32;
+            while dependent != 0 {
+                let offset = dependent.trailing_zeros();
+                let bit = 1u32 << offset;
+                let token = first + 32 * UNIT_POS + offset;
+                let (distance, _after) = stack::distance(table, position, base, &mut own, token);
+                if distance <= left {
+                    bits |= bit;
+                }
+                dependent ^= bit;
+            }
+            // This unit alone writes its word.
+            if bits != 0 {
+                read[word] |= bits;
+            }
+        }
+        let mut offset = select(is_hit, TILE, UNIT_POS);
         while offset < TILE && first + offset < table.vocab_size {
             let token = first + offset;
             let bit = 1u32 << (offset % 32);

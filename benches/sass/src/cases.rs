@@ -1,0 +1,265 @@
+//! The cases: each kernel with what decides its code.
+
+use std::fs;
+use std::io::{Error, Result};
+use std::path::Path;
+use std::sync::Arc;
+
+use cubecl::ir::{ElemType, FloatKind};
+use cubecl::prelude::*;
+use cubecl_core::Compiler;
+use cubecl_cpp::shared::CppCompiler;
+use cubecl_cpp::target::Cuda;
+
+use super::advance::{SourceArgs, advance_kernel};
+use super::choose::{choose_kernel, merge_kernel};
+use super::device::{buffer, options, properties, target, tensor};
+use super::follow::follow_kernel;
+use super::lookup::{CLASSES, DENSE, LookupLaunch, WALK};
+use super::mask::mask_kernel;
+use super::noise::{GumbelKeysLaunch, KeysArgs, NoiseArgs};
+use super::rows::RowsLaunch;
+use super::tile::UNITS;
+
+/// The sizes of the arguments, which do not decide the code.
+const BATCH: usize = 8;
+const VOCABULARY: usize = 49_152;
+const TILES: u32 = 6;
+
+/// What a table says of the code.
+#[derive(Clone, Copy)]
+struct Table {
+    name: &'static str,
+    layout: u32,
+    /// The size of the array for pushed frames; none without a stack.
+    room: Option<u32>,
+}
+
+const DENSE_TABLE: Table = Table { name: "dense", layout: DENSE, room: None };
+const TABLES: [Table; 3] = [
+    Table { name: "classes", layout: CLASSES, room: None },
+    Table { name: "walk", layout: WALK, room: None },
+    Table { name: "stack of 64", layout: WALK, room: Some(64) },
+];
+const LARGEST: Table = Table { name: "stack of 2048", layout: WALK, room: Some(2048) };
+
+const KINDS: [(&str, FloatKind, usize); 3] =
+    [("f32", FloatKind::F32, 4), ("f16", FloatKind::F16, 2), ("bf16", FloatKind::BF16, 2)];
+
+impl Table {
+    fn launch(self) -> LookupLaunch {
+        let mut offsets = SequenceArg::new();
+        (0..13).for_each(|array: u32| offsets.push(array * 64));
+        let (is_walk, has_stack) = (self.layout == WALK, self.room.is_some());
+        let ends = if has_stack { 3 } else { 0 };
+        let room = self.room.unwrap_or(1);
+        let vocabulary = VOCABULARY as u32;
+        LookupLaunch::new(
+            buffer(1 << 20),
+            offsets,
+            100,
+            50,
+            vocabulary,
+            256,
+            self.layout,
+            is_walk,
+            ends,
+            8,
+            8,
+            has_stack,
+            room,
+            9,
+            has_stack,
+        )
+    }
+
+    fn position(self) -> TensorArg {
+        tensor(&[BATCH, if self.room.is_some() { 35 } else { 2 }], 4)
+    }
+}
+
+/// Writes the sources of all cases into a folder, and counts them.
+pub(crate) fn write(folder: &Path) -> Result<usize> {
+    fs::create_dir_all(folder)?;
+    let mut cases = Cases { folder, properties: properties(), target: target(), count: 0 };
+    for table in TABLES {
+        for keeps in [true, false] {
+            cases.advance(table, keeps, false, false)?;
+            cases.advance(table, keeps, true, false)?;
+            cases.advance(table, keeps, true, true)?;
+        }
+        for kind in KINDS {
+            cases.mask(table, true, kind, 16 / kind.2)?;
+            for gumbel in [false, true] {
+                cases.choose(table, true, kind, 16 / kind.2, gumbel, true)?;
+            }
+        }
+        cases.follow(table)?;
+    }
+    for kind in KINDS {
+        cases.mask(DENSE_TABLE, false, kind, 16 / kind.2)?;
+        cases.choose(DENSE_TABLE, false, kind, 16 / kind.2, true, true)?;
+        // A vocabulary of an odd size.
+        cases.mask(DENSE_TABLE, false, kind, 1)?;
+        cases.choose(DENSE_TABLE, false, kind, 1, true, true)?;
+    }
+    cases.choose(TABLES[0], true, KINDS[0], 4, false, false)?;
+    cases.merge()?;
+    cases.advance(LARGEST, true, true, false)?;
+    cases.mask(LARGEST, true, KINDS[0], 4)?;
+    cases.choose(LARGEST, true, KINDS[0], 4, false, true)?;
+    cases.follow(LARGEST)?;
+    Ok(cases.count)
+}
+
+struct Cases<'a> {
+    folder: &'a Path,
+    properties: Arc<DeviceProperties>,
+    target: Arc<TargetProperties>,
+    count: usize,
+}
+
+/// The argument of a kernel's pool.
+fn rows(keeps: bool) -> RowsLaunch {
+    RowsLaunch::new(64, 4, 6 * 513, 513, keeps)
+}
+
+fn pool(keeps: bool) -> &'static str {
+    if keeps { "pool" } else { "no pool" }
+}
+
+fn noise(gumbel: bool) -> &'static str {
+    if gumbel { "Gumbel" } else { "greedy" }
+}
+
+impl Cases<'_> {
+    fn advance(&mut self, table: Table, keeps: bool, in_place: bool, gumbel: bool) -> Result<()> {
+        let source = if in_place { SourceArgs::InPlace } else { SourceArgs::Other(table.position()) };
+        let keys = if gumbel {
+            KeysArgs::Gumbel(GumbelKeysLaunch::new(tensor(&[BATCH], 4), tensor(&[BATCH, 3], 4)))
+        } else {
+            KeysArgs::None
+        };
+        let kernel = advance_kernel::create_dummy_kernel(
+            self.properties.clone(),
+            self.target.clone(),
+            CubeCount::Static(1, 1, 1),
+            CubeDim::new_1d(UNITS),
+            source,
+            table.position(),
+            tensor(&[BATCH], 4),
+            keys,
+            table.launch(),
+            rows(keeps),
+            buffer(1 << 20),
+            buffer(1 << 10),
+            20,
+        );
+        let place = if in_place { "in place" } else { "copied" };
+        self.case(&["advance", table.name, pool(keeps), place, noise(gumbel)], kernel)
+    }
+
+    fn mask(
+        &mut self,
+        table: Table,
+        keeps: bool,
+        (name, kind, bytes): (&str, FloatKind, usize),
+        size: usize,
+    ) -> Result<()> {
+        let kind = ElemType::Float(kind);
+        let kernel = mask_kernel::create_dummy_kernel(
+            self.properties.clone(),
+            self.target.clone(),
+            CubeCount::Static(TILES, BATCH as u32, 1),
+            CubeDim::new_1d(UNITS),
+            size,
+            tensor(&[BATCH, VOCABULARY], bytes),
+            table.position(),
+            buffer(1 << 10),
+            table.launch(),
+            rows(keeps),
+            buffer(1 << 20),
+            tensor(&[BATCH, VOCABULARY], bytes),
+            5,
+            InputScalar::new(f32::NEG_INFINITY, kind),
+            kind,
+        );
+        self.case(&["mask", table.name, pool(keeps), &format!("{name} by {size}")], kernel)
+    }
+
+    fn choose(
+        &mut self,
+        table: Table,
+        keeps: bool,
+        (name, kind, bytes): (&str, FloatKind, usize),
+        size: usize,
+        gumbel: bool,
+        merges: bool,
+    ) -> Result<()> {
+        let kind = ElemType::Float(kind);
+        let quantiles = if gumbel { NoiseArgs::Gumbel(tensor(&[196_608], 4)) } else { NoiseArgs::None };
+        let kernel = choose_kernel::create_dummy_kernel(
+            self.properties.clone(),
+            self.target.clone(),
+            CubeCount::Static(TILES, BATCH as u32, 1),
+            CubeDim::new_1d(UNITS),
+            size,
+            tensor(&[BATCH, VOCABULARY], bytes),
+            table.position(),
+            tensor(&[BATCH], 4),
+            quantiles,
+            buffer(1 << 10),
+            table.launch(),
+            rows(keeps),
+            buffer(1 << 20),
+            TILES,
+            20,
+            merges,
+            kind,
+        );
+        let merging = if merges { "" } else { ", merged apart" };
+        let last = format!("{}{merging}", noise(gumbel));
+        self.case(&["choose", table.name, pool(keeps), &format!("{name} by {size}"), &last], kernel)
+    }
+
+    fn merge(&mut self) -> Result<()> {
+        let kernel = merge_kernel::create_dummy_kernel(
+            self.properties.clone(),
+            self.target.clone(),
+            CubeCount::Static(BATCH as u32, 1, 1),
+            CubeDim::new_1d(UNITS),
+            buffer(1 << 10),
+            tensor(&[BATCH], 4),
+            TILES,
+            20,
+        );
+        self.case(&["merge"], kernel)
+    }
+
+    fn follow(&mut self, table: Table) -> Result<()> {
+        let kernel = follow_kernel::create_dummy_kernel(
+            self.properties.clone(),
+            self.target.clone(),
+            CubeCount::Static(1, 1, 1),
+            CubeDim::new_1d(UNITS),
+            table.position(),
+            tensor(&[BATCH, 5], 4),
+            table.launch(),
+            tensor(&[BATCH, 5, 35], 4),
+            1,
+            0,
+        );
+        self.case(&["follow", table.name], kernel)
+    }
+
+    /// Writes the source of a kernel, after a line with its shared memory, which a launch gives it.
+    fn case(&mut self, names: &[&str], kernel: impl CubeKernel) -> Result<()> {
+        let name = names.join(", ");
+        let refused = |error| Error::other(format!("{name}: {error}"));
+        let definition = cubecl::define_kernel(&kernel).map_err(refused)?;
+        let compiled = CppCompiler::<Cuda>::default().compile(definition, &options()).map_err(refused)?;
+        let text = format!("// {} bytes of shared memory\n{}", compiled.shared_memory_size, compiled.source);
+        self.count += 1;
+        fs::write(self.folder.join(format!("{name}.cu")), text)
+    }
+}

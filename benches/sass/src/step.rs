@@ -1,0 +1,25 @@
+//! The kernels, from the library's own files.
+
+#[path = "../../../src/kernel/step/advance.rs"]
+mod advance;
+#[path = "../../../src/kernel/step/choose.rs"]
+mod choose;
+#[path = "../../../src/kernel/step/follow.rs"]
+mod follow;
+#[path = "../../../src/kernel/step/lookup.rs"]
+mod lookup;
+#[path = "../../../src/kernel/step/mask.rs"]
+mod mask;
+#[path = "../../../src/kernel/step/noise.rs"]
+mod noise;
+#[path = "../../../src/kernel/step/rows.rs"]
+mod rows;
+#[path = "../../../src/kernel/step/stack.rs"]
+mod stack;
+#[path = "../../../src/kernel/step/tile.rs"]
+mod tile;
+
+#[path = "cases.rs"]
+pub(crate) mod cases;
+#[path = "device.rs"]
+mod device;

@@ -1,0 +1,137 @@
+"""Compiles CUDA sources with NVRTC and ptxas, without a GPU, and prints a table of their machine code.
+
+usage: table.py SOURCES TOOLS [--architecture sm_90a]
+
+SOURCES is what burn-dfa-sass wrote. TOOLS holds NVRTC, the headers of the runtime, ptxas and nvdisasm, as pip installs them.
+Exit code 1 means that a source did not compile, that registers were spilled, or that vectors of logits were not moved whole.
+"""
+
+import argparse
+import ctypes
+import pathlib
+import re
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+
+def found(tools, name):
+    paths = sorted(tools.rglob(name))
+    if not paths:
+        sys.exit(f"{name} is not in {tools}")
+    return paths[0]
+
+
+class Nvrtc:
+    def __init__(self, tools, architecture):
+        self.library = ctypes.CDLL(str(found(tools, "libnvrtc.so.*")))
+        include = found(tools, "cuda_fp16.h").parent
+        # The options of cubecl-cuda.
+        options = [f"--gpu-architecture={architecture}", f"--include-path={include}", "-lineinfo"]
+        self.options = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
+
+    def text(self, program, size_of, read):
+        size = ctypes.c_size_t()
+        getattr(self.library, size_of)(program, ctypes.byref(size))
+        text = ctypes.create_string_buffer(size.value)
+        getattr(self.library, read)(program, text)
+        return text.value
+
+    def ptx(self, source):
+        program = ctypes.c_void_p()
+        if self.library.nvrtcCreateProgram(ctypes.byref(program), source, None, 0, None, None) != 0:
+            raise RuntimeError("NVRTC makes no program")
+        try:
+            if self.library.nvrtcCompileProgram(program, len(self.options), self.options) != 0:
+                raise RuntimeError(self.text(program, "nvrtcGetProgramLogSize", "nvrtcGetProgramLog").decode())
+            return self.text(program, "nvrtcGetPTXSize", "nvrtcGetPTX")
+        finally:
+            self.library.nvrtcDestroyProgram(ctypes.byref(program))
+
+
+def run(*command):
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
+    if done.returncode != 0:
+        raise RuntimeError(done.stdout + done.stderr)
+    return done.stdout + done.stderr
+
+
+COLUMNS = ["registers", "local bytes", "spilled bytes", "shared bytes", "128-bit loads", "128-bit stores", "stores to local memory",
+           "barriers", "instructions"]
+
+
+def measured(source, nvrtc, ptxas, nvdisasm, architecture):
+    text = source.read_bytes()
+    ptx, cubin = source.with_suffix(".ptx"), source.with_suffix(".cubin")
+    ptx.write_bytes(nvrtc.ptx(text))
+    verbose = run(ptxas, "-v", f"-arch={architecture}", ptx, "-o", cubin)
+    code = run(nvdisasm, "-c", cubin)
+    source.with_suffix(".sass").write_text(code)
+
+    def number(pattern, within=verbose):
+        match = re.search(pattern, within)
+        return int(match[1]) if match else 0
+
+    def count(pattern):
+        return len(re.findall(pattern, code))
+
+    return [
+        number(r"Used (\d+) registers"),
+        number(r"(\d+) bytes stack frame"),
+        number(r"(\d+) bytes spill stores") + number(r"(\d+) bytes spill loads"),
+        number(r"^// (\d+) bytes of shared memory", text.decode()),
+        count(r"\bLDG\.E[.A-Z]*\.128"),
+        count(r"\bSTG\.E[.A-Z]*\.128"),
+        count(r"\bSTL\b"),
+        count(r"\bBAR\.SYNC"),
+        # nvdisasm pads the end of a kernel.
+        count(r"/\*[0-9a-f]{4,}\*/") - count(r"\bNOP\b"),
+    ]
+
+
+def wrong(name, row):
+    numbers = dict(zip(COLUMNS, row))
+    if numbers["spilled bytes"]:
+        yield "registers are spilled"
+    if re.match(r"(mask|choose),.* by [48]", name):
+        if not numbers["128-bit loads"]:
+            yield "no load of 128 bits"
+        if name.startswith("mask") and not numbers["128-bit stores"]:
+            yield "no store of 128 bits"
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("sources", type=pathlib.Path)
+    parser.add_argument("tools", type=pathlib.Path)
+    parser.add_argument("--architecture", default="sm_90a")
+    arguments = parser.parse_args()
+    tools, architecture = arguments.tools, arguments.architecture
+    nvrtc = Nvrtc(tools, architecture)
+    ptxas, nvdisasm = found(tools, "ptxas"), found(tools, "nvdisasm")
+    sources = sorted(arguments.sources.glob("*.cu"))
+
+    def row_of(source):
+        try:
+            return measured(source, nvrtc, ptxas, nvdisasm, architecture)
+        except RuntimeError as error:
+            return str(error)
+
+    with ThreadPoolExecutor(2) as threads:
+        rows = list(threads.map(row_of, sources))
+    versions = [run(tool, "--version").splitlines()[-2].split(", ")[-1] for tool in (ptxas, nvdisasm)]
+    print(f"`{architecture}`, ptxas {versions[0]}, nvdisasm {versions[1]}\n")
+    print("| kernel | " + " | ".join(COLUMNS) + " |")
+    print("|---|" + "---:|" * len(COLUMNS))
+    failures = []
+    for source, row in zip(sources, rows):
+        if isinstance(row, str):
+            failures.append(f"{source.stem}: {row}")
+            continue
+        print(f"| {source.stem} | " + " | ".join(map(str, row)) + " |")
+        failures += [f"{source.stem}: {what}" for what in wrong(source.stem, row)]
+    print("\n".join(failures), file=sys.stderr)
+    sys.exit(1 if failures or not sources else 0)
+
+
+main()

@@ -1,0 +1,48 @@
+//! What kernels know of the buffers on a device: the arrays of an image, and the parts of a pool of
+//! mask rows. Imports nothing, because the sources of the kernels are also compiled without Burn.
+
+/// The arrays, in memory order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Array {
+    /// `[states, columns]`: the state after each column.
+    Next,
+    /// `[states]`: the least number of tokens to the end, `i32::MAX` if it is unreachable; with
+    /// calls `[states, ends]`: to each exit of the state's procedure.
+    TokensToEnd,
+    /// `[states, 1 + ends]`, with calls: the stack operation of a state, see `table::Calls`.
+    Jumps,
+    /// `[states, ends]`, with calls: the frames pushed on the shortest path to each exit.
+    Frames,
+    /// `[states, landings]`, with calls and token classes: the state after the last byte of each
+    /// class, or −1 if tokens are followed byte by byte, see `table::TokenTransitions`.
+    TokenTransitions,
+    /// `[states]`, if tokens are followed symbol by symbol: the minimum number of symbols of a
+    /// legal token, see `table::Shortest`.
+    Shortest,
+    /// `[states]`: the constraint of a state, if there are several.
+    Owner,
+    /// `[states]`, for kernels: a number that no other upload of a state has, see `mask_rows`.
+    Generation,
+    /// `[tables, vocab_size]`: the class of every token.
+    Class,
+    /// `[tables]`: the text number of each constraint, or [`BY_CLASS`](super::BY_CLASS).
+    Text,
+    /// `[tables, alphabet]`: the column of every symbol.
+    Column,
+    /// `[texts, vocab_size + 1]`: the start of the symbols of every token.
+    Offsets,
+    /// `[symbols]`: the symbols of all tokens of all texts.
+    Symbols,
+}
+
+/// Instead of the state after a token class: the token is followed byte by byte.
+pub(crate) const FOLLOWED: i32 = -1;
+
+/// The numbers of a pool before the tags: the first counts the steps.
+pub(crate) const CLOCK: usize = 8;
+/// The numbers of a tag.
+pub(crate) const TAG: usize = 8;
+/// The tokens of a tile, the part of a row that one cube of a kernel handles.
+pub(crate) const TILE: u32 = 8192;
+/// The words of a tile's bits.
+pub(crate) const TILE_WORDS: usize = TILE as usize / 32;
