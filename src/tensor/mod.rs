@@ -18,6 +18,7 @@
 //! - states are `i32` tensors for every integer type of the device.
 
 mod arena;
+#[cfg_attr(not(feature = "cube"), allow(dead_code, reason = "only kernels keep mask rows"))]
 pub(crate) mod arrays;
 mod device;
 #[cfg(feature = "flex")]
