@@ -5,7 +5,7 @@
 //! [`Position`](super::Position) holds it, so a recorded step reads and writes the same buffer.
 //!
 //! A row is exact for its state and
-//! - a generation of the state: a constraint that is loaded anew has another generation;
+//! - a generation of the state: a constraint that is loaded again has another generation;
 //! - the exits of the state's procedure from which the end is reachable, and a stack of at most the
 //!   depth at which the row was found;
 //! - a budget that is greater than the distance to the end after every legal token, otherwise the
@@ -25,7 +25,7 @@ use super::arrays::{CLOCK, TAG, TILE, TILE_WORDS};
 #[cfg(feature = "cube")]
 use super::{Image, Sizes};
 
-/// The slots of a set, if so many fit. A state belongs to one set and takes any of its slots.
+/// The maximum number of slots of a set. A state belongs to one set and takes any of its slots.
 #[cfg(feature = "cube")]
 const WAYS: usize = 4;
 

@@ -178,7 +178,7 @@ impl Sizes {
         }
     }
 
-    /// Refuses a stack of which a token may push too many frames for the memory of a kernel's unit.
+    /// Refuses a stack if a token may push more frames than a kernel's unit holds.
     #[cfg(feature = "cube")]
     pub(super) fn check_stack(&self) -> Result<()> {
         if self.pushes * self.frame() <= MAX_PUSHED {

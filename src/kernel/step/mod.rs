@@ -102,8 +102,7 @@ pub(crate) fn mask_tree(
     position: Position,
     tokens: Tensor<2, Int>,
 ) -> (Tensor<3>, Position<3>) {
-    let none = table.no_token() as i32;
-    let none = Tensor::full([tokens.shape().num_elements()], none, (&tokens.device(), tokens.dtype()));
+    let (device, dtype) = (tokens.device(), tokens.dtype());
     let tree = match table.store() {
         #[cfg(feature = "flex")]
         Store::Host(host) => return flex::mask_tree(host, parents, logits, position, tokens),
@@ -114,6 +113,7 @@ pub(crate) fn mask_tree(
         Store::BuiltIn(image) => built_in::follow(image, parents, position, tokens),
     };
     let [batch, nodes, vocab_size] = logits.dims();
+    let none = Tensor::full([batch * nodes], table.no_token() as i32, (&device, dtype));
     let (masked, _) = mask(table, logits.reshape([batch * nodes, vocab_size]), tree.flatten(), none);
     (masked.reshape([batch, nodes, vocab_size]), tree)
 }

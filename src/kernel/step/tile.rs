@@ -33,8 +33,8 @@ impl Legal {
     }
 }
 
-/// Reads the bits of a tile from the pool, or walks over its tokens and, if the plan says so, writes
-/// their bits into the pool. All units of the cube take part.
+/// Reads the bits of a tile from the pool, or walks over its tokens. A plan of the kind `FILL` also
+/// writes the bits into the pool. All units of the cube take part.
 #[cube]
 pub(super) fn legal(
     table: &Lookup,
