@@ -9,6 +9,7 @@ mod forced_text;
 mod grammar;
 mod hostile;
 mod json_schema;
+mod modules;
 mod regexes;
 mod stack;
 mod structural_tags;
