@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
-use super::definition::{as_text, field, nothing_else, object};
+use super::fields::{as_text, field, nothing_else, object};
 use burn_dfa_common::{Error, Result};
 
 /// Whether tools are called, OpenAI's `tool_choice`.

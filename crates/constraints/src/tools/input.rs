@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::definition::{field, nothing_else, object};
+use super::fields::{as_text, field, nothing_else, object};
 use crate::{Format, GrammarText, SchemaFormat, Style};
 use burn_dfa_common::{Error, Result};
 
@@ -57,7 +57,7 @@ impl ToolInput {
                         object("the `grammar` of a custom tool", grammar)?
                     }
                 };
-                let mut text = |name: &str| field(&mut within, name, super::definition::as_text);
+                let mut text = |name: &str| field(&mut within, name, as_text);
                 let wants =
                     |name: &str| Error::request(format!("the grammar of a custom tool has no `{name}`"));
                 let syntax = text("syntax")?.ok_or_else(|| wants("syntax"))?;

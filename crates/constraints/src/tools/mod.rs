@@ -17,6 +17,7 @@
 
 mod choice;
 mod definition;
+mod fields;
 mod format;
 mod harmony;
 mod input;

@@ -11,7 +11,7 @@ use std::fmt;
 
 use safetensors::tensor::Dtype;
 
-use super::broken;
+use super::error::broken;
 use crate::symbols::symbols_of;
 use crate::{TableParts, TokenReading};
 use burn_dfa_common::Result;
@@ -69,7 +69,7 @@ pub(super) enum Dimension {
     Tokens,
     /// One more than the tokens.
     TokenEnds,
-    CharTransitionCache,
+    Alphabet,
     /// The symbols of all tokens together.
     Symbols,
     /// One more than the maximum number of exits of a procedure.
@@ -107,7 +107,7 @@ impl StoredArray {
     ];
 
     pub(super) fn declare(self) -> Declared {
-        use Dimension::{CharTransitionCache, Columns, Exits, Jumps, States, Symbols, TokenEnds, Tokens};
+        use Dimension::{Alphabet, Columns, Exits, Jumps, States, Symbols, TokenEnds, Tokens};
         use Element::{I32, U16};
         use Form::{Called, Tabulated, Walked};
         match self {
@@ -165,7 +165,7 @@ impl StoredArray {
                 name: "column",
                 forms: &[Walked, Called],
                 element: I32,
-                shape: &[CharTransitionCache],
+                shape: &[Alphabet],
                 entries: Some(Columns),
                 values: |parts| parts.symbol_columns().into(),
             },
@@ -182,7 +182,7 @@ impl StoredArray {
                 forms: &[Walked, Called],
                 element: U16,
                 shape: &[Symbols],
-                entries: Some(CharTransitionCache),
+                entries: Some(Alphabet),
                 values: symbols,
             },
             Self::Jumps => Declared {
@@ -324,7 +324,7 @@ impl Dimension {
             Self::Columns => ["column", "columns"],
             Self::Tokens => ["token", "tokens"],
             Self::TokenEnds => ["offset", "offsets"],
-            Self::CharTransitionCache => ["symbol", "symbols"],
+            Self::Alphabet => ["symbol", "symbols"],
             Self::Symbols => ["place", "places"],
             Self::Jumps => ["number", "numbers"],
             Self::Exits => ["exit", "exits"],

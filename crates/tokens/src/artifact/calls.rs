@@ -1,7 +1,7 @@
 //! Checks on the calls of an artifact, and the distances computed from them.
 
 use super::arrays::{Dimension, StoredArray};
-use super::broken;
+use super::error::broken;
 use super::stored::StoredTable;
 use crate::pushdown::reserved_ways;
 use crate::stack::Calls;

@@ -1,7 +1,7 @@
 //! Checks on the arrays of an artifact, independent of its writer and of the vocabulary.
 
 use super::arrays::{Declared, Form, NO_WAY, StoredArray};
-use super::broken;
+use super::error::broken;
 use super::stored::StoredTable;
 use crate::build::{RESERVED_TOKENS_TO_END, reserved_rows};
 use crate::position::can_end;

@@ -7,7 +7,7 @@ use serde::de::{Error as _, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::{broken, hexadecimal};
+use super::error::broken;
 use burn_dfa_common::{Error, Result};
 
 /// The metadata key of the checksum.
@@ -171,4 +171,9 @@ impl<'a> Container<'a> {
         }
         hexadecimal(&hasher.finalize())
     }
+}
+
+/// Two lower-case digits per byte.
+pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

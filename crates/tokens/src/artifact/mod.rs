@@ -9,6 +9,7 @@ mod arrays;
 mod calls;
 mod check;
 mod container;
+mod error;
 mod origin;
 mod read;
 mod stored;
@@ -16,7 +17,6 @@ mod vocabulary;
 mod write;
 
 use std::collections::BTreeMap;
-use std::fmt::Display;
 use std::sync::Arc;
 
 use super::distance::Distances;
@@ -26,6 +26,8 @@ use arrays::{Form, StoredArray};
 use burn_dfa_common::{Error, Limits, Result, limits::Meter};
 use burn_dfa_vocabulary::Vocabulary;
 use container::Container;
+pub(super) use container::hexadecimal;
+use error::broken;
 pub use origin::Origin;
 pub(super) use origin::to_json as limits_to_json;
 
@@ -231,14 +233,4 @@ impl TableParts {
             self.shortest = Shortest::Found;
         }
     }
-}
-
-/// An error in one of the tensors or metadata of an artifact.
-fn broken(place: &str, what: impl Display) -> Error {
-    Error::table(format!("artifact, `{place}`: {what}; compile the constraint again"))
-}
-
-/// Two lower-case digits per byte.
-pub(super) fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -4,8 +4,9 @@ use std::path::Path;
 
 use super::arrays::Form;
 use super::container::CHECKSUM;
+use super::error::broken;
 use super::stored::StoredTable;
-use super::{Artifact, FORMAT, VERSIONS, broken};
+use super::{Artifact, FORMAT, VERSIONS};
 use crate::{CompiledConstraint, StateId};
 use burn_dfa_common::{Error, Limit, Limits, Result, limits::Meter};
 use burn_dfa_vocabulary::{Fingerprint, Vocabulary};

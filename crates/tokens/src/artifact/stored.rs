@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::ops::Index;
 
 use super::arrays::{Declared, Dimension, Form, NO_WAY, Sizes, StoredArray};
-use super::broken;
 use super::container::Container;
+use super::error::broken;
 use crate::distance::Distances;
 use crate::rows::TableRows;
 use crate::symbols::FIRST_SPECIAL;
@@ -223,7 +223,7 @@ impl<'a> StoredTable<'a> {
     /// The columns of bytes; empty in the token-level form.
     pub(super) fn byte_columns(&self) -> std::ops::Range<usize> {
         let first = CompiledConstraint::RESERVED_COLUMNS;
-        let special = self.sizes.of(Dimension::CharTransitionCache).saturating_sub(FIRST_SPECIAL as usize);
+        let special = self.sizes.of(Dimension::Alphabet).saturating_sub(FIRST_SPECIAL as usize);
         match self.form {
             Form::Tabulated => first..first,
             Form::Walked | Form::Called => first..self.columns().saturating_sub(special),

@@ -1,7 +1,7 @@
 //! Checks of the arrays of an artifact against a vocabulary.
 
 use super::arrays::{Declared, Form, NO_WAY, StoredArray};
-use super::broken;
+use super::error::broken;
 use super::stored::StoredTable;
 use crate::symbols::{FIRST_SPECIAL, symbols_of};
 use crate::{

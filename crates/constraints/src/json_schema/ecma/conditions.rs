@@ -8,7 +8,7 @@
 
 use super::machine;
 use super::term::{Side, Term};
-use crate::regex;
+use crate::hir;
 use burn_dfa_automata::{ByteDfa, Op};
 use burn_dfa_common::{Result, limits::Meter};
 
@@ -44,7 +44,7 @@ pub(super) fn lower(term: &Term, meter: &Meter) -> Result<ByteDfa> {
 /// The automaton of the strings with a match of `term`, without splitting the pattern.
 fn single(term: &Term, meter: &Meter) -> Result<ByteDfa> {
     match term.hir() {
-        Some(hir) => regex::lower_search(&hir, meter),
+        Some(hir) => hir::lower_search(&hir, meter),
         None => machine::lower(term, meter),
     }
 }

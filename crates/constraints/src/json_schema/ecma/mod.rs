@@ -26,7 +26,7 @@ use std::hash::{Hash, Hasher};
 
 pub(super) use self::conditions::Length;
 use self::term::Term;
-use crate::regex;
+use crate::hir;
 use burn_dfa_automata::ByteDfa;
 use burn_dfa_common::{Result, limits::Meter};
 
@@ -89,7 +89,7 @@ impl Pattern {
     /// A limit is exceeded.
     pub(crate) fn lower_whole(&self, meter: &Meter) -> Result<ByteDfa> {
         match self.term.hir() {
-            Some(hir) => regex::lower(&hir, meter),
+            Some(hir) => hir::lower(&hir, meter),
             None => conditions::lower(&Term::Concat(vec![Term::Start, self.term.clone(), Term::End]), meter),
         }
     }

@@ -6,16 +6,16 @@ use super::Refusal;
 use super::cursor::{Cursor, Result};
 use super::escape::{self, Escape};
 use super::term::{Side, Term};
-use crate::regex;
+use crate::pattern_limits;
 
 /// Deepest nesting of groups.
 const MAX_DEPTH: usize = 100;
 
 /// Parses `pattern`; `ignore_case` ignores the case of ASCII letters in it.
 pub(super) fn parse(pattern: &str, ignore_case: bool) -> Result<Term> {
-    if pattern.len() > regex::MAX_BYTES {
-        let reason = regex::too_many("bytes", regex::MAX_BYTES);
-        return Err(Refusal { offset: regex::MAX_BYTES, reason });
+    if pattern.len() > pattern_limits::MAX_BYTES {
+        let reason = pattern_limits::too_many("bytes", pattern_limits::MAX_BYTES);
+        return Err(Refusal { offset: pattern_limits::MAX_BYTES, reason });
     }
     let groups = group_count(pattern);
     let mut parser = Parser { cursor: Cursor::new(pattern), depth: 0, groups, classes: 0, ignore_case };
@@ -101,8 +101,10 @@ impl Parser<'_> {
         let start = self.cursor.at - 1;
         let escape = escape::read(&mut self.cursor, self.groups, in_class)?;
         self.classes += usize::from(matches!(escape, Escape::Class(_)));
-        if self.classes > regex::MAX_NAMED {
-            return Err(self.cursor.refuse(start, regex::too_many("classes with a name", regex::MAX_NAMED)));
+        if self.classes > pattern_limits::MAX_NAMED {
+            return Err(self
+                .cursor
+                .refuse(start, pattern_limits::too_many("classes with a name", pattern_limits::MAX_NAMED)));
         }
         Ok(escape)
     }
@@ -209,8 +211,10 @@ impl Parser<'_> {
         while !self.cursor.eat("]") {
             let from = self.cursor.at;
             items += 1;
-            if items > regex::MAX_ITEMS {
-                return Err(self.cursor.refuse(from, regex::too_many("items in a class", regex::MAX_ITEMS)));
+            if items > pattern_limits::MAX_ITEMS {
+                return Err(self
+                    .cursor
+                    .refuse(from, pattern_limits::too_many("items in a class", pattern_limits::MAX_ITEMS)));
             }
             let first = self.class_atom(start)?;
             let is_range = self.cursor.rest().starts_with('-') && !self.cursor.rest().starts_with("-]");

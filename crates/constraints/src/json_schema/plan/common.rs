@@ -9,12 +9,11 @@ use std::sync::{Arc, OnceLock};
 
 use super::Planner;
 use super::labelled::Texts;
-use super::scalar::any_string;
 use crate::json_schema::format::{Certainty, Format};
 use crate::json_schema::number::{self, Form};
 use crate::json_schema::options::JsonOptions;
 use crate::json_schema::string::{self, Spelling};
-use burn_dfa_automata::{Rows, Run};
+use burn_dfa_automata::{ByteDfa, Expr, Rows, Run};
 use burn_dfa_common::{Result, limits::Meter};
 
 /// A scalar with texts made once for all schemas.
@@ -138,6 +137,17 @@ impl Planner<'_> {
         self.meter.states(texts.state_count())?;
         Ok(Arc::clone(texts))
     }
+}
+
+/// All strings.
+pub(super) fn any_string(meter: &Meter) -> Result<Arc<ByteDfa>> {
+    static ANY: OnceLock<Arc<ByteDfa>> = OnceLock::new();
+    if let Some(dfa) = ANY.get() {
+        return Ok(Arc::clone(dfa));
+    }
+    let any = Expr::Chars(vec![(char::MIN, char::MAX)]);
+    let dfa = Expr::Repeat { expr: any.into(), min: 0, max: None }.determinize(meter)?;
+    Ok(Arc::clone(ANY.get_or_init(|| dfa.into())))
 }
 
 #[cfg(test)]

@@ -3,9 +3,9 @@
 //! A conjunction without probes becomes one automaton. Any other formula is decided by running the
 //! automata of its leaves side by side; see [`product`](super::product).
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use super::common::PrebuiltScalar;
+use super::common::{PrebuiltScalar, any_string};
 use super::frame::answers;
 use super::labelled::{Labelled, Texts};
 use super::product::{Judged, Product};
@@ -350,15 +350,4 @@ impl Planner<'_> {
         let automata: Vec<&ByteDfa> = automata.iter().map(|texts| texts.dfa()).collect();
         Product::new(self, &automata, &judged, residues).run(plan)
     }
-}
-
-/// All strings.
-pub(super) fn any_string(meter: &burn_dfa_common::limits::Meter) -> Result<Arc<ByteDfa>> {
-    static ANY: OnceLock<Arc<ByteDfa>> = OnceLock::new();
-    if let Some(dfa) = ANY.get() {
-        return Ok(Arc::clone(dfa));
-    }
-    let any = Expr::Chars(vec![(char::MIN, char::MAX)]);
-    let dfa = Expr::Repeat { expr: any.into(), min: 0, max: None }.determinize(meter)?;
-    Ok(Arc::clone(ANY.get_or_init(|| dfa.into())))
 }
