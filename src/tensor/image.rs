@@ -6,6 +6,11 @@
 //! variant of [`Array`] and its declaration.
 //!
 //! One buffer, because WebGPU allows a kernel only eight buffers.
+//!
+//! The arrays of an artifact are declared elsewhere, because they answer other questions: a file
+//! holds one constraint in its own numbers, with types and bounds that a reader checks, and readers
+//! of every version need them unchanged. An image holds many constraints with their states
+//! renumbered, exists while a program runs, and changes with the kernels.
 
 use std::borrow::Cow;
 use std::ops::Range;

@@ -1,6 +1,8 @@
 //! A structural tag as a graph, for reading a text.
 //!
-//! It is built from the formats of lowered tools. A node expects one of some texts, or free text up
+//! The grammar of a tag (`structural_tag/lower.rs`) accepts texts and forgets which part of the tag
+//! a byte belongs to. This graph keeps the parts: the tool of a call, its arguments, reasoning. It
+//! is built from the formats of lowered tools. A node expects one of some texts, or free text up
 //! to the first of some marks, or arguments, or the input of a custom tool; never two of these,
 //! except free text that does not begin with one of the texts.
 
