@@ -1,0 +1,3 @@
+//! GGUF model files: metadata, tensors, block types and the tokenizer.
+
+pub mod block;
