@@ -28,6 +28,8 @@ use stored::Stored;
 const TILE: usize = 8;
 /// Units of a tile that are decoded at a time, so that they stay in the fastest cache.
 const UNITS: usize = 64;
+/// Bytes of a cache line.
+const LINE: usize = 64;
 /// Work of at least this many multiplications is divided among threads.
 const SHARED: usize = 1 << 16;
 
@@ -108,7 +110,7 @@ fn of_stored<S: Simd + Sync, T: Stored<B, K>, const B: usize, const K: usize>(
 ) -> Vec<f32> {
     let x = simd.run(
         #[inline(always)]
-        || Activations::quantize(x),
+        || Activations::quantize(simd, x),
     );
     let (blocks, _) = weights.as_chunks::<B>();
     let per_row = inputs / (4 * K * T::UNITS);
@@ -126,8 +128,8 @@ fn of_stored<S: Simd + Sync, T: Stored<B, K>, const B: usize, const K: usize>(
                 for (y, blocks) in y.chunks_mut(TILE * rows).zip(blocks.chunks(TILE * per_row)) {
                     sums.fill([0.0; TILE]);
                     tile.multiply::<S, T, B>(simd, blocks, per_row, &x.blocks, &mut sums);
-                    for (lane, y) in y.chunks_exact_mut(rows).enumerate() {
-                        y.iter_mut().zip(&sums).for_each(|(y, sums)| *y = sums[lane]);
+                    for (row, sums) in sums.iter().enumerate() {
+                        y.iter_mut().skip(row).step_by(rows).zip(sums).for_each(|(y, sum)| *y = *sum);
                     }
                 }
             },
@@ -174,6 +176,7 @@ impl<const K: usize> Tile<K> {
             std::array::from_fn(|lane| &blocks[lane.min(last) * per_row..][..per_row]);
         let x_row = per_row * T::UNITS * K / 8;
         let at_once = UNITS / T::UNITS;
+        let mut next = blocks.as_flattened().as_ptr().wrapping_add(blocks.len() * B);
         for from in (0..per_row).step_by(at_once) {
             let count = at_once.min(per_row - from);
             let rows = rows.map(|row| &row[from..from + count]);
@@ -182,6 +185,11 @@ impl<const K: usize> Tile<K> {
                 let blocks = rows.map(|row| &row[index]);
                 let (columns, d) = (&mut self.columns[units.clone()], &mut self.d[units.clone()]);
                 T::decode(simd, blocks, columns, d, &mut self.m[units]);
+                // Eight streams at once are too many for the machine to foresee the next tile.
+                for line in 0..(TILE * B).div_ceil(LINE) {
+                    simd.prefetch(next.wrapping_add(line * LINE));
+                }
+                next = next.wrapping_add(TILE * B);
             }
             let (units, x_from) = (count * T::UNITS, from * T::UNITS * K / 8);
             let x = |row: usize| &x[row * x_row + x_from..][..units * K / 8];
@@ -214,12 +222,10 @@ impl<const K: usize> Tile<K> {
             let blocks = x.map(|x| &x[block]);
             let products = simd.dot(range, columns, blocks.map(|block| &block.q.as_chunks::<K>().0[half]));
             for row in 0..R {
-                let sum = blocks[row].sums[if K == 8 { 2 } else { half }];
-                for lane in 0..TILE {
-                    total[row][lane] += d[lane] * blocks[row].d * products[row][lane] as f32;
-                    if !matches!(range, Range::Signed) {
-                        total[row][lane] += m[lane] * sum;
-                    }
+                total[row] = simd.add_integers(total[row], *d, blocks[row].d, products[row]);
+                if !matches!(range, Range::Signed) {
+                    let sum = blocks[row].sums[if K == 8 { 2 } else { half }];
+                    total[row] = simd.add_floats(total[row], *m, sum);
                 }
             }
         }

@@ -95,14 +95,14 @@ fn nibbles<S: Simd, const B: usize>(simd: S, blocks: Lanes<&[u8; B]>, at: usize)
 /// 32 numbers of 5 bits: nibbles after 4 bytes with their fifth bits.
 #[inline(always)]
 fn five_bits<S: Simd, const B: usize>(simd: S, blocks: Lanes<&[u8; B]>, at: usize) -> [Lanes<u32>; 8] {
-    let (fifth, low) = (words(blocks, at), nibbles(simd, blocks, at + 4));
+    let ([fifth, ..], low) = (simd.transpose(part(blocks, at)), nibbles(simd, blocks, at + 4));
     std::array::from_fn(|column| {
-        std::array::from_fn(|lane| {
-            let four = fifth[lane] >> (4 * column) & 15;
+        let spread = fifth.map(|word| {
+            let four = word >> (4 * column) & 15;
             // Bit `i` moves to byte `i`.
-            let spread = (four | four << 7 | four << 14 | four << 21) & 0x0101_0101;
-            low[column][lane] | spread << 4
-        })
+            ((four | four << 7 | four << 14 | four << 21) & 0x0101_0101) << 4
+        });
+        simd.or(low[column], spread)
     })
 }
 

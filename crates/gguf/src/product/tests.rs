@@ -47,7 +47,8 @@ fn check(block: BlockType, weights: &[u8], x: &[f32], inputs: usize) {
     let on_baseline = of_type(Baseline, block, weights, x, inputs);
     let bits = |y: &[f32]| y.iter().map(|y| y.to_bits()).collect::<Vec<_>>();
     assert_eq!(bits(&y), bits(&on_baseline), "{block:?}: machines agree");
-    let scales: Vec<f64> = Activations::quantize(x).blocks.iter().map(|block| f64::from(block.d)).collect();
+    let scales: Vec<f64> =
+        Activations::quantize(Baseline, x).blocks.iter().map(|block| f64::from(block.d)).collect();
     for (output, weights) in weights.chunks(row).enumerate() {
         let mut wide = vec![0.0; inputs];
         block.dequantize(weights, &mut wide).unwrap();
