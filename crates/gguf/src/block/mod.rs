@@ -1,5 +1,9 @@
 //! [`BlockType`]: how a GGUF file stores the numbers of a tensor.
 
+mod dequantize;
+
+pub use dequantize::BlockError;
+
 /// How a GGUF file stores the numbers of a tensor: as floats, or in blocks of quantised numbers.
 ///
 /// ```
