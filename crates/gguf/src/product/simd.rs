@@ -73,12 +73,13 @@ pub(crate) trait Simd: Copy {
     fn add_floats(self, total: Lanes<f32>, a: Lanes<f32>, factor: f32) -> Lanes<f32>;
 }
 
-/// The baseline of the architecture.
+/// The baseline of the architecture: loops that the compiler vectorizes. The long
+/// ones are not compiled for every caller.
 #[derive(Clone, Copy)]
 pub(crate) struct Baseline;
 
 impl Simd for Baseline {
-    #[inline(always)]
+    #[inline(never)]
     fn run<R>(self, work: impl FnOnce() -> R) -> R {
         work()
     }
@@ -86,13 +87,13 @@ impl Simd for Baseline {
     #[inline(always)]
     fn prefetch(self, _address: *const u8) {}
 
-    #[inline(always)]
+    #[inline(never)]
     fn transpose(self, rows: Lanes<&[u8; 16]>) -> [Lanes<u32>; 4] {
         let words = rows.map(|row| row.as_chunks::<4>().0);
         std::array::from_fn(|column| words.map(|words| u32::from_le_bytes(words[column])))
     }
 
-    #[inline(always)]
+    #[inline(never)]
     fn dot<const K: usize, const R: usize>(
         self,
         range: Range,
