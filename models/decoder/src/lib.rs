@@ -10,6 +10,7 @@
 //!
 //! The feature `cli` builds the program `burn-dfa-generate`, which `burn-dfa generate` runs.
 
+mod blocks;
 mod bounds;
 mod cache;
 mod chat;
