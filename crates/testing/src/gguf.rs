@@ -128,7 +128,13 @@ impl Writer {
                 .with("tokenizer.ggml.pre", pre.into())
                 .with("tokenizer.ggml.merges", merges)
         } else {
-            let scores = (0..count).map(|id| if types[id] == 1 { -(id as f32) } else { 0.0 });
+            // Runs of spaces are merged last.
+            let score = |id: usize| match &texts[id] {
+                _ if types[id] != 1 => 0.0,
+                text if text.len() > 3 && text.chars().all(|char| char == '▁') => -1e9,
+                _ => -(id as f32),
+            };
+            let scores = (0..count).map(score);
             self.with("tokenizer.ggml.model", "llama".into())
                 .with("tokenizer.ggml.scores", Value::F32s(scores.collect()))
         };
