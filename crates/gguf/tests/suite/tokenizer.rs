@@ -103,6 +103,30 @@ fn written_and_read() {
     }
 }
 
+/// Small tokenizers of four families.
+#[test]
+fn families() {
+    let folder =
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models/decoder/tests/golden/tokenizers");
+    for (name, pre) in [("llama3", "llama-bpe"), ("qwen", "qwen2"), ("mistral", ""), ("gemma", "")] {
+        let json = std::fs::read_to_string(folder.join(format!("{name}.json"))).unwrap();
+        let file: Json = serde_json::from_str(&json).unwrap();
+        let writer = Writer::new("llama").with_tokenizer(&json, pre);
+        let bos = file["post_processor"].to_string();
+        let bos = file["added_tokens"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|token| bos.contains(&token["content"].to_string()));
+        let id = bos.map(|token| token["id"].as_u64().unwrap() as u32);
+        let writer = writer
+            .with("tokenizer.ggml.add_space_prefix", Value::Bool(name == "mistral"))
+            .with("tokenizer.ggml.bos_token_id", Value::U32(id.unwrap_or(0)))
+            .with("tokenizer.ggml.add_bos_token", Value::Bool(id.is_some()));
+        assert_same(name, &read(&writer.to_bytes()).unwrap(), &json);
+    }
+}
+
 /// The real SmolLM2, if `BURN_DFA_GGUF` names its file.
 #[test]
 fn a_real_model() {
