@@ -96,7 +96,7 @@ impl Writer {
     }
 
     /// Adds the tokens of a `tokenizer.json`, in the form in which llama.cpp's converter writes them:
-    /// byte-level BPE with its merges, SentencePiece with scores in the order of the ids.
+    /// byte-level BPE with its merges, SentencePiece with scores in the order of its merges.
     pub fn with_tokenizer(self, json: &str, pre: &str) -> Self {
         let file: Json = serde_json::from_str(json).unwrap();
         let vocab = file["model"]["vocab"].as_object().unwrap();
@@ -118,19 +118,24 @@ impl Writer {
         if let Some(unknown) = file["model"]["unk_token"].as_str() {
             types[texts.iter().position(|text| text == unknown).unwrap()] = 2;
         }
+        let merges = file["model"]["merges"].as_array().unwrap().iter().map(|merge| match merge {
+            Json::String(merge) => merge.clone(),
+            pair => format!("{} {}", pair[0].as_str().unwrap(), pair[1].as_str().unwrap()),
+        });
+        let merges: Vec<String> = merges.collect();
         let writer = if is_byte_level {
-            let merges = file["model"]["merges"].as_array().unwrap().iter().map(|merge| match merge {
-                Json::String(merge) => merge.clone(),
-                pair => format!("{} {}", pair[0].as_str().unwrap(), pair[1].as_str().unwrap()),
-            });
-            let merges = Value::Texts(merges.collect());
             self.with("tokenizer.ggml.model", "gpt2".into())
                 .with("tokenizer.ggml.pre", pre.into())
-                .with("tokenizer.ggml.merges", merges)
+                .with("tokenizer.ggml.merges", Value::Texts(merges))
         } else {
-            let scores = (0..count).map(|id| if types[id] == 1 { -(id as f32) } else { 0.0 });
+            let mut scores = vec![0.0; count];
+            for (rank, merge) in merges.iter().enumerate().rev() {
+                if let Some(at) = vocab.get(&merge.replacen(' ', "", 1)) {
+                    scores[id(at)] = -(rank as f32);
+                }
+            }
             self.with("tokenizer.ggml.model", "llama".into())
-                .with("tokenizer.ggml.scores", Value::F32s(scores.collect()))
+                .with("tokenizer.ggml.scores", Value::F32s(scores))
         };
         writer
             .with("tokenizer.ggml.tokens", Value::Texts(texts))

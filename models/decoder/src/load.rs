@@ -1,13 +1,15 @@
-//! Reads a model from a Hugging Face folder, or from bytes that are compiled in.
+//! Reads a model from a Hugging Face folder, a GGUF file, or bytes that are compiled in.
 
 use std::path::Path;
 
 use burn::module::{Module, ModuleMapper, Param};
 use burn::tensor::{DType, Device, FloatDType, Tensor};
+use burn_dfa_gguf::GgufFile;
 
 use crate::checkpoint::Checkpoint;
 use crate::config::DecoderConfig;
 use crate::error::DecoderError;
+use crate::gguf;
 use crate::model::Decoder;
 use crate::parameters::parameters;
 
@@ -22,11 +24,12 @@ pub struct LoadProgress {
 
 impl Decoder {
     /// Reads a folder with `config.json` and `model.safetensors`, or the shards of
-    /// `model.safetensors.index.json`.
+    /// `model.safetensors.index.json`; or a GGUF file.
     ///
     /// The weights are cast to `dtype`, if it is given. With `None` they keep their stored dtype:
-    /// the dtype of most weights, or F32 on a device that lacks it. Everything is compared with the
-    /// configuration before the first weight is read.
+    /// the dtype of most weights, or F32 on a device that lacks it. Quantised weights of a GGUF file
+    /// are dequantised, to F32 with `None`. Everything is compared with the configuration before the
+    /// first weight is read.
     ///
     /// The files are mapped into memory. On the CPU, weights that are not cast stay mapped while
     /// the model lives and take no memory twice. Replace such a file by renaming another file to
@@ -34,7 +37,7 @@ impl Decoder {
     /// process.
     ///
     /// # Errors
-    /// - The folder does not hold a supported model.
+    /// - The folder or the file does not hold a supported model.
     /// - A file is missing or damaged, or an index names a file outside the folder.
     /// - The architecture or a setting is not supported.
     /// - A tensor is missing, misshaped, unknown to the model, or of a dtype other than F32, F16 or
@@ -74,8 +77,11 @@ impl Decoder {
         Self::assemble(&config, &checkpoint, dtype.into(), device, progress)
     }
 
-    /// The configuration and the checkpoint of a folder, checked against each other.
+    /// The configuration and the checkpoint of a folder or a GGUF file, checked against each other.
     pub(crate) fn open(folder: &Path) -> Result<(DecoderConfig, Checkpoint<'static>), DecoderError> {
+        if GgufFile::is_gguf(folder) {
+            return gguf::open(folder, &gguf::header(folder)?);
+        }
         let config = DecoderConfig::load(folder)?;
         let checkpoint = Checkpoint::open(folder)?;
         checkpoint.check(&config)?;

@@ -5,8 +5,6 @@
 //! the scores `th` -1, `e▁` -2 and `the` -3 the merges are `t h`, `e ▁`, `th e`: the text `the▁`
 //! becomes `th e▁`. transformers converts tokenizers of SentencePiece in the same way.
 
-use std::cmp::Reverse;
-
 use serde_json::{Value, json};
 
 use super::{TokenType, Tokens};
@@ -15,17 +13,14 @@ use super::{TokenType, Tokens};
 pub(super) fn merges(tokens: &Tokens, scores: &[f64]) -> Value {
     let is_normal =
         |text: &str| tokens.ids.get(text).is_some_and(|&id| tokens.types[id as usize] == TokenType::Normal);
-    let mut merges: Vec<(f64, &str, &str)> = Vec::new();
+    let mut merges: Vec<(f64, u32, &str, &str)> = Vec::new();
     for (id, text, _) in tokens.of_type(|kind| kind == TokenType::Normal) {
         let cuts = text.char_indices().skip(1).map(|(at, _)| text.split_at(at));
         let cuts = cuts.filter(|(left, right)| is_normal(left) && is_normal(right));
-        merges.extend(cuts.map(|(left, right)| (scores[id as usize], left, right)));
+        merges.extend(cuts.map(|(left, right)| (scores[id as usize], id, left, right)));
     }
-    // Equal scores: the longer first part first.
-    let length = |text: &str| Reverse(text.chars().count());
-    merges.sort_by(|(a, a_left, a_right), (b, b_left, b_right)| {
-        let by_score = b.total_cmp(a);
-        by_score.then_with(|| (length(a_left), length(a_right)).cmp(&(length(b_left), length(b_right))))
-    });
-    merges.into_iter().map(|(_, left, right)| json!([left, right])).collect()
+    // Equal scores: in the order of the ids.
+    let ids = |&(_, id, left, right): &(f64, u32, &str, &str)| (id, tokens.ids[left], tokens.ids[right]);
+    merges.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| ids(a).cmp(&ids(b))));
+    merges.into_iter().map(|(_, _, left, right)| json!([left, right])).collect()
 }

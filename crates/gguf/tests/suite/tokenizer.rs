@@ -76,11 +76,54 @@ fn written_and_read() {
         let writer = Writer::new("llama")
             .with_tokenizer(&tokenizer.json(), pre)
             .with("tokenizer.ggml.eos_token_id", Value::U32(tokenizer.eos.0))
-            .with("tokenizer.ggml.bos_token_id", Value::U32(1));
+            .with("tokenizer.ggml.bos_token_id", Value::U32(1))
+            .with("tokenizer.ggml.add_bos_token", Value::Bool(tokenizer.name == "mistral_v1"));
+        // No name stands for the splits of the embedded tokenizer.
+        let writer = match tokenizer.name {
+            "tiny" => writer.with("tokenizer.huggingface.json", Value::Text(tokenizer.json())),
+            _ => writer,
+        };
         let file = read(&writer.to_bytes()).unwrap();
         assert_same(tokenizer.name, &file, &tokenizer.json());
+        if tokenizer.name == "mistral_v1" {
+            let merges = |json: &str| -> Vec<String> {
+                let file: Json = serde_json::from_str(json).unwrap();
+                let text = |merge: &Json| {
+                    merge.as_str().map_or_else(
+                        || format!("{} {}", merge[0].as_str().unwrap(), merge[1].as_str().unwrap()),
+                        str::to_owned,
+                    )
+                };
+                file["model"]["merges"].as_array().unwrap().iter().map(text).collect()
+            };
+            assert_eq!(merges(&file.tokenizer_files().unwrap().tokenizer), merges(&tokenizer.json()));
+        }
         let ends: Json = serde_json::from_str(&file.tokenizer_files().unwrap().generation_config).unwrap();
         assert!(ends["eos_token_id"].as_array().unwrap().contains(&json!(tokenizer.eos.0)), "{ends}");
+    }
+}
+
+/// Small tokenizers of four families.
+#[test]
+fn families() {
+    let folder =
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models/decoder/tests/golden/tokenizers");
+    for (name, pre) in [("llama3", "llama-bpe"), ("qwen", "qwen2"), ("mistral", ""), ("gemma", "")] {
+        let json = std::fs::read_to_string(folder.join(format!("{name}.json"))).unwrap();
+        let file: Json = serde_json::from_str(&json).unwrap();
+        let writer = Writer::new("llama").with_tokenizer(&json, pre);
+        let bos = file["post_processor"].to_string();
+        let bos = file["added_tokens"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|token| bos.contains(&token["content"].to_string()));
+        let id = bos.map(|token| token["id"].as_u64().unwrap() as u32);
+        let writer = writer
+            .with("tokenizer.ggml.add_space_prefix", Value::Bool(name == "mistral"))
+            .with("tokenizer.ggml.bos_token_id", Value::U32(id.unwrap_or(0)))
+            .with("tokenizer.ggml.add_bos_token", Value::Bool(id.is_some()));
+        assert_same(name, &read(&writer.to_bytes()).unwrap(), &json);
     }
 }
 
@@ -179,6 +222,31 @@ fn refusals_name_the_key() {
         let error = read(&writer.to_bytes()).unwrap().tokenizer_files().unwrap_err();
         assert!(matches!(error, GgufError::Metadata { .. }) && error.to_string().contains(part), "{error}");
     }
+}
+
+/// A vocabulary is read from a file on disk as from a folder.
+#[test]
+fn vocabularies() {
+    let path = std::env::temp_dir().join(format!("burn-dfa-gguf-{}.gguf", std::process::id()));
+    let writer = Writer::new("phi3").with_tokenizer(&data::tiny().json(), "gpt-2");
+    std::fs::write(&path, writer.to_bytes()).unwrap();
+    let alone = Vocabulary::from_folder(&path).unwrap();
+    // The width of the logits is that of the embedding matrix.
+    let wide = alone.len() + 5;
+    let embeddings = vec![0.0; wide];
+    std::fs::write(&path, writer.with_floats("token_embd.weight", &[wide, 1], &embeddings).to_bytes())
+        .unwrap();
+    let vocabulary = Vocabulary::from_folder(&path).unwrap();
+    assert_eq!((vocabulary.len(), vocabulary.eos()), (wide, alone.eos()));
+    assert!(!vocabulary.eos().is_empty());
+    assert_eq!(Vocabulary::from_tokenizer_json(data::tiny().json()).unwrap().len(), alone.len());
+    std::fs::write(&path, b"GGUF\x03").unwrap();
+    let error = Vocabulary::from_folder(&path).unwrap_err().to_string();
+    assert!(
+        error.contains(path.to_str().unwrap()) && error.contains("at byte 4: the file ends early"),
+        "{error}"
+    );
+    std::fs::remove_file(path).unwrap();
 }
 
 /// A file may hold its `tokenizer.json`. The chat template, the ends and the sampling are in the
