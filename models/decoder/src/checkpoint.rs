@@ -18,6 +18,7 @@ use std::path::{Component, Path, PathBuf};
 
 use burn::tensor::{AllocationProperty, Bytes, DType, FloatDType, TensorData};
 use burn_dfa_gguf::block::BlockType;
+use burn_dfa_gguf::product;
 use burn_dfa_gguf::{GgufFile, RowOrder};
 use half::{bf16, f16};
 use memmap2::{Mmap, MmapOptions};
@@ -25,6 +26,7 @@ use safetensors::Dtype;
 use safetensors::tensor::Metadata;
 use serde::Deserialize;
 
+use crate::blocks::Blocks;
 use crate::config::DecoderConfig;
 use crate::error::DecoderError;
 use crate::folder;
@@ -79,16 +81,6 @@ struct Stored {
     order: RowOrder,
     /// The number to add to each of its numbers.
     shift: f32,
-}
-
-/// A matrix as it is stored, with its rows in the order of a Hugging Face folder.
-pub(crate) struct Blocks {
-    /// The type of the blocks.
-    pub(crate) block: BlockType,
-    /// The number of rows, and of elements of a row.
-    pub(crate) shape: [usize; 2],
-    /// The blocks, row by row: mapped, or copied if the rows are stored in another order.
-    pub(crate) bytes: Bytes,
 }
 
 /// `model.safetensors.index.json`, without its other fields.
@@ -277,6 +269,21 @@ impl<'a> Checkpoint<'a> {
         rest.into_iter().fold(first, |most, other| if other.1 > most.1 { other } else { most }).0
     }
 
+    /// Whether a tensor is a matrix in blocks that multiply as they are stored.
+    pub(crate) fn is_quantised(&self, name: &str) -> bool {
+        self.tensors.get(name).is_some_and(|stored| {
+            let block = stored.block.as_ref();
+            stored.shape.len() == 2
+                && stored.shift == 0.0
+                && block.is_ok_and(|&block| product::is_supported(block))
+        })
+    }
+
+    /// The number of bytes of a tensor in its file.
+    pub(crate) fn size(&self, name: &str) -> usize {
+        self.tensors.get(name).map_or(0, |stored| stored.range.len())
+    }
+
     /// Reads one tensor.
     pub(crate) fn read(&self, name: &str, dtype: FloatDType) -> Result<TensorData, DecoderError> {
         let (stored, block) = self.stored(name)?;
@@ -308,7 +315,11 @@ impl<'a> Checkpoint<'a> {
                 Bytes::from_bytes_vec(rows.collect::<Vec<_>>().concat())
             }
         };
-        Ok(Blocks { block, shape, bytes })
+        let blocks = Blocks { block, shape, bytes };
+        blocks
+            .check()
+            .map_err(|error| DecoderError::Tensor { name: name.to_string(), message: error.to_string() })?;
+        Ok(blocks)
     }
 
     /// Decodes the numbers of a tensor piece by piece.

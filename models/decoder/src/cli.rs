@@ -42,7 +42,8 @@ const CUT_OFF: u8 = 1;
 /// The float type of a model's weights, as written on a command line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Weights {
-    /// The stored type; f32 on a device that lacks the stored type.
+    /// The stored type; f32 on a device that lacks it. On flex the quantized blocks of a GGUF file
+    /// multiply as they are stored; other devices dequantize them to f32.
     #[default]
     Stored,
     /// 32-bit floats.

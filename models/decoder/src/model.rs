@@ -161,6 +161,12 @@ impl Decoder {
         std::iter::once(table).chain(layers).chain(head)
     }
 
+    /// Whether matrices of the model are in the blocks of a GGUF file.
+    pub(crate) fn keeps_blocks(&self) -> bool {
+        let mut model = self.clone();
+        model.blocks().any(|(_, blocks)| blocks.is_some())
+    }
+
     /// The vectors of tokens `[batch, length]`, `[batch, length, hidden]`.
     pub(crate) fn embed(&self, tokens: Tensor<2, Int>) -> Tensor<3> {
         let x = self.model.embed_tokens.forward(tokens);

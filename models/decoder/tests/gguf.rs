@@ -299,8 +299,52 @@ fn quantised_blocks() {
             BlockType::BF16 => DType::BF16,
             _ => DType::F32,
         };
-        assert_eq!(Decoder::load(&path, None, &device).unwrap().dtype(), stored);
+        let mut progress = None;
+        let found = Decoder::load_with_progress(&path, None, &device, |done| progress = Some(done)).unwrap();
+        assert_eq!(found.dtype(), stored);
+        if block.elements() == 1 {
+            continue;
+        }
+        // Matrices stay in their blocks and multiply as they are.
+        let norms: usize =
+            tensors.values().filter(|(shape, _)| shape.len() == 1).map(|(_, n)| 4 * n.len()).sum();
+        let blocks = tensors.values().filter(|(shape, _)| shape.len() == 2);
+        let blocks: usize = blocks.map(|(_, numbers)| block.bytes_of(numbers.len()).unwrap()).sum();
+        let total = (norms + blocks) as u64;
+        assert_eq!(progress, Some(LoadProgress { bytes: total, total }));
+        let expected = Decoder::load(&folder, None, &device).unwrap();
+        let tokens = Tensor::<2, Int>::from_ints([[5, 9, 3], [0, 15, 1]], &device);
+        let [expected, logits] =
+            [&expected, &found].map(|model| model.forward(tokens.clone()).try_into_vec_as::<f32>().unwrap());
+        let greatest = expected.iter().fold(0.0f32, |most, logit| most.max(logit.abs()));
+        for (expected, logit) in expected.iter().zip(&logits) {
+            let error = (expected - logit).abs() / greatest;
+            assert!(error < 0.03, "{block:?}: {logit} is not near {expected}");
+        }
+        let error = found.to_safetensors(FloatDType::F32).unwrap_err();
+        assert!(error.to_string().contains("load the file with F32"), "{error}");
     }
+}
+
+/// The real model, if `BURN_DFA_GGUF` names its file: the next token in blocks is that of 32-bit
+/// floats after nearly all prefixes of a text.
+#[test]
+fn a_real_model_in_blocks() {
+    let Some(path) = std::env::var_os("BURN_DFA_GGUF") else {
+        return burn_dfa_testing::skip::skipped(format_args!("BURN_DFA_GGUF names no file"));
+    };
+    let device = Device::flex();
+    let blocks = Pretrained::load(&path, None, &device).unwrap();
+    let floats = Decoder::load(&path, FloatDType::F32, &device).unwrap();
+    let text = "The capital of France is Paris. Water boils at 100 degrees Celsius at sea level, and freezes \
+        at zero. In 1969, two people walked on the Moon for the first time; they stayed for less than a day.";
+    let ids: Vec<i64> = blocks.encode(text).unwrap().iter().map(|token| i64::from(token.0)).collect();
+    let tokens = Tensor::<1, Int>::from_ints(ids.as_slice(), &device).unsqueeze::<2>();
+    let [found, expected] = [blocks.model(), &floats]
+        .map(|model| model.forward(tokens.clone()).argmax(2).try_into_vec_as::<i64>().unwrap());
+    let agreeing = found.iter().zip(&expected).filter(|(found, expected)| found == expected).count();
+    println!("{agreeing} of {} next tokens agree", found.len());
+    assert!(agreeing * 20 >= found.len() * 19, "{agreeing} of {}", found.len());
 }
 
 /// The embedded model as a GGUF file, with its tokenizer, chat template and ends.

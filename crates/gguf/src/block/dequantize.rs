@@ -36,7 +36,7 @@ pub enum BlockError {
         elements: usize,
         /// Bytes that were given.
         bytes: usize,
-        /// Bytes that so many elements take.
+        /// Bytes of these elements.
         expected: usize,
     },
 }

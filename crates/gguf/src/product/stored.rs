@@ -1,8 +1,12 @@
 //! Stored blocks of eight rows as one tile: columns of four bytes, and scales.
 //!
-//! A weight of a tile is `d · q + m`. A signed type has no `m`. The words of a tile hold four `q` of
-//! consecutive inputs, and those of the eight rows are neighbours, so that one instruction multiplies
-//! all rows with the same four activations.
+//! A weight of a tile is `d · q + m`. A signed type has no `m`. A word holds the `q` of four
+//! consecutive inputs. The words of the eight rows are neighbors, so that one instruction multiplies
+//! four activations with all rows.
+//!
+//! Example: a block of Q4_1 has 16 bytes of nibbles. The low nibble of byte `i` is weight `i`, and the
+//! high one is weight `16 + i`. The first four bytes of the eight rows are one column of eight words.
+//! Its low nibbles are the weights 0 to 3 of the eight rows, and its high nibbles the weights 16 to 19.
 
 #![allow(non_camel_case_types)]
 

@@ -21,7 +21,7 @@ fn random_blocks(block: BlockType, count: usize, random: &mut StdRng) -> Vec<u8>
     all
 }
 
-/// The greatest scale and offset of a block times the greatest `q`, which bounds what is rounded.
+/// A bound of `d · q` and `m` of a block, whose sum is rounded.
 fn magnitude(block: BlockType, bytes: &[u8]) -> f64 {
     let half = |at: usize| f64::from(half::f16::from_le_bytes([bytes[at], bytes[at + 1]]).to_f32().abs());
     match block {
@@ -90,7 +90,7 @@ fn products_are_near_those_of_dequantized_weights() {
             let x: Vec<f32> = (0..rows * inputs).map(|_| random.random_range(-2.0..2.0)).collect();
             check(block, &weights, &x, inputs);
         }
-        // Rows longer than what is decoded at a time.
+        // Rows that are decoded in several parts.
         let inputs = 5 * 1024;
         let weights = random_blocks(block, 9 * inputs / block.elements(), &mut random);
         let x: Vec<f32> = (0..5 * inputs).map(|_| random.random_range(-1e-3..1e3)).collect();
@@ -111,7 +111,7 @@ fn extremes_do_not_overflow() {
             let signs: Vec<f32> = (0..2 * inputs).map(|i| if i % 2 == 0 { 1.0 } else { -1.0 }).collect();
             check(block, &weights, &signs, inputs);
         }
-        // The least and the greatest numbers beside each other.
+        // Only the least and the greatest numbers.
         let mut weights = random_blocks(block, 3 * inputs / block.elements(), &mut random);
         for bytes in weights.chunks_mut(block.bytes()) {
             let scales = if block.elements() == 32 { 4 } else { 16 };
