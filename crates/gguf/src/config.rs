@@ -165,7 +165,7 @@ impl Keys<'_> {
         }))
     }
 
-    /// The settings of layers that see only a part of a text, and those of a family.
+    /// The sliding window, and the settings that only one family has.
     fn window(&self, config: &mut Value) -> Result<(), GgufError> {
         let window = self.unsigned("attention.sliding_window")?.filter(|window| *window > 0);
         match self.architecture {

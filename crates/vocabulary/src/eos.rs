@@ -78,7 +78,7 @@ fn id(value: &Value) -> Result<TokenId> {
 }
 
 impl Vocabulary {
-    /// The special tokens whose names are those of ends of sequences in common models, such as
+    /// The special tokens with the name of an end of sequence in common models, such as
     /// `<|im_end|>`.
     ///
     /// ```

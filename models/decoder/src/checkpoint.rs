@@ -291,7 +291,7 @@ impl<'a> Checkpoint<'a> {
         let is_aligned = stored.range.start.is_multiple_of(DType::from(dtype).size());
         if float(block) == Some(dtype) && stored.shift == 0.0 && is_aligned && cfg!(target_endian = "little")
         {
-            return Ok(TensorData::from_bytes(self.blocks(name)?.bytes, shape, DType::from(dtype)));
+            return Ok(TensorData::from_bytes(self.blocks(stored)?, shape, DType::from(dtype)));
         }
         Ok(match DType::from(dtype) {
             DType::F16 => TensorData::new(self.cast(name, f16::from_f32)?, shape),
@@ -300,26 +300,27 @@ impl<'a> Checkpoint<'a> {
         })
     }
 
-    /// A matrix, or a vector as a matrix of one row, as it is stored.
-    pub(crate) fn blocks(&self, name: &str) -> Result<Blocks, DecoderError> {
+    /// A matrix in its blocks.
+    pub(crate) fn matrix(&self, name: &str) -> Result<Blocks, DecoderError> {
         let (stored, block) = self.stored(name)?;
-        let shard = &self.shards[stored.shard];
-        let shape @ [rows, _] = stored.matrix();
-        let bytes = shard.bytes(stored.range.clone())?;
-        let bytes = match stored.order {
-            RowOrder::Same => bytes,
-            order => {
-                let row = bytes.len() / rows.max(1);
-                let rows =
-                    (0..rows).map(|index| order.stored(index) * row).map(|from| &bytes[from..from + row]);
-                Bytes::from_bytes_vec(rows.collect::<Vec<_>>().concat())
-            }
-        };
-        let blocks = Blocks { block, shape, bytes };
-        blocks
-            .check()
-            .map_err(|error| DecoderError::Tensor { name: name.to_string(), message: error.to_string() })?;
+        let blocks = Blocks { block, shape: stored.matrix(), bytes: self.blocks(stored)? };
+        let refuse = |message: String| DecoderError::Tensor { name: name.to_string(), message };
+        blocks.check().map_err(|error| refuse(error.to_string()))?;
         Ok(blocks)
+    }
+
+    /// The blocks of a tensor, row by row in the order of a Hugging Face folder: mapped, or copied if
+    /// the rows are stored in another order.
+    fn blocks(&self, stored: &Stored) -> Result<Bytes, DecoderError> {
+        let bytes = self.shards[stored.shard].bytes(stored.range.clone())?;
+        if stored.order == RowOrder::Same {
+            return Ok(bytes);
+        }
+        let [rows, _] = stored.matrix();
+        let row = bytes.len() / rows.max(1);
+        let rows =
+            (0..rows).map(|index| stored.order.stored(index) * row).map(|from| &bytes[from..from + row]);
+        Ok(Bytes::from_bytes_vec(rows.collect::<Vec<_>>().concat()))
     }
 
     /// Decodes the numbers of a tensor piece by piece.

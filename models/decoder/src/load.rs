@@ -224,7 +224,7 @@ impl<P> Filler<'_, P> {
     fn read<const D: usize>(&mut self, name: String) -> Result<Tensor<D>, DecoderError> {
         let options = (self.device, DType::from(self.dtype));
         if (self.keeps)(&name) {
-            let blocks = self.checkpoint.blocks(&name)?;
+            let blocks = self.checkpoint.matrix(&name)?;
             let [_, inputs] = blocks.shape;
             self.done.bytes += blocks.bytes.len() as u64;
             self.kept.insert(name, blocks);

@@ -1,9 +1,9 @@
 //! How texts are split before merges apply: the name in `tokenizer.ggml.pre`, as the
 //! `pre_tokenizer` of a `tokenizer.json`.
 //!
-//! The names are those of llama.cpp's
-//! [vocabulary](https://github.com/ggml-org/llama.cpp/blob/master/src/llama-vocab.cpp), and the
-//! expressions those of the `tokenizer.json` of the models that the names stand for.
+//! llama.cpp's [vocabulary](https://github.com/ggml-org/llama.cpp/blob/master/src/llama-vocab.cpp)
+//! defines the names. The expressions come from the `tokenizer.json` files of the models that gave
+//! the names.
 
 use serde_json::{Value, json};
 

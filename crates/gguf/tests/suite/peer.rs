@@ -1,5 +1,4 @@
-//! Compares with Python's package `gguf`: it reads what is written here, and what it writes is read
-//! here.
+//! Exchanges files with Python's package `gguf`: each side reads the file of the other.
 
 use super::*;
 use burn_dfa_testing::python;

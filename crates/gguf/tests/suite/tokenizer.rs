@@ -68,7 +68,7 @@ fn assert_same(name: &str, file: &GgufFile, expected: &str) {
     println!("{name}: {} ids and {} texts alike", read.get_vocab_size(true), texts.len());
 }
 
-/// The embedded tokenizer and those of the test data, written as GGUF.
+/// The embedded tokenizer and the tokenizers of the test data, written as GGUF.
 #[test]
 fn written_and_read() {
     for tokenizer in data::tokenizers() {
