@@ -92,8 +92,8 @@ enum Command {
 /// A model on a device.
 #[derive(Args)]
 struct ModelArgs {
-    /// A Hugging Face folder; without it, the embedded model.
-    #[arg(long, value_name = "DIR")]
+    /// A Hugging Face folder or a GGUF file; without it, the embedded model.
+    #[arg(long, value_name = "PATH")]
     model: Option<PathBuf>,
     /// The device of the model, as in the generation program.
     #[arg(long, value_name = "DEVICE", default_value = "flex")]

@@ -4,6 +4,7 @@
 #![allow(missing_docs)]
 
 pub mod data;
+pub mod gguf;
 pub mod input;
 pub mod python;
 pub mod skip;

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::{TokenId, Vocabulary};
 use burn_dfa_common::{Error, Result};
+use burn_dfa_gguf::is_end;
 
 /// The `eos_token_id` of a `generation_config.json` or `config.json`: a number or a list of
 /// numbers. Empty if the file has none. A `config.json` may nest it under `text_config`.
@@ -73,5 +74,30 @@ fn id(value: &Value) -> Result<TokenId> {
     match value.as_u64().map(u32::try_from) {
         Some(Ok(id)) => Ok(TokenId(id)),
         _ => Err(Error::vocabulary(format!("`eos_token_id` is {value}, not a token id or a list of them"))),
+    }
+}
+
+impl Vocabulary {
+    /// The special tokens with the name of an end of sequence in common models, such as
+    /// `<|im_end|>`.
+    ///
+    /// ```
+    /// use burn_dfa_tokens::vocabulary::TokenKind;
+    /// use burn_dfa_tokens::{TokenId, Vocabulary};
+    ///
+    /// let special = |names: &[&str]| Vocabulary::from_tokens(names.iter().map(|name| (TokenKind::Special, *name)));
+    /// let ends = special(&["<bos>", "<eos>", "<end_of_turn>", "<start_of_turn>"])?.known_ends();
+    /// assert_eq!(ends, [TokenId(1), TokenId(2)]);
+    /// // In the harmony format other messages follow <|end|>.
+    /// assert_eq!(special(&["<|end|>", "<|return|>"])?.known_ends(), [TokenId(1)]);
+    /// # Ok::<(), burn_dfa_tokens::Error>(())
+    /// ```
+    pub fn known_ends(&self) -> Vec<TokenId> {
+        let specials = || {
+            let ids = (0..self.len() as u32).map(TokenId).filter(|&id| self.bytes(id).is_none());
+            ids.filter_map(|id| Some((id, str::from_utf8(self.content(id)?).ok()?)))
+        };
+        let has = |other: &str| specials().any(|(_, name)| name == other);
+        specials().filter(|(_, name)| is_end(name, has)).map(|(id, _)| id).collect()
     }
 }

@@ -1,4 +1,5 @@
-//! A Hugging Face folder: `tokenizer.json`, and the end-of-sequence ids of the other files.
+//! A Hugging Face folder: `tokenizer.json`, and the end-of-sequence ids of the other files. A GGUF
+//! file is read as such a folder.
 
 use std::borrow::Cow;
 use std::io::ErrorKind;
@@ -7,6 +8,7 @@ use std::path::{Path, PathBuf};
 use super::refused::{cannot_read, in_file};
 use super::{TokenId, TokenKind, Vocabulary, eos};
 use burn_dfa_common::{Error, Result};
+use burn_dfa_gguf::{GgufError, GgufFile};
 
 /// The files of a Hugging Face folder that describe a model's tokens: read from disk, or compiled
 /// in.
@@ -42,13 +44,17 @@ pub struct ModelFiles<'a> {
 }
 
 impl ModelFiles<'static> {
-    /// Reads the files of a folder.
+    /// Reads the files of a folder, or the files that a GGUF file holds.
     ///
     /// # Errors
     /// [`ErrorKind::Vocabulary`](crate::ErrorKind::Vocabulary), naming the file: no `tokenizer.json`, or a file that cannot be
     /// read.
     pub fn read(folder: impl AsRef<Path>) -> Result<Self> {
         let folder = folder.as_ref();
+        if GgufFile::is_gguf(folder) {
+            let file = GgufFile::open(folder).map_err(|error| in_gguf(folder, &error))?;
+            return Self::from_gguf(folder, &file);
+        }
         let path = folder.join("tokenizer.json");
         let tokenizer = std::fs::read(&path).map_err(|error| cannot_read(&path, &error))?;
         Ok(Self {
@@ -60,10 +66,36 @@ impl ModelFiles<'static> {
             chat_template: read(&folder.join("chat_template.jinja"))?,
         })
     }
+
+    /// The files that a GGUF file holds: the tokenizer, its chat template, the ids that end a
+    /// sequence, and the width of the logits. `path` is for messages.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Vocabulary`](crate::ErrorKind::Vocabulary), naming the file: a key of the
+    /// tokenizer is missing, or its kind is not supported.
+    pub fn from_gguf(path: impl AsRef<Path>, file: &GgufFile) -> Result<Self> {
+        let path = path.as_ref();
+        let files = file.tokenizer_files().map_err(|error| in_gguf(path, &error))?;
+        // A file of a tokenizer alone has no embedding matrix.
+        let width = file.vocab_size().ok();
+        Ok(Self {
+            folder: path.to_owned(),
+            tokenizer: files.tokenizer.into_bytes().into(),
+            config: width.map(|width| format!(r#"{{"vocab_size": {width}}}"#).into()),
+            generation_config: Some(files.generation_config.into()),
+            tokenizer_config: Some(files.tokenizer_config.into()),
+            chat_template: None,
+        })
+    }
+
+    /// Whether a path is a GGUF file, which [`read`](Self::read) reads.
+    pub fn is_gguf(path: impl AsRef<Path>) -> bool {
+        GgufFile::is_gguf(path)
+    }
 }
 
 impl Vocabulary {
-    /// Reads the files of a folder, see [`from_files`](Self::from_files).
+    /// Reads the files of a folder or of a GGUF file, see [`from_files`](Self::from_files).
     ///
     /// # Errors
     /// As [`ModelFiles::read`] and [`from_files`](Self::from_files).
@@ -132,6 +164,11 @@ impl Vocabulary {
         let ids = || (0..self.len() as u32).map(TokenId).filter(spells);
         ids().find(|&id| self.kind(id) == TokenKind::Special).or_else(|| ids().next())
     }
+}
+
+/// The error of a GGUF file.
+fn in_gguf(path: &Path, error: &GgufError) -> Error {
+    Error::vocabulary(format!("{}: {error}", path.display()))
 }
 
 /// A text without the byte order mark added by some editors.

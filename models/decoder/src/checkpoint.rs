@@ -1,14 +1,14 @@
-//! Reads checkpoints: compares their headers with a configuration, and reads the bytes of single
+//! Reads checkpoints: compares their headers with a configuration, and reads the numbers of single
 //! tensors.
 //!
-//! A checkpoint is one safetensors file, or an index (`weight_map`: tensor to file) and its shards.
-//! The headers are read first and compared with the configuration. A hostile header cannot cause a
-//! large allocation: memory for a tensor is allocated only after a check that the file is long
-//! enough.
+//! A checkpoint is one safetensors file, an index (`weight_map`: tensor to file) and its shards, or
+//! a GGUF file. The headers are read first and compared with the configuration. A hostile header
+//! cannot cause a large allocation: memory for a tensor is allocated only after a check that the
+//! file is long enough.
 //!
-//! Each tensor is mapped into memory separately. A tensor that keeps its dtype is the mapping
-//! itself: on the CPU nothing copies it, and it lives as long as the tensor. A tensor that is cast
-//! is mapped in chunks of [`PIECE`] bytes. So a model is never in memory twice.
+//! Each tensor is mapped into memory separately. A tensor that keeps its type is the mapping itself:
+//! on the CPU nothing copies it, and it lives as long as the tensor. A tensor that is cast or
+//! dequantised is read in pieces of [`PIECE`] bytes. So a model is never in memory twice.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
@@ -17,12 +17,16 @@ use std::ops::Range;
 use std::path::{Component, Path, PathBuf};
 
 use burn::tensor::{AllocationProperty, Bytes, DType, FloatDType, TensorData};
+use burn_dfa_gguf::block::BlockType;
+use burn_dfa_gguf::product;
+use burn_dfa_gguf::{GgufFile, RowOrder};
 use half::{bf16, f16};
 use memmap2::{Mmap, MmapOptions};
 use safetensors::Dtype;
 use safetensors::tensor::Metadata;
 use serde::Deserialize;
 
+use crate::blocks::Blocks;
 use crate::config::DecoderConfig;
 use crate::error::DecoderError;
 use crate::folder;
@@ -38,7 +42,7 @@ const PREFIX: u64 = 8;
 const MAX_HEADER: u64 = 100_000_000;
 /// Bytes of rotary tables allowed for every model, even with small weights.
 const MIN_ROTARY_LIMIT: u64 = 1 << 24;
-/// Bytes that are mapped at a time when a tensor is cast.
+/// Bytes of 32-bit floats that are decoded at a time when a tensor is cast.
 const PIECE: usize = 1 << 22;
 
 /// Whether to ignore a tensor. Some exporters write superfluous tensors: the rotary frequencies,
@@ -50,22 +54,33 @@ fn is_ignored(name: &str, config: &DecoderConfig) -> bool {
 /// An open checkpoint whose headers have been read.
 pub(crate) struct Checkpoint<'a> {
     shards: Vec<Shard<'a>>,
-    /// The shard of each tensor.
-    homes: HashMap<String, usize>,
+    tensors: HashMap<String, Stored>,
 }
 
+/// A file of a checkpoint.
 struct Shard<'a> {
     /// The file name for messages.
     file: String,
-    metadata: Metadata,
-    /// The offset of the data.
-    start: usize,
     source: Source<'a>,
 }
 
 enum Source<'a> {
     Bytes(&'a [u8]),
     File(File, PathBuf),
+}
+
+/// Where and how a tensor is stored.
+struct Stored {
+    /// The index of its file.
+    shard: usize,
+    /// Its bytes in the file.
+    range: Range<usize>,
+    shape: Vec<usize>,
+    /// The type of its blocks, or the name of a type that cannot be read.
+    block: Result<BlockType, String>,
+    order: RowOrder,
+    /// The number to add to each of its numbers.
+    shift: f32,
 }
 
 /// `model.safetensors.index.json`, without its other fields.
@@ -77,13 +92,46 @@ struct Index {
 impl<'a> Checkpoint<'a> {
     /// A checkpoint in memory.
     pub(crate) fn from_bytes(bytes: &'a [u8]) -> Result<Self, DecoderError> {
-        Self::gather(vec![Shard::from_bytes(bytes)?])
+        let (start, metadata) = header(SINGLE, bytes.len() as u64, bytes)?;
+        let mut checkpoint = Self::empty();
+        let shard = Shard { file: SINGLE.into(), source: Source::Bytes(bytes) };
+        checkpoint.add(shard, start, &metadata)?;
+        Ok(checkpoint)
+    }
+
+    /// The tensors of a GGUF file, by their names in a folder.
+    pub(crate) fn gguf(path: &Path, file: &GgufFile, head_dim: usize) -> Result<Self, DecoderError> {
+        let refuse = |source| DecoderError::Gguf { path: path.to_owned(), source };
+        let source = GgufSource::open(path)?;
+        let mut checkpoint = Self::empty();
+        for weight in file.weights(head_dim).map_err(refuse)? {
+            let stored = Stored {
+                shard: 0,
+                range: weight.tensor.range,
+                shape: weight.tensor.shape,
+                block: Ok(weight.tensor.block),
+                order: weight.order,
+                shift: weight.shift,
+            };
+            if checkpoint.tensors.insert(weight.name.clone(), stored).is_some() {
+                let message = "stands in the file under two names".into();
+                return Err(DecoderError::Tensor { name: weight.name, message });
+            }
+        }
+        checkpoint.shards.push(source.0);
+        Ok(checkpoint)
+    }
+
+    fn empty() -> Self {
+        Self { shards: Vec::new(), tensors: HashMap::new() }
     }
 
     /// The checkpoint of a folder, sharded or not.
     pub(crate) fn open(folder: &Path) -> Result<Self, DecoderError> {
         if folder.join(SINGLE).exists() {
-            return Self::gather(vec![Shard::open(folder, SINGLE)?]);
+            let mut checkpoint = Self::empty();
+            checkpoint.add_file(folder, SINGLE)?;
+            return Ok(checkpoint);
         }
         let path = folder.join(INDEX);
         if !path.exists() {
@@ -107,11 +155,13 @@ impl<'a> Checkpoint<'a> {
             }
         }
         folder::check_shards(folder, files.iter().copied())?;
-        let shards: Result<Vec<_>, _> = files.into_iter().map(|file| Shard::open(folder, file)).collect();
-        let checkpoint = Self::gather(shards?)?;
+        let mut checkpoint = Self::empty();
+        for file in files {
+            checkpoint.add_file(folder, file)?;
+        }
         for (name, file) in &index.weight_map {
-            let home = checkpoint.homes.get(name).map(|i| &checkpoint.shards[*i]);
-            if home.is_none_or(|shard| &shard.file != file) {
+            let shard = checkpoint.tensors.get(name).map(|stored| &checkpoint.shards[stored.shard]);
+            if shard.is_none_or(|shard| &shard.file != file) {
                 return Err(DecoderError::Tensor {
                     name: name.clone(),
                     message: format!("{INDEX} places it in {file}, which does not hold it"),
@@ -121,19 +171,41 @@ impl<'a> Checkpoint<'a> {
         Ok(checkpoint)
     }
 
-    fn gather(shards: Vec<Shard<'a>>) -> Result<Self, DecoderError> {
-        let mut homes = HashMap::new();
-        for (index, shard) in shards.iter().enumerate() {
-            for name in shard.metadata.tensors().into_keys() {
-                if let Some(other) = homes.insert(name.clone(), index) {
-                    return Err(DecoderError::Tensor {
-                        name,
-                        message: format!("stands in both {} and {}", shards[other].file, shard.file),
-                    });
-                }
+    /// Adds a safetensors file of a folder.
+    fn add_file(&mut self, folder: &Path, name: &str) -> Result<(), DecoderError> {
+        let path = folder.join(name);
+        folder::check_file(&path)?;
+        let io = |source| DecoderError::Io { path: path.clone(), source };
+        let file = File::open(&path).map_err(io)?;
+        let length = file.metadata().map_err(io)?.len();
+        let (start, metadata) = header(name, length, &file)?;
+        self.add(Shard { file: name.into(), source: Source::File(file, path) }, start, &metadata)
+    }
+
+    /// Adds a safetensors file whose data begins at `start`.
+    fn add(&mut self, shard: Shard<'a>, start: usize, metadata: &Metadata) -> Result<(), DecoderError> {
+        for (name, info) in metadata.tensors() {
+            let (from, to) = info.data_offsets;
+            let stored = Stored {
+                shard: self.shards.len(),
+                range: start + from..start + to,
+                shape: info.shape.clone(),
+                block: match info.dtype {
+                    Dtype::F32 => Ok(BlockType::F32),
+                    Dtype::F16 => Ok(BlockType::F16),
+                    Dtype::BF16 => Ok(BlockType::BF16),
+                    other => Err(format!("{other:?}")),
+                },
+                order: RowOrder::Same,
+                shift: 0.0,
+            };
+            if let Some(other) = self.tensors.insert(name.clone(), stored) {
+                let message = format!("stands in both {} and {}", self.shards[other.shard].file, shard.file);
+                return Err(DecoderError::Tensor { name, message });
             }
         }
-        Ok(Self { shards, homes })
+        self.shards.push(shard);
+        Ok(())
     }
 
     /// Compares the headers with the parameters of a model of this configuration.
@@ -141,9 +213,8 @@ impl<'a> Checkpoint<'a> {
         let expected = parameters(config);
         for (name, shape) in &expected {
             let refuse = |message| Err(DecoderError::Tensor { name: name.clone(), message });
-            let Some(info) = self.homes.get(name).and_then(|index| self.shards[*index].metadata.info(name))
-            else {
-                let bare = name.strip_prefix("model.").filter(|bare| self.homes.contains_key(*bare));
+            let Some(stored) = self.tensors.get(name) else {
+                let bare = name.strip_prefix("model.").filter(|bare| self.tensors.contains_key(*bare));
                 return refuse(match bare {
                     Some(bare) => format!(
                         "is missing from the checkpoint, which has {bare}: it holds the layers without the language model's \
@@ -153,16 +224,16 @@ impl<'a> Checkpoint<'a> {
                     None => "is missing from the checkpoint".into(),
                 });
             };
-            if &info.shape != shape {
-                return refuse(format!("has shape {:?}; config.json asks for {shape:?}", info.shape));
+            if &stored.shape != shape {
+                return refuse(format!("has shape {:?}; config.json asks for {shape:?}", stored.shape));
             }
-            if !matches!(info.dtype, Dtype::F32 | Dtype::F16 | Dtype::BF16) {
-                return refuse(format!("has dtype {:?}; F32, F16 and BF16 can be read", info.dtype));
+            if let Err(dtype) = &stored.block {
+                return refuse(unreadable(dtype));
             }
         }
         let tables = 1 + u64::from(config.sliding_rope.is_some());
         let rotary = tables * (config.max_position_embeddings * config.head_dim * size_of::<f32>()) as u64;
-        let weights: u64 = self.shards.iter().map(|shard| shard.metadata.data_len() as u64).sum();
+        let weights: u64 = self.tensors.values().map(|stored| stored.range.len() as u64).sum();
         if rotary > weights.max(MIN_ROTARY_LIMIT) {
             let message = format!(
                 "is {}, and the tables of so many positions take more memory than the weights; lower it to the \
@@ -174,7 +245,7 @@ impl<'a> Checkpoint<'a> {
         let expected: BTreeSet<&String> = expected.iter().map(|(name, _)| name).collect();
         // The smallest name, so that the message does not depend on the order of a hash map.
         let unknown =
-            self.homes.keys().filter(|name| !expected.contains(name) && !is_ignored(name, config)).min();
+            self.tensors.keys().filter(|name| !expected.contains(name) && !is_ignored(name, config)).min();
         match unknown {
             None => Ok(()),
             Some(name) => Err(DecoderError::Tensor {
@@ -184,12 +255,12 @@ impl<'a> Checkpoint<'a> {
         }
     }
 
-    /// The dtype of most of a model's numbers in the checkpoint.
+    /// The float type of most of a model's numbers in the checkpoint; F32 for quantised numbers.
     pub(crate) fn dtype(&self, config: &DecoderConfig) -> FloatDType {
         let mut counts = [FloatDType::F32, FloatDType::BF16, FloatDType::F16].map(|dtype| (dtype, 0));
         for (name, shape) in parameters(config) {
-            let stored = self.homes.get(&name).and_then(|index| self.shards[*index].metadata.info(&name));
-            let stored = stored.and_then(|info| float(info.dtype));
+            let block = self.tensors.get(&name).and_then(|stored| stored.block.as_ref().ok());
+            let stored = block.map(|&block| float(block).unwrap_or(FloatDType::F32));
             if let Some((_, count)) = counts.iter_mut().find(|(dtype, _)| Some(*dtype) == stored) {
                 *count += shape.iter().product::<usize>();
             }
@@ -198,66 +269,148 @@ impl<'a> Checkpoint<'a> {
         rest.into_iter().fold(first, |most, other| if other.1 > most.1 { other } else { most }).0
     }
 
+    /// Whether a tensor is a matrix in blocks that multiply as they are stored.
+    pub(crate) fn is_quantised(&self, name: &str) -> bool {
+        self.tensors.get(name).is_some_and(|stored| {
+            let block = stored.block.as_ref();
+            stored.shape.len() == 2
+                && stored.shift == 0.0
+                && block.is_ok_and(|&block| product::is_supported(block))
+        })
+    }
+
+    /// The number of bytes of a tensor in its file.
+    pub(crate) fn size(&self, name: &str) -> usize {
+        self.tensors.get(name).map_or(0, |stored| stored.range.len())
+    }
+
     /// Reads one tensor.
     pub(crate) fn read(&self, name: &str, dtype: FloatDType) -> Result<TensorData, DecoderError> {
-        let missing = || DecoderError::Tensor {
-            name: name.to_string(),
-            message: "is missing from the checkpoint".into(),
-        };
-        let shard = self.homes.get(name).map(|index| &self.shards[*index]).ok_or_else(missing)?;
-        let info = shard.metadata.info(name).ok_or_else(missing)?;
-        let stored = float(info.dtype).ok_or_else(|| DecoderError::Tensor {
-            name: name.to_string(),
-            message: format!("has dtype {:?}; F32, F16 and BF16 can be read", info.dtype),
-        })?;
-        let (from, to) = info.data_offsets;
-        let (range, dtype) = (shard.start + from..shard.start + to, DType::from(dtype));
-        if dtype == stored.into()
-            && range.start.is_multiple_of(dtype.size())
-            && cfg!(target_endian = "little")
+        let (stored, block) = self.stored(name)?;
+        let shape = stored.shape.clone();
+        let is_aligned = stored.range.start.is_multiple_of(DType::from(dtype).size());
+        if float(block) == Some(dtype) && stored.shift == 0.0 && is_aligned && cfg!(target_endian = "little")
         {
-            return Ok(TensorData::from_bytes(shard.bytes(range)?, info.shape.clone(), dtype));
+            return Ok(TensorData::from_bytes(self.blocks(stored)?, shape, DType::from(dtype)));
         }
-        let elements = info.shape.iter().product();
-        Ok(match dtype {
-            DType::F16 => {
-                TensorData::new(shard.cast(range, elements, stored, f16::from_f32)?, info.shape.clone())
-            }
-            DType::BF16 => {
-                TensorData::new(shard.cast(range, elements, stored, bf16::from_f32)?, info.shape.clone())
-            }
-            other => TensorData::new(shard.cast(range, elements, stored, |value| value)?, info.shape.clone())
-                .convert_dtype(other),
+        Ok(match DType::from(dtype) {
+            DType::F16 => TensorData::new(self.cast(name, f16::from_f32)?, shape),
+            DType::BF16 => TensorData::new(self.cast(name, bf16::from_f32)?, shape),
+            other => TensorData::new(self.cast(name, |number| number)?, shape).convert_dtype(other),
         })
+    }
+
+    /// A matrix in its blocks.
+    pub(crate) fn matrix(&self, name: &str) -> Result<Blocks, DecoderError> {
+        let (stored, block) = self.stored(name)?;
+        let blocks = Blocks { block, shape: stored.matrix(), bytes: self.blocks(stored)? };
+        let refuse = |message: String| DecoderError::Tensor { name: name.to_string(), message };
+        blocks.check().map_err(|error| refuse(error.to_string()))?;
+        Ok(blocks)
+    }
+
+    /// The blocks of a tensor, row by row in the order of a Hugging Face folder: mapped, or copied if
+    /// the rows are stored in another order.
+    fn blocks(&self, stored: &Stored) -> Result<Bytes, DecoderError> {
+        let bytes = self.shards[stored.shard].bytes(stored.range.clone())?;
+        if stored.order == RowOrder::Same {
+            return Ok(bytes);
+        }
+        let [rows, _] = stored.matrix();
+        let row = bytes.len() / rows.max(1);
+        let rows =
+            (0..rows).map(|index| stored.order.stored(index) * row).map(|from| &bytes[from..from + row]);
+        Ok(Bytes::from_bytes_vec(rows.collect::<Vec<_>>().concat()))
+    }
+
+    /// Decodes the numbers of a tensor piece by piece.
+    fn cast<T>(&self, name: &str, narrow: impl Fn(f32) -> T) -> Result<Vec<T>, DecoderError> {
+        let (stored, block) = self.stored(name)?;
+        let shard = &self.shards[stored.shard];
+        let refuse = |message: String| DecoderError::Tensor { name: name.to_string(), message };
+        let [rows, columns] = stored.matrix();
+        let row = block.bytes_of(columns).map_err(|error| refuse(error.to_string()))?;
+        // Rows change their order within groups of this many.
+        let group = match stored.order {
+            RowOrder::Same => 1,
+            RowOrder::Interleaved(head) => head.max(1),
+        };
+        let piece = (PIECE / (columns * group * size_of::<f32>()).max(1)).max(1) * group;
+        let mut values = Vec::with_capacity(rows * columns);
+        let mut numbers = vec![0.0; piece.min(rows) * columns];
+        for from in (0..rows).step_by(piece) {
+            let count = piece.min(rows - from);
+            let start = stored.range.start + from * row;
+            let bytes = shard.bytes(start..start + count * row)?;
+            let numbers = &mut numbers[..count * columns];
+            block.dequantize(&bytes, numbers).map_err(|error| refuse(error.to_string()))?;
+            for index in 0..count {
+                let from = stored.order.stored(index) * columns;
+                let row = numbers[from..from + columns].iter();
+                values.extend(row.map(|number| narrow(number + stored.shift)));
+            }
+        }
+        Ok(values)
+    }
+
+    fn stored(&self, name: &str) -> Result<(&Stored, BlockType), DecoderError> {
+        let refuse = |message: String| DecoderError::Tensor { name: name.to_string(), message };
+        let stored = self.tensors.get(name).ok_or_else(|| refuse("is missing from the checkpoint".into()))?;
+        match &stored.block {
+            Ok(block) => Ok((stored, *block)),
+            Err(dtype) => Err(refuse(unreadable(dtype))),
+        }
     }
 }
 
-/// The float type of a stored dtype, if it can be read.
-fn float(dtype: Dtype) -> Option<FloatDType> {
-    match dtype {
-        Dtype::F32 => Some(FloatDType::F32),
-        Dtype::F16 => Some(FloatDType::F16),
-        Dtype::BF16 => Some(FloatDType::BF16),
+impl Stored {
+    /// The number of rows, and of elements of a row.
+    fn matrix(&self) -> [usize; 2] {
+        match self.shape.split_last() {
+            None => [1, 1],
+            Some((columns, rows)) => [rows.iter().product(), *columns],
+        }
+    }
+}
+
+/// The message about a type that cannot be read.
+fn unreadable(dtype: &str) -> String {
+    format!("has dtype {dtype}; F32, F16 and BF16 can be read")
+}
+
+/// The float type of blocks that are floats.
+fn float(block: BlockType) -> Option<FloatDType> {
+    match block {
+        BlockType::F32 => Some(FloatDType::F32),
+        BlockType::F16 => Some(FloatDType::F16),
+        BlockType::BF16 => Some(FloatDType::BF16),
         _ => None,
     }
 }
 
-impl<'a> Shard<'a> {
-    fn from_bytes(bytes: &'a [u8]) -> Result<Self, DecoderError> {
-        let (start, metadata) = header(SINGLE, bytes.len() as u64, bytes)?;
-        Ok(Self { file: SINGLE.into(), metadata, start, source: Source::Bytes(bytes) })
+/// A GGUF file that is open.
+pub(crate) struct GgufSource(Shard<'static>);
+
+impl GgufSource {
+    pub(crate) fn open(path: &Path) -> Result<Self, DecoderError> {
+        let file = File::open(path).map_err(|source| DecoderError::Io { path: path.to_owned(), source })?;
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        Ok(Self(Shard { file: name, source: Source::File(file, path.to_owned()) }))
     }
 
-    fn open(folder: &Path, name: &str) -> Result<Self, DecoderError> {
-        let path = folder.join(name);
-        folder::check_file(&path)?;
-        let io = |source| DecoderError::Io { path: path.clone(), source };
-        let file = File::open(&path).map_err(io)?;
-        let length = file.metadata().map_err(io)?.len();
-        let (start, metadata) = header(name, length, &file)?;
-        Ok(Self { file: name.into(), metadata, start, source: Source::File(file, path) })
+    /// The numbers of a tensor of 32-bit floats.
+    pub(crate) fn floats(&self, tensor: &burn_dfa_gguf::Tensor) -> Result<Vec<f32>, DecoderError> {
+        let mut numbers = vec![0.0; tensor.shape.iter().product()];
+        let bytes = self.0.bytes(tensor.range.clone())?;
+        tensor.block.dequantize(&bytes, &mut numbers).map_err(|error| DecoderError::Tensor {
+            name: tensor.name.clone(),
+            message: error.to_string(),
+        })?;
+        Ok(numbers)
     }
+}
 
+impl Shard<'_> {
     /// Maps the bytes of a range.
     fn bytes(&self, range: Range<usize>) -> Result<Bytes, DecoderError> {
         Ok(match &self.source {
@@ -269,36 +422,6 @@ impl<'a> Shard<'a> {
             }
         })
     }
-
-    /// Casts the numbers of a range.
-    fn cast<T>(
-        &self,
-        range: Range<usize>,
-        elements: usize,
-        stored: FloatDType,
-        narrow: impl Fn(f32) -> T,
-    ) -> Result<Vec<T>, DecoderError> {
-        let mut values = Vec::with_capacity(elements);
-        let end = range.end;
-        for from in range.step_by(PIECE) {
-            let bytes = self.bytes(from..end.min(from + PIECE))?;
-            match stored {
-                FloatDType::F16 => {
-                    decode(&bytes, |bytes| narrow(f16::from_le_bytes(bytes).to_f32()), &mut values)
-                }
-                FloatDType::BF16 => {
-                    decode(&bytes, |bytes| narrow(bf16::from_le_bytes(bytes).to_f32()), &mut values)
-                }
-                _ => decode(&bytes, |bytes| narrow(f32::from_le_bytes(bytes)), &mut values),
-            }
-        }
-        Ok(values)
-    }
-}
-
-fn decode<const N: usize, T>(bytes: &[u8], one: impl Fn([u8; N]) -> T, values: &mut Vec<T>) {
-    let (chunks, _) = bytes.as_chunks::<N>();
-    values.extend(chunks.iter().map(|chunk| one(*chunk)));
 }
 
 /// Maps a range of a file, and reads it in.

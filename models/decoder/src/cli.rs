@@ -12,7 +12,7 @@
 //!
 //! let args = Args::parse_from(["tool", "--prompt", "Name a colour.", "--choice", "red", "--choice", "blue"]);
 //! assert!(args.generate.constraint.is_some());
-//! assert!(args.generate.load()?.is_none()); // `--model` names no folder
+//! assert!(args.generate.load()?.is_none()); // `--model` names no model
 //! # Ok::<(), burn_dfa::cli::Failure>(())
 //! ```
 
@@ -42,7 +42,8 @@ const CUT_OFF: u8 = 1;
 /// The float type of a model's weights, as written on a command line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Weights {
-    /// The stored type; f32 on a device that lacks the stored type.
+    /// The stored type; f32 on a device that lacks it. On flex the quantized blocks of a GGUF file
+    /// multiply as they are stored; other devices dequantize them to f32.
     #[default]
     Stored,
     /// 32-bit floats.
@@ -94,8 +95,8 @@ fn read_weights(
 /// The model, the prompt, the constraint and the options of a generation.
 #[derive(Args, Clone, Debug)]
 pub struct GenerateArgs {
-    /// A Hugging Face folder: config.json, tokenizer.json, model.safetensors.
-    #[arg(long, value_name = "DIR")]
+    /// A GGUF file, or a Hugging Face folder: config.json, tokenizer.json, model.safetensors.
+    #[arg(long, value_name = "PATH")]
     pub model: Option<PathBuf>,
     /// The user's prompt, written with the chat template if the model has one. Default: read from
     /// standard input.
@@ -148,7 +149,7 @@ pub struct GenerateArgs {
 }
 
 impl GenerateArgs {
-    /// Loads the model of the folder; `None` if no folder is given. The constraint is compiled
+    /// Loads the model of the folder or file; `None` if none is given. The constraint is compiled
     /// before the weights are read.
     ///
     /// # Errors

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use burn_dfa_gguf::GgufError;
+
 use crate::family::Family;
 use crate::folder::FolderProblem;
 
@@ -33,6 +35,21 @@ pub enum DecoderError {
         path: PathBuf,
         /// The reason.
         problem: FolderProblem,
+    },
+    /// A GGUF file is damaged, or holds something that is not supported.
+    Gguf {
+        /// The file.
+        path: PathBuf,
+        /// The error of its reader.
+        source: GgufError,
+    },
+    /// A GGUF file was read as the folder that it was made from, and a part of that folder was
+    /// refused.
+    GgufContent {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        source: Box<DecoderError>,
     },
     /// A JSON file is malformed or lacks a field.
     Json {
@@ -106,6 +123,8 @@ impl fmt::Display for DecoderError {
                 write!(f, "{}: {}", path.display(), FolderProblem::Missing)
             }
             Self::Folder { path, problem } => write!(f, "{} {problem}", path.display()),
+            Self::Gguf { path, source } => write!(f, "{}: {source}", path.display()),
+            Self::GgufContent { path, source } => write!(f, "{}, as {source}", path.display()),
             Self::Json { file, source } => write!(f, "{file} is not valid: {source}"),
             Self::Architecture { found } => {
                 let known = Family::ALL.map(Family::model_type).join(", ");
@@ -130,6 +149,8 @@ impl std::error::Error for DecoderError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Io { source, .. } => Some(source),
+            Self::Gguf { source, .. } => Some(source),
+            Self::GgufContent { source, .. } => Some(source),
             Self::Json { source, .. } => Some(source),
             Self::Vocabulary { source } => Some(source),
             _ => None,

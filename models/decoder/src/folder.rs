@@ -17,7 +17,7 @@ const HEAD: u64 = 512;
 pub enum FolderProblem {
     /// The path does not exist.
     Missing,
-    /// The path is a file.
+    /// The path is a file, and no GGUF file.
     File,
     /// A folder without files.
     Empty,
@@ -62,11 +62,12 @@ impl fmt::Display for FolderProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Missing => f.write_str(
-                "no such folder: download the model first, as with `hf download ORGANISATION/NAME --local-dir FOLDER`, \
+                "no such folder or file: download the model first, as with `hf download ORGANISATION/NAME --local-dir FOLDER`, \
                  and name that folder",
             ),
             Self::File => f.write_str(
-                "is a file: name the folder that holds config.json, tokenizer.json and model.safetensors",
+                "is a file, and no GGUF file: name a GGUF file, or the folder that holds config.json, tokenizer.json and \
+                 model.safetensors",
             ),
             Self::Empty => f.write_str("is empty: download the model into it"),
             Self::Cache { snapshot } => {
@@ -115,9 +116,7 @@ fn lacks(f: &mut fmt::Formatter<'_>, file: &str, instead: Option<&str>) -> fmt::
                     "write one with `AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER)` of the Python package \
                      transformers"
                 }
-                (_, "gguf") => {
-                    "GGUF is not read; download the repository it was made from, which has safetensors"
-                }
+                (_, "gguf") => "name that file itself, which is a whole model",
                 (SINGLE, "bin" | "pt") => {
                     "write one with `AutoModelForCausalLM.from_pretrained(FOLDER).save_pretrained(FOLDER)` of the Python \
                      package transformers"

@@ -5,11 +5,14 @@
 //! a view. So checkpoints are read and written without permuting, and the output layer can be the
 //! embedding matrix itself.
 
+use std::sync::Arc;
+
 use burn::module::{Initializer, Module, Param};
 use burn::tensor::activation::{gelu_approximate, silu, softmax};
 use burn::tensor::module::embedding;
 use burn::tensor::{Bool, DType, Device, Int, Tensor};
 
+use crate::blocks::Blocks;
 use crate::config::{Activation, DecoderConfig};
 use crate::mask::PerKind;
 use crate::rope::{Rotation, Rotations};
@@ -22,41 +25,66 @@ fn matrix(rows: usize, columns: usize, device: &Device) -> Param<Tensor<2>> {
     Initializer::Normal { mean: 0.0, std: 0.02 }.init([rows, columns], device)
 }
 
-/// `x` `[batch, length, inputs]` times the transpose of `weight` `[outputs, inputs]`.
+/// A matrix `[outputs, inputs]` that multiplies: a tensor, or blocks of a GGUF file.
 ///
-/// Batch and length are merged into the rows of one matrix. A product of rank three would reshape
-/// the transposed view and so copy the weights at every call.
-fn product(x: Tensor<3>, weight: &Param<Tensor<2>>) -> Tensor<3> {
-    let [batch, length, inputs] = x.dims();
-    let weight = weight.val();
-    let [outputs, _] = weight.dims();
-    let x = x.reshape([batch * length, inputs]);
+/// A matrix in blocks has a tensor without rows, which holds the device and the float type of the
+/// activations.
+struct Matrix<'a> {
+    weight: &'a Param<Tensor<2>>,
+    blocks: Option<&'a Blocks>,
+}
+
+impl Matrix<'_> {
+    /// `x` `[batch, length, inputs]` times the transpose.
+    ///
+    /// Batch and length are merged into the rows of one matrix. A product of rank three would
+    /// reshape the transposed view and so copy the weights at every call.
+    fn product(&self, x: Tensor<3>) -> Tensor<3> {
+        let [batch, length, inputs] = x.dims();
+        let x = x.reshape([batch * length, inputs]);
+        let y = match self.blocks {
+            Some(blocks) => blocks.product(x),
+            None => product(x, self.weight.val()),
+        };
+        let [_, outputs] = y.dims();
+        y.reshape([batch, length, outputs])
+    }
+}
+
+/// `x` `[rows, inputs]` times the transpose of `weight` `[outputs, inputs]`.
+fn product(x: Tensor<2>, weight: Tensor<2>) -> Tensor<2> {
     #[cfg(feature = "flex")]
     if let Some(y) = crate::flex::product(&x, &weight) {
-        return y.reshape([batch, length, outputs]);
+        return y;
     }
-    x.matmul(weight.transpose()).reshape([batch, length, outputs])
+    x.matmul(weight.transpose())
 }
 
 /// A table of token vectors, `[vocabulary, hidden]`.
 #[derive(Module, Debug)]
 pub(crate) struct Embedding {
     pub(crate) weight: Param<Tensor<2>>,
+    /// The rows of the table, if it is in blocks.
+    #[module(skip)]
+    pub(crate) blocks: Option<Arc<Blocks>>,
 }
 
 impl Embedding {
     pub(crate) fn new(rows: usize, width: usize, device: &Device) -> Self {
-        Self { weight: matrix(rows, width, device) }
+        Self { weight: matrix(rows, width, device), blocks: None }
     }
 
     /// Looks up `[batch, length]` tokens.
     pub(crate) fn forward(&self, tokens: Tensor<2, Int>) -> Tensor<3> {
-        embedding(self.weight.val(), tokens)
+        match &self.blocks {
+            Some(blocks) => blocks.select(tokens),
+            None => embedding(self.weight.val(), tokens),
+        }
     }
 
     /// Multiplies by the table, for a tied output layer.
     pub(crate) fn project(&self, x: Tensor<3>) -> Tensor<3> {
-        product(x, &self.weight)
+        Matrix { weight: &self.weight, blocks: self.blocks.as_deref() }.product(x)
     }
 }
 
@@ -65,11 +93,14 @@ impl Embedding {
 pub(crate) struct Linear {
     weight: Param<Tensor<2>>,
     bias: Option<Param<Tensor<1>>>,
+    /// The matrix, if it is in blocks.
+    #[module(skip)]
+    pub(crate) blocks: Option<Arc<Blocks>>,
 }
 
 impl Linear {
     pub(crate) fn new(inputs: usize, outputs: usize, device: &Device) -> Self {
-        Self { weight: matrix(outputs, inputs, device), bias: None }
+        Self { weight: matrix(outputs, inputs, device), bias: None, blocks: None }
     }
 
     fn with_bias(mut self, device: &Device) -> Self {
@@ -79,7 +110,7 @@ impl Linear {
     }
 
     pub(crate) fn forward(&self, x: Tensor<3>) -> Tensor<3> {
-        let y = product(x, &self.weight);
+        let y = Matrix { weight: &self.weight, blocks: self.blocks.as_deref() }.product(x);
         match &self.bias {
             Some(bias) => y + bias.val().unsqueeze(),
             None => y,

@@ -1,15 +1,16 @@
 //! Decoder-only models (Llama, SmolLM2 and 3, Mistral, Qwen 2.5 and 3, Gemma 3) in Burn, read from
-//! a Hugging Face folder.
+//! a Hugging Face folder or a GGUF file.
 //!
 //! - [`DecoderConfig`]: the shape of a model, as in `config.json`.
 //! - [`Decoder`]: the parameters and the differentiable forward pass; loading, saving, and decoding
 //!   with a [`DecoderCache`] through [`CausalLm`](burn_dfa::generation::CausalLm).
 //! - [`ChatTemplate`]: renders messages with the chat template of a tokenizer.
 //! - [`Pretrained`]: a model with its tokenizer, vocabulary and chat template, read from one
-//!   folder.
+//!   folder or one GGUF file.
 //!
 //! The feature `cli` builds the program `burn-dfa-generate`, which `burn-dfa generate` runs.
 
+mod blocks;
 mod bounds;
 mod cache;
 mod chat;
@@ -27,6 +28,7 @@ mod family;
 mod flex;
 mod folder;
 mod frequencies;
+mod gguf;
 mod json_text;
 mod layers;
 mod load;

@@ -1,13 +1,18 @@
-//! Reads a model from a Hugging Face folder, or from bytes that are compiled in.
+//! Reads a model from a Hugging Face folder, a GGUF file, or bytes that are compiled in.
 
+use std::collections::HashMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use burn::module::{Module, ModuleMapper, Param};
-use burn::tensor::{DType, Device, FloatDType, Tensor};
+use burn::tensor::{DType, Device, FloatDType, Shape, Tensor};
+use burn_dfa_gguf::GgufFile;
 
+use crate::blocks::Blocks;
 use crate::checkpoint::Checkpoint;
 use crate::config::DecoderConfig;
 use crate::error::DecoderError;
+use crate::gguf;
 use crate::model::Decoder;
 use crate::parameters::parameters;
 
@@ -22,11 +27,15 @@ pub struct LoadProgress {
 
 impl Decoder {
     /// Reads a folder with `config.json` and `model.safetensors`, or the shards of
-    /// `model.safetensors.index.json`.
+    /// `model.safetensors.index.json`; or a GGUF file.
     ///
     /// The weights are cast to `dtype`, if it is given. With `None` they keep their stored dtype:
     /// the dtype of most weights, or F32 on a device that lacks it. Everything is compared with the
     /// configuration before the first weight is read.
+    ///
+    /// Quantised matrices of a GGUF file stay in their blocks on [`Device::flex`] with `None`, and
+    /// multiply as they are stored; activations are F32. With a `dtype`, and on other devices, they
+    /// are dequantised: to F32 with `None`. A model that keeps blocks cannot be saved.
     ///
     /// The files are mapped into memory. On the CPU, weights that are not cast stay mapped while
     /// the model lives and take no memory twice. Replace such a file by renaming another file to
@@ -34,7 +43,7 @@ impl Decoder {
     /// process.
     ///
     /// # Errors
-    /// - The folder does not hold a supported model.
+    /// - The folder or the file does not hold a supported model.
     /// - A file is missing or damaged, or an index names a file outside the folder.
     /// - The architecture or a setting is not supported.
     /// - A tensor is missing, misshaped, unknown to the model, or of a dtype other than F32, F16 or
@@ -74,8 +83,11 @@ impl Decoder {
         Self::assemble(&config, &checkpoint, dtype.into(), device, progress)
     }
 
-    /// The configuration and the checkpoint of a folder, checked against each other.
+    /// The configuration and the checkpoint of a folder or a GGUF file, checked against each other.
     pub(crate) fn open(folder: &Path) -> Result<(DecoderConfig, Checkpoint<'static>), DecoderError> {
+        if GgufFile::is_gguf(folder) {
+            return gguf::open(folder, &gguf::header(folder)?);
+        }
         let config = DecoderConfig::load(folder)?;
         let checkpoint = Checkpoint::open(folder)?;
         checkpoint.check(&config)?;
@@ -123,35 +135,57 @@ impl Decoder {
         device: &Device,
         progress: impl FnMut(LoadProgress),
     ) -> Result<Self, DecoderError> {
+        let keeps_blocks = dtype.is_none() && keeps_blocks(device);
+        let keeps = |name: &str| keeps_blocks && checkpoint.is_quantised(name);
         let dtype = dtype.unwrap_or_else(|| {
             let stored = checkpoint.dtype(config);
             if device.supports_dtype(stored) { stored } else { FloatDType::F32 }
         });
         let size = DType::from(dtype).size();
-        let elements: usize =
-            parameters(config).iter().map(|(_, shape)| shape.iter().product::<usize>()).sum();
+        let total = parameters(config).into_iter().map(|(name, shape)| {
+            let elements: usize = shape.iter().product();
+            if keeps(&name) { checkpoint.size(&name) } else { elements * size }
+        });
         let mut filler = Filler {
             path: Vec::new(),
             checkpoint,
+            keeps: &keeps,
+            kept: HashMap::new(),
             dtype,
             device,
-            done: LoadProgress { bytes: 0, total: (elements * size) as u64 },
+            done: LoadProgress { bytes: 0, total: total.sum::<usize>() as u64 },
             progress,
             failure: None,
         };
         // Random weights are lazy, and are replaced before anything draws them.
-        let model = config.init(device).map(&mut filler);
-        match filler.failure {
-            None => Ok(model),
-            Some(error) => Err(error),
+        let mut model = config.init(device).map(&mut filler);
+        if let Some(error) = filler.failure {
+            return Err(error);
         }
+        for (name, blocks) in model.blocks() {
+            *blocks = filler.kept.remove(&name).map(Arc::new);
+        }
+        Ok(model)
     }
 }
 
+/// Whether a model on this device keeps blocks: on Flex, without autodiff.
+fn keeps_blocks(device: &Device) -> bool {
+    #[cfg(feature = "flex")]
+    return crate::flex::is_flex(&Tensor::<1>::empty([1], device));
+    #[cfg(not(feature = "flex"))]
+    return false;
+}
+
 /// Replaces each parameter by the tensor of the same path.
+///
+/// Of a matrix that stays in its blocks, the parameter becomes a tensor without rows.
 struct Filler<'a, P> {
     path: Vec<String>,
     checkpoint: &'a Checkpoint<'a>,
+    /// Whether the matrix of a name stays in its blocks.
+    keeps: &'a dyn Fn(&str) -> bool,
+    kept: HashMap<String, Blocks>,
     dtype: FloatDType,
     device: &'a Device,
     done: LoadProgress,
@@ -172,10 +206,9 @@ impl<P: FnMut(LoadProgress)> ModuleMapper for Filler<'_, P> {
         if self.failure.is_some() {
             return param;
         }
-        match self.checkpoint.read(&self.path.join("."), self.dtype) {
-            Ok(data) => {
-                self.done.bytes += data.as_bytes().len() as u64;
-                let tensor = Tensor::from_data(data, (self.device, DType::from(self.dtype)));
+        let name = self.path.join(".");
+        match self.read(name) {
+            Ok(tensor) => {
                 (self.progress)(self.done);
                 Param::from_tensor(tensor)
             }
@@ -184,5 +217,21 @@ impl<P: FnMut(LoadProgress)> ModuleMapper for Filler<'_, P> {
                 param
             }
         }
+    }
+}
+
+impl<P> Filler<'_, P> {
+    fn read<const D: usize>(&mut self, name: String) -> Result<Tensor<D>, DecoderError> {
+        let options = (self.device, DType::from(self.dtype));
+        if (self.keeps)(&name) {
+            let blocks = self.checkpoint.matrix(&name)?;
+            let [_, inputs] = blocks.shape;
+            self.done.bytes += blocks.bytes.len() as u64;
+            self.kept.insert(name, blocks);
+            return Ok(Tensor::zeros(Shape::from(vec![0, inputs]), options));
+        }
+        let data = self.checkpoint.read(&name, self.dtype)?;
+        self.done.bytes += data.as_bytes().len() as u64;
+        Ok(Tensor::from_data(data, options))
     }
 }

@@ -4,9 +4,12 @@
 //! (`model.layers.0.mlp.up_proj.weight`), for loading and saving.
 //! [`CausalLm`](burn_dfa::generation::CausalLm) implements decoding with a cache.
 
+use std::sync::Arc;
+
 use burn::module::Module;
 use burn::tensor::{DType, Device, Int, Tensor};
 
+use crate::blocks::Blocks;
 use crate::config::DecoderConfig;
 use crate::layers::{Embedding, Layer, Linear, RmsNorm};
 use crate::mask::masks;
@@ -135,6 +138,33 @@ impl Decoder {
             x = layer.forward(x, |attention, qkv| attention.mix(attention.split(qkv, &rotations), &hidden));
         }
         x
+    }
+
+    /// The place for the blocks of each matrix, with the name of the matrix in a checkpoint.
+    pub(crate) fn blocks(&mut self) -> impl Iterator<Item = (String, &mut Option<Arc<Blocks>>)> {
+        let Backbone { embed_tokens, layers, .. } = &mut self.model;
+        let layers = layers.iter_mut().enumerate().flat_map(|(index, layer)| {
+            let (attention, mlp) = (&mut layer.self_attn, &mut layer.mlp);
+            let named = [
+                ("self_attn.q_proj", &mut attention.q_proj),
+                ("self_attn.k_proj", &mut attention.k_proj),
+                ("self_attn.v_proj", &mut attention.v_proj),
+                ("self_attn.o_proj", &mut attention.o_proj),
+                ("mlp.gate_proj", &mut mlp.gate_proj),
+                ("mlp.up_proj", &mut mlp.up_proj),
+                ("mlp.down_proj", &mut mlp.down_proj),
+            ];
+            named.map(|(name, linear)| (format!("model.layers.{index}.{name}.weight"), &mut linear.blocks))
+        });
+        let head = self.lm_head.iter_mut().map(|head| ("lm_head.weight".to_owned(), &mut head.blocks));
+        let table = ("model.embed_tokens.weight".to_owned(), &mut embed_tokens.blocks);
+        std::iter::once(table).chain(layers).chain(head)
+    }
+
+    /// Whether matrices of the model are in the blocks of a GGUF file.
+    pub(crate) fn keeps_blocks(&self) -> bool {
+        let mut model = self.clone();
+        model.blocks().any(|(_, blocks)| blocks.is_some())
     }
 
     /// The vectors of tokens `[batch, length]`, `[batch, length, hidden]`.

@@ -1,4 +1,5 @@
-//! [`Pretrained`]: a model, and all further parts that generation needs from a Hugging Face folder.
+//! [`Pretrained`]: a model, and all further parts that generation needs from a Hugging Face folder
+//! or a GGUF file.
 
 use std::fmt;
 use std::path::Path;
@@ -6,6 +7,7 @@ use std::path::Path;
 use burn::tensor::{Device, FloatDType};
 use burn_dfa::vocabulary::ModelFiles;
 use burn_dfa::{TokenId, Vocabulary};
+use burn_dfa_gguf::GgufFile;
 use serde_json::json;
 use tokenizers::Tokenizer;
 
@@ -14,6 +16,7 @@ use crate::checkpoint::Checkpoint;
 use crate::config::DecoderConfig;
 use crate::error::DecoderError;
 use crate::folder;
+use crate::gguf;
 use crate::load::LoadProgress;
 use crate::marks::{ChatPrompt, Marks};
 use crate::model::Decoder;
@@ -43,8 +46,8 @@ pub struct Pretrained {
 
 impl Pretrained {
     /// Reads a folder: `config.json`, the weights, `tokenizer.json`, and, if they exist,
-    /// `generation_config.json`, `tokenizer_config.json` and `chat_template.jinja`. See
-    /// [`Decoder::load`] for `dtype`.
+    /// `generation_config.json`, `tokenizer_config.json` and `chat_template.jinja`; or a GGUF file,
+    /// which holds all of it. See [`Decoder::load`] for `dtype`.
     ///
     /// # Errors
     /// As [`Decoder::load`] and [`Vocabulary::from_folder`]; and if the template is not valid, or
@@ -70,7 +73,8 @@ impl Pretrained {
         Self::open(folder)?.load(dtype, device, progress)
     }
 
-    /// Reads the headers of the weights and all other files of a folder.
+    /// Reads the headers of the weights and all other files of a folder, or the header of a GGUF
+    /// file.
     ///
     /// # Errors
     /// As [`load`](Self::load), except for errors in the weights.
@@ -90,6 +94,14 @@ impl Pretrained {
     /// ```
     pub fn open(folder: impl AsRef<Path>) -> Result<PretrainedFolder, DecoderError> {
         let folder = folder.as_ref();
+        if GgufFile::is_gguf(folder) {
+            let file = gguf::header(folder)?;
+            let (config, checkpoint) = gguf::open(folder, &file)?;
+            let files = ModelFiles::from_gguf(folder, &file)?;
+            let text = TextFiles::new(&config, &files).map_err(gguf::content(folder))?;
+            let generation_config = files.generation_config.map(String::from);
+            return Ok(PretrainedFolder { config, checkpoint, text, generation_config });
+        }
         // The headers of the weights come first: the sizes in config.json must fit them.
         let (config, checkpoint) = Decoder::open(folder)?;
         folder::check_tokenizer(folder)?;
@@ -255,7 +267,7 @@ impl Pretrained {
     }
 }
 
-/// A model folder whose weights are not read yet; see [`Pretrained::open`].
+/// A model folder or GGUF file whose weights are not read yet; see [`Pretrained::open`].
 pub struct PretrainedFolder {
     config: DecoderConfig,
     checkpoint: Checkpoint<'static>,
@@ -269,7 +281,7 @@ impl PretrainedFolder {
         &self.text.vocabulary
     }
 
-    /// The text of `generation_config.json`, if the folder has one.
+    /// The text of `generation_config.json`, if there is one.
     pub fn generation_config(&self) -> Option<&str> {
         self.generation_config.as_deref()
     }

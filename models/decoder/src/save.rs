@@ -16,7 +16,7 @@ impl Decoder {
     /// Returns the bytes of a `model.safetensors`, with the weights cast to `dtype`.
     ///
     /// # Errors
-    /// `dtype` is not F32, F16 or BF16, or reading a tensor from the device fails.
+    /// `dtype` is not F32, F16 or BF16, the model keeps the blocks of a GGUF file, or reading a tensor from the device fails.
     pub fn to_safetensors(&self, dtype: FloatDType) -> Result<Vec<u8>, DecoderError> {
         let stored = match dtype {
             FloatDType::F32 => Dtype::F32,
@@ -29,6 +29,11 @@ impl Decoder {
                 });
             }
         };
+        if self.keeps_blocks() {
+            let message =
+                "cannot be written from the blocks of a GGUF file; load the file with F32, F16 or BF16";
+            return Err(DecoderError::Checkpoint { file: SINGLE.into(), message: message.into() });
+        }
         let mut collector =
             Collector { path: Vec::new(), dtype: dtype.into(), stored, entries: Vec::new(), failure: None };
         self.visit(&mut collector);

@@ -56,9 +56,9 @@ fn model(name: &str) -> PathBuf {
 #[test]
 fn paths_that_are_no_folder_of_a_model() {
     let missing = folder("none", &[]).join("Qwen/Qwen3-0.6B");
-    assert_eq!(refused(&missing, &["no such folder", "hf download"]), FolderProblem::Missing);
-    let file = folder("file", &[("model.gguf", "GGUF")]).join("model.gguf");
-    assert_eq!(refused(&file, &["is a file", "folder"]), FolderProblem::File);
+    assert_eq!(refused(&missing, &["no such folder or file", "hf download"]), FolderProblem::Missing);
+    let file = folder("file", &[("model.bin", "PK")]).join("model.bin");
+    assert_eq!(refused(&file, &["is a file, and no GGUF file", "folder"]), FolderProblem::File);
     assert_eq!(refused(&folder("empty", &[]), &["empty", "download"]), FolderProblem::Empty);
     let hidden = folder("hidden", &[(".gitattributes", ""), ("model.safetensors.incomplete", "")]);
     assert_eq!(refused(&hidden, &["empty"]), FolderProblem::Empty);
@@ -105,7 +105,7 @@ fn folders_without_weights() {
     for (name, files, instead, parts) in [
         ("described", &[][..], None, &["no model.safetensors", "download"][..]),
         ("pickled", &["pytorch_model.bin"], Some("pytorch_model.bin"), &["save_pretrained"]),
-        ("beside_gguf", &["a.gguf"], Some("a.gguf"), &["GGUF is not read"]),
+        ("beside_gguf", &["a.gguf"], Some("a.gguf"), &["name that file itself"]),
         (
             "no_index",
             &["model-00001-of-00002.safetensors"],

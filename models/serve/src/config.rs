@@ -33,9 +33,9 @@ pub struct Config {
     /// The port to listen on; 0 takes any free port.
     #[arg(long, default_value_t = 8000)]
     pub port: u16,
-    /// A Hugging Face folder: config.json, tokenizer.json, model.safetensors. Default: the embedded
-    /// model.
-    #[arg(long, value_name = "DIR")]
+    /// A GGUF file, or a Hugging Face folder: config.json, tokenizer.json, model.safetensors.
+    /// Default: the embedded model.
+    #[arg(long, value_name = "PATH")]
     pub model: Option<PathBuf>,
     /// The name of the model in requests. Default: the name of its folder, or tiny.
     #[arg(long, value_name = "NAME")]

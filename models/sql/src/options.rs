@@ -25,9 +25,9 @@ pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 #[derive(Args, Clone, Debug)]
 #[command(mut_arg("whitespace", |arg| arg.help(WHITESPACE)))]
 pub struct PlanArgs {
-    /// A Hugging Face folder: config.json, tokenizer.json, model.safetensors. Default: the embedded
-    /// model.
-    #[arg(long, value_name = "DIR")]
+    /// A GGUF file, or a Hugging Face folder: config.json, tokenizer.json, model.safetensors.
+    /// Default: the embedded model.
+    #[arg(long, value_name = "PATH")]
     pub model: Option<PathBuf>,
     /// States of the constraints that are in use at the same time. They are reserved on a GPU.
     #[arg(long, value_name = "N", default_value_t = 65_536, value_parser = sizes(32..=1 << 24))]

@@ -58,38 +58,14 @@ impl ConstraintArgs {
     }
 }
 
-/// Special tokens that end a sequence in common models.
-const ENDS: [&str; 16] = [
-    "</s>",
-    "<eos>",
-    "<end_of_turn>",
-    "<|im_end|>",
-    "<|endoftext|>",
-    "<|end_of_text|>",
-    "<|eot_id|>",
-    "<|eom_id|>",
-    "<|eot|>",
-    "<|eom|>",
-    "<|end|>",
-    "<|return|>",
-    "<|call|>",
-    "<|END_OF_TURN_TOKEN|>",
-    "<｜end▁of▁sentence｜>",
-    "[|endofturn|]",
-];
-
-/// The harmony format's end of a message, after which another message may follow, and its end of an
-/// answer, which identifies the format.
-const HARMONY: (&str, &str) = ("<|end|>", "<|return|>");
-
 /// The tokenizer, and the ids that end a sequence.
 #[derive(Args)]
 pub struct TokenizerArgs {
-    /// A tokenizer.json, or a folder that holds one.
+    /// A tokenizer.json, a folder that holds one, or a GGUF file.
     #[arg(long, value_name = "PATH")]
     tokenizer: Option<PathBuf>,
-    /// Ids that end a sequence. Default: the ids named in the folder's files, or for a single file
-    /// its known end-of-sequence tokens.
+    /// Ids that end a sequence. Default: the ids named in the folder's files, or for a tokenizer.json
+    /// alone its known end-of-sequence tokens.
     #[arg(long, value_name = "ID", value_delimiter = ',', requires = "tokenizer")]
     eos: Vec<u32>,
 }
@@ -104,14 +80,15 @@ impl TokenizerArgs {
     pub fn read(&self) -> Result<Vocabulary> {
         let path = self.path()?;
         let named = ["generation_config.json", "config.json", "tokenizer_config.json"];
-        if self.eos.is_empty() && named.iter().any(|file| path.join(file).exists()) {
+        let names_ends = ModelFiles::is_gguf(path) || named.iter().any(|file| path.join(file).exists());
+        if self.eos.is_empty() && names_ends {
             return Ok(Vocabulary::from_folder(path)?);
         }
         let vocabulary = self.read_any()?;
         if !vocabulary.eos().is_empty() {
             return Ok(vocabulary);
         }
-        let ends = known_ends(&vocabulary);
+        let ends = vocabulary.known_ends();
         if ends.is_empty() {
             return Err("which ids end a sequence? give --eos, or the model's folder as --tokenizer".into());
         }
@@ -132,48 +109,10 @@ impl TokenizerArgs {
     /// The vocabulary, with end-of-sequence tokens only if given.
     pub fn read_any(&self) -> Result<Vocabulary> {
         let path = self.path()?;
-        let vocabulary = match path.is_dir() {
+        let vocabulary = match path.is_dir() || ModelFiles::is_gguf(path) {
             true => Vocabulary::from_files_without_eos(&ModelFiles::read(path)?)?,
             false => Vocabulary::from_tokenizer_file(path)?,
         };
         Ok(vocabulary.with_eos(self.eos.iter().map(|&id| TokenId(id)))?)
-    }
-}
-
-/// The special tokens known to end a sequence.
-fn known_ends(vocabulary: &Vocabulary) -> Vec<TokenId> {
-    let specials: Vec<(TokenId, &[u8])> = (0..vocabulary.len() as u32)
-        .map(TokenId)
-        .filter(|&id| vocabulary.bytes(id).is_none())
-        .map(|id| (id, vocabulary.content(id).unwrap_or_default()))
-        .collect();
-    let (message_end, answer_end) = HARMONY;
-    let is_harmony = specials.iter().any(|(_, name)| *name == answer_end.as_bytes());
-    let is_end = |name: &[u8]| {
-        ENDS.iter().any(|end| end.as_bytes() == name) && !(is_harmony && name == message_end.as_bytes())
-    };
-    specials.into_iter().filter(|(_, name)| is_end(name)).map(|(id, _)| id).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use burn_dfa::vocabulary::TokenKind;
-
-    /// The known end-of-sequence tokens among special tokens of these names.
-    fn ends(names: &[&str]) -> Vec<String> {
-        let tokens = names.iter().map(|name| (TokenKind::Special, name.as_bytes().to_vec()));
-        let vocabulary = Vocabulary::from_tokens(tokens).unwrap();
-        let name = |id| String::from_utf8(vocabulary.content(id).unwrap().to_vec()).unwrap();
-        known_ends(&vocabulary).into_iter().map(name).collect()
-    }
-
-    #[test]
-    fn ends_are_known_by_their_names() {
-        assert_eq!(ends(&["<bos>", "<eos>", "<end_of_turn>", "<start_of_turn>"]), ["<eos>", "<end_of_turn>"]);
-        assert_eq!(ends(&["<|eom_id|>", "<|eot_id|>", "<|python_tag|>"]), ["<|eom_id|>", "<|eot_id|>"]);
-        assert_eq!(ends(&["<|end|>", "<|endoftext|>", "<|user|>"]), ["<|end|>", "<|endoftext|>"]);
-        // In the harmony format other messages follow <|end|>.
-        assert_eq!(ends(&["<|end|>", "<|return|>", "<|call|>"]), ["<|return|>", "<|call|>"]);
     }
 }

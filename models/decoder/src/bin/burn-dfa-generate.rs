@@ -1,5 +1,5 @@
-//! Generates text with a model of a Hugging Face folder, under a constraint; `burn-dfa generate`
-//! runs this program.
+//! Generates text with a model of a Hugging Face folder or a GGUF file, under a constraint;
+//! `burn-dfa generate` runs this program.
 
 use std::process::ExitCode;
 
@@ -7,7 +7,7 @@ use burn_dfa::cli::{parse, report};
 use burn_dfa_decoder::cli::GenerateArgs;
 use clap::Parser;
 
-/// Generate text with a model of a Hugging Face folder, under a constraint.
+/// Generate text with a model of a Hugging Face folder or a GGUF file, under a constraint.
 ///
 /// Exit codes: 0, the output is complete; 1, `--max-tokens` cut it off (only possible for free
 /// text); 2, an error.
@@ -16,6 +16,7 @@ use clap::Parser;
 #[command(mut_arg("model", |arg| arg.required(true)))]
 #[command(after_help = "Examples:
   burn-dfa generate --model SmolLM2-135M-Instruct --prompt 'Who are you?' --schema person.json
+  burn-dfa generate --model SmolLM2-135M-Instruct.Q4_1.gguf --prompt 'Is a whale a fish?' --choice yes --choice no
   burn-dfa generate --model models/tiny --prompt 'Meet Ada, 36.' --regex '\\{\"name\":\"[A-Z][a-z]+\"\\}' --json --seed 3
   burn-dfa generate --model SmolLM2-135M-Instruct --prompt 'Six times seven?' --grammar arithmetic.gbnf --syntax gbnf
   burn-dfa generate --model SmolLM2-135M-Instruct --choice yes --choice no < question.txt")]
