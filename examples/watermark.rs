@@ -60,7 +60,7 @@ fn score(tokens: &[TokenId]) -> f64 {
 fn main() -> Result<(), Box<dyn Error>> {
     let tiny = burn_dfa_tiny::load(&Device::flex())?;
     let letters = Constraint::regex("[A-Za-z ,.]{120,160}")?.compile(tiny.vocabulary())?;
-    let request = Request::new(tiny.prompt("Meet Nora Keller, a 34 year old baker from Lisbon.")?, 240);
+    let request = Request::new(tiny.prompt("Meet Nora Keller, a 34 year old baker from Lisbon.")?, 200);
     let request = request.with_constraint(&letters).with_seed(7);
     let config = GenerationConfig::new().with_temperature(1.5);
     for (name, config) in

@@ -169,7 +169,7 @@ impl Subject {
         let rows = 0..batch as u32;
         let prompt = |row| (0..PROMPT as u32).map(|at| TokenId(256 + (13 * row + at) % 1024)).collect();
         rows.map(|row| Request {
-            table: is_constrained.then_some(&self.table),
+            constraint: is_constrained.then(|| self.table.clone()),
             ..Request::new(prompt(row), NEW)
         })
         .collect()
