@@ -10,7 +10,7 @@ use std::error::Error;
 
 use burn::tensor::DType;
 use burn_dfa::prelude::*;
-use burn_dfa::processor::{InitContext, StepContext};
+use burn_dfa::processor::{Constant, InitContext, StepContext};
 
 /// Raises the logits of green tokens.
 struct Watermark {
@@ -28,11 +28,11 @@ fn is_green(before: TokenId, token: TokenId) -> bool {
 
 impl LogitsProcessor for Watermark {
     /// `[1, vocab_size]`: the ids of all tokens. The state depends on no row.
-    type State = burn_dfa::processor::Constant<Tensor<2, Int>>;
+    type State = Constant<Tensor<2, Int>>;
 
     fn init(&self, context: &InitContext) -> Self::State {
         let ids = Tensor::arange(0..context.vocab_size as i64, (&context.device(), DType::I32));
-        burn_dfa::processor::Constant(ids.unsqueeze())
+        Constant(ids.unsqueeze())
     }
 
     fn process(

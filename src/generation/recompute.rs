@@ -41,7 +41,18 @@ pub struct Recompute<F> {
     vocab_size: usize,
 }
 
-/// The tokens of all rows, each from slot 0 on, and arbitrary tokens after its length.
+/// The cache of [`Recompute`]: the tokens of all rows, each from slot 0 on, and arbitrary tokens after
+/// its length.
+///
+/// ```
+/// use burn::tensor::{Device, Int, Tensor};
+/// use burn_dfa::generation::{CausalLm, Recompute, TextCache};
+///
+/// let device = Device::flex();
+/// let model = Recompute::new(&device, |tokens: Tensor<2, Int>| tokens.one_hot::<3>(4).float());
+/// let prompt = Tensor::from_ints([[1, 2]], &device);
+/// let (_, cache): (_, TextCache) = model.prefill(prompt, Tensor::zeros([1], &device), 8);
+/// ```
 #[derive(Clone, Debug)]
 pub struct TextCache {
     /// `[rows, capacity]`, `i32`

@@ -161,8 +161,8 @@ impl KvCache {
         [self.keys[layer].clone(), self.values[layer].clone()]
     }
 
-    /// The buffers of the keys and the values of a layer, for a model that writes them in a pass of
-    /// its own.
+    /// The buffers of the keys and the values of a layer, for a model that writes them in its own
+    /// kernel.
     pub fn layer_mut(&mut self, layer: usize) -> [&mut Tensor<4>; 2] {
         [&mut self.keys[layer], &mut self.values[layer]]
     }
@@ -289,7 +289,7 @@ impl KvCache {
         })
     }
 
-    /// A copy of one row with room for `capacity` slots, of which the first `length` are in use.
+    /// A copy of the first `capacity` slots of one row, with `length` slots in use.
     pub fn row(&self, row: usize, length: usize, capacity: usize) -> Self {
         let [_, kv_heads, _, head_dim] = self.shape;
         let of_row = |buffer: &Tensor<4>| {
