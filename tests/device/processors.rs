@@ -2,7 +2,8 @@
 
 use burn::tensor::{DType, Device, IndexingUpdateOp, Int, Tensor, TensorData};
 use burn_dfa::generation::speculative::{
-    Drafter, ForcedBytes, ForcedTokens, MergedDrafters, PromptLookup, speculate, speculate_recorded,
+    DraftModel, Drafter, ForcedBytes, ForcedTokens, MergedDrafters, PromptLookup, speculate,
+    speculate_recorded,
 };
 use burn_dfa::generation::{ContinuousBatch, DecodeGraph, GenerationConfig, Recordable, Request};
 use burn_dfa::processor::{Constant, InitContext, LogitsProcessor, StepContext, TopK, check_laws};
@@ -313,8 +314,8 @@ fn continuous(
     outputs
 }
 
-/// Drafters of a chain, of a tree, and of forced tokens.
-fn drafters() -> Vec<Box<dyn Drafter>> {
+/// Drafters of a chain, of a tree, of forced tokens, and of the model without processors.
+fn drafters(model: &RandomLm) -> Vec<Box<dyn Drafter + '_>> {
     let chain = || PromptLookup::new(3, 2);
     let forced = ForcedTokens::new(2, ForcedBytes::LongestToken);
     vec![
@@ -322,6 +323,7 @@ fn drafters() -> Vec<Box<dyn Drafter>> {
         Box::new(chain()),
         Box::new(MergedDrafters::new(chain(), PromptLookup::new(2, 1)).unwrap()),
         Box::new(forced.before(chain()).unwrap()),
+        Box::new(DraftModel::new(model, 3)),
     ]
 }
 
@@ -347,8 +349,12 @@ fn in_every_loop(
         assert_eq!(tokens, expected, "{name}, recorded");
     }
     if config.sampling.is_greedy() {
-        for (number, drafter) in drafters().into_iter().enumerate() {
+        for (number, drafter) in drafters(model).into_iter().enumerate() {
             let rows = speculate(model, vocabulary, requests, config, drafter).unwrap();
+            let calls: usize = rows.iter().map(|row| row.calls).sum();
+            if number == 4 {
+                assert!(calls < expected.iter().map(Vec::len).sum(), "{name}: no draft was accepted");
+            }
             let tokens: Vec<_> = rows.into_iter().map(|row| row.output.tokens).collect();
             assert_eq!(tokens, expected, "{name}, drafter {number}");
         }
@@ -471,7 +477,7 @@ fn a_sampler_chooses_in_every_row() {
     assert_eq!(outputs[0].text(), "babababa");
     let tokens: Vec<_> = outputs.iter().map(|output| output.tokens.clone()).collect();
     assert_eq!(continuous(&model, &vocabulary, &requests, &config, false), tokens);
-    for drafter in drafters() {
+    for drafter in drafters(&model) {
         let rows = speculate(&model, &vocabulary, &requests, &config, drafter).unwrap();
         assert_eq!(rows.into_iter().map(|row| row.output.tokens).collect::<Vec<_>>(), tokens);
     }
