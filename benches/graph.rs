@@ -9,8 +9,6 @@
 mod embedded;
 mod triggers;
 
-use std::ops::ControlFlow;
-
 use burn::tensor::Device;
 use burn_dfa::generation::{DecodeGraph, GenerationConfig, generate};
 use burn_dfa::{CompiledConstraint, Limits};
@@ -63,10 +61,7 @@ fn eager<const BATCH: usize>(bencher: Bencher, case: Case) {
     let embedded = Embedded::load(&device());
     let table = case.table(&embedded);
     let (requests, config) = (embedded.requests(&[table.as_ref(); BATCH], STEPS, 0), case.config());
-    let run = || {
-        let go_on = |_: burn_dfa::generation::Chunk| ControlFlow::Continue(());
-        generate(embedded.model(), &embedded.vocabulary, &requests, &config, go_on).unwrap()
-    };
+    let run = || generate(embedded.model(), &embedded.vocabulary, &requests, &config).unwrap();
     run();
     bencher.counter(ItemsCount::new(STEPS)).bench_local(run);
 }
@@ -79,7 +74,7 @@ fn replayed<const BATCH: usize>(bencher: Bencher, case: Case) {
     let longest = requests.iter().map(|request| request.prompt.len()).max().unwrap();
     let (model, vocabulary) = (embedded.model(), &embedded.vocabulary);
     let mut graph = DecodeGraph::record(model, vocabulary, &requests, &config, longest + STEPS).unwrap();
-    let mut run = || graph.generate(&requests, |_| ControlFlow::Continue(())).unwrap();
+    let mut run = || graph.generate(&requests).unwrap();
     run();
     bencher.counter(ItemsCount::new(STEPS)).bench_local(run);
 }

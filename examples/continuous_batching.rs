@@ -9,7 +9,6 @@
 
 use burn_dfa::ErrorKind;
 use std::collections::{HashMap, VecDeque};
-use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use burn::tensor::Device;
@@ -65,9 +64,7 @@ fn main() -> Result<()> {
     for (job, output) in jobs.iter().zip(&served.outputs) {
         job.check(output)?;
         let request = [job.request()];
-        let alone = generate(pretrained.model(), vocabulary, &request, &GenerationConfig::new(), |_| {
-            ControlFlow::Continue(())
-        })?;
+        let alone = generate(pretrained.model(), vocabulary, &request, &GenerationConfig::new())?;
         assert_eq!(alone[0].tokens, output.tokens, "{}: {}", job.prompt, output.text());
     }
     println!("All outputs satisfy their constraints, and are what each request writes alone.");
@@ -131,8 +128,8 @@ impl Job {
         Ok(Self { tokens, prompt: example.prompt, table, oracle })
     }
 
-    fn request(&self) -> Request<'_> {
-        Request { table: self.table.as_ref(), ..Request::new(self.tokens.clone(), MAX_TOKENS) }
+    fn request(&self) -> Request {
+        Request { constraint: self.table.clone(), ..Request::new(self.tokens.clone(), MAX_TOKENS) }
     }
 
     fn check(&self, output: &Output) -> Result<()> {

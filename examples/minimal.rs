@@ -4,6 +4,8 @@
 
 use burn::tensor::Distribution;
 use burn_dfa::prelude::*;
+use burn_dfa::sampling::Greedy;
+use burn_dfa::{DeviceConstraint, TensorOptions};
 
 fn main() -> burn_dfa::Result<()> {
     // Ids 0 to 5 are text, 6 ends the sequence.
@@ -12,8 +14,7 @@ fn main() -> burn_dfa::Result<()> {
 
     // Compile the regex once, on the host, to a constraint over tokens, and upload it to the
     // device.
-    let constraint = Constraint::regex(r"\d{3}-\d{3}")?;
-    let table = CompiledConstraint::compile(&constraint, &vocabulary, &Limits::default())?;
+    let table = Constraint::regex(r"\d{3}-\d{3}")?.compile(&vocabulary)?;
     let device = Device::default();
     let tensors = DeviceConstraint::new(&[&table], vocabulary.len(), &TensorOptions::default(), &device)?;
 

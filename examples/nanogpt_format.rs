@@ -8,7 +8,6 @@
 //!     cargo run --release --example nanogpt_format -- --text FILE
 
 use std::error::Error;
-use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use burn::tensor::{Device, Int, Tensor, TensorData};
@@ -60,7 +59,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             .map(|seed| Request::new(start.clone(), 32).with_constraint(&table).with_seed(seed))
             .collect();
         let config = GenerationConfig::new().with_temperature(1.0);
-        let outputs = generate(&model, &vocabulary, &requests, &config, |_| ControlFlow::Continue(()))?;
+        let outputs = generate(&model, &vocabulary, &requests, &config)?;
         for (seed, output) in outputs.iter().enumerate() {
             println!("  seed {seed}: {:?}", output.text());
         }

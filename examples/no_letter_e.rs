@@ -3,13 +3,12 @@
 //!     cargo run --release --example no_letter_e -- "Meet Nora Keller, a 34 year old baker from Lisbon."
 
 use std::error::Error;
-use std::ops::ControlFlow;
 
 use burn::tensor::{Device, Tensor};
 use burn_dfa::Vocabulary;
 use burn_dfa::generation::{GenerationConfig, Request, generate};
 use burn_dfa::processor::{InitContext, LogitsProcessor, StepContext};
-use burn_dfa::{CompiledConstraint, Limits, TokenId};
+use burn_dfa::{Compile, TokenId};
 
 /// Lowers the logits of tokens with the letter e.
 struct NoLetterE {
@@ -46,15 +45,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     let device = Device::flex();
     let tiny = burn_dfa_tiny::load(&device)?;
     let (model, vocabulary) = (tiny.model(), tiny.vocabulary());
-    let schema = burn_dfa_tiny::schema("person").ok_or("no such schema")?.constraint()?;
-    let person = CompiledConstraint::compile(&schema, vocabulary, &Limits::default())?;
+    let schema = burn_dfa_tiny::schema("person").ok_or("no such schema")?;
+    let person = schema.constraint()?.compile(vocabulary)?;
     let requests = [Request::new(tiny.prompt(&sentence)?, 60).with_constraint(&person)];
 
     let no_e = NoLetterE::new(vocabulary, burn_dfa::generation::CausalLm::vocab_size(model), &device);
     let configs =
         [("schema", GenerationConfig::new()), ("schema, no e", GenerationConfig::new().with_processor(no_e))];
     for (name, config) in configs {
-        let outputs = generate(model, vocabulary, &requests, &config, |_| ControlFlow::Continue(()))?;
+        let outputs = generate(model, vocabulary, &requests, &config)?;
         println!("{name:13} {}", outputs[0].text());
     }
     Ok(())

@@ -85,10 +85,10 @@ fn main() -> burn_dfa::Result<()> {
     let config = GenerationConfig::new().with_temperature(1.0);
 
     let date = Constraint::regex(r"(19|20)\d\d-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])")?;
-    let table = CompiledConstraint::compile(&date, &vocabulary, &Limits::default())?;
+    let date = date.compile(&vocabulary)?;
     let prompts = [vec![TokenId(36)], vec![TokenId(37), TokenId(50)]];
-    let requests = prompts.map(|prompt| Request::new(prompt, 16).with_constraint(&table));
-    for (row, output) in stream(&model, &vocabulary, &requests, &config)?.finish()?.iter().enumerate() {
+    let requests = prompts.map(|prompt| Request::new(prompt, 16).with_constraint(&date));
+    for (row, output) in generate(&model, &vocabulary, &requests, &config)?.iter().enumerate() {
         println!("row {row}: {}", output.text());
     }
 

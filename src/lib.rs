@@ -81,9 +81,9 @@ pub mod tensor;
 
 pub use burn_dfa_tokens as tokens;
 pub use burn_dfa_tokens::{
-    ByteDfa, Cancel, CompiledConstraint, Constraint, ConstraintCache, ConstraintSender, Error, ErrorKind,
-    ForcedText, Limit, Limits, Masker, PendingConstraint, Result, Room, StateId, TokenId, Unenforced,
-    Vocabulary, automaton, constraint, vocabulary,
+    ByteDfa, Cancel, Compile, CompiledConstraint, Constraint, ConstraintCache, ConstraintSender, Error,
+    ErrorKind, ForcedText, Limit, Limits, Masker, PendingConstraint, Result, Room, StateId, TokenId,
+    Unenforced, Vocabulary, automaton, constraint, vocabulary,
 };
 pub use tensor::{Arena, Capacity, DeviceConstraint, Kernels, Layout, Position, TensorOptions};
 
@@ -102,6 +102,8 @@ mod guide {
     struct JsonSchema;
     #[doc = include_str!("../docs/limits.md")]
     struct Limits;
+    #[doc = include_str!("../docs/own-model.md")]
+    struct OwnModel;
     #[doc = include_str!("../docs/serving.md")]
     struct Serving;
     #[doc = include_str!("../docs/tools.md")]

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use burn::tensor::Tensor;
 use burn::tensor::kind::Basic;
+use burn::tensor::{Bool, Tensor};
 
 /// Tensors that a static graph reads and writes at every step, in the same buffers.
 ///
@@ -116,8 +116,11 @@ impl<T: InPlaceState> InPlaceState for RowParam<T> {
     }
 }
 
-/// State whose rows begin and end independently. Each row begins with the initial state of a batch
-/// of this row alone.
+/// State of independent rows: the first dimension of a tensor is the row of the batch.
+///
+/// In a continuous batch, rows begin and end independently. Each row begins with the initial state
+/// of a batch of this row alone. In speculative decoding, each row continues with the state after
+/// its last accepted draft token.
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
@@ -126,15 +129,26 @@ impl<T: InPlaceState> InPlaceState for RowParam<T> {
 /// let device = Device::flex();
 /// let mut state = Tensor::<1>::zeros([3], &device);
 /// state.assign_row(1, Tensor::from_floats([5.0], &device));
-/// assert_eq!(state.into_data().try_to_vec::<f32>().unwrap(), [0.0, 5.0, 0.0]);
+/// let other = Tensor::from_floats([7.0, 8.0, 9.0], &device);
+/// let state = state.mask_rows(&Tensor::from_data([true, false, false], &device), other);
+/// assert_eq!(state.into_data().try_to_vec::<f32>().unwrap(), [7.0, 5.0, 0.0]);
 /// ```
 pub trait RowState: InPlaceState {
     /// Writes `new`, the state of one row, into row `row`, in the buffers of `self`.
     fn assign_row(&mut self, row: usize, new: Self);
+
+    /// The rows of `other` where `mask` is true, and the rows of `self` elsewhere.
+    ///
+    /// # Shapes
+    /// - `mask`: `[batch]`
+    #[must_use]
+    fn mask_rows(self, mask: &Tensor<1, Bool>, other: Self) -> Self;
 }
 
 impl RowState for () {
     fn assign_row(&mut self, _: usize, (): ()) {}
+
+    fn mask_rows(self, _: &Tensor<1, Bool>, (): ()) {}
 }
 
 impl<const D: usize, K: Basic> RowState for Tensor<D, K> {
@@ -145,12 +159,23 @@ impl<const D: usize, K: Basic> RowState for Tensor<D, K> {
             buffer.slice_assign(place, new)
         });
     }
+
+    fn mask_rows(self, mask: &Tensor<1, Bool>, other: Self) -> Self {
+        let shape = self.dims();
+        let mut column = [1; D];
+        column[0] = shape[0];
+        self.mask_where(mask.clone().reshape(column).expand(shape), other)
+    }
 }
 
 impl<A: RowState, B: RowState> RowState for (A, B) {
     fn assign_row(&mut self, row: usize, (first, second): Self) {
         self.0.assign_row(row, first);
         self.1.assign_row(row, second);
+    }
+
+    fn mask_rows(self, mask: &Tensor<1, Bool>, (first, second): Self) -> Self {
+        (self.0.mask_rows(mask, first), self.1.mask_rows(mask, second))
     }
 }
 
@@ -161,6 +186,10 @@ impl<S: RowState> RowState for Option<S> {
             state.assign_row(row, new);
         }
     }
+
+    fn mask_rows(self, mask: &Tensor<1, Bool>, other: Self) -> Self {
+        Some(self?.mask_rows(mask, other?))
+    }
 }
 
 /// The value with another row is another value.
@@ -169,9 +198,20 @@ impl<T: RowState> RowState for RowParam<T> {
         self.value.assign_row(row, new.value);
         self.mark = Arc::new(());
     }
+
+    fn mask_rows(self, mask: &Tensor<1, Bool>, other: Self) -> Self {
+        if Arc::ptr_eq(&self.mark, &other.mark) {
+            return self;
+        }
+        Self::new(self.value.mask_rows(mask, other.value))
+    }
 }
 
 /// A constant is the same for every row.
 impl<T: Clone> RowState for Constant<T> {
     fn assign_row(&mut self, _: usize, _: Self) {}
+
+    fn mask_rows(self, _: &Tensor<1, Bool>, _: Self) -> Self {
+        self
+    }
 }

@@ -5,8 +5,6 @@
 //! constraint, a step is the model and `Greedy` alone. Continuous batches and graphs can change
 //! rows, so their steps include the operation of the constraint even if no row has one.
 
-use std::ops::ControlFlow;
-
 use burn::tensor::{DType, Device, Int, Tensor, TensorData};
 use burn_dfa::generation::{CausalLm, ContinuousBatch, DecodeGraph, GenerationConfig, Request};
 use burn_dfa::processor::{ConstraintProcessor, InPlaceState, InitContext, LogitsProcessor, StepContext};
@@ -167,11 +165,11 @@ impl Subject {
         (times, Some(counts), is_hardware)
     }
 
-    fn requests(&self, batch: usize, is_constrained: bool) -> Vec<Request<'_>> {
+    fn requests(&self, batch: usize, is_constrained: bool) -> Vec<Request> {
         let rows = 0..batch as u32;
         let prompt = |row| (0..PROMPT as u32).map(|at| TokenId(256 + (13 * row + at) % 1024)).collect();
         rows.map(|row| Request {
-            table: is_constrained.then_some(&self.table),
+            constraint: is_constrained.then(|| self.table.clone()),
             ..Request::new(prompt(row), NEW)
         })
         .collect()
@@ -196,7 +194,7 @@ impl Subject {
                 let generations = runs.div_ceil(NEW);
                 let spent = seconds(&device, || {
                     for _ in 0..generations {
-                        graph.generate(requests, |_| ControlFlow::Continue(())).expect("a generation");
+                        graph.generate(requests).expect("a generation");
                     }
                 });
                 spent * runs as f64 / (generations * NEW) as f64

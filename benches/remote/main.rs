@@ -93,7 +93,7 @@ impl Bench {
     /// Generates a text on the device. The time begins after the first read.
     fn on_the_device(&self, constrained: bool, sync_interval: usize, counts: &Counts) -> Measured {
         let table = constrained.then_some(&self.table);
-        let request = Request { table, ..Request::new(self.prompt.clone(), TOKENS) };
+        let request = Request { constraint: table.cloned(), ..Request::new(self.prompt.clone(), TOKENS) };
         let config = GenerationConfig::new().with_sync_interval(sync_interval);
         let mut pieces = stream(&self.model, &self.vocabulary, &[request], &config).expect("a text");
         let first = pieces.next().expect("a piece").expect("tokens");

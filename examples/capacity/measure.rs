@@ -100,10 +100,10 @@ impl Bench<'_> {
     }
 
     /// A request with a prompt of `prompt` tokens.
-    fn request(&self, prompt: usize) -> Result<Request<'_>> {
+    fn request(&self, prompt: usize) -> Result<Request> {
         let text = self.pretrained.prompt("Please send 12 brass lamps to Oscar Lund.")?;
         let tokens = text.into_iter().cycle().take(prompt).collect();
-        Ok(Request { table: Some(self.table), ..Request::new(tokens, self.slots - prompt) })
+        Ok(Request::new(tokens, self.slots - prompt).with_constraint(self.table))
     }
 
     /// Seconds of a step with all rows occupied.

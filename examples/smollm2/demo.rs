@@ -94,7 +94,8 @@ fn one(
     prompt: &[TokenId],
     table: Option<&CompiledConstraint>,
 ) -> Result<(Output, f64), Failure> {
-    let request = Request { table, ..Request::new(prompt.to_vec(), args.sampling.max_tokens) };
+    let request =
+        Request { constraint: table.cloned(), ..Request::new(prompt.to_vec(), args.sampling.max_tokens) };
     let started = Instant::now();
     let (model, vocabulary) = (pretrained.model(), pretrained.vocabulary());
     let mut outputs = stream(model, vocabulary, &[request], &GenerationConfig::new())?.finish()?;

@@ -15,7 +15,7 @@ use std::ops::ControlFlow;
 
 use burn::tensor::{Device, FloatDType};
 use burn_dfa::generation::speculative::{
-    DraftModel, Drafter, ForcedBytes, ForcedTokens, MergedDrafters, PromptLookup, speculate,
+    DraftModel, Drafter, ForcedBytes, ForcedTokens, MergedDrafters, PromptLookup, speculate_with,
 };
 use burn_dfa::generation::{GenerationConfig, Request};
 use burn_dfa::{CompiledConstraint, Limits, Vocabulary};
@@ -79,7 +79,7 @@ impl Pair {
     }
 
     /// The prompt of an example under the schema of a kind.
-    fn request(&self, example: &Example, kind: Kind) -> Result<Request<'_>> {
+    fn request(&self, example: &Example, kind: Kind) -> Result<Request> {
         Ok(Request::new(self.pretrained.prompt(&example.prompt)?, MAX_TOKENS)
             .with_constraint(&self.tables[&kind]))
     }
@@ -116,7 +116,7 @@ impl Pair {
             let request = [self.request(&example, kind)?];
             for (name, drafter) in self.drafters(args)? {
                 let mut pieces = Vec::new();
-                let rows = speculate(
+                let rows = speculate_with(
                     self.pretrained.model(),
                     &self.vocabulary,
                     &request,

@@ -1,6 +1,5 @@
 //! Markdown tables of the savings of drafters.
 
-use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use burn_dfa::generation::speculative::{Drafter, SpeculativeOutput, speculate};
@@ -51,9 +50,7 @@ fn drafters(pair: &Pair, args: &Args, examples: &[Example]) -> Result<usize> {
         let started = Instant::now();
         for request in &requests {
             let one = std::slice::from_ref(request);
-            rows.extend(speculate(model, &pair.vocabulary, one, &config, &mut drafter, |_| {
-                ControlFlow::Continue(())
-            })?);
+            rows.extend(speculate(model, &pair.vocabulary, one, &config, &mut drafter)?);
         }
         let elapsed = started.elapsed();
         check(name, &requests, &rows, Some(&plain));
@@ -92,9 +89,7 @@ fn masks(pair: &Pair, args: &Args, examples: &[Example]) -> Result<usize> {
                 let mut rows = Vec::with_capacity(requests.len());
                 for some in requests.chunks(ROWS) {
                     let model = pair.pretrained.model();
-                    rows.extend(speculate(model, &pair.vocabulary, some, &config, &mut drafter, |_| {
-                        ControlFlow::Continue(())
-                    })?);
+                    rows.extend(speculate(model, &pair.vocabulary, some, &config, &mut drafter)?);
                 }
                 check("draft model", &requests, &rows, plain.as_deref());
                 let tokens: usize = rows.iter().map(|row| row.output.tokens.len()).sum();
@@ -115,7 +110,7 @@ fn plain(pair: &Pair, requests: &[Request], config: &GenerationConfig, rows: usi
     let mut outputs = Vec::with_capacity(requests.len());
     for some in requests.chunks(rows) {
         let model = pair.pretrained.model();
-        outputs.extend(generate(model, &pair.vocabulary, some, config, |_| ControlFlow::Continue(()))?);
+        outputs.extend(generate(model, &pair.vocabulary, some, config)?);
     }
     Ok(outputs)
 }
@@ -129,7 +124,10 @@ fn check(name: &str, requests: &[Request], rows: &[SpeculativeOutput], plain: Op
             row.output.is_complete() && row.output.tokens.len() <= request.max_new_tokens,
             "{name}: {text}"
         );
-        assert!(request.table.is_some_and(|table| table.accepts(&row.output.tokens)), "{name}: {text}");
+        assert!(
+            request.constraint.as_ref().is_some_and(|table| table.accepts(&row.output.tokens)),
+            "{name}: {text}"
+        );
         if let Some(plain) = plain {
             assert_eq!(row.output.tokens, plain[index].tokens, "{name}: {text}");
         }

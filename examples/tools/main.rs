@@ -14,7 +14,7 @@ use std::ops::ControlFlow;
 use action::Action;
 use burn::tensor::Device;
 use burn_dfa::constraint::{Reply, ReplyEvent, ToolFormat, Tools};
-use burn_dfa::generation::{GenerationConfig, Request, generate};
+use burn_dfa::generation::{GenerationConfig, Request, generate_with};
 use burn_dfa::{CompiledConstraint, Limits};
 use burn_dfa_decoder::{Message, Pretrained};
 use clap::Parser;
@@ -104,7 +104,7 @@ impl Agent {
         let mut reader = self.tools.reader()?;
         let mut failure = None;
         print!("model  ");
-        let outputs = generate(
+        let outputs = generate_with(
             self.pretrained.model(),
             self.pretrained.vocabulary(),
             &[request],

@@ -14,7 +14,7 @@ use burn_dfa_tokens::{CompiledConstraint, Error, Result};
 
 /// Requests that fit a model and its vocabulary.
 pub(super) struct Batch<'a> {
-    requests: &'a [Request<'a>],
+    requests: &'a [Request],
     unconstrained: &'a CompiledConstraint,
     /// How the tokens of each row are chosen.
     pub(super) options: Vec<SamplingOptions>,
@@ -68,12 +68,12 @@ pub(super) fn check_request(
     if let Some(token) = request.stop_tokens.iter().find(|token| token.index() >= vocab_size) {
         return Err(Error::input(format!("row {row}: stop token {token} of a model of {vocab_size} tokens")));
     }
-    if request.table.is_some() && request.pending.is_some() {
+    if request.constraint.is_some() && request.pending.is_some() {
         return Err(Error::input(format!(
-            "row {row}: a table and another one that is pending: leave one of them out"
+            "row {row}: a constraint and another one that is pending: leave one of them out"
         )));
     }
-    request.table.map_or(Ok(()), |table| table.check_vocabulary(vocabulary))
+    request.constraint.as_ref().map_or(Ok(()), |constraint| constraint.check_vocabulary(vocabulary))
 }
 
 impl<'a> Batch<'a> {
@@ -82,7 +82,7 @@ impl<'a> Batch<'a> {
     pub(super) fn new<M: CausalLm>(
         model: &M,
         vocabulary: &Vocabulary,
-        requests: &'a [Request<'a>],
+        requests: &'a [Request],
         sampling: &SamplingOptions,
         unconstrained: &'a CompiledConstraint,
     ) -> Result<Self> {
@@ -97,14 +97,14 @@ impl<'a> Batch<'a> {
             check_request(row, request, model.vocab_size(), vocabulary)?;
             if request.pending.is_some() {
                 return Err(Error::input(format!(
-                    "row {row}: its table is pending, which only `ContinuousBatch` accepts: wait for it first, by `PendingConstraint::wait`"
+                    "row {row}: its constraint is pending, which only `ContinuousBatch` accepts: wait for it first, by `PendingConstraint::wait`"
                 )));
             }
             let sampling = request.sampling.as_ref().unwrap_or(sampling);
             SamplingFeatures::ALL.admit(row, sampling)?;
             options.push(sampling.clone());
-            let table = request.table.unwrap_or(unconstrained);
-            let known = tables.iter().position(|other| std::ptr::eq(*other, table));
+            let table = request.constraint.as_ref().unwrap_or(unconstrained);
+            let known = tables.iter().position(|other| other.is(table));
             rows.push(known.unwrap_or(tables.len()));
             if known.is_none() {
                 tables.push(table);

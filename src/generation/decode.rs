@@ -11,13 +11,26 @@ use super::session::Session;
 use crate::vocabulary::Vocabulary;
 use burn_dfa_tokens::{CompiledConstraint, Result};
 
-/// Generates the outputs of a batch of requests, streaming chunks to `on_piece`.
+/// Generates the outputs of a batch of requests.
 ///
 /// Every row ends at an end-of-sequence token or after its `max_new_tokens`; a constrained row
 /// always ends complete. Rows may have different constraints or none. The host reads only tokens,
-/// every [`sync_interval`](GenerationConfig::sync_interval) steps. A break of `on_piece` cancels
-/// the batch, and a request's [`Cancel`](super::Cancel) cancels its row. The output of a canceled
-/// row is its text so far.
+/// every [`sync_interval`](GenerationConfig::sync_interval) steps. A request's
+/// [`Cancel`](super::Cancel) cancels its row. The output of a canceled row is its text so far.
+///
+/// [`generate_with`] passes the chunks of the outputs to a callback, and [`stream`] is an iterator
+/// over them.
+///
+/// ```
+/// use burn_dfa::generation::{CausalLm, GenerationConfig, Request, generate};
+/// use burn_dfa::{Compile, Constraint, Result, TokenId, Vocabulary};
+///
+/// fn year(model: &impl CausalLm, vocabulary: &Vocabulary, prompt: Vec<TokenId>) -> Result<String> {
+///     let constraint = Constraint::regex("[12][0-9]{3}")?.compile(vocabulary)?;
+///     let requests = [Request::new(prompt, 8).with_constraint(&constraint)];
+///     Ok(generate(model, vocabulary, &requests, &GenerationConfig::new())?[0].text())
+/// }
+/// ```
 ///
 /// # Errors
 /// All but the last before the first step:
@@ -31,15 +44,27 @@ use burn_dfa_tokens::{CompiledConstraint, Result};
 ///   allows;
 /// - [`ErrorKind::Model`](crate::ErrorKind::Model): the logits of all legal tokens of a row were −∞, from the model or
 ///   through an extreme temperature or penalty.
-///
 pub fn generate<M: CausalLm>(
     model: &M,
     vocabulary: &Vocabulary,
     requests: &[Request],
     config: &GenerationConfig,
-    on_piece: impl FnMut(Chunk) -> ControlFlow<()>,
 ) -> Result<Vec<Output>> {
-    Ok(stream(model, vocabulary, requests, config)?.for_each_piece(on_piece)?.stop())
+    stream(model, vocabulary, requests, config)?.finish()
+}
+
+/// As [`generate`], and passes each new chunk of an output to `on_chunk`. A break cancels the batch.
+///
+/// # Errors
+/// As [`generate`].
+pub fn generate_with<M: CausalLm>(
+    model: &M,
+    vocabulary: &Vocabulary,
+    requests: &[Request],
+    config: &GenerationConfig,
+    on_chunk: impl FnMut(Chunk) -> ControlFlow<()>,
+) -> Result<Vec<Output>> {
+    Ok(stream(model, vocabulary, requests, config)?.for_each_chunk(on_chunk)?.stop())
 }
 
 /// Begins to generate the outputs of a batch of requests as [`generate`] does; the iterator takes

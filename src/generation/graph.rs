@@ -47,8 +47,6 @@ pub(super) const RECORDING: usize = 5;
 /// [`ErrorKind::Model`](crate::ErrorKind::Model).
 ///
 /// ```
-/// use std::ops::ControlFlow;
-///
 /// use burn::tensor::{DType, Device, Int, Tensor};
 /// use burn_dfa::generation::{CausalLm, DecodeGraph, GenerationConfig, Recordable, Request};
 /// use burn_dfa::{Constraint, Limits, TokenId, CompiledConstraint, Vocabulary};
@@ -84,7 +82,7 @@ pub(super) const RECORDING: usize = 5;
 ///
 /// let mut graph = DecodeGraph::record(&model, &vocabulary, &requests, &GenerationConfig::new(), 16)?;
 /// assert!(!graph.is_hardware()); // the CPU records nothing
-/// let outputs = graph.generate(&requests, |_| ControlFlow::Continue(()))?;
+/// let outputs = graph.generate(&requests)?;
 /// assert_eq!(outputs[0].text(), "ba");
 /// # Ok::<(), burn_dfa::Error>(())
 /// ```
@@ -166,12 +164,21 @@ impl<'m, M: CausalLm<Cache: InPlaceState> + Recordable> DecodeGraph<'m, M> {
     /// As [`generate`](super::generate), and [`ErrorKind::Input`](crate::ErrorKind::Input) for another number of rows, or if
     /// prompts and outputs exceed the capacity. After an error the graph serves the next batch,
     /// except after a panic of the model.
-    pub fn generate(
+    pub fn generate(&mut self, requests: &[Request]) -> Result<Vec<Output>> {
+        self.stream(requests)?.finish()
+    }
+
+    /// As [`generate`](Self::generate), and passes each new chunk of an output to `on_chunk`. A
+    /// break cancels the batch.
+    ///
+    /// # Errors
+    /// As [`generate`](Self::generate).
+    pub fn generate_with(
         &mut self,
         requests: &[Request],
-        on_piece: impl FnMut(Chunk) -> ControlFlow<()>,
+        on_chunk: impl FnMut(Chunk) -> ControlFlow<()>,
     ) -> Result<Vec<Output>> {
-        Ok(self.stream(requests)?.for_each_piece(on_piece)?.stop())
+        Ok(self.stream(requests)?.for_each_chunk(on_chunk)?.stop())
     }
 
     /// Begins to generate as [`generate`](Self::generate) does; the iterator replays only when the

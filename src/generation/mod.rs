@@ -6,7 +6,8 @@
 //!
 //! | to | use |
 //! |---|---|
-//! | generate a batch, with a callback or as an iterator | [`generate`], [`stream`] and its [`TokenStream`] |
+//! | generate a batch | [`generate`] |
+//! | receive its text in chunks, by a callback or an iterator | [`generate_with`], [`stream`] and its [`TokenStream`] |
 #![cfg_attr(
     feature = "typed",
     doc = "| generate a value of a Rust type | [`generate_as`], [`generate_choice`] |"
@@ -23,11 +24,15 @@
 //! Logits processors and a sampler of an application join the loop by
 //! [`GenerationConfig::with_processor`] and [`GenerationConfig::with_sampler`].
 //!
-//! A model implements [`CausalLm`], for the last two lines of the table also [`ContinuousLm`] and
+//! A model of an application joins by [`Recompute`], a function from tokens to logits; or by
+//! [`Cached`] with a [`KvCache`], after it implements [`Transformer`]. Both run in all loops. Any
+//! other model implements [`CausalLm`], for the last two lines of the table also [`ContinuousLm`] and
 //! [`TreeLm`](speculative::TreeLm), and [`Recordable`] if its steps can be recorded.
 
 mod batch;
+mod cached;
 mod config;
+mod config_json;
 mod decode;
 mod graph;
 mod log;
@@ -36,6 +41,7 @@ mod model;
 mod options;
 mod pieces;
 mod processors;
+mod recompute;
 mod recorded;
 mod request;
 mod row;
@@ -49,14 +55,16 @@ mod stream;
 mod typed;
 
 pub use burn_dfa_tokens::limits::Cancel;
+pub use cached::{Cached, KvCache, KvContext, KvShape, Transformer};
 pub use config::GenerationConfig;
-pub use decode::{generate, stream};
+pub use decode::{generate, generate_with, stream};
 pub use graph::DecodeGraph;
 pub use logprobs::{Logprobs, TokenLogprobs};
 pub use model::{CausalLm, Recordable};
 pub use options::{SamplingFeatures, SamplingOptions};
 pub use pieces::TokenStream;
 pub use processors::{OwnSampler, Processors};
+pub use recompute::{Recompute, TextCache};
 pub use request::{Chunk, FinishReason, Output, Request};
 pub use slots::{ContinuousBatch, ContinuousLm};
 pub use stream::Utf8Stream;

@@ -85,8 +85,8 @@ pub trait CausalLm {
     fn step(&self, tokens: Tensor<1, Int>, cache: &mut Self::Cache) -> Tensor<2>;
 }
 
-/// The promise of a model or a drafter to write to the same buffers at each step, so a step can be
-/// recorded.
+/// The promise of a model, a drafter or a logits processor to write to the same buffers at each step,
+/// so a step can be recorded.
 ///
 /// A replay uses the buffers of the recorded step. The device does not check whether these buffers
 /// still exist, or whether the cache still uses them. Therefore
@@ -97,10 +97,13 @@ pub trait CausalLm {
 ///
 /// # Safety
 /// The promise covers every implementation of [`CausalLm`], [`ContinuousLm`](super::ContinuousLm),
-/// [`TreeLm`](super::speculative::TreeLm) and [`Drafter`](super::speculative::Drafter) for the
-/// type, its `Box` and its `&mut`. A *step* is a call of `CausalLm::step`,
-/// `ContinuousLm::step_rows`, `Drafter::draft`, or a method of `TreeLm` that takes a cache. A
-/// *cache* is the cache of the model, or all tensors that a drafter holds after `Drafter::start`.
+/// [`TreeLm`](super::speculative::TreeLm), [`Transformer`](super::Transformer),
+/// [`Drafter`](super::speculative::Drafter) and
+/// [`LogitsProcessor`](crate::processor::LogitsProcessor) for the type, its `Box` and its `&mut`. A
+/// *step* is a call of `CausalLm::step`, `ContinuousLm::step_rows`, `Transformer::forward_cached`,
+/// `Drafter::draft`, `LogitsProcessor::process`, or a method of `TreeLm` that takes a cache. A
+/// *cache* is the cache of the model, the state of a processor, or all tensors that a drafter holds
+/// after `Drafter::start`.
 ///
 /// - **In place.** Every method that takes a cache writes to the existing buffers of the cache's
 ///   tensors. It neither replaces nor drops a tensor of the cache. This rule includes the methods
@@ -111,6 +114,10 @@ pub trait CausalLm {
 ///   of a buffer of the cache or of an argument remains: not in the value, not in the result, not
 ///   in another thread. A drafter may keep the tensors of its
 ///   [`DrafterContext`](super::speculative::DrafterContext).
+/// - **New states.** `LogitsProcessor::process` returns a state of new tensors. It may return a tensor
+///   of the old state only within a [`RowParam`](crate::processor::RowParam) or a
+///   [`Constant`](crate::processor::Constant), because a tensor that is assigned to itself moves to
+///   another buffer.
 /// - **Constant weights.** All other tensors that a step reads belong to the value. Nobody writes,
 ///   replaces or drops them while the value is borrowed.
 /// - **One stream.** Each method issues its work on the thread and the stream of its caller.
@@ -118,8 +125,6 @@ pub trait CausalLm {
 /// A method may panic. After a panic the library replays nothing.
 ///
 /// ```
-/// use std::ops::ControlFlow;
-///
 /// use burn::tensor::{DType, Device, Int, Tensor};
 /// use burn_dfa::generation::{CausalLm, DecodeGraph, GenerationConfig, Recordable, Request};
 /// use burn_dfa::processor::InPlaceState;
@@ -154,7 +159,7 @@ pub trait CausalLm {
 /// let requests = [Request::new(vec![TokenId(0)], 8)];
 /// let model = Counting(Tensor::eye(9, &Device::flex()));
 /// let mut graph = DecodeGraph::record(&model, &vocabulary, &requests, &GenerationConfig::new(), 16)?;
-/// let outputs = graph.generate(&requests, |_| ControlFlow::Continue(()))?;
+/// let outputs = graph.generate(&requests)?;
 /// assert_eq!(outputs[0].text(), "1234567");
 /// # Ok::<(), burn_dfa::Error>(())
 /// ```

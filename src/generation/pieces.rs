@@ -26,7 +26,7 @@ pub(super) struct Found {
 }
 
 /// The chunks of a batch: an iterator over the arguments of the callback of
-/// [`generate`](super::generate).
+/// [`generate_with`](super::generate_with).
 ///
 /// The iterator computes only when the caller asks for a chunk. The chunks of one read come row by
 /// row; finished rows yield none. After the last chunk, or an error, the iterator ends. Dropping
@@ -78,12 +78,12 @@ impl<'a> TokenStream<'a> {
     }
 
     /// Passes every chunk to a callback, until it breaks.
-    pub(super) fn for_each_piece(
+    pub(super) fn for_each_chunk(
         mut self,
-        mut on_piece: impl FnMut(Chunk) -> ControlFlow<()>,
+        mut on_chunk: impl FnMut(Chunk) -> ControlFlow<()>,
     ) -> Result<Self> {
         for piece in self.by_ref() {
-            if on_piece(piece?).is_break() {
+            if on_chunk(piece?).is_break() {
                 break;
             }
         }

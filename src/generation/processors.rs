@@ -4,7 +4,7 @@ use std::any::{Any, type_name};
 use std::fmt;
 use std::sync::Arc;
 
-use burn::tensor::{Int, Tensor};
+use burn::tensor::{Bool, Int, Tensor};
 
 use super::model::Recordable;
 use crate::processor::{InPlaceState, InitContext, LogitsProcessor, RowState, StepContext, mask_or};
@@ -155,7 +155,7 @@ impl<P: LogitsProcessor<State: RowState + Send + 'static> + Send + Sync> AnyProc
 }
 
 /// The state of a processor.
-pub(super) struct AnyState(Box<dyn StateOfAnyType>);
+struct AnyState(Box<dyn StateOfAnyType>);
 
 /// The state as its own type. A state only meets states of the same processor.
 fn own<S: 'static>(state: AnyState) -> S {
@@ -166,6 +166,7 @@ trait StateOfAnyType: Send {
     fn duplicate(&self) -> AnyState;
     fn write(&mut self, new: AnyState);
     fn write_row(&mut self, row: usize, new: AnyState);
+    fn masked(self: Box<Self>, mask: &Tensor<1, Bool>, other: AnyState) -> AnyState;
     fn into_any(self: Box<Self>) -> Box<dyn Any>;
 }
 
@@ -182,20 +183,24 @@ impl<S: RowState + Send + 'static> StateOfAnyType for S {
         self.assign_row(row, own(new));
     }
 
+    fn masked(self: Box<Self>, mask: &Tensor<1, Bool>, other: AnyState) -> AnyState {
+        AnyState(Box::new(self.mask_rows(mask, own(other))))
+    }
+
     fn into_any(self: Box<Self>) -> Box<dyn Any> {
         self
     }
 }
-
-/// The states of all processors.
-#[derive(Clone)]
-pub(super) struct States(Vec<AnyState>);
 
 impl Clone for AnyState {
     fn clone(&self) -> Self {
         self.0.duplicate()
     }
 }
+
+/// The states of all processors of a list.
+#[derive(Clone)]
+pub(super) struct States(Vec<AnyState>);
 
 impl InPlaceState for States {
     fn assign(&mut self, new: Self) {
@@ -207,10 +212,75 @@ impl RowState for States {
     fn assign_row(&mut self, row: usize, new: Self) {
         self.0.iter_mut().zip(new.0).for_each(|(state, new)| state.0.write_row(row, new));
     }
+
+    fn mask_rows(self, mask: &Tensor<1, Bool>, other: Self) -> Self {
+        Self(self.0.into_iter().zip(other.0).map(|(state, other)| state.0.masked(mask, other)).collect())
+    }
 }
 
-/// The processors as one processor, which keeps masked tokens masked.
-pub(super) struct Applied(pub(super) Processors);
+/// The processors after the constraint, in order of application: the application's, then built-in
+/// ones.
+pub(super) struct Filters {
+    application: Processors,
+    /// The application's processors are the first member, if there are any.
+    members: Vec<Member>,
+}
+
+struct Member {
+    processor: Box<dyn AnyProcessor>,
+    /// Whether a step applies it. Otherwise its state stays, for later rows.
+    on: bool,
+}
+
+impl Filters {
+    /// The processors of the application.
+    pub(super) fn new(application: &Processors) -> Self {
+        let mut filters = Self { application: application.clone(), members: Vec::new() };
+        if !application.is_empty() {
+            filters.push(Applied(application.clone()), true);
+        }
+        filters
+    }
+
+    /// Appends a processor.
+    pub(super) fn push<P>(&mut self, processor: P, on: bool)
+    where
+        P: LogitsProcessor<State: RowState + Send + 'static> + Send + Sync + 'static,
+    {
+        self.members.push(Member { processor: Box::new(processor), on });
+    }
+
+    /// The processors of the application.
+    pub(super) fn application(&self) -> &Processors {
+        &self.application
+    }
+}
+
+impl LogitsProcessor for Filters {
+    type State = States;
+
+    fn init(&self, context: &InitContext) -> States {
+        States(self.members.iter().map(|member| member.processor.begin(context)).collect())
+    }
+
+    fn process(&self, states: States, mut logits: Tensor<2>, context: &StepContext) -> (Tensor<2>, States) {
+        let mut new = Vec::with_capacity(states.0.len());
+        for (member, mut state) in self.members.iter().zip(states.0) {
+            if member.on {
+                (logits, state) = member.processor.apply(state, logits, context);
+            }
+            new.push(state);
+        }
+        (logits, States(new))
+    }
+
+    fn is_identity(&self) -> bool {
+        self.members.iter().all(|member| !member.on)
+    }
+}
+
+/// The processors of the application as one processor, which keeps masked tokens masked.
+struct Applied(Processors);
 
 impl LogitsProcessor for Applied {
     type State = States;
@@ -220,9 +290,6 @@ impl LogitsProcessor for Applied {
     }
 
     fn process(&self, states: States, legal: Tensor<2>, context: &StepContext) -> (Tensor<2>, States) {
-        if self.is_identity() {
-            return (legal, states);
-        }
         let (mut logits, mut new) = (legal.clone(), Vec::with_capacity(states.0.len()));
         for (named, state) in self.0.0.iter().zip(states.0) {
             let (next, state) = named.value.apply(state, logits, context);
@@ -231,9 +298,5 @@ impl LogitsProcessor for Applied {
         }
         let masked = legal.clone().equal_elem(f32::NEG_INFINITY);
         (mask_or(logits, masked, legal), States(new))
-    }
-
-    fn is_identity(&self) -> bool {
-        self.0.is_empty()
     }
 }

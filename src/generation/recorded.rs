@@ -145,15 +145,12 @@ impl<'m, S> Stepped<'m, S> {
 /// A drafter needs the promise as well:
 ///
 /// ```compile_fail,E0277
-/// use std::ops::ControlFlow;
-///
 /// use burn_dfa::generation::speculative::{Drafter, TreeLm, speculate_recorded};
 /// use burn_dfa::generation::{GenerationConfig, Recordable};
 /// use burn_dfa::{Result, Vocabulary};
 ///
 /// fn run<M: TreeLm + Recordable>(model: &M, drafter: impl Drafter, words: &Vocabulary) -> Result<()> {
-///     let go_on = |_| ControlFlow::Continue(());
-///     speculate_recorded(model, words, &[], &GenerationConfig::new(), drafter, go_on).map(drop)
+///     speculate_recorded(model, words, &[], &GenerationConfig::new(), drafter).map(drop)
 /// }
 /// ```
 ///

@@ -15,18 +15,18 @@ use burn_dfa_tokens::{Cancel, CompiledConstraint, Error, PendingConstraint, Resu
 /// use burn_dfa::generation::Request;
 ///
 /// let request = Request::new(vec![TokenId(1), TokenId(2)], 64).with_seed(3);
-/// assert!(request.table.is_none()); // unconstrained
+/// assert!(request.constraint.is_none()); // unconstrained
 /// ```
 #[derive(Clone, Debug)]
-pub struct Request<'a> {
+pub struct Request {
     /// The prompt, at least one token.
     pub prompt: Vec<TokenId>,
     /// Maximum number of tokens to generate, end of sequence included. A constrained output is
     /// complete within this budget.
     pub max_new_tokens: usize,
     /// The constraint; `None`: free text.
-    pub table: Option<&'a CompiledConstraint>,
-    /// A constraint that is still being compiled, instead of [`table`](Self::table), in
+    pub constraint: Option<CompiledConstraint>,
+    /// A constraint that is still being compiled, instead of [`constraint`](Self::constraint), in
     /// [`ContinuousBatch`](super::ContinuousBatch) alone.
     pub pending: Option<PendingConstraint>,
     /// The seed of the row if tokens are sampled.
@@ -55,13 +55,13 @@ pub struct Request<'a> {
     pub cache_salt: Option<String>,
 }
 
-impl<'a> Request<'a> {
+impl Request {
     /// An unconstrained request with seed 0.
     pub fn new(prompt: Vec<TokenId>, max_new_tokens: usize) -> Self {
         Self {
             prompt,
             max_new_tokens,
-            table: None,
+            constraint: None,
             pending: None,
             seed: 0,
             sampling: None,
@@ -75,9 +75,9 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// With a constraint.
-    pub fn with_constraint(self, table: &'a CompiledConstraint) -> Self {
-        Self { table: Some(table), ..self }
+    /// With a constraint. The request shares its tables.
+    pub fn with_constraint(self, constraint: &CompiledConstraint) -> Self {
+        Self { constraint: Some(constraint.clone()), ..self }
     }
 
     /// With a constraint that is still being compiled: [`ContinuousBatch`](super::ContinuousBatch)

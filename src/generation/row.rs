@@ -79,7 +79,7 @@ impl<'a> Row<'a> {
         vocabulary: &'a Vocabulary,
         unconstrained: &CompiledConstraint,
     ) -> Self {
-        let table = request.table.unwrap_or(unconstrained).clone();
+        let table = request.constraint.as_ref().unwrap_or(unconstrained).clone();
         Self {
             vocabulary,
             position: start_of(&table, request.max_new_tokens),

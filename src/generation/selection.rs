@@ -1,61 +1,21 @@
 //! From logits to tokens: the processors after the constraint, and the sampler, according to the
 //! options of the rows.
 
-use burn::tensor::{Device, Tensor};
+use burn::tensor::Device;
 
 use super::options::{SamplingFeatures, SamplingOptions};
-use super::processors::{Applied, OwnSampler, Processors};
+use super::processors::{Filters, OwnSampler, Processors};
 use crate::processor::{
-    Chain, FrequencyPresencePenalty, InitContext, LogitBias, LogitsProcessor, MinNewTokens, MinP,
-    RepetitionPenalty, StepContext, SuppressTokens, Temperature, TopK, TopP,
+    FrequencyPresencePenalty, LogitBias, MinNewTokens, MinP, RepetitionPenalty, SuppressTokens, Temperature,
+    TopK, TopP,
 };
 use crate::sampling::{Greedy, GumbelMax, Sampler};
 use crate::vocabulary::Vocabulary;
 use burn_dfa_tokens::Result;
 
-/// The processors after the constraint, in order of application.
-pub(super) type Filters = Chain<Applied, BuiltIn>;
-type BuiltIn = Chain<Chain<Penalties, Preferences>, Truncation>;
-type Penalties = Chain<Filter<RepetitionPenalty>, Filter<FrequencyPresencePenalty>>;
-type Preferences = Chain<Chain<Filter<LogitBias>, Filter<SuppressTokens>>, Filter<MinNewTokens>>;
-type Truncation = Chain<Chain<Chain<Filter<Temperature>, Filter<TopK>>, Filter<TopP>>, Filter<MinP>>;
-
-/// A filter of a batch; `None` if no row may ever use it.
-type Filter<P> = Option<Switched<P>>;
-
-/// A processor that is skipped while no row uses it. Its state stays, for later rows.
-#[derive(Clone)]
-pub(super) struct Switched<P> {
-    processor: P,
-    on: bool,
-}
-
-impl<P: LogitsProcessor> LogitsProcessor for Switched<P> {
-    type State = P::State;
-
-    fn init(&self, context: &InitContext) -> Self::State {
-        self.processor.init(context)
-    }
-
-    fn process(
-        &self,
-        state: Self::State,
-        logits: Tensor<2>,
-        context: &StepContext,
-    ) -> (Tensor<2>, Self::State) {
-        match self.on {
-            true => self.processor.process(state, logits, context),
-            false => (logits, state),
-        }
-    }
-
-    fn is_identity(&self) -> bool {
-        !self.on || self.processor.is_identity()
-    }
-}
-
-/// The processors of the application, then the filters of rows with these `options`. Every filter that the batch `may` use gets a state. A
-/// step applies only the filters that are `on`, and reads the options from their states.
+/// The processors of the application, then the filters of rows with these `options`. Every filter
+/// that the batch `may` use gets a state. A step applies only the filters that are `on`, and reads
+/// the options from their states.
 pub(super) fn filters(
     processors: &Processors,
     options: &[SamplingOptions],
@@ -72,25 +32,35 @@ pub(super) fn filters(
     let bias = rows().map(|row| row.logit_bias.clone());
     let suppressed = rows().map(|row| row.suppress_tokens.clone());
     let least = rows().map(|row| row.min_new_tokens);
-    let penalties =
-        filter(may.repetition_penalty, on.repetition_penalty, || RepetitionPenalty::of_rows(repetition))?
-            .then(filter(may.output_penalties, on.output_penalties, || {
-                FrequencyPresencePenalty::of_rows(output)
-            })?);
-    let preferences = filter(may.logit_bias, on.logit_bias, || LogitBias::of_rows(bias))?
-        .then(filter(may.suppress_tokens, on.suppress_tokens, || Ok(SuppressTokens::of_rows(suppressed)))?)
-        .then(filter(may.min_new_tokens, on.min_new_tokens, || {
-            Ok(MinNewTokens::of_rows(least, vocabulary))
-        })?);
-    let truncation = filter(may.truncate(), on.truncate(), || Temperature::of_rows(temperatures))?
-        .then(filter(may.top_k, on.top_k, || TopK::of_rows(sampled().map(|row| row?.top_k)))?)
-        .then(filter(may.top_p, on.top_p, || TopP::of_rows(sampled().map(|row| row?.top_p)))?)
-        .then(filter(may.min_p, on.min_p, || MinP::of_rows(sampled().map(|row| row?.min_p)))?);
-    Ok(Applied(processors.clone()).then(penalties.then(preferences).then(truncation)))
-}
-
-fn filter<P>(may: bool, on: bool, make: impl FnOnce() -> Result<P>) -> Result<Filter<P>> {
-    may.then(|| make().map(|processor| Switched { processor, on })).transpose()
+    let mut filters = Filters::new(processors);
+    if may.repetition_penalty {
+        filters.push(RepetitionPenalty::of_rows(repetition)?, on.repetition_penalty);
+    }
+    if may.output_penalties {
+        filters.push(FrequencyPresencePenalty::of_rows(output)?, on.output_penalties);
+    }
+    if may.logit_bias {
+        filters.push(LogitBias::of_rows(bias)?, on.logit_bias);
+    }
+    if may.suppress_tokens {
+        filters.push(SuppressTokens::of_rows(suppressed), on.suppress_tokens);
+    }
+    if may.min_new_tokens {
+        filters.push(MinNewTokens::of_rows(least, vocabulary), on.min_new_tokens);
+    }
+    if may.truncate() {
+        filters.push(Temperature::of_rows(temperatures)?, on.truncate());
+    }
+    if may.top_k {
+        filters.push(TopK::of_rows(sampled().map(|row| row?.top_k))?, on.top_k);
+    }
+    if may.top_p {
+        filters.push(TopP::of_rows(sampled().map(|row| row?.top_p))?, on.top_p);
+    }
+    if may.min_p {
+        filters.push(MinP::of_rows(sampled().map(|row| row?.min_p))?, on.min_p);
+    }
+    Ok(filters)
 }
 
 /// The temperature that the sampler applies to a row, in its own pass: 1 if the [`filters`] have

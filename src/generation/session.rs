@@ -9,7 +9,8 @@ use super::config::GenerationConfig;
 use super::log::{LogprobLog, NewLines, StepLog, choose};
 use super::model::{CausalLm, Recordable};
 use super::options::SamplingFeatures;
-use super::selection::{BatchSampler, Filters, filters};
+use super::processors::Filters;
+use super::selection::{BatchSampler, filters};
 use crate::processor::{Chain, ConstraintProcessor, InPlaceState, InitContext, LogitsProcessor, StepContext};
 use crate::vocabulary::Vocabulary;
 use burn_dfa_tokens::Result;
@@ -96,7 +97,7 @@ impl<M: CausalLm<Cache: InPlaceState>> Session<'_, M> {
         for (row, options) in batch.options.iter().enumerate() {
             self.kinds.admit(row, options)?;
         }
-        let processors = &self.chain.second().first().0;
+        let processors = self.chain.second().application();
         let filters = filters(processors, &batch.options, self.kinds, self.kinds, vocabulary)?;
         batch.constrain(self.chain.first_mut())?;
         *self.chain.second_mut() = filters;
@@ -117,9 +118,10 @@ impl<M: CausalLm<Cache: InPlaceState>> Session<'_, M> {
 
 // SAFETY: `start` makes every tensor of the session. Later methods write them in place: states by
 // `assign`, logs and sampler by their own methods, constraints by `DeviceConstraint::replace`. The
-// built-in filters are replaced and hold no tensors; the application's processors stay, and promise
-// the same as the model. Only the model gets clones of handles, and promises to
-// keep none. All work is on the stream of the caller.
+// built-in filters are replaced and hold no tensors; the application's processors stay, and
+// `check_recordable` has refused processors without the promise. Only the model and these
+// processors get clones of handles, and promise to keep none. All work is on the stream of the
+// caller.
 #[allow(unsafe_code)]
 unsafe impl<M: CausalLm + Recordable> Recordable for Session<'_, M> {}
 

@@ -4,12 +4,12 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
 use super::config::GenerationConfig;
-use super::decode::stream;
+use super::decode::generate;
 use super::model::CausalLm;
 use super::request::{Output, Request};
 use crate::constraint::{Constraint, JsonOptions};
 use crate::vocabulary::Vocabulary;
-use burn_dfa_tokens::{CompiledConstraint, Error, Limits, Result};
+use burn_dfa_tokens::{Compile, Error, Result};
 
 /// Generates a value of a type: its JSON schema is the constraint, and the output is read as the
 /// type.
@@ -110,13 +110,12 @@ fn one(
     request: Request,
     config: &GenerationConfig,
 ) -> Result<Output> {
-    if request.table.is_some() {
+    if request.constraint.is_some() {
         return Err(Error::input(
-            "the request has a constraint already, and the type is another: leave its table out",
+            "the request has a constraint already, and the type is another: leave its constraint out",
         ));
     }
-    let table = CompiledConstraint::compile(constraint, vocabulary, &Limits::default())?;
-    let request = Request { table: Some(&table), ..request };
-    let mut outputs = stream(model, vocabulary, &[request], config)?.finish()?;
+    let request = request.with_constraint(&constraint.compile(vocabulary)?);
+    let mut outputs = generate(model, vocabulary, &[request], config)?;
     outputs.pop().ok_or_else(|| Error::model("a request without an output"))
 }

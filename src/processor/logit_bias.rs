@@ -2,7 +2,7 @@
 
 use burn::tensor::{DType, IndexingUpdateOp, Tensor, TensorData};
 
-use super::{InitContext, LogitsProcessor, RowParam, StepContext};
+use super::{InitContext, LogitsProcessor, RowParam, StepContext, of_batch};
 use crate::tensor::ints;
 use crate::vocabulary::TokenId;
 use burn_dfa_tokens::{Error, Result};
@@ -53,7 +53,7 @@ impl LogitBias {
 }
 
 impl LogitsProcessor for LogitBias {
-    /// `[1, vocab_size]` or `[batch, vocab_size]`, `f32`
+    /// `[batch, vocab_size]`, `f32`
     type State = RowParam<Tensor<2>>;
 
     fn init(&self, context: &InitContext) -> Self::State {
@@ -70,7 +70,7 @@ impl LogitsProcessor for LogitBias {
         let biases = TensorData::new(biases, [rows, longest]);
         let biases = Tensor::from_data(biases, (&device, DType::F32));
         let none = Tensor::zeros([rows, vocab_size], (&device, DType::F32));
-        RowParam::new(none.scatter(1, ids, biases, IndexingUpdateOp::Add))
+        of_batch(none.scatter(1, ids, biases, IndexingUpdateOp::Add), context)
     }
 
     fn process(

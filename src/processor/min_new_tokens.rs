@@ -3,7 +3,7 @@
 use burn::tensor::{Bool, DType, Int, Tensor};
 
 use super::suppress::token_mask;
-use super::{Constant, InitContext, LogitsProcessor, RowParam, StepContext, mask_unless_last};
+use super::{Constant, InitContext, LogitsProcessor, RowParam, StepContext, mask_unless_last, of_batch};
 use crate::tensor::ints;
 use crate::vocabulary::{TokenId, Vocabulary};
 
@@ -40,13 +40,13 @@ impl MinNewTokens {
 }
 
 impl LogitsProcessor for MinNewTokens {
-    /// The counts, `[1]` or `[batch]`, and the end-of-sequence ids, `[1, vocab_size]`.
+    /// The counts, `[batch]`, and the end-of-sequence ids, `[1, vocab_size]`.
     type State = (RowParam<Tensor<1, Int>>, Constant<Tensor<2, Bool>>);
 
     fn init(&self, context: &InitContext) -> Self::State {
         let counts = self.counts.iter().map(|&count| i32::try_from(count).unwrap_or(i32::MAX)).collect();
         let eos = token_mask(std::slice::from_ref(&self.eos), context);
-        (RowParam::new(ints(counts, &context.device())), Constant(eos))
+        (of_batch(ints(counts, &context.device()), context), Constant(eos))
     }
 
     fn process(
@@ -56,7 +56,7 @@ impl LogitsProcessor for MinNewTokens {
         context: &StepContext,
     ) -> (Tensor<2>, Self::State) {
         let ([batch, _], step) = (logits.dims(), context.step.clone().cast(DType::I32));
-        let early = step.expand([batch]).lower(counts.get().clone().expand([batch]));
+        let early = step.expand([batch]).lower(counts.get().clone());
         let early = early.reshape([batch, 1]).expand(logits.dims());
         let mask = eos.0.clone().expand(logits.dims()).bool_and(early);
         (mask_unless_last(logits, mask), (counts, eos))

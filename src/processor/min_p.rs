@@ -47,7 +47,7 @@ impl MinP {
 }
 
 impl LogitsProcessor for MinP {
-    /// `[1]` or `[batch]`, `f32`
+    /// `[batch]`, `f32`
     type State = RowParam<Tensor<1>>;
 
     fn init(&self, context: &InitContext) -> Self::State {

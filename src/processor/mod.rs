@@ -30,6 +30,7 @@ mod top_k;
 mod top_p;
 mod tree;
 
+use burn::tensor::kind::Basic;
 use burn::tensor::{Bool, DType, Device, Int, Tensor, TensorData};
 
 use crate::sampling::Sampler;
@@ -185,9 +186,15 @@ fn process_and_sample<P: LogitsProcessor + ?Sized>(
     context.tokens.assign(sampler.sample(logits, &context.step));
 }
 
-/// A number for each row, or one for all rows, `[1]` or `[batch]`, `f32`.
+/// A number for each row, `[batch]`, `f32`; a single number counts for all rows.
 fn of_rows(values: &[f32], context: &InitContext) -> RowParam<Tensor<1>> {
-    RowParam::new(Tensor::from_data(TensorData::from(values), (&context.device(), DType::F32)))
+    of_batch(Tensor::from_data(TensorData::from(values), (&context.device(), DType::F32)), context)
+}
+
+/// A parameter of each row, `[batch, …]`; a single row counts for all rows.
+fn of_batch<const D: usize, K: Basic>(values: Tensor<D, K>, context: &InitContext) -> RowParam<Tensor<D, K>> {
+    let rows = values.dims()[0];
+    RowParam::new(if rows == context.batch() { values } else { values.repeat_dim(0, context.batch()) })
 }
 
 /// The values as a column, in the dtype of `logits`.

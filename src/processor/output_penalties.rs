@@ -2,7 +2,7 @@
 
 use burn::tensor::{DType, Tensor, TensorData};
 
-use super::{InitContext, LogitsProcessor, RowParam, StepContext, TokenCounts};
+use super::{InitContext, LogitsProcessor, RowParam, StepContext, TokenCounts, of_batch};
 use burn_dfa_tokens::{Error, Result};
 
 /// Makes tokens of the output less likely (penalties above 0) or likelier (below 0). The presence
@@ -50,13 +50,13 @@ impl FrequencyPresencePenalty {
 }
 
 impl LogitsProcessor for FrequencyPresencePenalty {
-    /// The tokens of the output so far, and the penalties, `[1, 2]` or `[batch, 2]`.
+    /// The tokens of the output so far, and the penalties, `[batch, 2]`.
     type State = (TokenCounts, RowParam<Tensor<2>>);
 
     fn init(&self, context: &InitContext) -> Self::State {
         let penalties = TensorData::new(self.rows.concat(), [self.rows.len(), 2]);
         let penalties = Tensor::from_data(penalties, (&context.device(), DType::F32));
-        (TokenCounts::nothing(context), RowParam::new(penalties))
+        (TokenCounts::nothing(context), of_batch(penalties, context))
     }
 
     fn process(

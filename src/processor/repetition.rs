@@ -1,6 +1,6 @@
 //! Repetition penalty.
 
-use burn::tensor::{DType, IndexingUpdateOp, Int, Tensor};
+use burn::tensor::{Bool, DType, IndexingUpdateOp, Int, Tensor};
 
 use super::{InPlaceState, InitContext, LogitsProcessor, RowParam, RowState, StepContext, column, of_rows};
 use burn_dfa_tokens::{Error, Result};
@@ -107,11 +107,15 @@ impl RowState for TokenCounts {
     fn assign_row(&mut self, row: usize, new: Self) {
         self.counts.assign_row(row, new.counts);
     }
+
+    fn mask_rows(self, mask: &Tensor<1, Bool>, other: Self) -> Self {
+        Self { counts: self.counts.mask_rows(mask, other.counts) }
+    }
 }
 
 impl LogitsProcessor for RepetitionPenalty {
     /// The tokens of the prompt and the output so far, and the factors of positive and negative
-    /// logits, each `[1]` or `[batch]`.
+    /// logits, each `[batch]`.
     type State = (TokenCounts, (RowParam<Tensor<1>>, RowParam<Tensor<1>>));
 
     fn init(&self, context: &InitContext) -> Self::State {

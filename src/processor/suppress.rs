@@ -2,7 +2,7 @@
 
 use burn::tensor::{Bool, Tensor, TensorData};
 
-use super::{InitContext, LogitsProcessor, RowParam, StepContext, mask_unless_last};
+use super::{InitContext, LogitsProcessor, RowParam, StepContext, mask_unless_last, of_batch};
 use crate::vocabulary::TokenId;
 
 /// Masks a fixed set of tokens in every row with another legal token.
@@ -48,11 +48,11 @@ pub(super) fn token_mask(rows: &[Vec<TokenId>], context: &InitContext) -> Tensor
 }
 
 impl LogitsProcessor for SuppressTokens {
-    /// `[1, vocab_size]` or `[batch, vocab_size]`
+    /// `[batch, vocab_size]`
     type State = RowParam<Tensor<2, Bool>>;
 
     fn init(&self, context: &InitContext) -> Self::State {
-        RowParam::new(token_mask(&self.rows, context))
+        of_batch(token_mask(&self.rows, context), context)
     }
 
     fn process(
@@ -61,7 +61,6 @@ impl LogitsProcessor for SuppressTokens {
         logits: Tensor<2>,
         _context: &StepContext,
     ) -> (Tensor<2>, Self::State) {
-        let wide = mask.get().clone().expand(logits.dims());
-        (mask_unless_last(logits, wide), mask)
+        (mask_unless_last(logits, mask.get().clone()), mask)
     }
 }

@@ -40,7 +40,7 @@ impl Temperature {
 }
 
 impl LogitsProcessor for Temperature {
-    /// `[1]` or `[batch]`, `f32`
+    /// `[batch]`, `f32`
     type State = RowParam<Tensor<1>>;
 
     fn init(&self, context: &InitContext) -> Self::State {

@@ -46,7 +46,7 @@ impl TopK {
 }
 
 impl LogitsProcessor for TopK {
-    /// `[1]` or `[batch]`, `f32`: whole numbers, at most `vocab_size`
+    /// `[batch]`, `f32`: whole numbers, at most `vocab_size`
     type State = RowParam<Tensor<1>>;
 
     fn init(&self, context: &InitContext) -> Self::State {

@@ -57,7 +57,7 @@ impl TopP {
 }
 
 impl LogitsProcessor for TopP {
-    /// `[1]` or `[batch]`, `f32`
+    /// `[batch]`, `f32`
     type State = RowParam<Tensor<1>>;
 
     fn init(&self, context: &InitContext) -> Self::State {

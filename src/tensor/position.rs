@@ -79,13 +79,6 @@ impl Position {
         self.values.dims()[0]
     }
 
-    /// Replaces the rows of `mask`, `[batch]`, by `other`.
-    pub(crate) fn or(self, mask: Tensor<1, Bool>, other: Self) -> Self {
-        let shape = self.values.dims();
-        let values = self.values.mask_where(mask.reshape([-1, 1]).expand(shape), other.values);
-        Self { values, ..self }
-    }
-
     /// One of the numbers of each row, `[batch]`.
     pub(crate) fn column(&self, column: usize) -> Tensor<1, Int> {
         let [batch, _] = self.values.dims();
@@ -150,5 +143,9 @@ impl<const D: usize> InPlaceState for Position<D> {
 impl<const D: usize> RowState for Position<D> {
     fn assign_row(&mut self, row: usize, new: Self) {
         self.values.assign_row(row, new.values);
+    }
+
+    fn mask_rows(self, mask: &Tensor<1, Bool>, other: Self) -> Self {
+        Self { values: self.values.mask_rows(mask, other.values), ..self }
     }
 }

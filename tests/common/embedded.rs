@@ -60,15 +60,15 @@ impl Embedded {
 
     /// A row per constraint, of `max_new_tokens` each; prompts and seeds depend on `first` and the
     /// row.
-    pub fn requests<'a>(
+    pub fn requests(
         &self,
-        tables: &[Option<&'a CompiledConstraint>],
+        tables: &[Option<&CompiledConstraint>],
         max_new_tokens: usize,
         first: u64,
-    ) -> Vec<Request<'a>> {
+    ) -> Vec<Request> {
         let rows = (first..).zip(tables);
         rows.map(|(row, &table)| Request {
-            table,
+            constraint: table.cloned(),
             ..Request::new(self.prompt(row), max_new_tokens).with_seed(row)
         })
         .collect()

@@ -1,8 +1,6 @@
 //! A model whose logits depend on every token of a row, so a missing or misplaced token changes the
 //! output.
 
-use std::ops::ControlFlow;
-
 use burn::tensor::{DType, Device, IndexingUpdateOp, Int, Tensor, TensorData};
 use burn_dfa::generation::speculative::TreeLm;
 use burn_dfa::generation::{CausalLm, ContinuousLm, GenerationConfig, Output, Recordable, Request, generate};
@@ -17,7 +15,7 @@ pub fn run(
     requests: &[Request],
     config: &GenerationConfig,
 ) -> Result<Vec<Output>> {
-    generate(model, vocabulary, requests, config, |_| ControlFlow::Continue(()))
+    generate(model, vocabulary, requests, config)
 }
 
 /// Logits from a bank of random rows, chosen by a hash of the text.

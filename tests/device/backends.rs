@@ -1,7 +1,5 @@
 //! A whole generation with the embedded model, on every device of this build: the same tokens.
 
-use std::ops::ControlFlow;
-
 use crate::common::devices;
 use burn_dfa::generation::{GenerationConfig, Request, generate};
 use burn_dfa::{CompiledConstraint, Limits, TokenId};
@@ -28,14 +26,13 @@ fn every_device_writes_the_same_tokens() {
             .map(|(row, example)| {
                 let prompt = pretrained.prompt(&example.prompt).unwrap();
                 let request = Request::new(prompt, 80).with_seed(row as u64);
-                Request { table: (row < 5).then(|| &tables[row]), ..request }
+                Request { constraint: (row < 5).then(|| tables[row].clone()), ..request }
             })
             .collect();
         let mut tokens = Vec::new();
         for temperature in [None, Some(0.7)] {
             let config = GenerationConfig::new().with_temperature(temperature);
-            let outputs =
-                generate(pretrained.model(), vocabulary, &requests, &config, |_| ControlFlow::Continue(()));
+            let outputs = generate(pretrained.model(), vocabulary, &requests, &config);
             for (output, table) in outputs.unwrap().into_iter().zip(&tables).take(5) {
                 assert!(output.is_complete() && table.accepts(&output.tokens), "{name}: {}", output.text());
                 tokens.push(output.tokens);

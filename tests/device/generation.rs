@@ -11,7 +11,7 @@ use crate::common::{
     model::{RandomLm, run},
 };
 use burn::tensor::{DType, Device, Int, Tensor};
-use burn_dfa::generation::{FinishReason, GenerationConfig, Request, generate};
+use burn_dfa::generation::{FinishReason, GenerationConfig, Request, generate, generate_with};
 use burn_dfa::sampling::{GumbelMax, Sampler};
 use burn_dfa::{CompiledConstraint, Constraint, Layout, StateId, TensorOptions, TokenId, Vocabulary};
 use burn_dfa_testing::words::{EOS, tabulated, vocabulary};
@@ -103,7 +103,7 @@ fn chunks_join_to_the_output_without_partial_characters() {
         ];
         let mut texts = [String::new(), String::new()];
         let mut tokens = [Vec::new(), Vec::new()];
-        let outputs = generate(&model, &vocabulary, &requests, &config, |piece| {
+        let outputs = generate_with(&model, &vocabulary, &requests, &config, |piece| {
             assert!(!piece.text.contains(char::REPLACEMENT_CHARACTER));
             texts[piece.row].push_str(&piece.text);
             tokens[piece.row].extend_from_slice(&piece.tokens);
@@ -125,7 +125,8 @@ fn a_callback_that_breaks_cancels_the_batch() {
     let model = RandomLm::new(vocabulary.len(), 1, DType::F32, &Device::flex());
     let request = Request::new(vec![TokenId(1)], 60).with_constraint(&table);
     let config = GenerationConfig::new().with_sync_interval(4);
-    let outputs = generate(&model, &vocabulary, &[request], &config, |_| ControlFlow::Break(())).unwrap();
+    let outputs =
+        generate_with(&model, &vocabulary, &[request], &config, |_| ControlFlow::Break(())).unwrap();
     assert_eq!(outputs[0].finish, FinishReason::Cancelled);
     assert_eq!(outputs[0].tokens.len(), 4);
 }
@@ -184,7 +185,7 @@ fn bad_requests_are_refused_before_the_first_step() {
     assert_eq!(short.tokens_needed(), Some(7));
     assert!(short.to_string().contains("raise it to 7"), "{short}");
     let mut request = fine.clone();
-    request.table = Some(&foreign);
+    request.constraint = Some(foreign.clone());
     assert_eq!(ask(&model, &[request], &GenerationConfig::new()).kind(), ErrorKind::IncompatibleVocabulary);
     assert_eq!(
         ask(&narrow, slice::from_ref(&fine), &GenerationConfig::new()).kind(),
@@ -222,20 +223,16 @@ fn a_model_without_finite_logits_is_an_error_and_not_an_illegal_output() {
     let table = regex("abc", &vocabulary);
     let model = mute(&vocabulary);
     let request = Request::new(vec![TokenId(1)], 8).with_constraint(&table);
-    let result = generate(&model, &vocabulary, slice::from_ref(&request), &GenerationConfig::new(), |_| {
-        ControlFlow::Continue(())
-    });
+    let result = generate(&model, &vocabulary, slice::from_ref(&request), &GenerationConfig::new());
     assert_eq!(result.unwrap_err().kind(), ErrorKind::Model);
     // Without a logit for the end, `a*` would continue past its budget with tokens allowed by the
     // constraint alone.
     let zeros = Vocabulary::from_bytes([Some("a"), None]).unwrap().with_eos([TokenId(1)]).unwrap();
     let endless = regex("a*", &zeros);
     let unending = Request::new(vec![TokenId(0)], 4).with_constraint(&endless);
-    let result =
-        generate(&mute(&zeros), &zeros, &[unending], &GenerationConfig::new(), |_| ControlFlow::Continue(()));
+    let result = generate(&mute(&zeros), &zeros, &[unending], &GenerationConfig::new());
     assert_eq!(result.unwrap_err().kind(), ErrorKind::Model);
     let long = Request { max_new_tokens: 16, ..request };
-    let result =
-        generate(&model, &vocabulary, &[long], &GenerationConfig::new(), |_| ControlFlow::Continue(()));
+    let result = generate(&model, &vocabulary, &[long], &GenerationConfig::new());
     assert_eq!(result.unwrap_err().kind(), ErrorKind::Input, "more positions than the model has");
 }

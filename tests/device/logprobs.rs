@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 
 use burn::tensor::{DType, Device};
 use burn_dfa::generation::{
-    Chunk, ContinuousBatch, DecodeGraph, GenerationConfig, Logprobs, Output, Request, SamplingFeatures,
-    SamplingOptions, TokenLogprobs, generate,
+    ContinuousBatch, DecodeGraph, GenerationConfig, Logprobs, Output, Request, SamplingFeatures,
+    SamplingOptions, TokenLogprobs, generate, generate_with,
 };
 use burn_dfa::{Capacity, CompiledConstraint, Constraint, Kernels, TensorOptions, TokenId, Vocabulary};
 
@@ -16,10 +16,6 @@ use burn_dfa_testing::words::{tabulated, vocabulary};
 /// Sums of exponentials in f32 against f64.
 const TOLERANCE: f64 = 1e-5;
 const TOP: usize = 4;
-
-fn go_on(_: Chunk) -> ControlFlow<()> {
-    ControlFlow::Continue(())
-}
 
 /// The natural logarithms of the softmax.
 fn log_softmax(logits: &[f32]) -> Vec<f64> {
@@ -46,7 +42,7 @@ fn assert_is(found: &Logprobs, logits: &[f32], chosen: TokenId, what: &str) {
 fn check(model: &RandomLm, vocabulary: &Vocabulary, request: &Request, output: &Output, what: &str) {
     assert_eq!(output.logprobs.len(), output.tokens.len(), "{what}");
     let free = CompiledConstraint::unconstrained(vocabulary);
-    let table = request.table.unwrap_or(&free);
+    let table = request.constraint.as_ref().unwrap_or(&free);
     let mut state = table.start();
     let mut text: Vec<i32> = request.prompt.iter().map(|token| token.0 as i32).collect();
     for (at, (&token, TokenLogprobs { model: raw, constrained })) in
@@ -57,7 +53,8 @@ fn check(model: &RandomLm, vocabulary: &Vocabulary, request: &Request, output: &
         let left = (request.max_new_tokens - at - 1) as u32;
         let legal = |token: usize| {
             let next = table.next(state, TokenId(token as u32));
-            next != burn_dfa::StateId::DEAD && (request.table.is_none() || table.tokens_to_end(next) <= left)
+            next != burn_dfa::StateId::DEAD
+                && (request.constraint.is_none() || table.tokens_to_end(next) <= left)
         };
         let masked: Vec<f32> = logits
             .iter()
@@ -80,13 +77,13 @@ fn every_token_has_the_log_probabilities_of_its_logits() {
         .map(|index| {
             let prompt = (0..=index as u32).map(TokenId).collect();
             let request = Request::new(prompt, 12).with_seed(index as u64);
-            let request = Request { table: tables.get(index % 3), ..request };
+            let request = Request { constraint: tables.get(index % 3).cloned(), ..request };
             if index % 2 == 0 { request.with_sampling(warm.clone()) } else { request }
         })
         .collect();
     let without: Vec<Output> = {
         let model = RandomLm::new(vocabulary.len() + 3, 8, DType::F32, &Device::flex());
-        generate(&model, &vocabulary, &requests, &GenerationConfig::new(), go_on).unwrap()
+        generate(&model, &vocabulary, &requests, &GenerationConfig::new()).unwrap()
     };
     for (name, device) in devices::all() {
         let model = RandomLm::new(vocabulary.len() + 3, 8, DType::F32, &device);
@@ -104,7 +101,7 @@ fn every_token_has_the_log_probabilities_of_its_logits() {
                 }
             };
             let mut pieces = vec![Vec::new(); requests.len()];
-            let outputs = generate(&model, &vocabulary, &requests, &config, |piece| {
+            let outputs = generate_with(&model, &vocabulary, &requests, &config, |piece| {
                 assert_eq!(piece.tokens.len(), piece.logprobs.len());
                 pieces[piece.row].extend(piece.logprobs);
                 ControlFlow::Continue(())
@@ -113,7 +110,7 @@ fn every_token_has_the_log_probabilities_of_its_logits() {
             all("eager", &outputs);
             assert!(outputs.iter().zip(&pieces).all(|(output, pieces)| output.logprobs == *pieces));
             let mut graph = DecodeGraph::record(&model, &vocabulary, &requests, &config, 32).unwrap();
-            all("graph", &graph.generate(&requests, go_on).unwrap());
+            all("graph", &graph.generate(&requests).unwrap());
             for make in [ContinuousBatch::new, ContinuousBatch::record] {
                 let mut slots = make(&model, &vocabulary, 2, 32, &config).unwrap();
                 let mut outputs = Vec::new();
@@ -135,7 +132,7 @@ fn likeliest_tokens_are_limited_by_the_vocabulary_and_the_request() {
     let model = RandomLm::new(vocabulary.len(), 8, DType::F32, &Device::flex());
     let requests = [Request::new(vec![TokenId(1)], 4).with_constraint(&table)];
     let ask = |top: Option<usize>| {
-        generate(&model, &vocabulary, &requests, &GenerationConfig::new().with_logprobs(top), go_on)
+        generate(&model, &vocabulary, &requests, &GenerationConfig::new().with_logprobs(top))
     };
     assert!(ask(None).unwrap()[0].logprobs.is_empty());
     let few = &ask(Some(GenerationConfig::MAX_LOGPROBS)).unwrap()[0].logprobs;

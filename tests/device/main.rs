@@ -12,6 +12,8 @@ mod marker;
 mod mask_rows;
 mod much_text;
 mod options;
+mod own_models;
+mod processors;
 mod rows;
 mod slots;
 mod speculation;

@@ -1,8 +1,6 @@
 //! Mask rows that a batch keeps on a device, against the host: with stacks and budgets, in batches of
 //! equal and different states, in pools of any size.
 
-use std::ops::ControlFlow;
-
 use burn::tensor::{DType, Tensor, TensorData};
 use burn_dfa::generation::{DecodeGraph, GenerationConfig, Request, generate};
 use burn_dfa::processor::ConstraintProcessor;
@@ -81,12 +79,11 @@ fn recorded_steps_keep_rows() {
         for slots in [0, 1, 3, 1_000] {
             let tensors = TensorOptions::new().with_mask_rows_bytes(slots * SLOT_BYTES);
             let config = GenerationConfig::new().with_tensors(tensors).with_temperature(Some(1.3));
-            let go_on = |_| ControlFlow::Continue(());
-            let eager = generate(&model, &vocabulary, &requests, &config, go_on).unwrap();
+            let eager = generate(&model, &vocabulary, &requests, &config).unwrap();
             let mut graph = DecodeGraph::record(&model, &vocabulary, &requests, &config, 210).unwrap();
             assert_eq!(graph.is_hardware(), name != "flex");
             for _ in 0..2 {
-                assert_eq!(graph.generate(&requests, go_on).unwrap(), eager, "{name}, {slots} slots");
+                assert_eq!(graph.generate(&requests).unwrap(), eager, "{name}, {slots} slots");
             }
         }
     }

@@ -2,12 +2,11 @@
 
 use burn_dfa::ErrorKind;
 use std::collections::HashMap;
-use std::ops::ControlFlow;
 
 use burn::tensor::{DType, Device, Int, Tensor};
 use burn_dfa::generation::{
-    Chunk, ContinuousBatch, DecodeGraph, GenerationConfig, Output, Request, SamplingFeatures,
-    SamplingOptions, generate,
+    ContinuousBatch, DecodeGraph, GenerationConfig, Output, Request, SamplingFeatures, SamplingOptions,
+    generate,
 };
 use burn_dfa::sampling::{GumbelMax, Sampler};
 use burn_dfa::{
@@ -19,10 +18,6 @@ use crate::common::{devices, model::RandomLm};
 use burn_dfa_testing::words::{EOS, tabulated, vocabulary};
 
 const NEVER: f32 = f32::NEG_INFINITY;
-
-fn go_on(_: Chunk) -> ControlFlow<()> {
-    ControlFlow::Continue(())
-}
 
 fn tables(vocabulary: &Vocabulary) -> Vec<CompiledConstraint> {
     let patterns = ["[a-f]{3,30}", r"[0-9]+(,[0-9]+)*", "(true|false|null)+"];
@@ -73,14 +68,15 @@ fn all_options() -> Vec<(&'static str, SamplingOptions)> {
 }
 
 /// Requests with all options, under every constraint and none, with prompts of several lengths.
-fn requests(tables: &[CompiledConstraint]) -> Vec<(String, Request<'_>)> {
+fn requests(tables: &[CompiledConstraint]) -> Vec<(String, Request)> {
     let mut all = Vec::new();
     for (index, (name, options)) in all_options().into_iter().enumerate() {
         for which in 0..=tables.len() {
             let prompt = (0..1 + (index + which) % 4).map(|at| TokenId((7 * index + 31 * at) as u32 % 256));
             let request =
                 Request::new(prompt.collect(), 14 + index % 5).with_seed((10 * index + which) as u64);
-            let request = Request { table: tables.get(which), ..request }.with_sampling(options.clone());
+            let request =
+                Request { constraint: tables.get(which).cloned(), ..request }.with_sampling(options.clone());
             all.push((format!("{name}, constraint {which}"), request));
         }
     }
@@ -168,7 +164,7 @@ fn filtered(mut logits: Vec<f32>, options: &SamplingOptions, prompt: &[i32], out
 fn reference(model: &RandomLm, vocabulary: &Vocabulary, width: usize, request: &Request) -> Vec<TokenId> {
     let device = Device::flex();
     let free = CompiledConstraint::unconstrained(vocabulary);
-    let (table, options) = (request.table.unwrap_or(&free), request.sampling.as_ref().unwrap());
+    let (table, options) = (request.constraint.as_ref().unwrap_or(&free), request.sampling.as_ref().unwrap());
     let prompt: Vec<i32> = request.prompt.iter().map(|token| token.0 as i32).collect();
     let noise = GumbelMax::new(&[request.seed], width, &device).unwrap();
     let (mut state, mut output) = (table.start(), Vec::new());
@@ -177,7 +173,7 @@ fn reference(model: &RandomLm, vocabulary: &Vocabulary, width: usize, request: &
         let left = (request.max_new_tokens - output.len() - 1) as u32;
         for (token, x) in logits.iter_mut().enumerate() {
             let next = table.next(state, TokenId(token as u32));
-            let is_free = request.table.is_none() && next != StateId::DEAD;
+            let is_free = request.constraint.is_none() && next != StateId::DEAD;
             if !is_free && (next == StateId::DEAD || table.tokens_to_end(next) > left) {
                 *x = NEVER;
             }
@@ -205,7 +201,7 @@ fn lm(vocabulary: &Vocabulary, device: &Device) -> RandomLm {
 
 fn alone(model: &RandomLm, vocabulary: &Vocabulary, request: &Request) -> Output {
     let request = std::slice::from_ref(request);
-    generate(model, vocabulary, request, &GenerationConfig::new(), go_on).unwrap().remove(0)
+    generate(model, vocabulary, request, &GenerationConfig::new()).unwrap().remove(0)
 }
 
 #[test]
@@ -220,7 +216,7 @@ fn every_option_matches_the_host() {
         assert_eq!(output.tokens, expected, "{name}");
         let plain = request.clone().with_sampling(SamplingOptions::new());
         differ += usize::from(alone(&model, &vocabulary, &plain).tokens != output.tokens);
-        if let Some(table) = request.table {
+        if let Some(table) = &request.constraint {
             assert!(output.is_complete() && table.accepts(&output.tokens), "{name}: {}", output.text());
         }
     }
@@ -267,11 +263,11 @@ fn the_options_of_other_rows_do_not_affect_a_row() {
             let mut graph = None;
             for of in order.chunks_exact(7) {
                 let requests = batch(of);
-                check("eager", of, generate(&model, &vocabulary, &requests, &config, go_on).unwrap());
+                check("eager", of, generate(&model, &vocabulary, &requests, &config).unwrap());
                 let graph = graph.get_or_insert_with(|| {
                     DecodeGraph::record(&model, &vocabulary, &requests, &config, 40).unwrap()
                 });
-                check("graph", of, graph.generate(&requests, go_on).unwrap());
+                check("graph", of, graph.generate(&requests).unwrap());
             }
             for is_recorded in [false, true] {
                 let make = if is_recorded { ContinuousBatch::record } else { ContinuousBatch::new };
@@ -339,7 +335,7 @@ fn options_out_of_range_or_not_allowed_are_refused() {
         options().with_logit_bias([(TokenId(3), f32::INFINITY)]),
         options().with_logit_bias([(TokenId(3), -100.5)]),
     ] {
-        let error = generate(&model, &vocabulary, &[request(wrong.clone())], &config, go_on).unwrap_err();
+        let error = generate(&model, &vocabulary, &[request(wrong.clone())], &config).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Input, "{wrong:?}: {error}");
         let all = config.clone().with_row_features(SamplingFeatures::ALL);
         let mut slots = ContinuousBatch::new(&model, &vocabulary, 1, 16, &all).unwrap();
@@ -356,7 +352,7 @@ fn options_out_of_range_or_not_allowed_are_refused() {
         let request = request(options);
         let is_covered = few.covers(SamplingFeatures::of(request.sampling.as_ref().unwrap()));
         let admitted = slots.admit(0, &request);
-        let replayed = graph.generate(std::slice::from_ref(&request), go_on);
+        let replayed = graph.generate(std::slice::from_ref(&request));
         match is_covered {
             true => {
                 admitted.unwrap();

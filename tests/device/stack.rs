@@ -406,8 +406,7 @@ fn every_text_is_valid_and_complete_within_its_budget_and_its_stack() {
                 })
                 .collect();
             let config = GenerationConfig::new().with_temperature((round % 3 != 0).then_some(1.5));
-            let outputs =
-                generate(&model, &vocabulary, &requests, &config, |_| std::ops::ControlFlow::Continue(()));
+            let outputs = generate(&model, &vocabulary, &requests, &config);
             for ((output, schema), table) in outputs.unwrap().iter().zip(&schemas).zip(&tables) {
                 let text = output.text();
                 assert_eq!(output.finish, FinishReason::EndOfSequence, "{schema}: {text}");

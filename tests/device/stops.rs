@@ -5,17 +5,13 @@ use std::ops::ControlFlow;
 
 use burn::tensor::{DType, Device};
 use burn_dfa::generation::{
-    Chunk, ContinuousBatch, DecodeGraph, FinishReason, GenerationConfig, Output, Request, generate,
+    ContinuousBatch, DecodeGraph, FinishReason, GenerationConfig, Output, Request, generate, generate_with,
 };
 use burn_dfa::vocabulary::TokenKind;
 use burn_dfa::{Capacity, Constraint, TensorOptions, TokenId, Vocabulary};
 
 use crate::common::model::RandomLm;
 use burn_dfa_testing::words::{tabulated, vocabulary};
-
-fn go_on(_: Chunk) -> ControlFlow<()> {
-    ControlFlow::Continue(())
-}
 
 fn config() -> GenerationConfig {
     let capacity = Capacity { tables: 3, states: 300, classes: 100, ..Capacity::new() };
@@ -38,7 +34,7 @@ fn a_row_ends_before_its_first_stop_string_in_every_loop() {
         .collect();
     let whole: Vec<Request> = requests.iter().map(|request| request.clone().with_stop([""; 0])).collect();
     let config = config();
-    let whole = generate(&model, &vocabulary, &whole, &config, go_on).unwrap();
+    let whole = generate(&model, &vocabulary, &whole, &config).unwrap();
     let mut stopped = 0;
     let mut check = |index: usize, output: &Output, streamed: &str| {
         let (text, stops) = (whole[index].text(), stops[index % 5]);
@@ -56,14 +52,14 @@ fn a_row_ends_before_its_first_stop_string_in_every_loop() {
         stopped += usize::from(first.is_some());
     };
     let mut streamed = vec![String::new(); requests.len()];
-    let outputs = generate(&model, &vocabulary, &requests, &config, |piece| {
+    let outputs = generate_with(&model, &vocabulary, &requests, &config, |piece| {
         streamed[piece.row].push_str(&piece.text);
         ControlFlow::Continue(())
     })
     .unwrap();
     outputs.iter().zip(&streamed).enumerate().for_each(|(index, (output, text))| check(index, output, text));
     let mut graph = DecodeGraph::record(&model, &vocabulary, &requests, &config, 100).unwrap();
-    let outputs = graph.generate(&requests, go_on).unwrap();
+    let outputs = graph.generate(&requests).unwrap();
     outputs.iter().enumerate().for_each(|(index, output)| check(index, output, &output.text()));
     let mut slots = ContinuousBatch::new(&model, &vocabulary, 1, 100, &config).unwrap();
     for (index, request) in requests.iter().enumerate() {
@@ -82,10 +78,7 @@ fn an_empty_stop_string_is_refused() {
     let vocabulary = vocabulary();
     let model = RandomLm::new(vocabulary.len(), 8, DType::F32, &Device::flex());
     let requests = [Request::new(vec![TokenId(1)], 9).with_stop(["x", ""])];
-    assert_eq!(
-        generate(&model, &vocabulary, &requests, &config(), go_on).unwrap_err().kind(),
-        ErrorKind::Input
-    );
+    assert_eq!(generate(&model, &vocabulary, &requests, &config()).unwrap_err().kind(), ErrorKind::Input);
 }
 
 /// Letters, a special token and the end of the sequence.
@@ -106,7 +99,7 @@ fn stop_tokens_end_a_row_and_special_tokens_may_be_text() {
     let vocabulary = letters();
     let model = RandomLm::new(vocabulary.len(), 8, DType::F32, &Device::flex());
     let ask = |request: &Request| {
-        generate(&model, &vocabulary, std::slice::from_ref(request), &config(), go_on).unwrap().remove(0)
+        generate(&model, &vocabulary, std::slice::from_ref(request), &config()).unwrap().remove(0)
     };
     let mut stopped = [0; 2];
     for seed in 0..100 {
@@ -138,7 +131,7 @@ fn stop_tokens_end_a_row_and_special_tokens_may_be_text() {
     }
     assert!(stopped.iter().all(|&stopped| stopped > 10), "{stopped:?}");
     let wrong = [Request::new(vec![TokenId(1)], 9).with_stop_tokens([TokenId(6)])];
-    assert_eq!(generate(&model, &vocabulary, &wrong, &config(), go_on).unwrap_err().kind(), ErrorKind::Input);
+    assert_eq!(generate(&model, &vocabulary, &wrong, &config()).unwrap_err().kind(), ErrorKind::Input);
 }
 
 #[test]
@@ -146,7 +139,7 @@ fn stop_strings_do_not_count_within_the_first_tokens() {
     let vocabulary = letters();
     let model = RandomLm::new(vocabulary.len(), 8, DType::F32, &Device::flex());
     let ask = |request: &Request| {
-        generate(&model, &vocabulary, std::slice::from_ref(request), &config(), go_on).unwrap().remove(0)
+        generate(&model, &vocabulary, std::slice::from_ref(request), &config()).unwrap().remove(0)
     };
     let mut stopped = 0;
     for seed in 0..300 {

@@ -3,12 +3,11 @@
 
 use burn_dfa::ErrorKind;
 use std::cell::Cell;
-use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use burn::tensor::{DType, Device, Int, StreamId, Tensor};
 use burn_dfa::generation::{
-    CausalLm, Chunk, ContinuousBatch, ContinuousLm, DecodeGraph, GenerationConfig, Output, Request,
+    CausalLm, ContinuousBatch, ContinuousLm, DecodeGraph, GenerationConfig, Output, Request,
 };
 use burn_dfa::{Capacity, CompiledConstraint, Constraint, Error, Limits, TensorOptions, TokenId, Vocabulary};
 
@@ -35,13 +34,9 @@ fn config() -> GenerationConfig {
         .with_tensors(TensorOptions { capacity, ..TensorOptions::default() })
 }
 
-fn request<'a>(prompt: &str, table: &'a CompiledConstraint) -> Request<'a> {
+fn request(prompt: &str, table: &CompiledConstraint) -> Request {
     let prompt = prompt.bytes().map(|byte| TokenId(u32::from(byte))).collect();
     Request::new(prompt, 30).with_constraint(table)
-}
-
-fn go_on(_: Chunk) -> ControlFlow<()> {
-    ControlFlow::Continue(())
 }
 
 /// The output of a request in a row.
@@ -157,7 +152,7 @@ fn a_model_that_reassigns_its_cache_runs_unrecorded() {
         let one = std::slice::from_ref(&request);
         let expected = run(&model, &vocabulary, one, &config()).unwrap();
         let model = Reassigning(model);
-        let outputs = burn_dfa::generation::generate(&model, &vocabulary, one, &config(), go_on).unwrap();
+        let outputs = burn_dfa::generation::generate(&model, &vocabulary, one, &config()).unwrap();
         assert_eq!(outputs, expected, "{name}");
         let mut slots = ContinuousBatch::new(&model, &vocabulary, 2, SLOTS, &config()).unwrap();
         assert_eq!(run_in(&mut slots, 1, &request), expected[0], "{name}");
@@ -221,10 +216,10 @@ fn after_a_panic_nothing_is_replayed() {
         }
         let record = || DecodeGraph::record(&model, &vocabulary, one, &config(), SLOTS).unwrap();
         let mut graph = record();
-        let expected = graph.generate(one, go_on).unwrap();
+        let expected = graph.generate(one).unwrap();
         told.set(true);
-        panics(|| graph.generate(one, go_on));
-        assert_lost(graph.generate(one, go_on), name);
+        panics(|| graph.generate(one));
+        assert_lost(graph.generate(one), name);
         if name == "flex" {
             // A step that is run again can panic as well.
             let mut graph = record();
@@ -232,12 +227,12 @@ fn after_a_panic_nothing_is_replayed() {
             told.set(true);
             panics(|| pieces.next());
             drop(pieces);
-            assert_lost(graph.generate(one, go_on), name);
+            assert_lost(graph.generate(one), name);
         }
         // The callback of a graph does not affect its tensors.
         let mut graph = record();
-        panics(|| graph.generate(one, |_| panic!("as it is told")));
-        assert_eq!(graph.generate(one, go_on).unwrap(), expected, "{name}");
+        panics(|| graph.generate_with(one, |_| panic!("as it is told")));
+        assert_eq!(graph.generate(one).unwrap(), expected, "{name}");
     }
 }
 
@@ -261,13 +256,13 @@ fn a_recording_stays_on_its_stream() {
                     "{name}: {error}"
                 );
             };
-            refused(graph.generate(one, go_on).unwrap_err());
+            refused(graph.generate(one).unwrap_err());
             refused(slots.admit(1, &request).unwrap_err());
             refused(slots.step(4, |_| ()).unwrap_err());
             refused(slots.release(0).unwrap_err());
         });
         // They continue on the stream of the recording.
-        assert_eq!(graph.generate(one, go_on).unwrap(), expected, "{name}");
+        assert_eq!(graph.generate(one).unwrap(), expected, "{name}");
         slots.step(SLOTS, |_| ()).unwrap();
         assert_eq!(slots.release(0).unwrap(), expected[0], "{name}");
         // Without a recording every stream is accepted.

@@ -1,9 +1,7 @@
 //! A graph refuses invalid requests before any launch, and still works afterwards.
 
-use burn_dfa::ErrorKind;
-use std::ops::ControlFlow;
-
 use burn::tensor::{DType, Device, Int, Tensor};
+use burn_dfa::ErrorKind;
 use burn_dfa::constraint::Syntax;
 use burn_dfa::generation::{CausalLm, DecodeGraph, GenerationConfig, Recordable, Request, generate};
 use burn_dfa::{
@@ -29,8 +27,8 @@ fn requests_that_do_not_fit_are_refused_and_the_graph_continues() {
 
         let mut graph = record(64).unwrap();
         let mut refused = |requests: &[Request]| {
-            let error = graph.generate(requests, |_| panic!("nothing is generated")).unwrap_err();
-            let outputs = graph.generate(&good, |_| ControlFlow::Continue(())).unwrap();
+            let error = graph.generate_with(requests, |_| panic!("nothing is generated")).unwrap_err();
+            let outputs = graph.generate(&good).unwrap();
             assert!(table.accepts(&outputs[0].tokens), "{name}: after {error}");
             error
         };
@@ -54,7 +52,7 @@ fn requests_that_do_not_fit_are_refused_and_the_graph_continues() {
         let other = CompiledConstraint::compile(&Constraint::regex("a").unwrap(), &other, &Limits::default())
             .unwrap();
         let mut requests = good.clone();
-        requests[0].table = Some(&other);
+        requests[0].constraint = Some(other.clone());
         assert_eq!(refused(&requests).kind(), ErrorKind::IncompatibleVocabulary);
     }
 }
@@ -98,7 +96,7 @@ fn an_unrecordable_step_is_an_error_on_a_recording_device() {
         let requests = [Request::new(vec![TokenId(2)], 4)];
         let graph = DecodeGraph::record(&model, &vocabulary, &requests, &GenerationConfig::new(), 8);
         if name == "flex" {
-            let outputs = graph.unwrap().generate(&requests, |_| ControlFlow::Continue(())).unwrap();
+            let outputs = graph.unwrap().generate(&requests).unwrap();
             assert_eq!(outputs[0].tokens, [TokenId(0), TokenId(2)]);
         } else {
             let error = graph.unwrap_err();
@@ -125,10 +123,9 @@ fn a_recorded_step_refuses_a_table_with_a_longer_chain_of_returns() {
         let config = GenerationConfig::new().with_tensors(tensors);
         let (model, vocabulary) = (embedded.model(), &embedded.vocabulary);
         let requests = |table| embedded.requests(&[Some(table)], 20, 0);
-        let go_on = |_| ControlFlow::Continue(());
         let mut graph = DecodeGraph::record(model, vocabulary, &requests(&nested), &config, 64).unwrap();
-        graph.generate(&requests(&prefix), go_on).map(|outputs| {
-            assert_eq!(outputs, generate(model, vocabulary, &requests(&prefix), &config, go_on).unwrap());
+        graph.generate(&requests(&prefix)).map(|outputs| {
+            assert_eq!(outputs, generate(model, vocabulary, &requests(&prefix), &config).unwrap());
         })
     };
     // The CPU runs the step again, with the current constraints.

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use burn_dfa::constraint::{Format, StructuralTag, Tag, TriggeredTags};
 use burn_dfa::generation::{
-    Chunk, DecodeGraph, FinishReason, GenerationConfig, Logprobs, Output, SamplingFeatures, SamplingOptions,
+    DecodeGraph, FinishReason, GenerationConfig, Logprobs, Output, SamplingFeatures, SamplingOptions,
     generate,
 };
 use burn_dfa::{Capacity, Constraint, Kernels, Limits, TensorOptions, TokenId};
@@ -18,10 +18,6 @@ use crate::common::embedded::{Embedded, POSITIONS};
 fn tensors(kernels: Kernels) -> TensorOptions {
     let capacity = Capacity { tables: 3, states: 2000, classes: 400, ..Capacity::new() };
     TensorOptions { kernels, capacity, ..TensorOptions::default() }
-}
-
-fn go_on(_: Chunk) -> ControlFlow<()> {
-    ControlFlow::Continue(())
 }
 
 /// Every kind of step, with the digits of its longest output. The outputs and the intervals of
@@ -105,14 +101,14 @@ fn a_replayed_step_writes_the_tokens_of_the_eager_loop() {
             // Other constraints, prompts, lengths and seeds.
             let second = embedded.requests(&[Some(&order), Some(&order), Some(&other), None], steps, 10);
             let eagerly =
-                |requests| -> Vec<Output> { generate(model, vocabulary, requests, &config, go_on).unwrap() };
+                |requests| -> Vec<Output> { generate(model, vocabulary, requests, &config).unwrap() };
             let (of_first, of_second) = (eagerly(&first), eagerly(&second));
             assert_eq!([of_first[0].tokens.len(), of_second[2].tokens.len()], [steps; 2]);
 
             let mut graph = DecodeGraph::record(model, vocabulary, &first, &config, POSITIONS).unwrap();
             assert_eq!(graph.is_hardware(), name != "flex", "{name}, {kind}");
             for (requests, expected) in [(&first, &of_first), (&first, &of_first), (&second, &of_second)] {
-                let outputs = graph.generate(requests, go_on).unwrap();
+                let outputs = graph.generate(requests).unwrap();
                 for (row, (output, expected)) in outputs.iter().zip(expected).enumerate() {
                     assert_same(output, expected, name == "flex", &format!("{name}, {kind}, row {row}"));
                 }
@@ -139,7 +135,7 @@ fn a_replayed_step_keeps_the_stacks_of_its_rows() {
             let config = GenerationConfig::new().with_temperature(temperature).with_sync_interval(16);
             let requests =
                 embedded.requests(&[Some(&tables[0]), Some(&tables[1]), None, Some(&tagged)], 40, 3);
-            let expected = generate(model, vocabulary, &requests, &config, go_on).unwrap();
+            let expected = generate(model, vocabulary, &requests, &config).unwrap();
             for (output, schema) in expected.iter().zip([&nested, &chosen]) {
                 let value: Value = serde_json::from_str(&output.text()).unwrap();
                 assert!(jsonschema::is_valid(schema, &value), "{name}: {}", output.text());
@@ -147,7 +143,7 @@ fn a_replayed_step_keeps_the_stacks_of_its_rows() {
             assert!(text.matches(expected[3].text().as_bytes()), "{name}: {}", expected[3].text());
             let mut graph = DecodeGraph::record(model, vocabulary, &requests, &config, POSITIONS).unwrap();
             for _ in 0..2 {
-                assert_eq!(graph.generate(&requests, go_on).unwrap(), expected, "{name}, {temperature:?}");
+                assert_eq!(graph.generate(&requests).unwrap(), expected, "{name}, {temperature:?}");
             }
         }
     }
@@ -165,15 +161,15 @@ fn the_host_reads_every_few_steps_and_a_cancelled_graph_starts_again() {
         let mut graph = DecodeGraph::record(model, vocabulary, &requests, &config, POSITIONS).unwrap();
         let mut pieces = Vec::new();
         let whole = graph
-            .generate(&requests, |piece| {
+            .generate_with(&requests, |piece| {
                 pieces.push(piece.tokens.len());
                 ControlFlow::Continue(())
             })
             .unwrap();
         assert_eq!(pieces, [16, 16, 9], "{name}");
-        let cut = graph.generate(&requests, |_| ControlFlow::Break(())).unwrap();
+        let cut = graph.generate_with(&requests, |_| ControlFlow::Break(())).unwrap();
         assert_eq!(cut[0].finish, FinishReason::Cancelled);
         assert_eq!(cut[0].tokens, whole[0].tokens[..16], "{name}");
-        assert_eq!(graph.generate(&requests, go_on).unwrap(), whole, "{name}");
+        assert_eq!(graph.generate(&requests).unwrap(), whole, "{name}");
     }
 }

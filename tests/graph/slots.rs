@@ -2,7 +2,6 @@
 
 use burn_dfa::ErrorKind;
 use std::cell::Cell;
-use std::ops::ControlFlow;
 
 use burn::tensor::{DType, Device};
 use burn_dfa::constraint::Syntax;
@@ -72,15 +71,14 @@ fn soak(name: &str, device: &Device, arrivals: usize) {
             let prompt = (0..rng.random_range(1..9)).map(|_| TokenId(rng.random_range(0..256))).collect();
             let table = pool.get(index % (pool.len() + 4));
             let needed = table.map_or(1, |table| table.tokens_to_end(table.start()) as usize);
-            Request { table, ..Request::new(prompt, needed + rng.random_range(0..12)) }
+            Request { constraint: table.cloned(), ..Request::new(prompt, needed + rng.random_range(0..12)) }
         })
         .collect();
     let expected: Vec<Output> = requests
         .iter()
         .map(|request| {
             let request = std::slice::from_ref(request);
-            let go_on = |_: burn_dfa::generation::Chunk| ControlFlow::Continue(());
-            generate(&model, &vocabulary, request, &GenerationConfig::new(), go_on).unwrap().remove(0)
+            generate(&model, &vocabulary, request, &GenerationConfig::new()).unwrap().remove(0)
         })
         .collect();
     let capacity = Capacity { tables: 11, states: 500, classes: 40, ..Capacity::new() };
@@ -100,10 +98,10 @@ fn soak(name: &str, device: &Device, arrivals: usize) {
             let next = rng.random_range(0..requests.len());
             let mut request = requests[next].clone();
             // Some constraints are compiled later.
-            if let Some(table) = request.table.filter(|_| rng.random_bool(0.2)) {
+            if let Some(table) = request.constraint.clone().filter(|_| rng.random_bool(0.2)) {
                 let (sender, pending) = PendingConstraint::channel();
                 compiled.push((sender, table.clone()));
-                request = Request { table: None, ..request }.with_pending(&pending);
+                request = Request { constraint: None, ..request }.with_pending(&pending);
             }
             match slots.admit(row, &request) {
                 Ok(()) => (in_row[row], arrived) = (next, arrived + 1),
@@ -172,7 +170,6 @@ fn the_recorded_embedded_model_writes_the_output_of_each_request_alone() {
         let count = if devices::is_software_gpu(name, &device) { 4 } else { 12 };
         let rows: Vec<_> = (0..count).map(|index| tables.get(index % 4)).collect();
         let requests = embedded.requests(&rows, 50, 20);
-        let go_on = |_: burn_dfa::generation::Chunk| ControlFlow::Continue(());
         let base = GenerationConfig::new();
         for (kind, config) in [
             ("greedy", base.clone()),
@@ -180,7 +177,7 @@ fn the_recorded_embedded_model_writes_the_output_of_each_request_alone() {
             ("filters", base.with_temperature(0.8).with_top_k(20).with_min_new_tokens(3)),
         ] {
             let alone = |request| {
-                generate(model, vocabulary, std::slice::from_ref(request), &config, go_on).unwrap().remove(0)
+                generate(model, vocabulary, std::slice::from_ref(request), &config).unwrap().remove(0)
             };
             let expected: Vec<_> = requests.iter().map(alone).collect();
             for kernels in [Kernels::Fused, Kernels::BuiltIn] {

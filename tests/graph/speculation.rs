@@ -1,15 +1,13 @@
 //! A speculative step as operations of Burn, recorded instead of run.
 
-use burn_dfa::ErrorKind;
-use std::ops::ControlFlow;
-
 use burn::tensor::{Device, FloatDType};
+use burn_dfa::ErrorKind;
 use burn_dfa::constraint::{Format, StructuralTag, Tag, TriggeredTags};
 use burn_dfa::generation::speculative::{
     DraftModel, Drafter, ForcedBytes, ForcedTokens, MergedDrafters, PromptLookup, speculate,
-    speculate_recorded,
+    speculate_recorded, speculate_with,
 };
-use burn_dfa::generation::{Chunk, GenerationConfig, Recordable, generate};
+use burn_dfa::generation::{GenerationConfig, Recordable, generate};
 use burn_dfa::{CompiledConstraint, Constraint};
 use burn_dfa_decoder::Decoder;
 use burn_dfa_tiny::draft;
@@ -39,10 +37,6 @@ fn drafter<'m>(name: &str, small: &'m Decoder) -> Box<dyn RecordableDrafter + 'm
     }
 }
 
-fn go_on(_: Chunk) -> ControlFlow<()> {
-    ControlFlow::Continue(())
-}
-
 /// Free text in which calls begin, with a stack.
 fn tagged(embedded: &Embedded) -> CompiledConstraint {
     let nested = json!({"type": "array", "items": {"$ref": "#"}, "maxItems": 3});
@@ -68,7 +62,7 @@ fn record(name: &str, temperature: Option<f32>, steps: usize) -> Recorded {
             let requests = embedded.requests(&[Some(&person), None, Some(&order), Some(&tagged)], 60, 0);
             let config = GenerationConfig::new().with_sync_interval(steps).with_temperature(temperature);
             let (model, vocabulary) = (embedded.model(), &embedded.vocabulary);
-            let read = speculate(model, vocabulary, &requests, &config, drafter(name, &small), |_| {
+            let read = speculate_with(model, vocabulary, &requests, &config, drafter(name, &small), |_| {
                 panic!("nothing was read")
             });
             let error = read.unwrap_err();
@@ -120,12 +114,12 @@ fn a_replayed_step_writes_the_tokens_of_an_eager_step() {
             for temperature in [None, Some(0.9)] {
                 let config = GenerationConfig::new().with_temperature(temperature).with_sync_interval(3);
                 let run = drafter(name, &small);
-                let run = speculate(model, vocabulary, requests, &config, run, go_on).unwrap();
+                let run = speculate(model, vocabulary, requests, &config, run).unwrap();
                 let replayed = drafter(name, &small);
-                let replayed = speculate_recorded(model, vocabulary, requests, &config, replayed, go_on);
+                let replayed = speculate_recorded(model, vocabulary, requests, &config, replayed);
                 assert_eq!(replayed.unwrap(), run, "{device_name}, {name}, {temperature:?}");
                 if device_name == "flex" && temperature.is_none() {
-                    let plain = generate(model, vocabulary, requests, &config, go_on);
+                    let plain = generate(model, vocabulary, requests, &config);
                     let outputs: Vec<_> = run.into_iter().map(|row| row.output).collect();
                     assert_eq!(outputs, plain.unwrap(), "{name}");
                 }

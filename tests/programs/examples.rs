@@ -37,6 +37,38 @@ fn no_letter_e_keeps_the_schema_and_avoids_the_letter() {
 }
 
 #[test]
+fn own_transformer_writes_the_same_dates_in_every_loop() {
+    let output = succeeds(&mut example("own_transformer"));
+    let dates = r" +\d{4}-\d\d-\d\d \d{4}-\d\d-\d\d \d{4}-\d\d-\d\d";
+    let steps = ["without a cache", "with a cache", "recorded", "a continuous batch", "with drafts"];
+    let expected = steps.map(|step| format!("{step}{dates}"));
+    assert_lines(&output, &expected.each_ref().map(String::as_str));
+}
+
+#[test]
+fn own_sampler_writes_names() {
+    let output = succeeds(&mut example("own_sampler"));
+    let name = "[A-Z][a-z]{2,9} [A-Z][a-z]{2,9}";
+    assert_lines(
+        &output,
+        &[0, 1, 3].map(|n| format!("{n} σ: {name}, {name}, {name}")).each_ref().map(|line| &line[..]),
+    );
+    // Without a spread every row takes the likeliest tokens.
+    let names: Vec<&str> = output.lines().next().unwrap().trim_start_matches("0 σ: ").split(", ").collect();
+    assert!(names.iter().all(|name| *name == names[0]), "{names:?}");
+}
+
+#[test]
+fn watermark_is_found_in_its_text_alone() {
+    let output = succeeds(&mut example("watermark"));
+    let text = "standard deviations: [A-Za-z ,.]{120,160}";
+    assert_lines(
+        &output,
+        &[&format!(r"plain +-?[0-2]\.\d {text}"), &format!(r"watermark +([5-9]|\d\d)\.\d {text}")],
+    );
+}
+
+#[test]
 fn nanogpt_format_writes_names_and_lines_for_ten_seeds() {
     let output = succeeds(&mut example("nanogpt_format"));
     let seeds: Vec<&str> = output.lines().filter(|line| line.contains("seed")).collect();

@@ -7,7 +7,7 @@ use std::slice;
 use std::time::{Duration, Instant};
 
 use burn::tensor::{DType, Device};
-use burn_dfa::generation::{ContinuousBatch, GenerationConfig, Request, generate};
+use burn_dfa::generation::{ContinuousBatch, GenerationConfig, Request, generate_with};
 use burn_dfa::remote::{connect, connect_within};
 use burn_dfa::{Capacity, CompiledConstraint, Constraint, Limits, TensorOptions, TokenId, Vocabulary};
 
@@ -37,11 +37,16 @@ fn a_server_lost_during_a_batch_is_an_error_and_the_request_can_be_sent_again() 
         let line = Line::to(&server);
         let device = connect(&line.address).unwrap();
         let began = Instant::now();
-        let lost =
-            generate(&model(&vocabulary, &device), &vocabulary, slice::from_ref(&request), &config, |_| {
+        let lost = generate_with(
+            &model(&vocabulary, &device),
+            &vocabulary,
+            slice::from_ref(&request),
+            &config,
+            |_| {
                 line.cut();
                 ControlFlow::Continue(())
-            });
+            },
+        );
         let error = lost.unwrap_err();
         assert!(
             error.kind() == ErrorKind::Connection && error.to_string().contains("connect again"),
@@ -93,7 +98,7 @@ fn a_server_that_falls_silent_is_an_error_at_the_deadline() {
     let mut began = Instant::now();
     let config = GenerationConfig::new().with_sync_interval(2);
     let lost =
-        generate(&model(&vocabulary, &device), &vocabulary, slice::from_ref(&request), &config, |_| {
+        generate_with(&model(&vocabulary, &device), &vocabulary, slice::from_ref(&request), &config, |_| {
             line.freeze();
             began = Instant::now();
             ControlFlow::Continue(())

@@ -1,7 +1,5 @@
 //! A device of a server gives the same tokens as Flex, with or without hosted operations.
 
-use std::ops::ControlFlow;
-
 use burn::tensor::{DType, Device};
 use burn_dfa::generation::speculative::{DraftToken, Drafter, DrafterContext, Sequences, speculate};
 use burn_dfa::generation::{ContinuousBatch, GenerationConfig, Output, Request};
@@ -40,11 +38,14 @@ fn tables(vocabulary: &Vocabulary) -> Vec<CompiledConstraint> {
     ]
 }
 
-fn requests<'a>(tables: &[Option<&'a CompiledConstraint>]) -> Vec<Request<'a>> {
+fn requests(tables: &[Option<&CompiledConstraint>]) -> Vec<Request> {
     let row = |(index, &table): (usize, &Option<&'a CompiledConstraint>)| {
         let prompt = (0..=index as u32 % 5).map(TokenId).collect();
         let needed = table.map_or(1, |table| table.tokens_to_end(table.start()) as usize);
-        Request { table, ..Request::new(prompt, needed + 6 + index).with_seed(40 + index as u64) }
+        Request {
+            constraint: table.cloned(),
+            ..Request::new(prompt, needed + 6 + index).with_seed(40 + index as u64)
+        }
     };
     tables.iter().enumerate().map(row).collect()
 }
@@ -86,9 +87,9 @@ fn batches_write_the_same_tokens() {
             for (name, device) in devices() {
                 let outputs = run(&model(&vocabulary, &device), &vocabulary, &requests, &config).unwrap();
                 for (request, output) in
-                    requests.iter().zip(&outputs).filter(|(request, _)| request.table.is_some())
+                    requests.iter().zip(&outputs).filter(|(request, _)| request.constraint.is_some())
                 {
-                    let table = request.table.unwrap();
+                    let table = request.constraint.as_ref().unwrap();
                     assert!(output.is_complete(), "{name}: {table:?}");
                 }
                 let found = tokens(&outputs);
@@ -96,7 +97,7 @@ fn batches_write_the_same_tokens() {
             }
             // The comparison would pass for empty rows or without constraints, so check both.
             let free: Vec<_> =
-                requests.iter().map(|request| Request { table: None, ..request.clone() }).collect();
+                requests.iter().map(|request| Request { constraint: None, ..request.clone() }).collect();
             let free = run(&model(&vocabulary, &Device::flex()), &vocabulary, &free, &config).unwrap();
             assert_ne!(tokens(&free), expected.unwrap());
         }
@@ -176,8 +177,7 @@ fn drafts_write_the_same_tokens() {
         let mut expected = None;
         for (name, device) in devices() {
             let model = model(&vocabulary, &device);
-            let go_on = |_| ControlFlow::Continue(());
-            let outputs = speculate(&model, &vocabulary, &requests, &config, Letters, go_on).unwrap();
+            let outputs = speculate(&model, &vocabulary, &requests, &config, Letters).unwrap();
             let found: Vec<_> = outputs.iter().map(|output| output.output.tokens.clone()).collect();
             // Greedy drafts change nothing; sampled ones take other random numbers.
             let greedy = config.sampling.temperature.is_none();

@@ -6,6 +6,5 @@ mod artifact;
 mod common;
 mod guarantee;
 mod mistakes;
-mod processors;
 mod streaming;
 mod typed;

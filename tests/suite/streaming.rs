@@ -7,7 +7,7 @@ use burn::tensor::{DType, Device};
 use burn_dfa::generation::speculative::{self, PromptLookup, speculate};
 use burn_dfa::generation::{
     Cancel, Chunk, DecodeGraph, FinishReason, GenerationConfig, Output, Request, TokenStream, generate,
-    stream,
+    generate_with, stream,
 };
 use burn_dfa::{CompiledConstraint, Constraint, Limits, Result, TokenId, Vocabulary};
 
@@ -42,16 +42,15 @@ fn collect(pieces: &mut TokenStream, mut after: impl FnMut(&Chunk)) -> Result<Ve
 
 /// Runs two requests in each of the three loops as an iterator, with their outputs without
 /// cancellation.
-fn in_every_loop<'a>(
-    requests: impl Fn(&Cancel) -> [Request<'a>; 2],
+fn in_every_loop(
+    requests: impl Fn(&Cancel) -> [Request; 2],
     check: impl Fn(&str, TokenStream, &Cancel, &[Output]),
 ) {
     let (vocabulary, device) = (vocabulary(), Device::flex());
-    let go_on = |_: Chunk| ControlFlow::Continue(());
     let plain = requests(&Cancel::default());
 
     let model = RandomLm::new(vocabulary.len(), 1, DType::F32, &device);
-    let whole = generate(&model, &vocabulary, &plain, &config(), go_on).unwrap();
+    let whole = generate(&model, &vocabulary, &plain, &config()).unwrap();
     let cancel = Cancel::default();
     let pieces = stream(&model, &vocabulary, &requests(&cancel), &config()).unwrap();
     check("eager", pieces, &cancel, &whole);
@@ -61,7 +60,7 @@ fn in_every_loop<'a>(
     check("graph", graph.stream(&requests(&cancel)).unwrap(), &cancel, &whole);
 
     let drafter = || PromptLookup::new(3, 2);
-    let whole = speculate(&model, &vocabulary, &plain, &config(), drafter(), go_on).unwrap();
+    let whole = speculate(&model, &vocabulary, &plain, &config(), drafter()).unwrap();
     let whole: Vec<_> = whole.into_iter().map(|row| row.output).collect();
     let cancel = Cancel::default();
     let pieces = speculative::stream(&model, &vocabulary, &requests(&cancel), &config(), drafter()).unwrap();
@@ -142,7 +141,7 @@ fn a_batch_that_is_cancelled_as_a_whole_takes_no_further_step() {
     let request = || Request::new(vec![TokenId(97)], 50).with_constraint(&table).with_cancel(&cancel);
     let model = RandomLm::new(vocabulary.len(), 1, DType::F32, &Device::flex());
     let mut reads = 0;
-    let outputs = generate(&model, &vocabulary, &[request(), request()], &config(), |piece| {
+    let outputs = generate_with(&model, &vocabulary, &[request(), request()], &config(), |piece| {
         reads += 1;
         if piece.tokens.len() == 4 && reads == 3 {
             cancel.cancel();
@@ -169,7 +168,7 @@ fn a_batch_is_cancelled_from_another_thread() {
     });
     // The end must be unlikely, or the row might end early.
     let config = config().with_min_new_tokens(199_999);
-    let outputs = generate(&model, &vocabulary, &[request], &config, |_| {
+    let outputs = generate_with(&model, &vocabulary, &[request], &config, |_| {
         let _ = first.send(());
         ControlFlow::Continue(())
     })

@@ -91,16 +91,16 @@ impl Running {
 }
 
 /// The request of a job to the batch.
-fn request(job: &Job) -> Request<'_> {
-    let (table, pending) = match &job.constraint {
+fn request(job: &Job) -> Request {
+    let (constraint, pending) = match &job.constraint {
         None => (None, None),
-        Some(RequestConstraint::Ready(constraint)) => (Some(constraint), None),
+        Some(RequestConstraint::Ready(constraint)) => (Some(constraint.clone()), None),
         Some(RequestConstraint::Pending(pending)) => (None, Some(pending.constraint.clone())),
     };
     let Sampling { options, stop, stop_tokens, include_stop, min_tokens, special_tokens, seed } =
         job.sampling.clone();
     let request = Request {
-        table,
+        constraint,
         pending,
         stop,
         stop_tokens,

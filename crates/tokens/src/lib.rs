@@ -43,6 +43,7 @@ mod class_map;
 mod class_tokens;
 mod columns;
 mod compile;
+mod compile_trait;
 mod distance;
 mod edges;
 mod forced;
@@ -90,6 +91,7 @@ pub use burn_dfa_vocabulary::{TokenId, Vocabulary};
 pub use cache::ConstraintCache;
 use class_map::ClassMap;
 use class_tokens::MadeClassTokens;
+pub use compile_trait::Compile;
 use distance::Distances;
 #[doc(hidden)]
 pub use landings::TokenTransitions;

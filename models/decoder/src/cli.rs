@@ -26,7 +26,9 @@ use anstream::eprintln;
 use anstyle::{AnsiColor, Style};
 use burn::tensor::{Device, FloatDType};
 use burn_dfa::cli::{Backend, CompileArgs, ConstraintArgs, DeviceArgs, Failure, SamplingArgs};
-use burn_dfa::generation::{DecodeGraph, FinishReason, Output, Request, TokenStream, stream};
+use burn_dfa::generation::{
+    DecodeGraph, FinishReason, GenerationConfig, Output, Request, TokenStream, stream,
+};
 use burn_dfa::{CompiledConstraint, TokenId, Vocabulary};
 use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -160,28 +162,30 @@ impl GenerateArgs {
         let Some(folder) = self.model.as_deref() else { return Ok(None) };
         let opened = Pretrained::open(folder)?;
         self.compiled(opened.vocabulary())?;
-        self.name_sampling(opened.generation_config().unwrap_or_default());
+        self.name_sampling(opened.generation_config());
         Ok(Some(read_weights(opened, folder, self.dtype, &device)?))
     }
 
     /// If the user samples greedily, prints the sampling options that the model's
     /// `generation_config.json` recommends.
-    fn name_sampling(&self, generation_config: &str) {
-        let Ok(config) = serde_json::from_str::<serde_json::Value>(generation_config) else { return };
-        let is_greedy = self.sampling.config().sampling.temperature.is_none();
-        if self.json || !is_greedy || config["do_sample"] != true {
+    fn name_sampling(&self, generation_config: Option<&str>) {
+        let Some(text) = generation_config.filter(|_| !self.json) else { return };
+        if self.sampling.config().sampling.temperature.is_some() {
             return;
         }
-        let options = ["temperature", "top_k", "top_p", "min_p"]
-            .into_iter()
-            .filter_map(|name| Some(format!("--{} {}", name.replace('_', "-"), config[name].as_f64()?)));
-        let options: Vec<_> = options.collect();
-        if !options.is_empty() {
-            eprintln!(
-                "{DIM}greedy; generation_config.json of the model recommends {}{DIM:#}",
-                options.join(" ")
-            );
-        }
+        let sampling = match GenerationConfig::from_json(text) {
+            Ok(config) => config.sampling,
+            Err(error) => {
+                eprintln!("{DIM}greedy; {error}{DIM:#}");
+                return;
+            }
+        };
+        let Some(temperature) = sampling.temperature else { return };
+        let mut options = vec![format!("--temperature {temperature}")];
+        options.extend(sampling.top_k.map(|k| format!("--top-k {k}")));
+        options.extend(sampling.top_p.map(|p| format!("--top-p {p}")));
+        options.extend(sampling.min_p.map(|p| format!("--min-p {p}")));
+        eprintln!("{DIM}greedy; generation_config.json of the model recommends {}{DIM:#}", options.join(" "));
     }
 
     /// The compiled constraint; `None` for free text.
@@ -220,7 +224,7 @@ impl GenerateArgs {
         }
         let request = |row| {
             let request = Request::new(tokens.clone(), self.sampling.max_tokens);
-            Request { table, ..request.with_seed(self.sampling.seed(row)) }
+            Request { constraint: table.cloned(), ..request.with_seed(self.sampling.seed(row)) }
         };
         let requests: Vec<_> = (0..self.batch).map(request).collect();
 

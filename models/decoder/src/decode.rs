@@ -11,10 +11,9 @@
 //! other position sees them.
 
 use burn::tensor::{Bool, DType, Device, IndexingUpdateOp, Int, Tensor, s};
-use burn_dfa::generation::{CausalLm, Recordable};
+use burn_dfa::generation::{CausalLm, KvCache, Recordable};
 use burn_dfa::processor::InPlaceState;
 
-use crate::cache::RowCache;
 use crate::config::DecoderConfig;
 use crate::layers::Attention;
 use crate::mask::{PerKind, masks};
@@ -84,9 +83,9 @@ impl DecoderCache {
     }
 
     /// The same keys and values as a cache of rows with separate lengths.
-    pub(crate) fn into_rows(self) -> RowCache {
+    pub(crate) fn into_rows(self) -> KvCache {
         let lengths = self.slot.expand(self.padding.dims()).add_scalar(0);
-        RowCache::new(self.keys, self.values, lengths, self.padding)
+        KvCache::of(self.keys, self.values, lengths, self.padding)
     }
 
     /// The keys and the values of every layer.
@@ -203,8 +202,8 @@ impl CausalLm for Decoder {
 }
 
 // SAFETY: The tensors of a new cache share no buffers. The fields of the caches are private. Every
-// method of this crate that takes a cache writes by `inplace` or `assign`, and drops its clones of
-// the fields before it returns. The decoder keeps no tensors of calls, and its parameters do not
+// method of this crate and of `KvCache` that takes a cache writes by `inplace` or `assign`, and
+// drops its clones of the fields before it returns. The decoder keeps no tensors of calls, and its parameters do not
 // change while it is borrowed.
 #[allow(unsafe_code)]
 unsafe impl Recordable for Decoder {}

@@ -99,6 +99,11 @@ pub enum DecoderError {
         /// The error of the vocabulary reader.
         source: burn_dfa::Error,
     },
+    /// The constraint was refused, or the generation failed.
+    Generation {
+        /// The error of the library.
+        source: burn_dfa::Error,
+    },
     /// The chat template is malformed, or rejected the messages.
     Template {
         /// The error of the template engine.
@@ -139,7 +144,7 @@ impl fmt::Display for DecoderError {
             Self::Checkpoint { file, message } => write!(f, "{file}: {message}"),
             Self::Tensor { name, message } => write!(f, "tensor {name}: {message}"),
             Self::Tokenizer { message } => write!(f, "tokenizer.json: {message}"),
-            Self::Vocabulary { source } => source.fmt(f),
+            Self::Vocabulary { source } | Self::Generation { source } => source.fmt(f),
             Self::Template { message } => write!(f, "chat template: {message}"),
         }
     }
@@ -152,7 +157,7 @@ impl std::error::Error for DecoderError {
             Self::Gguf { source, .. } => Some(source),
             Self::GgufContent { source, .. } => Some(source),
             Self::Json { source, .. } => Some(source),
-            Self::Vocabulary { source } => Some(source),
+            Self::Vocabulary { source } | Self::Generation { source } => Some(source),
             _ => None,
         }
     }

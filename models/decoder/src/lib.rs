@@ -5,6 +5,7 @@
 //! - [`Decoder`]: the parameters and the differentiable forward pass; loading, saving, and decoding
 //!   with a [`DecoderCache`] through [`CausalLm`](burn_dfa::generation::CausalLm).
 //! - [`ChatTemplate`]: renders messages with the chat template of a tokenizer.
+//! - [`Generator`]: text, or a value of a type, from a folder, a prompt and a constraint.
 //! - [`Pretrained`]: a model with its tokenizer, vocabulary and chat template, read from one
 //!   folder or one GGUF file.
 //!
@@ -28,6 +29,7 @@ mod family;
 mod flex;
 mod folder;
 mod frequencies;
+mod generator;
 mod gguf;
 mod json_text;
 mod layers;
@@ -57,6 +59,7 @@ pub use error::DecoderError;
 pub use family::Family;
 pub use folder::FolderProblem;
 pub use frequencies::{Llama3Scaling, Rope, RopeScaling, YarnScaling};
+pub use generator::{Generator, Prompt};
 pub use load::LoadProgress;
 pub use marks::ChatPrompt;
 pub use model::Decoder;

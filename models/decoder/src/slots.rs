@@ -5,9 +5,9 @@
 //! state in place and uploads nothing.
 
 use burn::tensor::{DType, Int, Tensor};
-use burn_dfa::generation::{CausalLm, ContinuousLm};
+use burn_dfa::generation::{CausalLm, ContinuousLm, KvCache, KvShape};
 
-use crate::cache::{RowCache, Targets, one_pass};
+use crate::cache::{Targets, attend, one_pass};
 use crate::config::DecoderConfig;
 use crate::mask::masks;
 use crate::model::Decoder;
@@ -31,18 +31,18 @@ use crate::model::Decoder;
 #[derive(Clone, Debug)]
 pub struct DecoderSlots {
     /// No row is padded.
-    rows: RowCache,
+    rows: KvCache,
 }
 
 impl DecoderSlots {
     /// Number of rows.
     pub fn rows(&self) -> usize {
-        self.rows.shape()[0]
+        self.rows.rows()
     }
 
     /// Number of slots of a row.
     pub fn capacity(&self) -> usize {
-        self.rows.shape()[2]
+        self.rows.capacity()
     }
 
     /// Positions in use of each row, `[rows]`. The next step writes at this slot, but never past
@@ -78,14 +78,13 @@ impl ContinuousLm for Decoder {
             "rows of {capacity} slots of a model of {} positions",
             config.max_position_embeddings
         );
-        let device = self.device();
-        let shape = [rows, config.num_key_value_heads, capacity, config.head_dim];
-        let buffers = || {
-            let layers = 0..config.num_hidden_layers;
-            layers.map(|_| Tensor::zeros(shape, (&device, self.dtype()))).collect()
+        let shape = KvShape {
+            layers: config.num_hidden_layers,
+            kv_heads: config.num_key_value_heads,
+            head_dim: config.head_dim,
+            dtype: self.dtype(),
         };
-        let zeros = || Tensor::zeros([rows], (&device, DType::I32));
-        DecoderSlots { rows: RowCache::new(buffers(), buffers(), zeros(), zeros()) }
+        DecoderSlots { rows: KvCache::new(&shape, rows, capacity, &self.device()) }
     }
 
     /// # Panics
@@ -156,9 +155,9 @@ impl ContinuousLm for Decoder {
         let hidden = masks(later, self.config.window_among(at + length), || [query, key]);
         for (index, layer) in self.model.layers.iter().enumerate() {
             x = layer.forward(x, |attention, qkv| {
-                cache.rows.extend(index, row, at, attention.split(qkv, &rotations), |read| {
-                    attention.mix(read, &hidden)
-                })
+                let [q, k, v] = attention.split(qkv, &rotations);
+                let [keys, values] = cache.rows.extend_row(index, row, at, [k, v]);
+                attention.mix([q, keys, values], &hidden)
             });
         }
         cache.rows.set_length(row, at + length);
@@ -174,27 +173,23 @@ impl ContinuousLm for Decoder {
     fn copy_prefix(&self, from: usize, to: usize, length: usize, cache: &mut DecoderSlots) {
         let (rows, capacity) = (cache.rows(), cache.capacity());
         assert!(from.max(to) < rows && length < capacity, "{length} tokens of row {from} for row {to}");
-        if from != to {
-            cache.rows.copy_row(from, to, length);
-        }
-        cache.rows.set_length(to, length);
+        cache.rows.copy_row(from, to, length);
     }
 
     /// # Panics
     /// If there is not exactly one token for each row.
     fn step_rows(&self, tokens: Tensor<1, Int>, cache: &mut DecoderSlots) -> Tensor<2> {
-        let (rows, capacity) = (cache.rows(), cache.capacity());
+        let rows = cache.rows();
         assert_eq!(tokens.dims(), [rows], "one token for each row");
         let mut x = self.embed(tokens.reshape([rows, 1]));
         let rotations = self.rotary.at(cache.lengths().reshape([rows, 1]), x.dtype());
         let targets = (!one_pass(&x)).then(|| cache.targets(&self.config));
         for (index, layer) in self.model.layers.iter().enumerate() {
             x = layer.forward(x, |attention, qkv| {
-                cache.rows.attend(index, attention, qkv, &rotations, targets.as_ref())
+                attend(&mut cache.rows, index, attention, qkv, &rotations, targets.as_ref())
             });
         }
-        let next = (cache.lengths() + 1).clamp_max(capacity as i32 - 1);
-        cache.rows.set_lengths(next);
+        cache.rows.advance();
         self.logits(x).reshape([rows, self.config.vocab_size])
     }
 }

@@ -4,11 +4,12 @@
 //! rows accept different numbers of draft tokens. The keys and values of a tree are written after
 //! the slots of its row. A node sees the slots of the row, its ancestors and itself.
 
-use burn::tensor::{Bool, DType, Device, Int, Tensor, TensorData};
+use burn::tensor::{Bool, DType, Int, Tensor};
+use burn_dfa::generation::KvCache;
 use burn_dfa::generation::speculative::TreeLm;
 use burn_dfa::processor::DraftTree;
 
-use crate::cache::{RowCache, Targets, one_pass};
+use crate::cache::{Targets, attend, one_pass};
 use crate::config::DecoderConfig;
 use crate::decode::DecoderCache;
 use crate::mask::{PerKind, masks};
@@ -38,24 +39,13 @@ use crate::model::Decoder;
 /// ```
 #[derive(Clone, Debug)]
 pub struct DecoderTreeCache {
-    rows: RowCache,
-    /// The trees read so far. Each is uploaded once.
-    trees: Vec<(DraftTree, UploadedTree)>,
-}
-
-/// A tree on the device.
-#[derive(Clone, Debug)]
-struct UploadedTree {
-    /// `[nodes]`
-    depths: Tensor<1, Int>,
-    /// `[nodes, nodes]`: 1 in row `a` and column `n` if `a` is `n` or an ancestor of `n`.
-    ancestors: Tensor<2, Int>,
+    rows: KvCache,
 }
 
 impl DecoderTreeCache {
     /// Number of slots.
     pub fn capacity(&self) -> usize {
-        self.rows.shape()[2]
+        self.rows.capacity()
     }
 
     /// Positions in use of each row, `[batch]`.
@@ -63,41 +53,20 @@ impl DecoderTreeCache {
         self.rows.lengths()
     }
 
-    /// A tree on the device, uploaded when it is first read.
-    fn upload(&mut self, tree: &DraftTree) -> UploadedTree {
-        if let Some((_, uploaded)) = self.trees.iter().find(|(known, _)| known == tree) {
-            return uploaded.clone();
-        }
-        let device = self.rows.lengths().device();
-        let uploaded = UploadedTree { depths: tree.depths_on(&device), ancestors: ancestors(tree, &device) };
-        self.trees.push((tree.clone(), uploaded.clone()));
-        uploaded
-    }
-
-    /// `[batch, 1, nodes, capacity]`, true at the slots hidden from a node.
-    fn hidden(&self, tree: &UploadedTree, config: &DecoderConfig) -> PerKind<Tensor<4, Bool>> {
-        let ([batch, _, capacity, _], [nodes]) = (self.rows.shape(), tree.depths.dims());
-        let all = [batch, capacity];
-        let slots = self.rows.slots().reshape([1, capacity]).expand(all);
-        let of_row = |values: Tensor<1, Int>| values.reshape([batch, 1]).expand(all);
-        let node = slots.clone() - of_row(self.rows.lengths());
-        let before = node.clone().lower_elem(0);
-        let earlier = before.clone().bool_and(slots.clone().greater_equal(of_row(self.rows.padding())));
-        let outside = before.clone().bool_or(node.clone().greater_equal_elem(nodes as i32));
-        let node = node.clamp(0, nodes as i32 - 1).reshape([batch * capacity]);
-        let ancestor = tree.ancestors.clone().select(0, node.clone()).equal_elem(1);
-        let wide = [batch, capacity, nodes];
-        let ancestor = ancestor.reshape(wide);
-        let within = ancestor.bool_and(outside.bool_not().reshape([batch, capacity, 1]).expand(wide));
-        let seen = within.bool_or(earlier.reshape([batch, capacity, 1]).expand(wide));
-        let shape = [batch, 1, nodes, capacity];
-        let hidden = seen.bool_not().swap_dims(1, 2).reshape(shape);
+    /// `[batch, 1, nodes, capacity]`, true at the slots hidden from a node of a tree with these
+    /// depths, `[batch, nodes]`.
+    fn hidden(
+        &mut self,
+        tree: &DraftTree,
+        depths: &Tensor<2, Int>,
+        config: &DecoderConfig,
+    ) -> PerKind<Tensor<4, Bool>> {
+        let hidden = self.rows.hidden_from_tree(tree);
+        let shape @ [batch, _, nodes, capacity] = hidden.dims();
         masks(hidden, config.window_among(capacity), || {
-            // A node's position follows its row by the depth of the node, regardless of the node's
-            // slot.
-            let of_node = tree.depths.clone().select(0, node).reshape(all) + of_row(self.rows.lengths());
-            let key = of_node.mask_where(before, slots).reshape([batch, 1, 1, capacity]).expand(shape);
-            let depths = tree.depths.clone().reshape([1, 1, nodes, 1]).expand(shape);
+            // The slot of a node does not count: its position follows its row by its depth.
+            let key = self.rows.chain_slots(tree).reshape([batch, 1, 1, capacity]).expand(shape);
+            let depths = depths.clone().reshape([batch, 1, nodes, 1]).expand(shape);
             let lengths = self.rows.lengths().reshape([batch, 1, 1, 1]).expand(shape);
             [depths + lengths, key]
         })
@@ -106,7 +75,7 @@ impl DecoderTreeCache {
 
 impl From<DecoderCache> for DecoderTreeCache {
     fn from(cache: DecoderCache) -> Self {
-        Self { rows: cache.into_rows(), trees: Vec::new() }
+        Self { rows: cache.into_rows() }
     }
 }
 
@@ -134,21 +103,20 @@ impl TreeLm for Decoder {
     /// # Panics
     /// If there is not exactly one token for each row and node.
     fn read(&self, tokens: Tensor<2, Int>, tree: &DraftTree, cache: &mut DecoderTreeCache) -> Tensor<3> {
-        let ([batch, ..], nodes) = (cache.rows.shape(), tree.len());
+        let (batch, nodes) = (cache.rows.rows(), tree.len());
         assert_eq!(tokens.dims(), [batch, nodes], "one token for each row and node");
         let mut x = self.embed(tokens);
         let all = [batch, nodes];
-        let uploaded = cache.upload(tree);
-        let depths = uploaded.depths.clone().reshape([1, nodes]).expand(all);
+        let depths = cache.rows.depths(tree).reshape([1, nodes]).expand(all);
         let first = (cache.rows.lengths() - cache.rows.padding()).clamp_min(0);
-        let rotations = self.rotary.at(first.reshape([batch, 1]).expand(all) + depths, x.dtype());
+        let rotations = self.rotary.at(first.reshape([batch, 1]).expand(all) + depths.clone(), x.dtype());
         let targets = (!(tree.is_chain() && one_pass(&x))).then(|| Targets {
-            hidden: cache.hidden(&uploaded, &self.config),
+            hidden: cache.hidden(tree, &depths, &self.config),
             places: cache.rows.places(cache.rows.run(&cache.rows.lengths(), nodes)),
         });
         for (index, layer) in self.model.layers.iter().enumerate() {
             x = layer.forward(x, |attention, qkv| {
-                cache.rows.attend(index, attention, qkv, &rotations, targets.as_ref())
+                attend(&mut cache.rows, index, attention, qkv, &rotations, targets.as_ref())
             });
         }
         cache.rows.grow(nodes);
@@ -156,26 +124,10 @@ impl TreeLm for Decoder {
     }
 
     fn compact(&self, path: Tensor<2, Int>, nodes: usize, cache: &mut DecoderTreeCache) {
-        let [batch, count] = path.dims();
-        let first = cache.rows.lengths() - nodes as i32;
-        let from = cache.rows.places(first.clone().reshape([batch, 1]).expand([batch, count]) + path);
-        let to = cache.rows.places(cache.rows.run(&first, count));
-        cache.rows.copy(&from, &to);
+        cache.rows.compact(path, nodes);
     }
 
     fn truncate(&self, lengths: Tensor<1, Int>, cache: &mut DecoderTreeCache) {
         cache.rows.set_lengths(lengths);
     }
-}
-
-/// `[nodes, nodes]`: 1 in row `a` and column `n` if `a` is `n` or an ancestor of `n`.
-fn ancestors(tree: &DraftTree, device: &Device) -> Tensor<2, Int> {
-    let nodes = tree.len();
-    let mut entries = vec![0i32; nodes * nodes];
-    for node in 0..nodes {
-        for ancestor in tree.path(node) {
-            entries[ancestor * nodes + node] = 1;
-        }
-    }
-    Tensor::from_data(TensorData::new(entries, [nodes, nodes]), (device, DType::I32))
 }

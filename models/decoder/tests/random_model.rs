@@ -5,7 +5,7 @@ use std::path::Path;
 
 use burn::tensor::FloatDType;
 use burn_dfa::prelude::*;
-use burn_dfa_decoder::Pretrained;
+use burn_dfa_decoder::{Generator, Pretrained};
 use burn_dfa_testing::python;
 
 #[test]
@@ -26,13 +26,8 @@ fn random_folders_load_and_generate() {
 
         let pretrained = Pretrained::load(&folder, FloatDType::F32, &Device::flex()).unwrap();
         let colour = Constraint::choice(["red", "blue"]).unwrap();
-        let table =
-            CompiledConstraint::compile(&colour, pretrained.vocabulary(), &Limits::default()).unwrap();
-        let request = Request::new(pretrained.prompt("Name a colour.").unwrap(), 16).with_constraint(&table);
-        let (model, vocabulary) = (pretrained.model(), pretrained.vocabulary());
-        let config = GenerationConfig::new();
-        let all = |_| ControlFlow::Continue(());
-        let text = generate(model, vocabulary, &[request], &config, all).unwrap()[0].text();
+        let generator = Generator::new(pretrained).with_max_new_tokens(16);
+        let text = generator.generate("Name a colour.", &colour).unwrap();
         assert!(["red", "blue"].contains(&text.as_str()), "{family}: {text}");
     }
 }

@@ -1,7 +1,5 @@
 //! The embedded files fit one another, and the model fulfills its task.
 
-use std::ops::ControlFlow;
-
 use burn::tensor::Device;
 use burn_dfa::generation::{GenerationConfig, Request, generate};
 use burn_dfa::{CompiledConstraint, Limits, TokenId};
@@ -65,10 +63,8 @@ fn held_out_sentences_become_records() {
                 Request::new(prompt, 96).with_constraint(&table)
             })
             .collect();
-        let outputs = generate(pretrained.model(), vocabulary, &requests, &GenerationConfig::new(), |_| {
-            ControlFlow::Continue(())
-        })
-        .expect("it generates");
+        let outputs = generate(pretrained.model(), vocabulary, &requests, &GenerationConfig::new())
+            .expect("it generates");
 
         let mut right = 0;
         for (example, output) in examples.iter().zip(&outputs) {

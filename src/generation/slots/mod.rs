@@ -280,10 +280,10 @@ impl<'m, M: ContinuousLm> ContinuousBatch<'m, M> {
     /// use burn_dfa::generation::{Request, ContinuousLm, ContinuousBatch};
     ///
     /// /// Fills the idle rows; gives the requests that are not to be tried again, with their errors.
-    /// fn fill<'a, M: ContinuousLm>(
+    /// fn fill<M: ContinuousLm>(
     ///     slots: &mut ContinuousBatch<M>,
-    ///     waiting: &mut Vec<Request<'a>>,
-    /// ) -> Vec<(Request<'a>, burn_dfa::Error)> {
+    ///     waiting: &mut Vec<Request>,
+    /// ) -> Vec<(Request, burn_dfa::Error)> {
     ///     let rows: Vec<usize> = slots.idle().collect();
     ///     let next: Vec<_> = waiting.drain(..rows.len().min(waiting.len())).collect();
     ///     let admitted = slots.admit_all(&rows.into_iter().zip(&next).collect::<Vec<_>>());
@@ -351,8 +351,8 @@ impl<'m, M: ContinuousLm> ContinuousBatch<'m, M> {
         if request.pending.is_none() {
             match self.waiting.full() {
                 // The free space is for the constraint that came before.
-                Some(full) if request.table.is_some() => return Err(full.clone()),
-                _ => session.seat(row, request.table, request.max_new_tokens)?,
+                Some(full) if request.constraint.is_some() => return Err(full.clone()),
+                _ => session.seat(row, request.constraint.as_ref(), request.max_new_tokens)?,
             }
         }
         *occupant = Some(Occupant {

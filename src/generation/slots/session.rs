@@ -11,8 +11,8 @@ use crate::generation::config::GenerationConfig;
 use crate::generation::log::{LogprobLog, NewLines, StepLog, choose};
 use crate::generation::model::Recordable;
 use crate::generation::options::{SamplingFeatures, SamplingOptions};
-use crate::generation::processors::Processors;
-use crate::generation::selection::{BatchSampler, Filters, filters};
+use crate::generation::processors::{Filters, Processors};
+use crate::generation::selection::{BatchSampler, filters};
 use crate::processor::{
     Chain, ConstraintProcessor, InPlaceState, InitContext, LogitsProcessor, RowState, StepContext,
 };
@@ -100,8 +100,8 @@ impl<'m, M: ContinuousLm> ContinuousSession<'m, M> {
     }
 
     /// The processors of the application.
-    fn processors(&self) -> Processors {
-        self.chain.second().first().0.clone()
+    fn processors(&self) -> &Processors {
+        self.chain.second().application()
     }
 
     /// The arena. It must not be cloned: with a clone, the next `load` would write to buffers that
@@ -137,7 +137,7 @@ impl<'m, M: ContinuousLm> ContinuousSession<'m, M> {
     fn switch(&mut self, on: SamplingFeatures) -> Result<()> {
         // The states hold the actual options.
         let any = [SamplingOptions::default()];
-        let filters = filters(&self.processors(), &any, self.kinds, on, &self.vocabulary)?;
+        let filters = filters(self.processors(), &any, self.kinds, on, &self.vocabulary)?;
         *self.chain.second_mut() = filters;
         self.sampler.switch(on.temperature);
         Ok(())
@@ -233,7 +233,7 @@ impl<'m, M: ContinuousLm> ContinuousSession<'m, M> {
         let (device, vocab_size) = (self.model.device(), self.model.vocab_size());
         let used = SamplingFeatures::of(&prompt.options);
         let options = slice::from_ref(&prompt.options);
-        let filters = filters(&self.processors(), options, self.kinds, used, &self.vocabulary)?;
+        let filters = filters(self.processors(), options, self.kinds, used, &self.vocabulary)?;
         let sampler = self.sampler.of_one_row(&prompt.options, prompt.seed)?;
         let chain = self.chain.first().row(row).then(filters);
         chain.first().check(&logits)?;

@@ -39,41 +39,57 @@ pub struct SpeculativeOutput {
 ///
 /// Greedy outputs equal the outputs of `generate`, token for token, if the model's logits do not
 /// depend on how many tokens it reads at once. Sampled outputs have the same distribution, but
-/// differ for the same seed. Budgets, ends of sequence and constraints per row work as in
+/// differ for the same seed.
+///
+/// Penalties and the [processors](GenerationConfig::processors) of the application run after every
+/// node of the draft tree, and each node continues the state of its parent. The
+/// [sampler](GenerationConfig::sampler) of the application chooses a token after every node, and a
+/// draft token is accepted if it equals the choice after its parent: if the choice depends only on
+/// the logits, the row and the step, the outputs equal the outputs of `generate`.
+///
+/// Budgets, ends of sequence and constraints per row work as in
 /// `generate`. The host reads every [`sync_interval`](GenerationConfig::sync_interval) speculative
 /// steps.
 ///
 /// ```
-/// use std::ops::ControlFlow;
-///
 /// use burn_dfa::generation::speculative::{ForcedTokens, ForcedBytes, TreeLm, speculate};
 /// use burn_dfa::generation::{GenerationConfig, Output, Request};
 /// use burn_dfa::{Result, Vocabulary};
 ///
 /// fn run(model: &impl TreeLm, vocabulary: &Vocabulary, requests: &[Request]) -> Result<Vec<Output>> {
 ///     let drafter = ForcedTokens::new(4, ForcedBytes::LongestToken);
-///     let all = speculate(model, vocabulary, requests, &GenerationConfig::new(), drafter, |piece| {
-///         print!("{}", piece.text);
-///         ControlFlow::Continue(())
-///     })?;
+///     let all = speculate(model, vocabulary, requests, &GenerationConfig::new(), drafter)?;
 ///     Ok(all.into_iter().map(|row| row.output).collect())
 /// }
 /// ```
 ///
 /// # Errors
 /// As [`generate`](crate::generation::generate) and [`Drafter::start`]; also
-/// [`ErrorKind::Input`](crate::ErrorKind::Input) for penalties or `min_new_tokens`, which depend on
-/// earlier tokens, for requests with sampling options, for log-probabilities, or if outputs and
-/// draft tokens exceed the model's positions.
+/// [`ErrorKind::Input`](crate::ErrorKind::Input) for requests with sampling options, for
+/// log-probabilities, or if outputs and draft tokens exceed the model's positions.
 pub fn speculate<M: TreeLm>(
     model: &M,
     vocabulary: &Vocabulary,
     requests: &[Request],
     config: &GenerationConfig,
     drafter: impl Drafter,
-    on_piece: impl FnMut(Chunk) -> ControlFlow<()>,
 ) -> Result<Vec<SpeculativeOutput>> {
-    Ok(outputs(stream(model, vocabulary, requests, config, drafter)?.for_each_piece(on_piece)?))
+    speculate_with(model, vocabulary, requests, config, drafter, |_| ControlFlow::Continue(()))
+}
+
+/// As [`speculate`], and passes each new chunk of an output to `on_chunk`. A break cancels the batch.
+///
+/// # Errors
+/// As [`speculate`].
+pub fn speculate_with<M: TreeLm>(
+    model: &M,
+    vocabulary: &Vocabulary,
+    requests: &[Request],
+    config: &GenerationConfig,
+    drafter: impl Drafter,
+    on_chunk: impl FnMut(Chunk) -> ControlFlow<()>,
+) -> Result<Vec<SpeculativeOutput>> {
+    Ok(outputs(stream(model, vocabulary, requests, config, drafter)?.for_each_chunk(on_chunk)?))
 }
 
 /// Begins to generate the outputs of a batch of requests as [`speculate`] does; the iterator takes
@@ -104,8 +120,6 @@ pub fn stream<'a, M: TreeLm>(
 /// neither read from the device nor upload. The drafters of this library do neither.
 ///
 /// ```
-/// use std::ops::ControlFlow;
-///
 /// use burn_dfa::generation::speculative::{PromptLookup, SpeculativeOutput, TreeLm, speculate_recorded};
 /// use burn_dfa::generation::{GenerationConfig, Recordable, Request};
 /// use burn_dfa::{Result, Vocabulary};
@@ -115,21 +129,23 @@ pub fn stream<'a, M: TreeLm>(
 ///     M: TreeLm + Recordable,
 /// {
 ///     let drafter = PromptLookup::new(4, 3);
-///     speculate_recorded(model, words, requests, &GenerationConfig::new(), drafter, |_| ControlFlow::Continue(()))
+///     speculate_recorded(model, words, requests, &GenerationConfig::new(), drafter)
 /// }
 /// ```
 ///
 /// # Errors
-/// As [`speculate`], and [`ErrorKind::Model`](crate::ErrorKind::Model) if the device records graphs, but not of this step.
+/// As [`speculate`]; [`ErrorKind::Input`](crate::ErrorKind::Input) for a processor or sampler of the
+/// application that may not be recorded, and [`ErrorKind::Model`](crate::ErrorKind::Model) if the
+/// device records graphs, but not of this step.
 pub fn speculate_recorded<M: TreeLm + Recordable>(
     model: &M,
     vocabulary: &Vocabulary,
     requests: &[Request],
     config: &GenerationConfig,
     drafter: impl Drafter + Recordable,
-    on_piece: impl FnMut(Chunk) -> ControlFlow<()>,
 ) -> Result<Vec<SpeculativeOutput>> {
     config.check()?;
+    config.check_recordable()?;
     let unconstrained = CompiledConstraint::unconstrained(vocabulary);
     let batch = Batch::new(model, vocabulary, requests, &config.sampling, &unconstrained)?;
     let steps = batch.steps + RECORDING;
@@ -138,7 +154,8 @@ pub fn speculate_recorded<M: TreeLm + Recordable>(
         Stepped::record(session, SpeculativeSession::take_step, &model.device(), "use `speculate`")?;
     // A device that records a step may or may not take it.
     let taken = session.lock()?.steps()?;
-    Ok(outputs(pieces(&batch, vocabulary, config, session, taken).for_each_piece(on_piece)?))
+    let stream = pieces(&batch, vocabulary, config, session, taken);
+    Ok(outputs(stream.for_each_chunk(|_| ControlFlow::Continue(()))?))
 }
 
 /// The outputs so far, with their numbers of calls.

@@ -48,7 +48,7 @@ mod sequences;
 mod session;
 mod verify;
 
-pub use decode::{SpeculativeOutput, speculate, speculate_recorded, stream};
+pub use decode::{SpeculativeOutput, speculate, speculate_recorded, speculate_with, stream};
 pub use draft_model::DraftModel;
 pub use drafter::{DraftToken, Drafter, DrafterContext};
 pub use forced::{ForcedBytes, ForcedTokens};

@@ -13,8 +13,6 @@ use crate::processor::DraftTree;
 /// [`Recordable`](crate::generation::Recordable) promises.
 ///
 /// ```
-/// use std::ops::ControlFlow;
-///
 /// use burn::tensor::{DType, Device, Int, Tensor};
 /// use burn_dfa::generation::speculative::{ForcedTokens, ForcedBytes, TreeLm, speculate};
 /// use burn_dfa::generation::{CausalLm, GenerationConfig, Request};
@@ -58,9 +56,7 @@ use crate::processor::DraftTree;
 /// let requests = [Request::new(vec![TokenId(0)], 8).with_constraint(&table)];
 /// let drafter = ForcedTokens::new(3, ForcedBytes::ModelsChoice);
 /// let model = Counting(Device::flex());
-/// let rows = speculate(&model, &vocabulary, &requests, &GenerationConfig::new(), drafter, |_| {
-///     ControlFlow::Continue(())
-/// })?;
+/// let rows = speculate(&model, &vocabulary, &requests, &GenerationConfig::new(), drafter)?;
 /// assert_eq!(rows[0].output.text(), "bbb");
 /// assert_eq!(rows[0].calls, 1); // the prompt with `bbb`, and the end
 /// # Ok::<(), burn_dfa::Error>(())

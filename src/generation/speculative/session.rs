@@ -8,16 +8,19 @@ use burn::tensor::{DType, Int, Tensor};
 use super::drafter::{DraftToken, Drafter, DrafterContext};
 use super::model::TreeLm;
 use super::sequences::Sequences;
-use super::verify::Verifier;
+use super::verify::{Verifier, matching};
 use crate::generation::batch::Batch;
 use crate::generation::config::GenerationConfig;
 use crate::generation::log::{StepLog, read};
 use crate::generation::model::Recordable;
 use crate::generation::options::SamplingFeatures;
-use crate::generation::selection::{Filters, filters, sampler_temperature};
+use crate::generation::processors::{Filters, OwnSampler};
+use crate::generation::selection::{filters, sampler_temperature};
 use crate::processor::{
-    ConstraintProcessor, DraftTree, InPlaceState, InitContext, LogitsProcessor, Position, StepContext,
+    ConstraintProcessor, DraftTree, InPlaceState, InitContext, LogitsProcessor, Position, RowState,
+    StepContext,
 };
+use crate::sampling::Sampler;
 use crate::vocabulary::Vocabulary;
 use burn_dfa_tokens::{Error, Result};
 
@@ -31,6 +34,8 @@ pub(super) trait SpeculativeSteps {
     fn read(&self, steps: Range<usize>) -> Result<(Vec<i32>, Vec<i32>)>;
 }
 
+type FilterState = <Filters as LogitsProcessor>::State;
+
 /// A step reads nothing back, uploads nothing, and writes its state in place.
 pub(super) struct SpeculativeSession<'m, M: TreeLm, D> {
     model: &'m M,
@@ -40,9 +45,16 @@ pub(super) struct SpeculativeSession<'m, M: TreeLm, D> {
     /// The position before the last token of the sequences.
     state: Position,
     filters: Filters,
-    filter_state: <Filters as LogitsProcessor>::State,
+    /// The state before the last token of the sequences.
+    filter_state: FilterState,
+    /// Whether the filters need the tokens of a row one after the other.
+    is_sequential: bool,
     verifier: Verifier,
+    /// The sampler of the application, in place of the verifier.
+    sampler: Option<OwnSampler>,
     sequences: Sequences,
+    /// Tokens of the prompts, padding included.
+    prompt_length: usize,
     tree: DraftTree,
     /// The path to every node, `[nodes, depth + 1]`.
     paths: Tensor<2, Int>,
@@ -70,28 +82,20 @@ impl<'m, M: TreeLm, D: Drafter> SpeculativeSession<'m, M, D> {
         let constraint = batch.constraint(config, vocab_size, &device)?;
         let sampling = &config.sampling;
         let kinds = SamplingFeatures::of(sampling);
-        if kinds.repetition_penalty || kinds.output_penalties || kinds.min_new_tokens {
-            return Err(Error::input(
-                "penalties and min_new_tokens depend on the tokens before, which drafts do not share: leave them out, \
-                 or use `generate`",
-            ));
-        }
         if let Some(row) = batch.options.iter().position(|options| options != sampling) {
             return Err(Error::input(format!(
                 "row {row} has options of its own, and drafts are verified alike in all rows: set the config's, or use \
                  `generate`"
             )));
         }
-        if !config.processors.is_empty() || config.sampler.is_some() {
-            return Err(Error::input(
-                "processors and samplers of an application read one token after the other, and drafts are verified at once: \
-                 leave them out, or use `generate`",
-            ));
-        }
         if config.logprobs.is_some() {
             return Err(Error::input("speculative steps give no log-probabilities: use `generate`"));
         }
         let filters = filters(&config.processors, std::slice::from_ref(sampling), kinds, kinds, vocabulary)?;
+        let is_sequential = !config.processors.is_empty()
+            || kinds.repetition_penalty
+            || kinds.output_penalties
+            || kinds.min_new_tokens;
         let verifier = match sampler_temperature(sampling) {
             None => Verifier::greedy(),
             Some(temperature) => Verifier::sampling(&batch.seeds(), vocab_size, temperature, &device)?,
@@ -122,7 +126,13 @@ impl<'m, M: TreeLm, D: Drafter> SpeculativeSession<'m, M, D> {
             seeds: batch.seeds(),
         })?;
         let sequences = Sequences::new(prompt.clone(), slots);
-        let init = InitContext { prompt: prompt.clone(), padding: padding.clone(), vocab_size };
+        // Filters that are not sequential process all nodes as rows, which share the parameters.
+        let rows = if is_sequential { batch.len() } else { 1 };
+        let init = InitContext {
+            prompt: prompt.clone().narrow(0, 0, rows),
+            padding: padding.clone().narrow(0, 0, rows),
+            vocab_size,
+        };
         let state = constraint.start();
         let first_tree = if tree.is_chain() { tree.clone() } else { DraftTree::chain(0) };
         let drafts = if first_tree.len() > 1 { drafter.draft(&sequences, &state) } else { Vec::new() };
@@ -147,8 +157,11 @@ impl<'m, M: TreeLm, D: Drafter> SpeculativeSession<'m, M, D> {
             constraint,
             filter_state: filters.init(&init),
             filters,
+            is_sequential,
             verifier,
+            sampler: config.sampler.clone(),
             sequences,
+            prompt_length: batch.length,
             tree,
         };
         let none = Tensor::full([batch.len()], vocab_size as i32, (&device, DType::I32));
@@ -166,10 +179,16 @@ impl<'m, M: TreeLm, D: Drafter> SpeculativeSession<'m, M, D> {
     fn verify(&mut self, tree: &DraftTree, tokens: Tensor<2, Int>, drafts: &[DraftToken], logits: Tensor<3>) {
         let [batch, _] = tokens.dims();
         let (logits, nodes) = self.constraint.mask_tree(&self.state, tree, tokens.clone(), logits);
-        let logits = self.filter(logits);
-        let acceptance = self.verifier.verify(tree, drafts, logits);
+        let (logits, filter_states) = self.filter(tree, &tokens, logits);
+        let acceptance = match &self.sampler {
+            Some(sampler) => matching(tree, drafts, self.sampled(sampler, tree, &tokens, logits)),
+            None => self.verifier.verify(tree, drafts, logits),
+        };
 
         self.state.assign(nodes.at(acceptance.last_accepted.clone()));
+        if let Some(state) = state_at(filter_states, &acceptance.last_accepted) {
+            self.filter_state.assign(state);
+        }
         let path = self.paths.clone().select(0, acceptance.last_accepted.clone());
         let accepted = self.depths.clone().select(0, acceptance.last_accepted);
         let next = acceptance.next_token.reshape([batch, 1]);
@@ -185,16 +204,63 @@ impl<'m, M: TreeLm, D: Drafter> SpeculativeSession<'m, M, D> {
         self.steps.inplace(|steps| steps + 1);
     }
 
-    /// Filters the logits of every node, `[batch, nodes, vocab_size]`.
-    fn filter(&self, logits: Tensor<3>) -> Tensor<3> {
+    /// Filters the logits of every node. Sequential filters also return their state after each
+    /// node: a node continues the state of its parent.
+    ///
+    /// # Shapes
+    /// - `tokens`: `[batch, nodes]`
+    /// - `logits`: `[batch, nodes, vocab_size]`
+    fn filter(
+        &self,
+        tree: &DraftTree,
+        tokens: &Tensor<2, Int>,
+        logits: Tensor<3>,
+    ) -> (Tensor<3>, Vec<FilterState>) {
         if self.filters.is_identity() {
-            return logits;
+            return (logits, Vec::new());
         }
-        let [batch, nodes, vocab_size] = logits.dims();
-        // The result of these filters depends on nothing else.
-        let context = StepContext { tokens: self.sequences.last(), step: self.steps.clone() };
-        let rows = logits.reshape([batch * nodes, vocab_size]);
-        self.filters.process(self.filter_state.clone(), rows, &context).0.reshape([batch, nodes, vocab_size])
+        if !self.is_sequential {
+            let [batch, nodes, vocab_size] = logits.dims();
+            // The result of these filters depends on the logits alone.
+            let context = self.context(tree, tokens, 0);
+            let rows = logits.reshape([batch * nodes, vocab_size]);
+            let (rows, _) = self.filters.process(self.filter_state.clone(), rows, &context);
+            return (rows.reshape([batch, nodes, vocab_size]), Vec::new());
+        }
+        let mut filtered = Vec::with_capacity(tree.len());
+        let mut states: Vec<FilterState> = Vec::with_capacity(tree.len());
+        for (node, &parent) in tree.parents().iter().enumerate() {
+            let before = if node == 0 { &self.filter_state } else { &states[parent] };
+            let context = self.context(tree, tokens, node);
+            let (logits, state) = self.filters.process(before.clone(), of_node(&logits, node), &context);
+            filtered.push(logits);
+            states.push(state);
+        }
+        (Tensor::stack(filtered, 1), states)
+    }
+
+    /// The tokens that a sampler chooses after every node, `[batch, nodes]`.
+    fn sampled(
+        &self,
+        sampler: &OwnSampler,
+        tree: &DraftTree,
+        tokens: &Tensor<2, Int>,
+        logits: Tensor<3>,
+    ) -> Tensor<2, Int> {
+        let sample = |node| {
+            let StepContext { step, .. } = self.context(tree, tokens, node);
+            sampler.sample(of_node(&logits, node), &step).cast(DType::I32)
+        };
+        Tensor::stack((0..tree.len()).map(sample).collect(), 1)
+    }
+
+    /// The context of the step after a node, as in a loop without drafts.
+    fn context(&self, tree: &DraftTree, tokens: &Tensor<2, Int>, node: usize) -> StepContext {
+        let depth = tree.depths()[node] as i32 - self.prompt_length as i32;
+        StepContext {
+            tokens: tokens.clone().narrow(1, node, 1).reshape([-1]),
+            step: self.sequences.lengths() + depth,
+        }
     }
 
     /// A step as [`SpeculativeSteps::step`].
@@ -227,10 +293,26 @@ impl<M: TreeLm, D: Drafter> SpeculativeSteps for SpeculativeSession<'_, M, D> {
 }
 
 // SAFETY: `start` makes every tensor of the session. A step writes them in place, or only reads
-// them. Only the model and the drafter get clones of handles that a step writes, and promise to
-// keep none. All work is on the stream of the caller.
+// them. Only the model, the drafter and the application's processors get clones of handles that a
+// step writes, and promise to keep none: `speculate_recorded` has refused processors and samplers
+// without the promise. All work is on the stream of the caller.
 #[allow(unsafe_code)]
 unsafe impl<M: TreeLm + Recordable, D: Drafter + Recordable> Recordable for SpeculativeSession<'_, M, D> {}
+
+/// The logits after a node, `[batch, vocab_size]`.
+fn of_node(logits: &Tensor<3>, node: usize) -> Tensor<2> {
+    let [batch, _, vocab_size] = logits.dims();
+    logits.clone().narrow(1, node, 1).reshape([batch, vocab_size])
+}
+
+/// The state of each row after one of its nodes, `[batch]`; `None` without states.
+fn state_at<S: RowState>(states: Vec<S>, nodes: &Tensor<1, Int>) -> Option<S> {
+    let states = states.into_iter().enumerate();
+    let merge = |(_, merged): (usize, S), (node, state): (usize, S)| {
+        (node, merged.mask_rows(&nodes.clone().equal_elem(node as i32), state))
+    };
+    states.reduce(merge).map(|(_, state)| state)
+}
 
 /// The tokens of all nodes, `[batch, nodes]`: the last token of every row, and its draft tokens.
 fn nodes(last: Tensor<1, Int>, drafts: &[DraftToken]) -> Tensor<2, Int> {

@@ -113,14 +113,22 @@ impl Verifier {
 fn greedily(tree: &DraftTree, drafts: &[DraftToken], logits: Tensor<3>) -> Acceptance {
     let ([batch, nodes, vocab_size], device) = (logits.dims(), logits.device());
     let best = Greedy.sample(logits.reshape([batch * nodes, vocab_size]), &Tensor::zeros([1], &device));
-    let best = best.reshape([batch, nodes]);
+    matching(tree, drafts, best.reshape([batch, nodes]))
+}
+
+/// Accepts the draft tokens that equal the token chosen after their parent.
+///
+/// # Shapes
+/// - `chosen`: `[batch, nodes]`, the token chosen after each node
+pub(super) fn matching(tree: &DraftTree, drafts: &[DraftToken], chosen: Tensor<2, Int>) -> Acceptance {
+    let ([batch, _], device) = (chosen.dims(), chosen.device());
     let mut last = Tensor::<1, Int>::zeros([batch], (&device, DType::I32));
     for (node, (draft, &parent)) in drafts.iter().zip(&tree.parents()[1..]).enumerate() {
-        let expected = best.clone().slice([0..batch, parent..parent + 1]).reshape([batch]);
+        let expected = chosen.clone().slice([0..batch, parent..parent + 1]).reshape([batch]);
         let accepted = expected.equal(draft.tokens.clone()).bool_and(last.clone().equal_elem(parent as i32));
         last = last.mask_fill(accepted, node as i32 + 1);
     }
-    let next = best.gather(1, last.clone().reshape([batch, 1])).reshape([batch]);
+    let next = chosen.gather(1, last.clone().reshape([batch, 1])).reshape([batch]);
     Acceptance { last_accepted: last, next_token: next }
 }
 

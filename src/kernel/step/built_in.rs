@@ -3,6 +3,7 @@
 use burn::tensor::{Bool, Int, Tensor};
 
 use super::built_in_stack::Rows;
+use crate::persistent::RowState;
 use crate::tensor::{Array, BY_CLASS, FOLLOWED, Image, Layout, Position};
 use burn_dfa_tokens::{CompiledConstraint, StateId};
 
@@ -97,7 +98,7 @@ pub(super) fn follow(
         } else {
             can_end(image, next.states(), next.remaining()).bool_not()
         };
-        nodes.push(next.or(illegal, parent));
+        nodes.push(next.mask_rows(&illegal, parent));
     }
     Position::stack(nodes)
 }
@@ -111,7 +112,7 @@ fn after_on_stack(image: &Image, position: Position, tokens: Tensor<1, Int>) -> 
     let mut rows = Rows::at(image, &position);
     read(image, &mut rows, tokens.clamp(0, last));
     rows.states = rows.states.mask_fill(outside, StateId::DEAD.0 as i32);
-    rows.position(spend(remaining)).or(none, position)
+    rows.position(spend(remaining)).mask_rows(&none, position)
 }
 
 /// Advances rows with stacks by tokens in range: at once if the token class determines the next

@@ -1,9 +1,7 @@
 //! Outputs under constraints after a marker: of every loop, in every form and layout.
 
-use burn_dfa::ErrorKind;
-use std::ops::ControlFlow;
-
 use burn::tensor::{DType, Device};
+use burn_dfa::ErrorKind;
 use burn_dfa::constraint::{Marker, Transitions};
 use burn_dfa::generation::speculative::{
     DraftModel, Drafter, ForcedBytes, ForcedTokens, MergedDrafters, PromptLookup, speculate,
@@ -98,8 +96,7 @@ fn generated_texts_pass_the_marker_in_time_in_every_form() {
                 for temperature in [None, Some(1.5)] {
                     let config =
                         GenerationConfig::new().with_temperature(temperature).with_tensors(tensors.clone());
-                    let plain =
-                        generate(&model, &vocabulary, &requests, &config, |_| ControlFlow::Continue(()));
+                    let plain = generate(&model, &vocabulary, &requests, &config);
                     let mut outputs = vec![("plain", plain.unwrap())];
                     let model_draft = || DraftModel::new(&draft, 3);
                     let drafters: Vec<(_, Box<dyn Drafter>)> = vec![
@@ -114,9 +111,7 @@ fn generated_texts_pass_the_marker_in_time_in_every_form() {
                     // A software Vulkan is much slower than Flex.
                     let most = if name == "flex" { drafters.len() } else { 1 };
                     for (drafter, make) in drafters.into_iter().take(most) {
-                        let rows = speculate(&model, &vocabulary, &requests, &config, make, |_| {
-                            ControlFlow::Continue(())
-                        });
+                        let rows = speculate(&model, &vocabulary, &requests, &config, make);
                         let rows: Vec<_> = rows.unwrap().into_iter().map(|row| row.output).collect();
                         if temperature.is_none() {
                             assert_eq!(rows, outputs[0].1, "{name}, {drafter}, {marker:?}, {layout:?}");
@@ -125,7 +120,7 @@ fn generated_texts_pass_the_marker_in_time_in_every_form() {
                     }
                     for (drafter, rows) in &outputs {
                         for (request, output) in requests.iter().zip(rows) {
-                            let Some(followed) = request.table else { continue };
+                            let Some(followed) = &request.constraint else { continue };
                             let place =
                                 format!("{name}, {drafter}, {marker:?}, {layout:?}: {:?}", output.text());
                             assert_eq!(output.finish, FinishReason::EndOfSequence, "{place}");

@@ -2,7 +2,6 @@
 
 use burn_dfa::ErrorKind;
 use std::cell::RefCell;
-use std::ops::ControlFlow;
 
 use burn::tensor::{DType, Device};
 use burn_dfa::generation::{
@@ -26,9 +25,8 @@ fn config(states: usize) -> GenerationConfig {
 }
 
 fn alone<M: ContinuousLm>(model: &M, vocabulary: &Vocabulary, requests: &[Request]) -> Vec<Output> {
-    let go_on = |_: Chunk| ControlFlow::Continue(());
     let config = GenerationConfig::new();
-    let one = |request| generate(model, vocabulary, std::slice::from_ref(request), &config, go_on);
+    let one = |request| generate(model, vocabulary, std::slice::from_ref(request), &config);
     requests.iter().map(|request| one(request).unwrap().remove(0)).collect()
 }
 
@@ -74,7 +72,8 @@ fn outputs_do_not_depend_on_how_prompts_are_read() {
         .map(|index| {
             let prompt = (0..rng.random_range(1..40)).map(|_| TokenId(rng.random_range(0..256))).collect();
             let request = Request::new(prompt, rng.random_range(12..20)).with_seed(index as u64);
-            Request { table: tables.get(index % 4), ..request }.with_sampling(options[index % 3].clone())
+            Request { constraint: tables.get(index % 4).cloned(), ..request }
+                .with_sampling(options[index % 3].clone())
         })
         .collect();
     let flex = RandomLm::new(vocabulary.len() + 5, 9, DType::F32, &Device::flex());

@@ -1,9 +1,7 @@
 //! The outputs of a continuous batch equal the outputs of each request alone.
 
-use burn_dfa::ErrorKind;
-use std::ops::ControlFlow;
-
 use burn::tensor::{DType, Device};
+use burn_dfa::ErrorKind;
 use burn_dfa::constraint::Syntax;
 use burn_dfa::generation::{
     Cancel, ContinuousBatch, ContinuousLm, FinishReason, GenerationConfig, Output, Request, generate,
@@ -74,13 +72,10 @@ fn alone<M: ContinuousLm>(
     config: &GenerationConfig,
 ) -> Vec<Output> {
     let config = config.clone().with_tensors(TensorOptions::default());
-    let one =
-        |request| {
-            let outputs = generate(model, vocabulary, std::slice::from_ref(request), &config, |_| {
-                ControlFlow::Continue(())
-            });
-            outputs.unwrap().remove(0)
-        };
+    let one = |request| {
+        let outputs = generate(model, vocabulary, std::slice::from_ref(request), &config);
+        outputs.unwrap().remove(0)
+    };
     requests.iter().map(one).collect()
 }
 
@@ -107,7 +102,7 @@ fn requests_begin_and_end_in_every_row_under_every_option() {
             let table = tables.get(index % 7);
             let needed = table.map_or(1, |table| table.tokens_to_end(table.start()) as usize);
             let request = Request::new(prompt, needed + rng.random_range(0..20)).with_seed(index as u64);
-            Request { table, ..request }
+            Request { constraint: table.cloned(), ..request }
         })
         .collect();
     let greedy = GenerationConfig::new().with_sync_interval(3);
@@ -176,7 +171,7 @@ fn rows_with_stacks_begin_and_end_independently() {
             let table = tables.get(index % 6);
             let needed = table.map_or(1, |table| table.tokens_to_end(table.start()) as usize);
             let request = Request::new(vec![TokenId(index as u32)], needed + rng.random_range(0..25));
-            Request { table, ..request.with_seed(index as u64) }
+            Request { constraint: table.cloned(), ..request.with_seed(index as u64) }
         })
         .collect();
     let model = |device: &Device| RandomLm::new(vocabulary.len() + 2, 9, DType::F32, device);

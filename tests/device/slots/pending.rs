@@ -2,7 +2,6 @@
 
 use burn_dfa::ErrorKind;
 use std::cell::RefCell;
-use std::ops::ControlFlow;
 use std::thread;
 
 use burn::tensor::{DType, Device};
@@ -41,15 +40,14 @@ fn schema(schema: &serde_json::Value, vocabulary: &Vocabulary) -> CompiledConstr
 }
 
 fn alone<M: ContinuousLm>(model: &M, vocabulary: &Vocabulary, request: &Request) -> Output {
-    let go_on = |_: Chunk| ControlFlow::Continue(());
     let config = GenerationConfig::new();
-    generate(model, vocabulary, std::slice::from_ref(request), &config, go_on).unwrap().remove(0)
+    generate(model, vocabulary, std::slice::from_ref(request), &config).unwrap().remove(0)
 }
 
 /// The same request with a pending constraint, and its sender.
-fn pending<'a>(request: &Request<'a>) -> (ConstraintSender, Request<'a>) {
+fn pending(request: &Request) -> (ConstraintSender, Request) {
     let (sender, pending) = PendingConstraint::channel();
-    (sender, Request { table: None, ..request.clone() }.with_pending(&pending))
+    (sender, Request { constraint: None, ..request.clone() }.with_pending(&pending))
 }
 
 /// Serves all requests. Most constraints are compiled some time after the admission, in any order.
@@ -64,7 +62,7 @@ fn serve<M: ContinuousLm>(slots: &mut ContinuousBatch<M>, requests: &[Request], 
             && let Some(&index) = waiting.last()
             && let Some(row) = slots.idle_for(&requests[index])
         {
-            let admitted = if requests[index].table.is_some() && rng.random_bool(0.8) {
+            let admitted = if requests[index].constraint.is_some() && rng.random_bool(0.8) {
                 let (sender, request) = pending(&requests[index]);
                 senders.push((index, sender));
                 slots.admit(row, &request)
@@ -81,7 +79,7 @@ fn serve<M: ContinuousLm>(slots: &mut ContinuousBatch<M>, requests: &[Request], 
         if !senders.is_empty() && rng.random_bool(0.4) {
             let (index, sender) = senders.swap_remove(rng.random_range(0..senders.len()));
             assert!(streamed[index].is_empty(), "a token without a table");
-            sender.send(Ok(requests[index].table.unwrap().clone()));
+            sender.send(Ok(requests[index].constraint.clone().unwrap()));
         }
         let take = |piece: Chunk| streamed[in_row[piece.row]].extend(piece.tokens);
         slots.step(rng.random_range(0..9), take).unwrap();
@@ -132,7 +130,7 @@ fn outputs_do_not_depend_on_when_tables_are_compiled() {
             let table = tables.get(index % 4);
             let needed = table.map_or(1, |table| table.tokens_to_end(table.start()) as usize);
             let request = Request::new(prompt, needed + rng.random_range(0..12)).with_seed(index as u64);
-            Request { table, ..request }.with_sampling(options[index % 3].clone())
+            Request { constraint: table.cloned(), ..request }.with_sampling(options[index % 3].clone())
         })
         .collect();
     let flex = RandomLm::new(vocabulary.len() + 5, 9, DType::F32, &Device::flex());
@@ -432,9 +430,8 @@ fn only_continuous_batches_accept_pending_constraints() {
     let model = RandomLm::new(vocabulary.len(), 9, DType::F32, &Device::flex());
     let (_sender, table) = PendingConstraint::channel();
     let request = Request::new(vec![TokenId(65)], 8).with_pending(&table);
-    let go_on = |_: Chunk| ControlFlow::Continue(());
     let requests = std::slice::from_ref(&request);
-    let error = generate(&model, &vocabulary, requests, &GenerationConfig::new(), go_on).unwrap_err();
+    let error = generate(&model, &vocabulary, requests, &GenerationConfig::new()).unwrap_err();
     assert!(
         error.kind() == ErrorKind::Input && error.to_string().contains("PendingConstraint::wait"),
         "{error}"

@@ -3,11 +3,10 @@
 
 use burn_dfa::ErrorKind;
 use std::cell::{Cell, RefCell};
-use std::ops::ControlFlow;
 
 use burn::tensor::{DType, Device, Int, Tensor};
 use burn_dfa::generation::{
-    CausalLm, Chunk, ContinuousBatch, ContinuousLm, GenerationConfig, Output, Request, SamplingFeatures,
+    CausalLm, ContinuousBatch, ContinuousLm, GenerationConfig, Output, Request, SamplingFeatures,
     SamplingOptions, generate,
 };
 use burn_dfa::{Capacity, CompiledConstraint, Constraint, Limits, TensorOptions, TokenId, Vocabulary};
@@ -28,10 +27,7 @@ fn config(states: usize) -> GenerationConfig {
 }
 
 fn alone<M: ContinuousLm>(model: &M, vocabulary: &Vocabulary, request: &Request) -> Output {
-    let go_on = |_: Chunk| ControlFlow::Continue(());
-    generate(model, vocabulary, std::slice::from_ref(request), &GenerationConfig::new(), go_on)
-        .unwrap()
-        .remove(0)
+    generate(model, vocabulary, std::slice::from_ref(request), &GenerationConfig::new()).unwrap().remove(0)
 }
 
 fn tokens(rng: &mut StdRng, count: usize) -> Vec<TokenId> {
@@ -75,12 +71,12 @@ fn serve<M: ContinuousLm>(
 }
 
 /// Conversations: each continues the output of the previous one, or diverges from it.
-fn conversations<'a, M: ContinuousLm>(
+fn conversations<M: ContinuousLm>(
     model: &M,
     vocabulary: &Vocabulary,
-    tables: &'a [CompiledConstraint],
+    tables: &[CompiledConstraint],
     count: usize,
-) -> (Vec<Request<'a>>, Vec<Output>) {
+) -> (Vec<Request>, Vec<Output>) {
     let mut rng = StdRng::seed_from_u64(1);
     let warm = SamplingOptions::new().with_temperature(0.9);
     let options = [warm.clone(), SamplingOptions::new(), warm.with_top_p(0.8).with_repetition_penalty(1.4)];
@@ -103,7 +99,7 @@ fn conversations<'a, M: ContinuousLm>(
         prompt.extend(tokens(&mut rng, own));
         prompt.truncate(90);
         let request = Request::new(prompt, rng.random_range(12..30)).with_seed(index as u64);
-        let request = Request { table: tables.get(index % 5), ..request };
+        let request = Request { constraint: tables.get(index % 5).cloned(), ..request };
         let request = request.with_sampling(options[index % 3].clone());
         outputs.push(alone(model, vocabulary, &request));
         requests.push(request);

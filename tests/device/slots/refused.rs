@@ -94,17 +94,14 @@ fn invalid_requests_are_refused_and_change_nothing() {
     let error = refused(1, &Request { max_new_tokens: 5, ..good.clone() });
     assert_eq!(error.tokens_needed(), Some(6));
     let large = regex("[a-f]{90}", &vocabulary);
-    assert_eq!(refused(1, &Request { table: Some(&large), ..good.clone() }).kind(), ErrorKind::Budget);
+    assert_eq!(refused(1, &good.clone().with_constraint(&large)).kind(), ErrorKind::Budget);
     let words: Vec<String> = (0..40).map(|word| format!("{:06}", word * 7919 * 31 % 999_983)).collect();
     let wide = regex(&words.join("|"), &vocabulary);
-    let error = refused(1, &Request { table: Some(&wide), ..good.clone() });
+    let error = refused(1, &good.clone().with_constraint(&wide));
     assert!(error.kind() == ErrorKind::Input && error.to_string().contains("capacity"), "{error}");
     let other = Vocabulary::from_bytes([Some(b"a".to_vec()), None]).unwrap().with_eos([TokenId(1)]).unwrap();
     let other = regex("a", &other);
-    assert_eq!(
-        refused(1, &Request { table: Some(&other), ..good.clone() }).kind(),
-        ErrorKind::IncompatibleVocabulary
-    );
+    assert_eq!(refused(1, &good.clone().with_constraint(&other)).kind(), ErrorKind::IncompatibleVocabulary);
     assert_eq!(slots.release(1).unwrap_err().kind(), ErrorKind::Input);
     assert_eq!(slots.release(7).unwrap_err().kind(), ErrorKind::Input);
     slots.admit(1, &good).unwrap();

@@ -1,7 +1,6 @@
 //! Sampled outputs have the same distribution with and without speculation, by Pearson's test.
 
 use std::collections::HashMap;
-use std::ops::ControlFlow;
 
 use burn::tensor::{DType, Device};
 use burn_dfa::generation::speculative::{
@@ -95,7 +94,7 @@ fn speculation_does_not_change_the_distribution() {
 
     let blocks = || (0..DRAWS / ROWS).map(|block| block * ROWS);
     let plain = blocks().flat_map(|first| {
-        let rows = generate(&model, &vocabulary, &requests(first), &config, |_| ControlFlow::Continue(()));
+        let rows = generate(&model, &vocabulary, &requests(first), &config);
         rows.unwrap().into_iter().map(|row| row.tokens)
     });
     // One in 30,000 exceeds 4.
@@ -125,9 +124,7 @@ fn speculation_does_not_change_the_distribution() {
         let mut calls = 0;
         let mut drawn = Vec::new();
         for first in blocks() {
-            let rows = speculate(&model, &vocabulary, &requests(first), &config, &mut drafter, |_| {
-                ControlFlow::Continue(())
-            });
+            let rows = speculate(&model, &vocabulary, &requests(first), &config, &mut drafter);
             for row in rows.unwrap() {
                 calls += row.calls;
                 drawn.push(row.output.tokens);

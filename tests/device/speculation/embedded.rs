@@ -1,7 +1,5 @@
 //! The embedded pair of models: outputs equal the outputs of plain constrained decoding.
 
-use std::ops::ControlFlow;
-
 use burn::tensor::{Device, FloatDType};
 use burn_dfa::generation::speculative::{
     DraftModel, Drafter, ForcedBytes, ForcedTokens, MergedDrafters, PromptLookup, speculate,
@@ -41,7 +39,7 @@ fn the_pair_writes_the_output_of_the_model_alone() {
         })
         .collect();
     let config = GenerationConfig::new();
-    let plain = generate(&model, &vocabulary, &requests, &config, |_| ControlFlow::Continue(())).unwrap();
+    let plain = generate(&model, &vocabulary, &requests, &config).unwrap();
     let tokens: usize = plain.iter().map(|output| output.tokens.len()).sum();
     let draft = || DraftModel::new(&small, 4);
     let forced = || ForcedTokens::new(3, ForcedBytes::LongestToken);
@@ -52,7 +50,7 @@ fn the_pair_writes_the_output_of_the_model_alone() {
         ("tree", Box::new(MergedDrafters::new(draft(), PromptLookup::new(3, 2)).unwrap())),
     ];
     for (name, drafter) in drafters {
-        let rows = speculate(&model, &vocabulary, &requests, &config, drafter, |_| ControlFlow::Continue(()));
+        let rows = speculate(&model, &vocabulary, &requests, &config, drafter);
         let rows = rows.unwrap();
         for (row, plain) in rows.iter().zip(&plain) {
             assert_eq!(row.output, *plain, "{name}: {} or {}", row.output.text(), plain.text());

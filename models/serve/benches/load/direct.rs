@@ -85,7 +85,7 @@ impl Direct {
             for row in idle {
                 let Some((prompt, table, sampling)) = waiting.next() else { break };
                 let most = slots - prompt.len();
-                let request = Request { table: Some(table), ..Request::new(prompt.clone(), most) };
+                let request = Request::new(prompt.clone(), most).with_constraint(table);
                 batch.admit(row, &request.with_sampling(sampling.clone()))?;
             }
             if batch.idle().count() == config.rows {

@@ -1,7 +1,5 @@
 //! Decodes prompts in batches.
 
-use std::ops::ControlFlow;
-
 use burn_dfa::CompiledConstraint;
 use burn_dfa::generation::{GenerationConfig, Request, generate};
 use burn_dfa::vocabulary::TokenId;
@@ -32,7 +30,7 @@ pub(super) fn decode(
     let bar = ProgressBar::new(prompts.len() as u64);
     let config = GenerationConfig::new().with_temperature(temperature);
     let mut outputs = Vec::with_capacity(prompts.len());
-    let mut requests: Vec<Request<'_>> = (0..)
+    let mut requests: Vec<Request> = (0..)
         .zip(prompts)
         .map(|(seed, prompt)| {
             let request = Request::new(prompt.tokens, MAX_TOKENS).with_seed(seed);
@@ -48,7 +46,7 @@ pub(super) fn decode(
         let longest = rows.iter().map(|row| row.prompt.len()).max().unwrap_or(0);
         let left = positions.saturating_sub(longest).min(MAX_TOKENS);
         rows.iter_mut().for_each(|row| row.max_new_tokens = left);
-        let batch = generate(model, vocabulary, rows, &config, |_| ControlFlow::Continue(()))?;
+        let batch = generate(model, vocabulary, rows, &config)?;
         outputs.extend(batch.iter().map(|output| output.text()));
         bar.inc(rows.len() as u64);
     }

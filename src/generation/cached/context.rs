@@ -1,0 +1,109 @@
+//! One pass of a model over new tokens, with the cache.
+
+use burn::tensor::activation::softmax;
+use burn::tensor::{Bool, Int, Tensor};
+
+use super::kv_cache::KvCache;
+use crate::processor::DraftTree;
+
+/// The positions of the new tokens of a pass, and the keys and values that they see;
+/// [`Transformer`](super::Transformer) has an example.
+#[derive(Debug)]
+pub struct KvContext<'a> {
+    cache: &'a mut KvCache,
+    /// `[rows, count]`
+    positions: Tensor<2, Int>,
+    /// Indices into the flat buffer of a layer.
+    places: Tensor<1, Int>,
+    /// `[rows, 1, count, end]`
+    hidden: Tensor<4, Bool>,
+    /// The number of slots that the tokens may see.
+    end: usize,
+}
+
+impl<'a> KvContext<'a> {
+    /// `count` tokens after each row, in order. They see at most the first `end` slots.
+    pub(super) fn chain(cache: &'a mut KvCache, count: usize, end: usize) -> Self {
+        let (rows, slots) = (cache.rows(), cache.next_slots(count));
+        let padding = cache.padding().reshape([rows, 1]);
+        let shape = [rows, 1, count, end];
+        let key = cache.slots().narrow(0, 0, end).reshape([1, 1, 1, end]).expand(shape);
+        let query = slots.clone().reshape([rows, 1, count, 1]).expand(shape);
+        let padded = key.clone().lower(padding.clone().reshape([rows, 1, 1, 1]).expand(shape));
+        // A position sees itself, also in the padding: no row of scores is empty.
+        let padded = padded.bool_and(key.clone().not_equal(query.clone()));
+        Self {
+            positions: (slots.clone() - padding.expand([rows, count])).clamp_min(0),
+            places: cache.places(slots),
+            hidden: key.greater(query).bool_or(padded),
+            cache,
+            end,
+        }
+    }
+
+    /// The nodes of a tree after each row.
+    pub(super) fn tree(cache: &'a mut KvCache, tree: &DraftTree) -> Self {
+        let (rows, nodes, end) = (cache.rows(), tree.len(), cache.capacity());
+        let depths = cache.depths(tree).reshape([1, nodes]).expand([rows, nodes]);
+        let first = (cache.lengths() - cache.padding()).clamp_min(0);
+        let hidden = cache.hidden_from_tree(tree);
+        Self {
+            positions: first.reshape([rows, 1]).expand([rows, nodes]) + depths,
+            places: cache.places(cache.next_slots(nodes)),
+            hidden,
+            cache,
+            end,
+        }
+    }
+
+    /// The positions of the tokens in their texts, from 0, `[rows, count]`.
+    pub fn positions(&self) -> Tensor<2, Int> {
+        self.positions.clone()
+    }
+
+    /// `[rows, 1, count, end]`: true where a token must not attend to a slot. Every token sees at
+    /// least itself.
+    pub fn hidden(&self) -> Tensor<4, Bool> {
+        self.hidden.clone()
+    }
+
+    /// Writes the keys and values of the tokens into a layer. Returns all keys and values that the
+    /// tokens may see, `[rows, kv_heads, end, head_dim]` each.
+    ///
+    /// # Shapes
+    /// - `keys`, `values`: `[rows, kv_heads, count, head_dim]`
+    pub fn extend(&mut self, layer: usize, keys: Tensor<4>, values: Tensor<4>) -> [Tensor<4>; 2] {
+        self.cache.write(layer, &self.places, [keys, values]);
+        self.cache.layer(layer).map(|buffer| buffer.narrow(2, 0, self.end))
+    }
+
+    /// Attends over the cache: writes the keys and values of the tokens into a layer, and returns
+    /// softmax(*q* · *k*ᵀ / √`head_dim`) · *v*, `[rows, heads, count, head_dim]`.
+    ///
+    /// # Shapes
+    /// - `queries`: `[rows, heads, count, head_dim]`, with `heads` a multiple of `kv_heads`
+    /// - `keys`, `values`: `[rows, kv_heads, count, head_dim]`
+    pub fn attend(
+        &mut self,
+        layer: usize,
+        queries: Tensor<4>,
+        keys: Tensor<4>,
+        values: Tensor<4>,
+    ) -> Tensor<4> {
+        let [_, heads, _, head_dim] = queries.dims();
+        let [keys, values] = self.extend(layer, keys, values).map(|buffer| repeated(buffer, heads));
+        let scores = queries.matmul(keys.transpose()) / (head_dim as f64).sqrt();
+        let hidden = self.hidden.clone().expand(scores.dims());
+        softmax(scores.mask_fill(hidden, f32::NEG_INFINITY), 3).matmul(values)
+    }
+}
+
+/// Each of the heads of a buffer `[rows, kv_heads, slots, head_dim]` for a group of `heads`.
+fn repeated(buffer: Tensor<4>, heads: usize) -> Tensor<4> {
+    let [rows, kv_heads, slots, head_dim] = buffer.dims();
+    if heads == kv_heads {
+        return buffer;
+    }
+    let group = [rows, kv_heads, heads / kv_heads, slots, head_dim];
+    buffer.unsqueeze_dim::<5>(2).expand(group).reshape([rows, heads, slots, head_dim])
+}

@@ -1,0 +1,505 @@
+//! Logits processors and samplers of an application, in all loops, with equal tokens.
+
+use burn::tensor::{DType, Device, IndexingUpdateOp, Int, Tensor, TensorData};
+use burn_dfa::generation::speculative::{
+    DraftModel, Drafter, ForcedBytes, ForcedTokens, MergedDrafters, PromptLookup, speculate,
+    speculate_recorded,
+};
+use burn_dfa::generation::{ContinuousBatch, DecodeGraph, GenerationConfig, Recordable, Request};
+use burn_dfa::processor::{Constant, InitContext, LogitsProcessor, StepContext, TopK, check_laws};
+use burn_dfa::sampling::Sampler;
+use burn_dfa::{
+    Capacity, Compile, CompiledConstraint, Constraint, ErrorKind, StateId, TensorOptions, TokenId, Vocabulary,
+};
+use burn_dfa_testing::words::vocabulary_of;
+
+use crate::common::devices;
+use crate::common::model::{RandomLm, run};
+
+const SLOTS: usize = 60;
+
+/// The ids of all tokens, `[1, vocab_size]`, which no step changes.
+type Ids = Constant<Tensor<2, Int>>;
+
+fn ids(context: &InitContext) -> Ids {
+    Constant(Tensor::arange(0..context.vocab_size as i64, (&context.device(), DType::I32)).unsqueeze())
+}
+
+/// The last tokens as a column, `[batch, vocab_size]`.
+fn last_tokens(context: &StepContext, logits: &Tensor<2>) -> Tensor<2, Int> {
+    let [batch, width] = logits.dims();
+    context.tokens.clone().cast(DType::I32).reshape([batch, 1]).expand([batch, width])
+}
+
+/// Lowers the logits of the tokens of the output so far, by their number.
+struct Repeats(f32);
+
+impl LogitsProcessor for Repeats {
+    /// The counts of all tokens, `[batch, vocab_size]`.
+    type State = (Tensor<2>, Ids);
+
+    fn init(&self, context: &InitContext) -> Self::State {
+        let shape = [context.batch(), context.vocab_size];
+        (Tensor::zeros(shape, (&context.device(), DType::F32)), ids(context))
+    }
+
+    fn process(
+        &self,
+        (counts, ids): Self::State,
+        logits: Tensor<2>,
+        context: &StepContext,
+    ) -> (Tensor<2>, Self::State) {
+        let is_last = ids.0.clone().expand(logits.dims()).equal(last_tokens(context, &logits));
+        let counts = counts + is_last.float().cast(DType::F32);
+        (logits - counts.clone() * self.0, (counts, ids))
+    }
+}
+
+/// Masks tokens that would repeat a pair of tokens of the prompt or the output, as transformers'
+/// `NoRepeatNGramLogitsProcessor` does for pairs.
+struct NoRepeatedPair;
+
+impl LogitsProcessor for NoRepeatedPair {
+    /// The tokens of each row from its left padding on, `[batch, SLOTS]`; −1 where there is none;
+    /// their number, `[batch]`; and `0..SLOTS`.
+    type State = (Tensor<2, Int>, (Tensor<1, Int>, Ids));
+
+    fn init(&self, context: &InitContext) -> Self::State {
+        let (device, [batch, length]) = (context.device(), context.prompt.dims());
+        let options = (&device, DType::I32);
+        let slots = Tensor::<1, Int>::arange(0..SLOTS as i64, options).unsqueeze::<2>();
+        let padding = context.padding.clone().cast(DType::I32).reshape([batch, 1]).expand([batch, SLOTS]);
+        let padded = slots.clone().expand([batch, SLOTS]).lower(padding);
+        let none = Tensor::full([batch, SLOTS], -1, options);
+        let prompt = context.prompt.clone().cast(DType::I32);
+        let text = none.slice_assign([0..batch, 0..length], prompt).mask_fill(padded, -1);
+        (text, (Tensor::full([batch], length as i32, options), Constant(slots)))
+    }
+
+    fn process(
+        &self,
+        (text, (length, slots)): Self::State,
+        logits: Tensor<2>,
+        context: &StepContext,
+    ) -> (Tensor<2>, Self::State) {
+        let [batch, width] = logits.dims();
+        let (all, last) = ([batch, SLOTS], context.tokens.clone().cast(DType::I32));
+        // Before the first step there is no last token.
+        let is_new = last.clone().lower_elem(width as i32);
+        let end = length.clone().reshape([batch, 1]).expand(all);
+        let here = slots.0.clone().expand(all).equal(end);
+        let here = here.bool_and(is_new.clone().reshape([batch, 1]).expand(all));
+        let text = text.mask_where(here, last.reshape([batch, 1]).expand(all));
+        let length = length + is_new.int().cast(DType::I32);
+
+        let at_end = (length.clone() - 1).reshape([batch, 1]);
+        let last = text.clone().gather(1, at_end).expand([batch, SLOTS - 1]);
+        let [first, second] = [0, 1].map(|from| text.clone().narrow(1, from, SLOTS - 1));
+        let repeats = first.equal(last).bool_and(second.clone().greater_equal_elem(0));
+        let counts = Tensor::<2, Int>::zeros([batch, width], (&logits.device(), DType::I32));
+        let repeats = repeats.int().cast(DType::I32);
+        let counts = counts.scatter(1, second.clamp_min(0), repeats, IndexingUpdateOp::Add);
+        (logits.mask_fill(counts.greater_elem(0), f32::NEG_INFINITY), (text, (length, slots)))
+    }
+}
+
+/// Begins every output with a token, as transformers' `ForcedBOSTokenLogitsProcessor` does.
+struct ForcedFirst(TokenId);
+
+impl LogitsProcessor for ForcedFirst {
+    type State = Ids;
+
+    fn init(&self, context: &InitContext) -> Ids {
+        ids(context)
+    }
+
+    fn process(&self, ids: Ids, logits: Tensor<2>, context: &StepContext) -> (Tensor<2>, Ids) {
+        let [batch, width] = logits.dims();
+        let is_first = context.step.clone().equal_elem(0).reshape([-1, 1]).expand([batch, width]);
+        let is_other = ids.0.clone().not_equal_elem(self.0.0 as i32).expand([batch, width]);
+        (logits.mask_fill(is_first.bool_and(is_other), f32::NEG_INFINITY), ids)
+    }
+}
+
+/// Raises the logits of tokens that the token before selects, as transformers'
+/// `WatermarkLogitsProcessor` does.
+struct Watermark(f32);
+
+impl LogitsProcessor for Watermark {
+    type State = Ids;
+
+    fn init(&self, context: &InitContext) -> Ids {
+        ids(context)
+    }
+
+    fn process(&self, ids: Ids, logits: Tensor<2>, context: &StepContext) -> (Tensor<2>, Ids) {
+        let hash = last_tokens(context, &logits) * 0x2c1b_3c6d + ids.0.clone().expand(logits.dims());
+        let is_green = (hash * 0x297a_2d39).lower_elem(0);
+        (logits.clone().mask_where(is_green, logits + self.0), ids)
+    }
+}
+
+/// Raises the logits of tokens that continue a word of a regex, which may begin at any token.
+struct Favoured {
+    /// The next state of each state and token, `[states, vocab_size]`.
+    next: Tensor<2, Int>,
+    /// `[states, vocab_size]`
+    bias: Tensor<2>,
+    start: StateId,
+}
+
+impl Favoured {
+    fn new(regex: &str, bias: f32, vocabulary: &Vocabulary, device: &Device) -> Self {
+        let table = Constraint::regex(regex).unwrap().compile(vocabulary).unwrap();
+        let (start, width) = (table.start(), vocabulary.len());
+        let states = 0..table.state_count() as u32;
+        let next = |state, token| match table.next(StateId(state), TokenId(token)) {
+            StateId::DEAD => table.next(start, TokenId(token)),
+            next => next,
+        };
+        let next = states.flat_map(|state| {
+            (0..width as u32).map(move |token| match next(state, token) {
+                StateId::DEAD | StateId::DONE => start.0 as i32,
+                next => next.0 as i32,
+            })
+        });
+        let next: Vec<i32> = next.collect();
+        let bias = next.iter().map(|&next| if next == start.0 as i32 { 0.0 } else { bias });
+        let (bias, shape) = (bias.collect::<Vec<f32>>(), [table.state_count(), width]);
+        Self {
+            next: Tensor::from_data(TensorData::new(next, shape), (device, DType::I32)),
+            bias: Tensor::from_data(TensorData::new(bias, shape), (device, DType::F32)),
+            start,
+        }
+    }
+}
+
+impl LogitsProcessor for Favoured {
+    /// The state of each row, `[batch]`.
+    type State = Tensor<1, Int>;
+
+    fn init(&self, context: &InitContext) -> Self::State {
+        Tensor::full([context.batch()], self.start.0 as i32, (&context.device(), DType::I32))
+    }
+
+    fn process(
+        &self,
+        state: Self::State,
+        logits: Tensor<2>,
+        context: &StepContext,
+    ) -> (Tensor<2>, Self::State) {
+        let [batch, width] = logits.dims();
+        let token = context.tokens.clone().cast(DType::I32);
+        let is_none = token.clone().greater_equal_elem(width as i32);
+        let token = token.clamp_max(width as i32 - 1).reshape([batch, 1]);
+        let next = self.next.clone().select(0, state.clone()).gather(1, token).reshape([batch]);
+        let state = next.mask_where(is_none, state);
+        (logits + self.bias.clone().select(0, state.clone()), state)
+    }
+}
+
+/// The promise of processors that keep no tensor of a call, and whose own tensors do not change.
+macro_rules! recordable {
+    ($($processor:ty),*) => {$(
+        // SAFETY: as above; each step computes a new state, which is written in place.
+        #[allow(unsafe_code)]
+        unsafe impl Recordable for $processor {}
+    )*};
+}
+
+recordable!(Repeats, NoRepeatedPair, ForcedFirst, Watermark, Favoured);
+
+/// Makes every token likely, masked ones too.
+struct Unmask;
+
+impl LogitsProcessor for Unmask {
+    type State = ();
+
+    fn init(&self, _: &InitContext) {}
+
+    fn process(&self, _: (), logits: Tensor<2>, _: &StepContext) -> (Tensor<2>, ()) {
+        (logits.zeros_like(), ())
+    }
+}
+
+/// Adds the logits of all rows.
+struct Mixed;
+
+impl LogitsProcessor for Mixed {
+    type State = ();
+
+    fn init(&self, _: &InitContext) {}
+
+    fn process(&self, _: (), logits: Tensor<2>, _: &StepContext) -> (Tensor<2>, ()) {
+        let masked = logits.clone().equal_elem(f32::NEG_INFINITY);
+        let sum = logits.clone().mask_fill(masked, 0.0).sum_dim(0).expand(logits.dims());
+        (logits + sum, ())
+    }
+}
+
+/// Masks every token.
+struct MaskAll;
+
+impl LogitsProcessor for MaskAll {
+    type State = ();
+
+    fn init(&self, _: &InitContext) {}
+
+    fn process(&self, _: (), logits: Tensor<2>, _: &StepContext) -> (Tensor<2>, ()) {
+        (logits.full_like(f32::NEG_INFINITY), ())
+    }
+}
+
+/// Takes the legal token with the greatest id.
+struct LastId;
+
+impl Sampler for LastId {
+    fn sample(&self, logits: Tensor<2>, _: &Tensor<1, Int>) -> Tensor<1, Int> {
+        let [batch, width] = logits.dims();
+        let ids = Tensor::<1, Int>::arange(0..width as i64, &logits.device()).float().cast(DType::F32);
+        let ids = ids.unsqueeze::<2>().expand([batch, width]);
+        let ids = ids.mask_fill(logits.equal_elem(f32::NEG_INFINITY), -1.0);
+        ids.argmax(1).reshape([batch]).cast(DType::I32)
+    }
+}
+
+/// With capacity for the constraints of a continuous batch.
+fn config() -> GenerationConfig {
+    let capacity = Capacity::new().with_tables(3).with_states(500).with_classes(300);
+    GenerationConfig::new().with_tensors(TensorOptions { capacity, ..TensorOptions::default() })
+}
+
+fn table(pattern: &str, vocabulary: &Vocabulary) -> CompiledConstraint {
+    Constraint::regex(pattern).unwrap().compile(vocabulary).unwrap()
+}
+
+fn requests(table: &CompiledConstraint) -> [Request; 3] {
+    let request = |prompt: &[u32], tokens| {
+        Request::new(prompt.iter().map(|&id| TokenId(id)).collect::<Vec<_>>(), tokens)
+    };
+    [
+        request(&[97, 98], 12).with_constraint(table),
+        request(&[99], 9),
+        request(&[97], 10).with_constraint(table),
+    ]
+}
+
+/// The tokens of the requests in a continuous batch of two rows.
+fn continuous(
+    model: &RandomLm,
+    vocabulary: &Vocabulary,
+    requests: &[Request],
+    config: &GenerationConfig,
+    record: bool,
+) -> Vec<Vec<TokenId>> {
+    let make = if record { ContinuousBatch::record } else { ContinuousBatch::new };
+    let mut batch = make(model, vocabulary, 2, SLOTS, config).unwrap();
+    let mut outputs = vec![Vec::new(); requests.len()];
+    let (mut next, mut rows) = (0, [None; 2]);
+    while next < requests.len() || rows.iter().any(Option::is_some) {
+        for (row, index) in rows.iter_mut().enumerate() {
+            if index.is_none() && next < requests.len() {
+                batch.admit(row, &requests[next]).unwrap();
+                *index = Some(next);
+                next += 1;
+            }
+        }
+        batch.step(3, drop).unwrap();
+        let finished: Vec<usize> = batch.finished().collect();
+        for row in finished {
+            let output = batch.release(row).unwrap();
+            outputs[rows[row].take().unwrap()] = output.tokens;
+        }
+    }
+    outputs
+}
+
+/// Drafters of a chain, of a tree, of forced tokens, and of the model without processors.
+fn drafters(model: &RandomLm) -> Vec<Box<dyn Drafter + '_>> {
+    let chain = || PromptLookup::new(3, 2);
+    let forced = ForcedTokens::new(2, ForcedBytes::LongestToken);
+    vec![
+        Box::new(()),
+        Box::new(chain()),
+        Box::new(MergedDrafters::new(chain(), PromptLookup::new(2, 1)).unwrap()),
+        Box::new(forced.before(chain()).unwrap()),
+        Box::new(DraftModel::new(model, 3)),
+    ]
+}
+
+/// Runs the requests in every loop, and checks that the tokens are equal to the tokens of the eager
+/// loop, which it returns.
+fn in_every_loop(
+    name: &str,
+    model: &RandomLm,
+    vocabulary: &Vocabulary,
+    requests: &[Request],
+    config: &GenerationConfig,
+) -> Vec<Vec<TokenId>> {
+    let outputs = run(model, vocabulary, requests, config).unwrap();
+    let expected: Vec<_> = outputs.into_iter().map(|output| output.tokens).collect();
+    for record in [false, true] {
+        let tokens = continuous(model, vocabulary, requests, config, record);
+        assert_eq!(tokens, expected, "{name}, a continuous batch, recorded: {record}");
+    }
+    let mut graph = DecodeGraph::record(model, vocabulary, requests, config, SLOTS).unwrap();
+    for _ in 0..2 {
+        let outputs = graph.generate(requests).unwrap();
+        let tokens: Vec<_> = outputs.into_iter().map(|output| output.tokens).collect();
+        assert_eq!(tokens, expected, "{name}, recorded");
+    }
+    if config.sampling.is_greedy() {
+        for (number, drafter) in drafters(model).into_iter().enumerate() {
+            let rows = speculate(model, vocabulary, requests, config, drafter).unwrap();
+            let calls: usize = rows.iter().map(|row| row.calls).sum();
+            if number == 4 {
+                assert!(calls < expected.iter().map(Vec::len).sum(), "{name}: no draft was accepted");
+            }
+            let tokens: Vec<_> = rows.into_iter().map(|row| row.output.tokens).collect();
+            assert_eq!(tokens, expected, "{name}, drafter {number}");
+        }
+        let drafter = MergedDrafters::new(PromptLookup::new(3, 2), PromptLookup::new(2, 1)).unwrap();
+        let rows = speculate_recorded(model, vocabulary, requests, config, drafter).unwrap();
+        let tokens: Vec<_> = rows.into_iter().map(|row| row.output.tokens).collect();
+        assert_eq!(tokens, expected, "{name}, recorded drafts");
+    }
+    expected
+}
+
+#[test]
+fn processors_have_the_same_effect_in_every_loop() {
+    let vocabulary = vocabulary_of(&["ab", "ba", "abc"]);
+    let table = table("[abc]{4,20}", &vocabulary);
+    let requests = requests(&table);
+    for (device_name, device) in devices::all() {
+        let model = RandomLm::new(vocabulary.len(), 1, DType::F32, &device);
+        let favoured = || Favoured::new("(cab)+", 6.0, &vocabulary, &device);
+        let first = || ForcedFirst(TokenId(98));
+        let with = |config: GenerationConfig, number| match number {
+            0 => config.with_recordable_processor(Repeats(1.5)).with_recordable_processor(Repeats(0.5)),
+            1 => config.with_recordable_processor(NoRepeatedPair),
+            2 => config.with_recordable_processor(first()),
+            3 => config.with_recordable_processor(Watermark(3.0)),
+            4 => config.with_recordable_processor(favoured()),
+            _ => config
+                .with_recordable_processor(first())
+                .with_recordable_processor(favoured())
+                .with_recordable_processor(NoRepeatedPair)
+                .with_recordable_processor(Watermark(2.0))
+                .with_repetition_penalty(1.2),
+        };
+        for temperature in [None, Some(0.8)] {
+            let config = config().with_temperature(temperature).with_sync_interval(3);
+            let plain = in_every_loop(device_name, &model, &vocabulary, &requests, &config);
+            for number in 0..6 {
+                let name = format!("{device_name}, processors {number}, {temperature:?}");
+                let config = with(config.clone(), number);
+                let tokens = in_every_loop(&name, &model, &vocabulary, &requests, &config);
+                assert_ne!(tokens, plain, "{name} have no effect");
+                if number == 1 {
+                    for (tokens, request) in tokens.iter().zip(&requests) {
+                        let text = [&request.prompt[..], &tokens[..tokens.len() - 1]].concat();
+                        let mut pairs: Vec<_> = text.windows(2).collect();
+                        let all = pairs.len();
+                        pairs.sort();
+                        pairs.dedup();
+                        assert_eq!(pairs.len(), all, "{name}: {text:?}");
+                    }
+                }
+                if number == 2 || number == 5 {
+                    assert!(tokens.iter().all(|tokens| tokens[0] == TokenId(98)), "{name}: {tokens:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn built_in_processors_work_as_processors_of_an_application() {
+    let (vocabulary, device) = (vocabulary_of(&["ab", "ba"]), Device::flex());
+    let table = table("[abc]{4,20}", &vocabulary);
+    let requests = requests(&table);
+    let model = RandomLm::new(vocabulary.len(), 5, DType::F32, &device);
+    let config = config().with_temperature(0.9);
+    let option = config.clone().with_top_k(2);
+    let own = config.with_processor(TopK::new(2).unwrap());
+    let tokens = continuous(&model, &vocabulary, &requests, &own, false);
+    assert_eq!(tokens, continuous(&model, &vocabulary, &requests, &own, false));
+    let outputs = run(&model, &vocabulary, &requests, &own).unwrap();
+    assert_eq!(outputs.into_iter().map(|output| output.tokens).collect::<Vec<_>>(), tokens);
+    assert!(run(&model, &vocabulary, &requests, &option).is_ok());
+}
+
+#[test]
+fn processors_keep_the_laws() {
+    let vocabulary = vocabulary_of(&["ab", "ba"]);
+    for (_, device) in devices::all() {
+        let width = vocabulary.len();
+        check_laws(&Repeats(0.5), width, &device).unwrap();
+        check_laws(&NoRepeatedPair, width, &device).unwrap();
+        check_laws(&ForcedFirst(TokenId(98)), width, &device).unwrap();
+        check_laws(&Watermark(2.0), width, &device).unwrap();
+        check_laws(&Favoured::new("(cab)+", 6.0, &vocabulary, &device), width, &device).unwrap();
+        check_laws(&TopK::new(3).unwrap(), width, &device).unwrap();
+        let law = check_laws(&Unmask, width, &device).unwrap_err();
+        assert!(law.to_string().contains("a masked token became legal"), "{law}");
+        let law = check_laws(&Mixed, width, &device).unwrap_err();
+        assert!(law.to_string().contains("depend on other rows"), "{law}");
+    }
+}
+
+#[test]
+fn a_processor_cannot_break_the_constraint() {
+    let (vocabulary, device) = (vocabulary_of(&["ab", "ba"]), Device::flex());
+    let table = table("[ab]{3,9}", &vocabulary);
+    let requests = [Request::new(vec![TokenId(97)], 12).with_constraint(&table)];
+    let model = RandomLm::new(vocabulary.len(), 2, DType::F32, &device);
+    let plain = run(&model, &vocabulary, &requests, &GenerationConfig::new()).unwrap();
+    let unmask = GenerationConfig::new().with_processor(Unmask);
+    let outputs = run(&model, &vocabulary, &requests, &unmask).unwrap();
+    assert!(outputs[0].text().bytes().all(|byte| b"ab".contains(&byte)), "{:?}", outputs[0].text());
+    assert!((3..=9).contains(&outputs[0].text().len()));
+    // Without a legal token left, a row takes the logits of the constraint.
+    let mask_all = GenerationConfig::new().with_processor(MaskAll);
+    assert_eq!(run(&model, &vocabulary, &requests, &mask_all).unwrap(), plain);
+}
+
+#[test]
+fn a_sampler_chooses_in_every_row() {
+    let (vocabulary, device) = (vocabulary_of(&["ab", "ba"]), Device::flex());
+    let table = table("[ab]{3,9}", &vocabulary);
+    let request = Request::new(vec![TokenId(97)], 12).with_constraint(&table);
+    let requests = [request.clone(), request];
+    let model = RandomLm::new(vocabulary.len(), 3, DType::F32, &device);
+    let config = config().with_sampler(LastId);
+    let outputs = run(&model, &vocabulary, &requests, &config).unwrap();
+    // `ba` has the greatest id, and the end of sequence a greater one than letters.
+    assert_eq!(outputs[0].text(), "babababa");
+    let tokens: Vec<_> = outputs.iter().map(|output| output.tokens.clone()).collect();
+    assert_eq!(continuous(&model, &vocabulary, &requests, &config, false), tokens);
+    for drafter in drafters(&model) {
+        let rows = speculate(&model, &vocabulary, &requests, &config, drafter).unwrap();
+        assert_eq!(rows.into_iter().map(|row| row.output.tokens).collect::<Vec<_>>(), tokens);
+    }
+}
+
+#[test]
+fn loops_that_cannot_run_a_processor_name_it() {
+    let (vocabulary, device) = (vocabulary_of(&[]), Device::flex());
+    let table = table("[ab]{3,9}", &vocabulary);
+    let requests = [Request::new(vec![TokenId(97)], 12).with_constraint(&table)];
+    let model = RandomLm::new(vocabulary.len(), 4, DType::F32, &device);
+    let configs = [
+        (GenerationConfig::new().with_processor(Unmask), "Unmask"),
+        (GenerationConfig::new().with_sampler(LastId), "LastId"),
+    ];
+    for (config, name) in configs {
+        let graph = DecodeGraph::record(&model, &vocabulary, &requests, &config, SLOTS).map(drop);
+        let batch = ContinuousBatch::record(&model, &vocabulary, 1, SLOTS, &config).map(drop);
+        let drafts = speculate_recorded(&model, &vocabulary, &requests, &config, ()).map(drop);
+        for refused in [graph, batch, drafts] {
+            let error = refused.unwrap_err();
+            assert!(error.kind() == ErrorKind::Input && error.to_string().contains(name), "{error}");
+        }
+    }
+}
