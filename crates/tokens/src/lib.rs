@@ -46,7 +46,6 @@ mod compile;
 mod distance;
 mod edges;
 mod forced;
-mod landings;
 mod left;
 mod longest;
 mod mask;
@@ -92,7 +91,6 @@ use class_map::ClassMap;
 use class_tokens::MadeClassTokens;
 use distance::Distances;
 #[doc(hidden)]
-pub use landings::TokenTransitions;
 use left::BudgetInterval;
 use limits::Meter;
 use longest::Shortest;
@@ -310,7 +308,6 @@ impl CompiledConstraint {
             bound_to_end: tokens_to_end,
             distances: Distances::exact(),
             calls: None,
-            landings: None,
             shortest: Shortest::Any,
             class_tokens,
             start,
