@@ -57,18 +57,17 @@ enum Place {
 #[derive(Clone, Copy, Debug)]
 struct Case(Kernels, Layout, Place);
 
-const CASES: [Case; 11] = [
-    Case(Kernels::BuiltIn, Layout::Classes, Place::String),
-    Case(Kernels::Fused, Layout::Classes, Place::String),
-    Case(Kernels::BuiltIn, Layout::Classes, Place::Key),
-    Case(Kernels::Fused, Layout::Classes, Place::Key),
+const CASES: [Case; 10] = [
+    Case(Kernels::BuiltIn, Layout::TokenLevel, Place::String),
+    Case(Kernels::Fused, Layout::TokenLevel, Place::String),
+    Case(Kernels::BuiltIn, Layout::TokenLevel, Place::Key),
+    Case(Kernels::Fused, Layout::TokenLevel, Place::Key),
     Case(Kernels::BuiltIn, Layout::Dense, Place::String),
     Case(Kernels::BuiltIn, Layout::Dense, Place::Key),
-    Case(Kernels::Fused, Layout::Walk, Place::String),
-    Case(Kernels::Fused, Layout::Walk, Place::Key),
-    Case(Kernels::Fused, Layout::Walk, Place::Nested),
-    Case(Kernels::Fused, Layout::Classes, Place::Nested),
-    Case(Kernels::Fused, Layout::Walk, Place::Text),
+    Case(Kernels::Fused, Layout::ByteLevel, Place::String),
+    Case(Kernels::Fused, Layout::ByteLevel, Place::Key),
+    Case(Kernels::Fused, Layout::ByteLevel, Place::Nested),
+    Case(Kernels::Fused, Layout::ByteLevel, Place::Text),
 ];
 
 /// The processor of `batch` rows, and their position after the beginning of an object.
@@ -81,13 +80,10 @@ fn at(case: Case, batch: usize, device: &Device) -> (ConstraintProcessor, Positi
         Place::String | Place::Key => Constraint::json_schema(SCHEMA.parse().unwrap()).unwrap(),
     };
     let compile = match (layout, place) {
-        (Layout::Walk, _) | (_, Place::Nested | Place::Text) => CompiledConstraint::compile_byte_level,
+        (Layout::ByteLevel, _) | (_, Place::Nested | Place::Text) => CompiledConstraint::compile_byte_level,
         _ => CompiledConstraint::compile_token_level,
     };
-    let mut table = compile(&constraint, &VOCABULARY, &limits).unwrap();
-    if let (Layout::Classes, Place::Nested) = (layout, place) {
-        table = table.with_token_classes(&limits).unwrap();
-    }
+    let table = compile(&constraint, &VOCABULARY, &limits).unwrap();
     let options =
         TensorOptions { layout: Some(layout), kernels, max_bytes: 1 << 30, ..TensorOptions::default() };
     let table = DeviceConstraint::new(&[&table], WIDTH, &options, device).unwrap();

@@ -54,15 +54,12 @@ impl Place {
     ) -> (ConstraintProcessor, Position) {
         let limits = Limits::default();
         let is_nested = matches!(self, Self::Nested(_));
-        let compile = if layout == Layout::Walk || is_nested {
+        let compile = if layout == Layout::ByteLevel || is_nested {
             CompiledConstraint::compile_byte_level
         } else {
             CompiledConstraint::compile_token_level
         };
-        let mut table = compile(&self.constraint(), vocabulary, &limits).expect("a table");
-        if layout == Layout::Classes && is_nested {
-            table = table.with_token_classes(&limits).expect("classes of tokens");
-        }
+        let table = compile(&self.constraint(), vocabulary, &limits).expect("a table");
         let options = TensorOptions::new().with_layout(layout).with_max_bytes(1 << 30);
         let table = DeviceConstraint::new(&[&table], vocabulary.len(), &options, device).expect("a table");
         let processor = ConstraintProcessor::new(table, &vec![0; batch]).expect("rows");

@@ -49,6 +49,7 @@ pub fn measure(device: &Device, clock: &Clock) {
         "copy GB/s",
         "mask µs",
         "mask ÷ copy",
+        "in place ÷ copy",
         "greedy µs",
         "choose µs",
         "choose ÷ greedy",
@@ -70,10 +71,10 @@ fn cases(clock: &Clock, widths: &[usize], dtype: DType) -> Vec<Case> {
     let batches = clock.cases(BATCHES.to_vec());
     // Most schemas are byte-level.
     for &width in widths {
-        batches.iter().for_each(|batch| push(width, *batch, dtype, Layout::Walk, Place::String));
-        push(width, 8, dtype, Layout::Walk, Place::Nested(DEPTHS[0]));
+        batches.iter().for_each(|batch| push(width, *batch, dtype, Layout::ByteLevel, Place::String));
+        push(width, 8, dtype, Layout::ByteLevel, Place::Nested(DEPTHS[0]));
     }
-    for layout in [Layout::Classes, Layout::Dense] {
+    for layout in [Layout::TokenLevel, Layout::Dense] {
         for &width in widths {
             batches.iter().for_each(|batch| push(width, *batch, dtype, layout, Place::String));
         }
@@ -81,15 +82,16 @@ fn cases(clock: &Clock, widths: &[usize], dtype: DType) -> Vec<Case> {
     for &width in widths {
         for batch in clock.cases(vec![8, 128]) {
             for depth in clock.cases(DEPTHS.to_vec()) {
-                push(width, batch, dtype, Layout::Walk, Place::Nested(depth));
+                push(width, batch, dtype, Layout::ByteLevel, Place::Nested(depth));
             }
-            push(width, batch, dtype, Layout::Classes, Place::Nested(DEPTHS[0]));
         }
-        for layout in [Layout::Classes, Layout::Walk] {
+        for layout in [Layout::TokenLevel, Layout::ByteLevel] {
             push(width, batches[batches.len() - 1], dtype, layout, Place::Key);
         }
         if dtype != DType::F32 {
-            batches.iter().for_each(|batch| push(width, *batch, DType::F32, Layout::Classes, Place::String));
+            batches
+                .iter()
+                .for_each(|batch| push(width, *batch, DType::F32, Layout::TokenLevel, Place::String));
         }
     }
     cases
@@ -118,6 +120,13 @@ impl Case {
         let mut mask = Recorded::new(device, || {
             of_each(&sets, device, |logits| processor.process(position.clone(), logits, &none))
         });
+        let mut own: Vec<Tensor<2>> = sets.iter().map(|logits| logits.clone() + 0.0).collect();
+        device.sync().expect("the device");
+        let mut in_place = Recorded::new(device, || {
+            for logits in &mut own {
+                logits.inplace(|logits| processor.process(position.clone(), logits, &none).0);
+            }
+        });
         let mut greedy = Recorded::new(device, || {
             for logits in &sets {
                 let tokens = Greedy.sample(logits.clone(), &free.step);
@@ -129,11 +138,17 @@ impl Case {
                 processor.sample_step(&mut moving, &mut chosen, logits.clone(), &Greedy);
             }
         });
-        let is_hardware =
-            [copy.is_hardware(), mask.is_hardware(), greedy.is_hardware(), choose.is_hardware()];
-        let ways: [Way; 4] = [
+        let recorded = [
+            copy.is_hardware(),
+            mask.is_hardware(),
+            in_place.is_hardware(),
+            greedy.is_hardware(),
+            choose.is_hardware(),
+        ];
+        let ways: [Way; 5] = [
             way(device, || copy.replay()),
             way(device, || mask.replay()),
+            way(device, || in_place.replay()),
             way(device, || greedy.replay()),
             way(device, || choose.replay()),
         ];
@@ -144,17 +159,18 @@ impl Case {
             width.to_string(),
             batch.to_string(),
             table::dtype(self.dtype),
-            format!("{:?}", self.layout).to_lowercase(),
+            self.layout.to_string(),
             self.place.name(),
             legal.to_string(),
             table::microseconds(of_one(0)),
             format!("{:.0}", 2e-9 * bytes as f64 / of_one(0)),
             table::microseconds(of_one(1)),
             table::ratio(times.ratio(1, 0)),
-            table::microseconds(of_one(2)),
+            table::ratio(times.ratio(2, 0)),
             table::microseconds(of_one(3)),
-            table::ratio(times.ratio(3, 2)),
-            if is_hardware == [true; 4] { "yes".into() } else { "no".into() },
+            table::microseconds(of_one(4)),
+            table::ratio(times.ratio(4, 3)),
+            if recorded == [true; 5] { "yes".into() } else { "no".into() },
         ]);
     }
 

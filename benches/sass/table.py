@@ -7,46 +7,13 @@ Exit code 1 means that a source did not compile, that registers were spilled, or
 """
 
 import argparse
-import ctypes
 import pathlib
 import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
-
-def found(tools, name):
-    paths = sorted(tools.rglob(name))
-    if not paths:
-        sys.exit(f"{name} is not in {tools}")
-    return paths[0]
-
-
-class Nvrtc:
-    def __init__(self, tools, architecture):
-        self.library = ctypes.CDLL(str(found(tools, "libnvrtc.so.*")))
-        include = found(tools, "cuda_fp16.h").parent
-        # The options of cubecl-cuda.
-        options = [f"--gpu-architecture={architecture}", f"--include-path={include}", "-lineinfo"]
-        self.options = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
-
-    def text(self, program, size_of, read):
-        size = ctypes.c_size_t()
-        getattr(self.library, size_of)(program, ctypes.byref(size))
-        text = ctypes.create_string_buffer(size.value)
-        getattr(self.library, read)(program, text)
-        return text.value
-
-    def ptx(self, source):
-        program = ctypes.c_void_p()
-        if self.library.nvrtcCreateProgram(ctypes.byref(program), source, None, 0, None, None) != 0:
-            raise RuntimeError("NVRTC makes no program")
-        try:
-            if self.library.nvrtcCompileProgram(program, len(self.options), self.options) != 0:
-                raise RuntimeError(self.text(program, "nvrtcGetProgramLogSize", "nvrtcGetProgramLog").decode())
-            return self.text(program, "nvrtcGetPTXSize", "nvrtcGetPTX")
-        finally:
-            self.library.nvrtcDestroyProgram(ctypes.byref(program))
+from nvrtc import Nvrtc, found
 
 
 def run(*command):
@@ -57,7 +24,21 @@ def run(*command):
 
 
 COLUMNS = ["registers", "local bytes", "spilled bytes", "shared bytes", "128-bit loads", "128-bit stores", "stores to local memory",
-           "barriers", "instructions"]
+           "barriers", "instructions", "instructions a logit", "loads from memory a logit"]
+
+
+def loop_of(code, wanted):
+    """The instructions of the smallest loop with an instruction of this kind, in order."""
+    instructions, labels, loops = [], {}, []
+    for line in code.splitlines():
+        if label := re.match(r"(\.L_\w+):", line):
+            labels[label[1]] = len(instructions)
+        elif match := re.search(r"/\*[0-9a-f]{4,}\*/\s+(.*?);", line):
+            instructions.append(match[1])
+            if (target := re.search(r"\bBRA.*`\((\.L_\w+)\)", match[1])) and target[1] in labels:
+                loops.append(instructions[labels[target[1]]:])
+    loops = [loop for loop in loops if any(re.search(wanted, instruction) for instruction in loop)]
+    return min(loops, key=len, default=[])
 
 
 def measured(source, nvrtc, ptxas, nvdisasm, architecture):
@@ -67,6 +48,17 @@ def measured(source, nvrtc, ptxas, nvdisasm, architecture):
     verbose = run(ptxas, "-v", f"-arch={architecture}", ptx, "-o", cubin)
     code = run(nvdisasm, "-c", cubin)
     source.with_suffix(".sass").write_text(code)
+
+    # The loop over the logits of a tile.
+    logits = r"\bLDG\.E[.A-Z0-9]*\.128"
+    loop = loop_of(code, logits)
+    vectors = sum(bool(re.search(logits, instruction)) for instruction in loop)
+    size = re.search(r" by (\d+)", source.stem)
+    count_of = vectors * int(size[1]) if size else 0
+
+    def each(pattern):
+        found = sum(bool(re.search(pattern, instruction)) for instruction in loop)
+        return f"{found / count_of:.2f}" if count_of else "–"
 
     def number(pattern, within=verbose):
         match = re.search(pattern, within)
@@ -86,6 +78,8 @@ def measured(source, nvrtc, ptxas, nvdisasm, architecture):
         count(r"\bBAR\.SYNC"),
         # nvdisasm pads the end of a kernel.
         count(r"/\*[0-9a-f]{4,}\*/") - count(r"\bNOP\b"),
+        each(r""),
+        each(r"\bLDG\b"),
     ]
 
 
@@ -93,7 +87,7 @@ def wrong(name, row):
     numbers = dict(zip(COLUMNS, row))
     if numbers["spilled bytes"]:
         yield "registers are spilled"
-    if re.match(r"(mask|choose),.* by [48]", name):
+    if re.match(r"(mask|mask in place|choose),.* by [48]", name):
         if not numbers["128-bit loads"]:
             yield "no load of 128 bits"
         if name.startswith("mask") and not numbers["128-bit stores"]:

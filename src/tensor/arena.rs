@@ -82,8 +82,8 @@ impl Arena {
     /// [`TensorOptions::capacity`] sets its space: the number of loaded constraints, their total
     /// states, and the maximum number of columns.
     ///
-    /// The default layout is [`Layout::Walk`], which holds byte-level and token-level constraints;
-    /// [`Layout::Classes`] is smaller and holds only token-level ones.
+    /// The default layout is [`Layout::ByteLevel`], which holds byte-level and token-level constraints;
+    /// [`Layout::TokenLevel`] is smaller and holds only token-level ones.
     ///
     /// # Errors
     /// - [`ErrorKind::Input`](crate::ErrorKind::Input): a capacity of 0 tables or 0 states;
@@ -177,12 +177,12 @@ impl Arena {
     /// Refuses a constraint that would not fit into an empty arena.
     fn expect_room(&self, table: &CompiledConstraint, pages: usize) -> Result<()> {
         let sizes = &self.table.sizes;
-        if sizes.layout == Layout::Classes && table.is_byte_level() {
+        if sizes.layout == Layout::TokenLevel && table.is_byte_level() {
             return Err(Error::input(
-                "a byte-level constraint has no token classes: compile it with `CompiledConstraint::compile_token_level`, or take `Layout::Walk`",
+                "a byte-level constraint in a token-level arena: compile it with `CompiledConstraint::compile_token_level`, or take `Layout::ByteLevel`",
             ));
         }
-        if sizes.layout == Layout::Walk && table.has_special_tokens() {
+        if sizes.layout == Layout::ByteLevel && table.has_special_tokens() {
             return Err(Error::input(
                 "a byte-level constraint reads its marker as a token of its own, for which an arena has no room: compile it with `CompiledConstraint::compile_token_level`",
             ));

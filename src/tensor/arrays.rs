@@ -13,9 +13,6 @@ pub(crate) enum Array {
     Jumps,
     /// `[states, ends]`, with calls: the frames pushed on the shortest path to each exit.
     Frames,
-    /// `[states, landings]`, with calls and token classes: the state after the last byte of each
-    /// class, or −1 if tokens are followed byte by byte, see `table::TokenTransitions`.
-    TokenTransitions,
     /// `[states]`, if tokens are followed symbol by symbol: the minimum number of symbols of a
     /// legal token, see `table::Shortest`.
     Shortest,
@@ -34,9 +31,6 @@ pub(crate) enum Array {
     /// `[symbols]`: the symbols of all tokens of all texts.
     Symbols,
 }
-
-/// Instead of the state after a token class: the token is followed byte by byte.
-pub(crate) const FOLLOWED: i32 = -1;
 
 /// The numbers of a pool before the tags: the first counts the steps.
 pub(crate) const CLOCK: usize = 8;

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 
 use burn::tensor::{Device, Int, Tensor};
 
-use super::arrays::{Array, FOLLOWED};
+use super::arrays::Array;
 use super::device::keeps_steps;
 #[cfg(feature = "cube")]
 use super::device::largest_binding;
@@ -31,7 +31,7 @@ use super::text::{self, Text, text_of, texts};
 use super::{Sizes, ints};
 use crate::persistent::InPlaceState;
 use crate::vocabulary::{TokenId, Vocabulary};
-use burn_dfa_tokens::{CompiledConstraint, StateId, TokenReading, TokenTransitions};
+use burn_dfa_tokens::{CompiledConstraint, StateId, TokenReading};
 
 /// The declaration of an array.
 struct Declared {
@@ -61,7 +61,6 @@ impl Array {
         Self::TokensToEnd,
         Self::Jumps,
         Self::Frames,
-        Self::TokenTransitions,
         Self::Shortest,
         Self::Owner,
         Self::Generation,
@@ -87,9 +86,6 @@ impl Array {
             }
             Self::Jumps => declare(states, sizes.frame(), 0, PerState(|s, state, out| s.jumps(state, out))),
             Self::Frames => declare(states, ends, 0, PerState(|s, state, out| s.frames(state, out))),
-            Self::TokenTransitions => {
-                declare(states, sizes.landings, FOLLOWED, PerState(|s, state, out| s.landings(state, out)))
-            }
             Self::Shortest => {
                 declare(states, walks.into(), 0, PerState(|s, state, out| s.shortest(state, out)))
             }
@@ -195,12 +191,6 @@ impl Source<'_> {
         out.extend(calls.frames_of(state).iter().map(|&frames| frames as i32));
     }
 
-    fn landings(&self, state: StateId, out: &mut Vec<i32>) {
-        let Some(landings) = &self.table.parts().landings else { return };
-        let to = landings.of(state).iter();
-        out.extend(to.map(|&to| if to == TokenTransitions::FOLLOWED { FOLLOWED } else { self.number(to) }));
-    }
-
     fn shortest(&self, state: StateId, out: &mut Vec<i32>) {
         out.push(self.table.parts().shortest(state) as i32);
     }
@@ -210,13 +200,8 @@ impl Source<'_> {
     }
 
     fn classes(&self, out: &mut Vec<i32>) {
-        let parts = self.table.parts();
-        match (&parts.reading, &parts.landings) {
-            (TokenReading::Classes(class), _) => out.extend(class.iter().map(|class| class as i32)),
-            (_, Some(landings)) if self.sizes.landings > 0 => {
-                out.extend(landings.class.iter().map(|&class| class as i32));
-            }
-            _ => {}
+        if let TokenReading::Classes(class) = &self.table.parts().reading {
+            out.extend(class.iter().map(|class| class as i32));
         }
     }
 }

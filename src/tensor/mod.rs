@@ -45,7 +45,7 @@ pub use options::{Capacity, Kernels, Layout, TensorOptions};
 pub use position::Position;
 
 use crate::vocabulary::Fingerprint;
-pub(crate) use arrays::{Array, FOLLOWED};
+pub(crate) use arrays::Array;
 use burn_dfa_tokens::{CompiledConstraint, Error, Result, StateId};
 pub(crate) use device::{is_fused, reads, records};
 use device::{keeps_steps, largest_binding, runs_kernels};

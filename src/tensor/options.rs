@@ -1,6 +1,12 @@
 //! The layout and size limits of constraints on a device.
 
-/// The memory layout of transitions. All layouts give the same results.
+use std::fmt;
+
+/// The arrays that hold a constraint on a device. All layouts give the same results.
+///
+/// The default follows the form of the constraint and rarely needs a change. On a GPU, the layout
+/// decides only the time of the first mask of a state, because a batch keeps the masks of the states
+/// that it visits.
 ///
 /// ```
 /// use burn::tensor::Device;
@@ -8,7 +14,7 @@
 ///
 /// let vocabulary = Vocabulary::from_bytes([Some("a"), None])?.with_eos([TokenId(1)])?;
 /// let table = CompiledConstraint::compile(&Constraint::regex("a+")?, &vocabulary, &Limits::default())?;
-/// for layout in [Layout::Dense, Layout::Classes, Layout::Walk] {
+/// for layout in [Layout::Dense, Layout::TokenLevel, Layout::ByteLevel] {
 ///     let options = TensorOptions::new().with_layout(layout);
 ///     assert_eq!(DeviceConstraint::new(&[&table], 2, &options, &Device::flex())?.layout(), layout);
 /// }
@@ -21,15 +27,22 @@ pub enum Layout {
     /// small vocabularies. Bumblebee's DFA processor uses this tensor.
     Dense,
     /// The next state of every state and token class, `[states, classes]`, and the class of every
-    /// token, `[tables, vocab_size]`. For constraints with calls and [token
-    /// classes](crate::CompiledConstraint::with_token_classes): the state after the last byte of
-    /// every token class, and the arrays of [`Walk`](Self::Walk) for tokens that change the stack
-    /// before their last byte.
-    Classes,
+    /// token, `[tables, vocab_size]`: for token-level constraints.
+    TokenLevel,
     /// The next state of every state and byte class, `[states, byte classes]`, and the bytes of
-    /// every token, which are followed one by one: for constraints too large for the token-level
-    /// form, and for the fastest first mask.
-    Walk,
+    /// every token, which are followed one by one: for byte-level constraints, and for batches with
+    /// both forms. Only this layout has a stack.
+    ByteLevel,
+}
+
+impl fmt::Display for Layout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Dense => "dense",
+            Self::TokenLevel => "token-level",
+            Self::ByteLevel => "byte-level",
+        })
+    }
 }
 
 /// Minimum sizes of the arrays of a device constraint, so other constraints can replace its
@@ -91,13 +104,13 @@ impl Capacity {
 /// ```
 /// use burn_dfa::{Layout, TensorOptions};
 ///
-/// let options = TensorOptions::new().with_layout(Layout::Walk).with_max_bytes(64 << 20);
-/// assert_eq!(options.layout, Some(Layout::Walk));
+/// let options = TensorOptions::new().with_layout(Layout::ByteLevel).with_max_bytes(64 << 20);
+/// assert_eq!(options.layout, Some(Layout::ByteLevel));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TensorOptions {
-    /// The layout. Default: `None`, which selects [`Layout::Walk`] if a constraint is byte-level
-    /// and has no token classes, else the smaller of [`Layout::Dense`] and [`Layout::Classes`].
+    /// The layout. Default: `None`, which selects [`Layout::ByteLevel`] if a constraint is byte-level,
+    /// else the smaller of [`Layout::Dense`] and [`Layout::TokenLevel`].
     pub layout: Option<Layout>,
     /// The operations of the lookups. Default: [`Kernels::Fused`].
     pub kernels: Kernels,

@@ -15,7 +15,7 @@ pub(crate) struct Sizes {
     pub(crate) columns: usize,
     pub(crate) tables: usize,
     pub(crate) vocab_size: usize,
-    /// For [`Layout::Walk`]: the number of texts, the symbols of all texts, and the number of
+    /// For [`Layout::ByteLevel`]: the number of texts, the symbols of all texts, and the number of
     /// distinct symbols.
     pub(super) texts: usize,
     pub(super) symbols: usize,
@@ -29,9 +29,6 @@ pub(crate) struct Sizes {
     /// For constraints with calls: the maximum number of consecutive states that read no byte; else
     /// 0.
     pub(super) chain: usize,
-    /// For constraints with calls in [`Layout::Classes`]: the maximum number of token classes; else
-    /// 0.
-    pub(crate) landings: usize,
     /// Whether steps are kernels, which keep mask rows.
     pub(super) runs_kernels: bool,
 }
@@ -50,19 +47,17 @@ impl Sizes {
         capacity: Capacity,
         runs_kernels: bool,
     ) -> Result<Self> {
-        let walked = tables.iter().position(|table| table.is_byte_level());
+        let byte_level = tables.iter().position(|table| table.is_byte_level());
         let states = states.max(capacity.states);
         // Only byte-level constraints have calls.
-        let capacity = if walked.is_some() { capacity } else { Capacity { outcomes: 0, ..capacity } };
+        let can_call = byte_level.is_some() && layout.is_none_or(|layout| layout == Layout::ByteLevel);
+        let capacity = if can_call { capacity } else { Capacity { outcomes: 0, ..capacity } };
         let (ends, depth, pushes) = stack_of(tables, layout, capacity, runs_kernels)?;
         let chain = if capacity.outcomes > 0 { longest_chain(depth) } else { chain_of(tables) };
-        // The first byte-level constraint without token classes.
-        let unclassed = tables.iter().position(|table| table.is_byte_level() && !table.has_token_classes());
         let classes = tables.iter().map(|table| table.class_count()).max().unwrap_or(0).max(capacity.classes);
         let sizes = |layout| {
-            let walks = layout == Layout::Walk || ends > 0;
+            let walks = layout == Layout::ByteLevel;
             let texts = if walks { texts(tables) } else { Vec::new() };
-            let landings = tables.iter().filter_map(|table| table.parts().landings.as_ref());
             // At least one token with its own symbol, so a constraint with such a token can replace
             // a constraint without.
             let tokens = texts.iter().map(|text| text.own_symbols()).max().unwrap_or(0).max(1);
@@ -79,28 +74,21 @@ impl Sizes {
                 depth,
                 pushes,
                 chain,
-                landings: match layout {
-                    Layout::Classes => landings.map(|landings| landings.classes).max().unwrap_or(0),
-                    _ => 0,
-                },
                 runs_kernels,
             }
         };
-        match (layout, unclassed) {
-            (Some(Layout::Classes), Some(index)) => {
-                let way = match tables[index].outcomes() {
-                    0 => "compile it with `CompiledConstraint::compile_token_level`",
-                    _ => "add them by `CompiledConstraint::with_token_classes`",
+        match (layout, byte_level) {
+            (Some(Layout::TokenLevel), Some(index)) => {
+                let instead = match tables[index].outcomes() {
+                    0 => "compile it with `CompiledConstraint::compile_token_level`, or take",
+                    _ => "take",
                 };
-                Err(Error::input(format!(
-                    "constraint {index} is byte-level and has no token classes: {way}, or take `Layout::Walk`"
-                )))
+                Err(Error::input(format!("constraint {index} is byte-level: {instead} `Layout::ByteLevel`")))
             }
             (Some(layout), _) => Ok(sizes(layout)),
-            (None, Some(_)) => Ok(sizes(Layout::Walk)),
-            (None, None) if ends > 0 => Ok(sizes(Layout::Classes)),
+            (None, Some(_)) => Ok(sizes(Layout::ByteLevel)),
             (None, None) => {
-                let (dense, classes) = (sizes(Layout::Dense), sizes(Layout::Classes));
+                let (dense, classes) = (sizes(Layout::Dense), sizes(Layout::TokenLevel));
                 Ok(if dense.bytes() < classes.bytes() { dense } else { classes })
             }
         }
@@ -114,8 +102,8 @@ impl Sizes {
         capacity: Capacity,
         runs_kernels: bool,
     ) -> Self {
-        let layout = layout.unwrap_or(Layout::Walk);
-        let walks = layout == Layout::Walk;
+        let layout = layout.unwrap_or(Layout::ByteLevel);
+        let walks = layout == Layout::ByteLevel;
         let depth = if walks && capacity.outcomes > 0 { capacity.frames } else { 0 };
         let classes = capacity.classes.max(CompiledConstraint::RESERVED_COLUMNS);
         Self {
@@ -131,7 +119,6 @@ impl Sizes {
             depth,
             pushes: depth,
             chain: longest_chain(depth),
-            landings: 0,
             runs_kernels,
         }
     }
@@ -153,7 +140,7 @@ impl Sizes {
 
     /// Whether any tokens are followed symbol by symbol.
     pub(crate) fn walks(&self) -> bool {
-        self.layout == Layout::Walk || self.ends > 0
+        self.layout == Layout::ByteLevel
     }
 
     /// Whether lookups need the constraint of a state.
@@ -203,7 +190,6 @@ impl Sizes {
             && self.ends >= other.ends
             && (other.ends == 0 || self.depth == other.depth)
             && self.pushes >= other.pushes
-            && self.landings >= other.landings
     }
 }
 
@@ -236,7 +222,7 @@ fn stack_of(
     };
     if layout == Some(Layout::Dense) {
         return Err(Error::input(format!(
-            "constraint {index} has calls and is byte-level: take `Layout::Walk`"
+            "constraint {index} has calls and is byte-level: take `Layout::ByteLevel`"
         )));
     }
     let depth = if capacity.outcomes > 0 { capacity.frames } else { first.depth as usize };

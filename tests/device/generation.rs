@@ -37,7 +37,8 @@ fn the_same_seed_gives_the_same_tokens_on_every_device_layout_and_batch_position
     let mut expected: HashMap<(bool, usize), Vec<TokenId>> = HashMap::new();
     for (name, device) in devices::all() {
         let model = RandomLm::new(vocabulary.len() + 4, 3, DType::F32, &device);
-        for (layout, sync_interval) in [(Layout::Classes, 8), (Layout::Dense, 1), (Layout::Classes, 5)] {
+        for (layout, sync_interval) in [(Layout::TokenLevel, 8), (Layout::Dense, 1), (Layout::TokenLevel, 5)]
+        {
             let tensors = TensorOptions { layout: Some(layout), ..TensorOptions::default() };
             for temperature in [None, Some(0.9)] {
                 let config = GenerationConfig::new()

@@ -42,9 +42,9 @@ fn tables(vocabulary: &Vocabulary, form: Form) -> Vec<CompiledConstraint> {
 fn laid_out(vocabulary: &Vocabulary) -> Vec<(Layout, Vec<CompiledConstraint>)> {
     let layouts: [(Layout, Form); 5] = [
         (Layout::Dense, CompiledConstraint::compile_token_level),
-        (Layout::Classes, CompiledConstraint::compile_token_level),
-        (Layout::Walk, CompiledConstraint::compile_token_level),
-        (Layout::Walk, CompiledConstraint::compile_byte_level),
+        (Layout::TokenLevel, CompiledConstraint::compile_token_level),
+        (Layout::ByteLevel, CompiledConstraint::compile_token_level),
+        (Layout::ByteLevel, CompiledConstraint::compile_byte_level),
         (Layout::Dense, CompiledConstraint::compile_byte_level),
     ];
     layouts.map(|(layout, form)| (layout, tables(vocabulary, form))).into()

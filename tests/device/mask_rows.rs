@@ -3,13 +3,14 @@
 
 use burn::tensor::{DType, Tensor, TensorData};
 use burn_dfa::generation::{DecodeGraph, GenerationConfig, Request, generate};
-use burn_dfa::processor::ConstraintProcessor;
+use burn_dfa::processor::{ConstraintProcessor, LogitsProcessor, StepContext};
+use burn_dfa::tokens::RowPosition;
 use burn_dfa::{CompiledConstraint, DeviceConstraint, Layout, StateId, TensorOptions, TokenId};
 use serde_json::{Value, json};
 
-use crate::common::devices;
 use crate::common::model::RandomLm;
-use crate::stack::{compile, grammars, schemas, vocabulary, walk_rows};
+use crate::common::{devices, ints};
+use crate::stack::{compile, grammars, legal, schemas, vocabulary, walk_rows};
 
 /// The size of a slot: a row of up to 8,192 tokens, with their dependence on the stack, and a tag.
 const SLOT_BYTES: usize = 2_084;
@@ -39,14 +40,57 @@ fn masks_match_the_host_in_pools_of_any_size() {
                 continue;
             }
             for slots in [1, 2, 3, 40, 10_000] {
-                let options =
-                    TensorOptions::new().with_layout(Layout::Walk).with_mask_rows_bytes(slots * SLOT_BYTES);
+                let options = TensorOptions::new()
+                    .with_layout(Layout::ByteLevel)
+                    .with_mask_rows_bytes(slots * SLOT_BYTES);
                 // Budgets that are just enough, and budgets that never decide.
                 for spare in [3, 60, 100_000] {
                     walk_rows(&tables, &rows, &options, &device, 40, spare, slots as u64);
                 }
             }
         }
+    }
+}
+
+/// Two rows meet in one state at one depth: after the first, a second object may bring `a`; after the
+/// second, no object may. So the bits of the first row do not hold for the second.
+#[test]
+fn bits_hold_only_for_the_same_exits() {
+    let vocabulary = vocabulary();
+    let table = compile(&two_exits(), &vocabulary, 8);
+    let texts = [br#"[{"k":""#.as_slice(), br#"[{"k":"b"},{"k":""#.as_slice()];
+    let b = TokenId(b'b'.into());
+    for (name, device) in devices::all() {
+        let tensors =
+            DeviceConstraint::new(&[&table], vocabulary.len(), &TensorOptions::new(), &device).unwrap();
+        let processor = ConstraintProcessor::new(tensors, &[0, 0]).unwrap();
+        let none = vocabulary.len() as i32;
+        let mut position = processor.start();
+        let mut own = texts.map(|_| RowPosition::new(table.start(), RowPosition::UNLIMITED));
+        let mut is_legal = [false; 2];
+        for step in 0..=texts[1].len() {
+            // The first row waits where it is.
+            let last = texts.map(|text| step.checked_sub(1).and_then(|at| text.get(at)).copied());
+            let tokens = last.map(|byte| byte.map_or(none, i32::from)).to_vec();
+            let context =
+                StepContext { tokens: ints(tokens, &device), step: ints(vec![step as i32], &device) };
+            let logits = Tensor::<2>::zeros([2, vocabulary.len()], &device);
+            let (masked, next) = processor.process(position, logits, &context);
+            position = next;
+            let masked = masked.into_data().try_to_vec::<f32>().unwrap();
+            for (row, own) in own.iter_mut().enumerate() {
+                if let Some(byte) = last[row] {
+                    *own = table.after(own, TokenId(byte.into()));
+                }
+                let found: Vec<bool> = masked[row * vocabulary.len()..][..vocabulary.len()]
+                    .iter()
+                    .map(|logit| *logit == 0.0)
+                    .collect();
+                assert_eq!(found, legal(&table, own), "{name}: step {step}, row {row}");
+                is_legal[row] = found[b.index()];
+            }
+        }
+        assert_eq!((own[0].state, is_legal), (own[1].state, [true, false]), "{name}");
     }
 }
 
@@ -89,7 +133,8 @@ fn recorded_steps_keep_rows() {
     }
 }
 
-/// Logits of every type, in rows whose widths allow loads of different sizes.
+/// Logits of every type, in rows whose widths allow loads of different sizes: masked in place if they
+/// have no other handle, else copied; also with the rows of a transposed matrix.
 #[test]
 fn rows_of_any_type_and_width_match_the_host() {
     let vocabulary = vocabulary();
@@ -106,20 +151,28 @@ fn rows_of_any_type_and_width_match_the_host() {
                 let processor = ConstraintProcessor::new(tensors, &[0, 0]).unwrap();
                 let position = processor.start();
                 let values: Vec<f32> = (0..2 * width).map(|at| (at % 97) as f32).collect();
-                let logits = || {
-                    Tensor::<2>::from_data(
-                        TensorData::new(values.clone(), [2, width]).convert_dtype(dtype),
-                        (&device, dtype),
-                    )
+                let tensor = |values: Vec<f32>, shape: [usize; 2]| {
+                    let data = TensorData::new(values, shape).convert_dtype(dtype);
+                    Tensor::<2>::from_data(data, (&device, dtype))
                 };
-                for visit in 0..2 {
-                    let masked = processor.mask(&position, logits()).into_data().convert_dtype(DType::F32);
-                    for (at, found) in masked.try_to_vec::<f32>().unwrap().into_iter().enumerate() {
+                let numbers = |tensor: Tensor<2>| {
+                    tensor.into_data().convert_dtype(DType::F32).try_to_vec::<f32>().unwrap()
+                };
+                let rows = tensor(values.clone(), [2, width]);
+                let columns: Vec<f32> = (0..2 * width).map(|at| values[at % 2 * width + at / 2]).collect();
+                let transposed = tensor(columns, [width, 2]).transpose();
+                let sole = [rows.clone() + 0.0, rows.clone() + 0.0];
+                let logits = sole.into_iter().chain([rows.clone(), transposed]);
+                for (visit, logits) in logits.enumerate() {
+                    let masked = numbers(processor.mask(&position, logits));
+                    for (at, found) in masked.into_iter().enumerate() {
                         let is_legal = *legal.get(at % width).unwrap_or(&false);
                         let expected = if is_legal { values[at] } else { f32::NEG_INFINITY };
                         assert_eq!(found, expected, "{name}, {dtype:?}, {width} wide, visit {visit}, {at}");
                     }
                 }
+                // Another handle of masked logits keeps them as they were.
+                assert_eq!(numbers(rows), values, "{name}, {dtype:?}, {width} wide");
             }
         }
     }

@@ -138,7 +138,7 @@ fn needed(table: &CompiledConstraint) -> usize {
 }
 
 /// The legal tokens of a row.
-fn legal(table: &CompiledConstraint, position: &RowPosition) -> Vec<bool> {
+pub(crate) fn legal(table: &CompiledConstraint, position: &RowPosition) -> Vec<bool> {
     let tokens = (0..table.vocabulary_len() as u32).map(TokenId);
     tokens.map(|token| table.can_end(&table.after(position, token))).collect()
 }
@@ -247,62 +247,43 @@ fn masks_match_the_host_on_every_device() {
         // Also rows without a stack.
         tables.push(CompiledConstraint::unconstrained(&vocabulary));
         tables.push(tabulated(&Constraint::regex("(true|[a-z]*12)+").unwrap(), &vocabulary));
-        let with_classes = |table: &CompiledConstraint| match table.outcomes() {
-            0 => table.clone(),
-            _ => table.with_token_classes(&Limits::default()).unwrap(),
-        };
-        let classed: Vec<_> = tables.iter().map(with_classes).collect();
-        for (tables, layout) in
-            [(&tables, Layout::Walk), (&classed, Layout::Walk), (&classed, Layout::Classes)]
-        {
-            let tables: Vec<_> = tables.iter().collect();
-            for (name, device) in devices::all() {
-                for kernels in [Kernels::Fused, Kernels::BuiltIn] {
-                    let options = TensorOptions::new().with_kernels(kernels).with_layout(layout);
-                    // The built-in operations are slow on a GPU, and equal on all devices.
-                    let steps = match (name, kernels) {
-                        // Fused operations of Flex read the constraints on the host, which have no
-                        // layout.
-                        ("flex", Kernels::Fused) if layout == Layout::Classes => continue,
-                        ("flex", Kernels::Fused) => 200,
-                        ("flex", _) => 30,
-                        (_, Kernels::Fused) if devices::is_software_gpu(name, &device) => 8,
-                        (_, Kernels::Fused) => 20,
-                        _ if frames == 5 && layout == Layout::Classes => 3,
-                        _ => continue,
-                    };
-                    walk(&tables, &options, &device, steps, steps, frames as u64);
-                }
+        let tables: Vec<_> = tables.iter().collect();
+        for (name, device) in devices::all() {
+            for kernels in [Kernels::Fused, Kernels::BuiltIn] {
+                let options = TensorOptions::new().with_kernels(kernels).with_layout(Layout::ByteLevel);
+                // The built-in operations are slow on a GPU, and equal on all devices.
+                let steps = match (name, kernels) {
+                    ("flex", Kernels::Fused) => 200,
+                    ("flex", _) => 30,
+                    (_, Kernels::Fused) if devices::is_software_gpu(name, &device) => 8,
+                    (_, Kernels::Fused) => 20,
+                    _ if frames == 5 => 3,
+                    _ => continue,
+                };
+                walk(&tables, &options, &device, steps, steps, frames as u64);
             }
         }
     }
 }
 
 #[test]
-fn token_classes_are_used_if_all_tables_have_them() {
+fn only_the_byte_level_layout_has_a_stack() {
     let vocabulary = vocabulary();
-    let walked = compile(&json!({}), &vocabulary, 8);
-    let classed = walked.with_token_classes(&Limits::default()).unwrap();
-    assert!(classed.has_token_classes() && !walked.has_token_classes());
-    let layout = |tables: &[&CompiledConstraint], options: &TensorOptions| {
-        DeviceConstraint::new(tables, vocabulary.len(), options, &Device::flex()).map(|table| table.layout())
-    };
-    let options = TensorOptions::new();
-    assert_eq!(layout(&[&classed], &options).unwrap(), Layout::Classes);
-    assert_eq!(layout(&[&classed, &walked], &options).unwrap(), Layout::Walk);
-    assert_eq!(layout(&[&classed], &options.clone().with_layout(Layout::Walk)).unwrap(), Layout::Walk);
-    assert!(
-        layout(&[&classed, &walked], &options.clone().with_layout(Layout::Classes)).unwrap_err().kind()
-            == ErrorKind::Input
-    );
-    assert_eq!(
-        layout(&[&classed], &options.with_layout(Layout::Dense)).unwrap_err().kind(),
-        ErrorKind::Input
-    );
+    let calls = compile(&json!({}), &vocabulary, 8);
     let regex = tabulated(&Constraint::regex("a").unwrap(), &vocabulary);
-    assert_eq!(regex.with_token_classes(&Limits::default()).unwrap_err().kind(), ErrorKind::Input);
-    let small = Limits { bytes: 1_000, ..Limits::default() };
-    assert_eq!(walked.with_token_classes(&small).unwrap_err().kind(), ErrorKind::Limit);
+    let layout = |layout: Option<Layout>| {
+        let options = TensorOptions { layout, ..TensorOptions::new() };
+        let constraint =
+            DeviceConstraint::new(&[&regex, &calls], vocabulary.len(), &options, &Device::flex());
+        constraint.map(|constraint| constraint.layout())
+    };
+    assert_eq!(layout(None).unwrap(), Layout::ByteLevel);
+    assert_eq!(layout(Some(Layout::ByteLevel)).unwrap(), Layout::ByteLevel);
+    for refused in [Layout::Dense, Layout::TokenLevel] {
+        let error = layout(Some(refused)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Input);
+        assert!(error.to_string().contains("Layout::ByteLevel"), "{error}");
+    }
 }
 
 /// In a counted string all plain tokens are legal at once, also tokens across two blocks; at its

@@ -238,11 +238,11 @@ fn every_layout_and_kernel_matches_the_host() {
                     if is_slow && (dtype != DType::F32 || singles) {
                         continue;
                     }
-                    for layout in [Layout::Dense, Layout::Classes, Layout::Walk] {
+                    for layout in [Layout::Dense, Layout::TokenLevel, Layout::ByteLevel] {
                         run(&tabulated, &options(Some(layout)), &device, dtype, 1);
                         run(&tabulated[..1], &options(Some(layout)), &device, dtype, 2);
                     }
-                    for layout in [Layout::Dense, Layout::Walk] {
+                    for layout in [Layout::Dense, Layout::ByteLevel] {
                         run(&walked, &options(Some(layout)), &device, dtype, 3);
                         run(&walked[..1], &options(Some(layout)), &device, dtype, 4);
                         run(&longest, &options(Some(layout)), &device, dtype, 5);
@@ -283,7 +283,7 @@ fn a_table_too_large_for_the_token_level_form_is_byte_level() {
     assert!(table.is_byte_level());
     let options = TensorOptions::default();
     let tensors = DeviceConstraint::new(&[&table], WIDTH, &options, &Device::flex()).unwrap();
-    assert_eq!(tensors.layout(), Layout::Walk);
+    assert_eq!(tensors.layout(), Layout::ByteLevel);
     assert!(
         !CompiledConstraint::compile(&constraint, &vocabulary, &Limits::default()).unwrap().is_byte_level()
     );
@@ -294,7 +294,7 @@ fn a_table_too_large_for_the_token_level_form_is_byte_level() {
         let table = CompiledConstraint::compile(&constraint, &vocabulary, &limits).unwrap();
         assert_eq!(table.is_byte_level(), is_byte_level, "{most} of {entries}");
     }
-    let classes = TensorOptions { layout: Some(Layout::Classes), ..options };
+    let classes = TensorOptions { layout: Some(Layout::TokenLevel), ..options };
     let error = DeviceConstraint::new(&[&table], WIDTH, &classes, &Device::flex()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Input, "{error}");
 }
@@ -306,8 +306,8 @@ fn fitting_tables_are_replaced_in_place() {
         for kernels in [Kernels::BuiltIn, Kernels::Fused] {
             for (layout, form) in [
                 (Layout::Dense, &tabulated as &dyn Fn(&Constraint, &Vocabulary) -> CompiledConstraint),
-                (Layout::Classes, &tabulated),
-                (Layout::Walk, &walked),
+                (Layout::TokenLevel, &tabulated),
+                (Layout::ByteLevel, &walked),
             ] {
                 let [small, other, large] = ["a{2}b", "(c|1)+", "a{150}"]
                     .map(|pattern| form(&Constraint::regex(pattern).unwrap(), &vocabulary));

@@ -187,7 +187,7 @@ fn random_tables_are_the_same_on_every_device_and_in_every_layout() {
         let spare: Vec<i32> = rows.iter().map(|_| rng.random_range(0..5)).collect();
         let chosen: Vec<i32> = rows.iter().map(|_| rng.random_range(-2..width as i32 + 3)).collect();
         for (name, device) in &devices {
-            for layout in [Layout::Dense, Layout::Classes] {
+            for layout in [Layout::Dense, Layout::TokenLevel] {
                 let options = TensorOptions { layout: Some(layout), ..TensorOptions::default() };
                 let tensors = DeviceConstraint::new(&references, width, &options, device).unwrap();
                 assert_eq!(tensors.state_count(), rows.len());

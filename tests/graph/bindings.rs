@@ -74,8 +74,8 @@ fn the_kernels_of_the_step_run() {
     };
     let forms: [(Layout, Form); 3] = [
         (Layout::Dense, CompiledConstraint::compile_token_level),
-        (Layout::Classes, CompiledConstraint::compile_token_level),
-        (Layout::Walk, CompiledConstraint::compile_byte_level),
+        (Layout::TokenLevel, CompiledConstraint::compile_token_level),
+        (Layout::ByteLevel, CompiledConstraint::compile_byte_level),
     ];
     for (layout, form) in forms {
         let options = TensorOptions::new().with_layout(layout);

@@ -74,9 +74,9 @@ fn batches_write_the_same_tokens() {
     let of = |indices: &[usize]| indices.iter().map(|&index| tables.get(index)).collect::<Vec<_>>();
     // Only token-level constraints, in each layout; all in one batch; one with a stack.
     let batches = [
-        (of(&[0, 2, 9]), Some(Layout::Classes)),
+        (of(&[0, 2, 9]), Some(Layout::TokenLevel)),
         (of(&[0, 2, 9]), Some(Layout::Dense)),
-        (of(&[0, 1, 2, 9]), Some(Layout::Walk)),
+        (of(&[0, 1, 2, 9]), Some(Layout::ByteLevel)),
         (of(&[3, 0, 1]), None),
     ];
     for (batch, layout) in batches {
@@ -193,8 +193,8 @@ fn a_server_with_the_operations_runs_them_and_one_without_does_not() {
     let tables = tables(&vocabulary);
     for (name, device) in devices() {
         for (layout, kernels, fused) in [
-            (Layout::Walk, Kernels::Fused, name != "plain"),
-            (Layout::Walk, Kernels::BuiltIn, false),
+            (Layout::ByteLevel, Kernels::Fused, name != "plain"),
+            (Layout::ByteLevel, Kernels::BuiltIn, false),
             (Layout::Dense, Kernels::Fused, false),
         ] {
             let options = TensorOptions { layout: Some(layout), kernels, ..TensorOptions::default() };

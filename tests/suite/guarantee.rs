@@ -124,7 +124,7 @@ fn every_generation_matches_its_constraint_and_is_complete_within_its_budget() {
                 Request::new(prompt, budget).with_constraint(table).with_seed(rng.random())
             })
             .collect();
-        let layout = if round % 8 == 0 { Layout::Dense } else { Layout::Classes };
+        let layout = if round % 8 == 0 { Layout::Dense } else { Layout::TokenLevel };
         let config = GenerationConfig::new()
             .with_temperature((round % 5 != 0).then_some(1.5))
             .with_top_k((round % 7 == 1).then_some(20))

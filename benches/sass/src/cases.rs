@@ -15,8 +15,8 @@ use super::advance::{SourceArgs, advance_kernel};
 use super::choose::{choose_kernel, merge_kernel};
 use super::device::{buffer, options, properties, target, tensor};
 use super::follow::follow_kernel;
-use super::lookup::{CLASSES, DENSE, LookupLaunch, WALK};
-use super::mask::mask_kernel;
+use super::lookup::{BYTE_LEVEL, DENSE, LookupLaunch, TOKEN_LEVEL};
+use super::mask::{mask_in_place_kernel, mask_kernel};
 use super::noise::{GumbelKeysLaunch, KeysArgs, NoiseArgs};
 use super::rows::RowsLaunch;
 use super::tile::UNITS;
@@ -37,11 +37,11 @@ struct Table {
 
 const DENSE_TABLE: Table = Table { name: "dense", layout: DENSE, room: None };
 const TABLES: [Table; 3] = [
-    Table { name: "classes", layout: CLASSES, room: None },
-    Table { name: "walk", layout: WALK, room: None },
-    Table { name: "stack of 64", layout: WALK, room: Some(64) },
+    Table { name: "token-level", layout: TOKEN_LEVEL, room: None },
+    Table { name: "byte-level", layout: BYTE_LEVEL, room: None },
+    Table { name: "stack of 64", layout: BYTE_LEVEL, room: Some(64) },
 ];
-const LARGEST: Table = Table { name: "stack of 2048", layout: WALK, room: Some(2048) };
+const LARGEST: Table = Table { name: "stack of 2048", layout: BYTE_LEVEL, room: Some(2048) };
 
 const KINDS: [(&str, FloatKind, usize); 3] =
     [("f32", FloatKind::F32, 4), ("f16", FloatKind::F16, 2), ("bf16", FloatKind::BF16, 2)];
@@ -49,8 +49,8 @@ const KINDS: [(&str, FloatKind, usize); 3] =
 impl Table {
     fn launch(self) -> LookupLaunch {
         let mut offsets = SequenceArg::new();
-        (0..13).for_each(|array: u32| offsets.push(array * 64));
-        let (is_walk, has_stack) = (self.layout == WALK, self.room.is_some());
+        (0..12).for_each(|array: u32| offsets.push(array * 64));
+        let (is_walk, has_stack) = (self.layout == BYTE_LEVEL, self.room.is_some());
         let ends = if has_stack { 3 } else { 0 };
         let room = self.room.unwrap_or(1);
         let vocabulary = VOCABULARY as u32;
@@ -68,8 +68,6 @@ impl Table {
             8,
             has_stack,
             room,
-            9,
-            has_stack,
         )
     }
 
@@ -184,7 +182,24 @@ impl Cases<'_> {
             InputScalar::new(f32::NEG_INFINITY, kind),
             kind,
         );
-        self.case(&["mask", table.name, pool(keeps), &format!("{name} by {size}")], kernel)
+        self.case(&["mask", table.name, pool(keeps), &format!("{name} by {size}")], kernel)?;
+        let kernel = mask_in_place_kernel::create_dummy_kernel(
+            self.properties.clone(),
+            self.target.clone(),
+            CubeCount::Static(TILES, BATCH as u32, 1),
+            CubeDim::new_1d(UNITS),
+            size,
+            tensor(&[BATCH, VOCABULARY], bytes),
+            table.position(),
+            buffer(1 << 10),
+            table.launch(),
+            rows(keeps),
+            buffer(1 << 20),
+            5,
+            InputScalar::new(f32::NEG_INFINITY, kind),
+            kind,
+        );
+        self.case(&["mask in place", table.name, pool(keeps), &format!("{name} by {size}")], kernel)
     }
 
     fn choose(

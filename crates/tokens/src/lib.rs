@@ -47,7 +47,6 @@ mod compile_trait;
 mod distance;
 mod edges;
 mod forced;
-mod landings;
 mod left;
 mod longest;
 mod mask;
@@ -94,7 +93,6 @@ use class_tokens::MadeClassTokens;
 pub use compile_trait::Compile;
 use distance::Distances;
 #[doc(hidden)]
-pub use landings::TokenTransitions;
 use left::BudgetInterval;
 use limits::Meter;
 use longest::Shortest;
@@ -312,7 +310,6 @@ impl CompiledConstraint {
             bound_to_end: tokens_to_end,
             distances: Distances::exact(),
             calls: None,
-            landings: None,
             shortest: Shortest::Any,
             class_tokens,
             start,

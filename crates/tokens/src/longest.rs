@@ -89,27 +89,6 @@ impl TableParts {
         (0..self.bound_to_end.len() as u32).map(|state| self.shortest(StateId(state)) as u32).collect()
     }
 
-    /// Calls `found` with each state and the text tokens that are illegal there only because they
-    /// have too few bytes.
-    pub(super) fn each_too_short(&self, mut found: impl FnMut(StateId, &[TokenId])) {
-        let TokenReading::Bytes { vocabulary, .. } = &self.reading else { return };
-        for state in (StateId::RESERVED..self.bound_to_end.len() as u32).map(StateId) {
-            let shortest = self.shortest(state);
-            if shortest > 1 {
-                follow(
-                    vocabulary,
-                    state,
-                    |&state| self.forced_byte(state),
-                    |_, tokens, length| {
-                        if length < shortest {
-                            found(state, tokens);
-                        }
-                    },
-                );
-            }
-        }
-    }
-
     /// The forced byte and the state after it, if any, and whether more forced bytes may follow.
     fn forced_byte(&self, state: StateId) -> Option<(u8, StateId, ControlFlow<()>)> {
         let (byte, next) = self.only_byte(state)?;

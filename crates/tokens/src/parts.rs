@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use super::class_tokens::MadeClassTokens;
 use super::distance::Distances;
-use super::landings::TokenTransitions;
 use super::rows::{TableRows, TransitionView};
 use super::runs::CharTransitionCache;
 use super::stack::{Calls, StackGraph, StackTop};
@@ -27,8 +26,6 @@ pub struct TableParts {
     pub(super) distances: Distances,
     /// The effects of states on the stack, for a byte-level constraint with calls.
     pub calls: Option<Arc<Calls>>,
-    /// The transitions of each token, for a constraint with calls, if requested.
-    pub landings: Option<Arc<TokenTransitions>>,
     /// The legal tokens of forced text in a byte-level constraint; a token-level constraint has no
     /// other tokens.
     pub shortest: Shortest,

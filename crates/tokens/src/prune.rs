@@ -64,7 +64,6 @@ impl CompiledConstraint {
             bound_to_end: parts.bound_to_end.clone(),
             distances: Distances::pruned_from(&self.parts),
             calls: parts.calls.clone(),
-            landings: parts.landings.as_ref().map(|landings| Arc::new(landings.prune(ids))),
             shortest: match parts.shortest {
                 Shortest::Any => Shortest::Any,
                 _ => Shortest::Known(parts.all_shortest().into()),

@@ -77,7 +77,6 @@ impl TableParts {
             bound_to_end: Vec::new(),
             distances: Distances::default(),
             calls: None,
-            landings: None,
             shortest: meter.limits().forced_text.into(),
             class_tokens: Default::default(),
             start: StateId(1 + SHIFT),

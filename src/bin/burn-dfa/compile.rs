@@ -54,23 +54,24 @@ impl Compile {
         // Report the sizes even if the constraint is too large for a device.
         let default = DeviceConstraint::plan(&[&table], width, &any).map(|(layout, _)| layout)?;
         let unrolled = table.unrolled().unwrap_or_default();
-        let bytes = [Layout::Dense, Layout::Classes, Layout::Walk].map(|layout| {
+        let bytes = [Layout::Dense, Layout::TokenLevel, Layout::ByteLevel].map(|layout| {
             let options = TensorOptions { layout: Some(layout), ..any.clone() };
             (layout, DeviceConstraint::plan(&[&table], width, &options).map(|(_, bytes)| bytes))
         });
-        let name = |layout: Layout| format!("{layout:?}").to_lowercase();
         let mut artifact = None;
         if let Some(path) = &self.output {
             table.save(path, &Origin::new(&constraint, &self.compile.limits()))?;
             artifact = Some((path, std::fs::metadata(path)?.len()));
         }
         if out.json {
-            let bytes: Map<String, Value> =
-                bytes.iter().map(|(layout, bytes)| (name(*layout), json!(bytes.as_ref().ok()))).collect();
+            let bytes: Map<String, Value> = bytes
+                .iter()
+                .map(|(layout, bytes)| (layout.to_string(), json!(bytes.as_ref().ok())))
+                .collect();
             let artifact = artifact.map(|(path, bytes)| json!({"path": path, "bytes": bytes}));
             let table = json!({
                 "vocabulary": width, "fingerprint": fingerprint.to_string(), "form": form, "states": states,
-                "classes": classes, "bytes": bytes, "layout": name(default), "least_tokens": least,
+                "classes": classes, "bytes": bytes, "layout": default.to_string(), "least_tokens": least,
                 "milliseconds": milliseconds, "artifact": artifact,
                 "recursion": unrolled.recursion, "any_levels": unrolled.any,
                 "unnamed_levels": unrolled.unnamed, "frames": frames, "outcomes": outcomes,
@@ -86,8 +87,8 @@ impl Compile {
         for (layout, bytes) in bytes {
             let chosen = if layout == default { ", chosen" } else { "" };
             match bytes {
-                Ok(bytes) => writeln!(out.to, "bytes          {bytes} ({}{chosen})", name(layout))?,
-                Err(error) => writeln!(out.to, "bytes          none ({}: {error})", name(layout))?,
+                Ok(bytes) => writeln!(out.to, "bytes          {bytes} ({layout}{chosen})")?,
+                Err(error) => writeln!(out.to, "bytes          none ({layout}: {error})")?,
             }
         }
         writeln!(out.to, "least tokens   {least} (end of sequence included)")?;

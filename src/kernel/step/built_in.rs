@@ -4,7 +4,7 @@ use burn::tensor::{Bool, Int, Tensor};
 
 use super::built_in_stack::Rows;
 use crate::persistent::RowState;
-use crate::tensor::{Array, BY_CLASS, FOLLOWED, Image, Layout, Position};
+use crate::tensor::{Array, BY_CLASS, Image, Layout, Position};
 use burn_dfa_tokens::{CompiledConstraint, StateId};
 
 /// The position after `tokens`, `[batch]`: in the state `DEAD` for an illegal or invalid token,
@@ -66,11 +66,11 @@ pub(super) fn illegal(image: &Image, position: Position) -> Tensor<2, Bool> {
     }
     let legal = match image.sizes.layout {
         Layout::Dense => legal(rows(image, Array::Next, states)),
-        Layout::Classes => {
+        Layout::TokenLevel => {
             let class = rows(image, Array::Class, owners(image, states.clone()));
             legal(rows(image, Array::Next, states)).int().gather(1, class).equal_elem(1)
         }
-        Layout::Walk => {
+        Layout::ByteLevel => {
             let all = [batch, image.sizes.vocab_size];
             let token = image.numbers(image.sizes.vocab_size).reshape([1, -1]).expand(all).reshape([-1]);
             let state = states.reshape([batch, 1]).expand(all).reshape([-1]);
@@ -115,28 +115,19 @@ fn after_on_stack(image: &Image, position: Position, tokens: Tensor<1, Int>) -> 
     rows.position(spend(remaining)).mask_rows(&none, position)
 }
 
-/// Advances rows with stacks by tokens in range: at once if the token class determines the next
-/// state, else symbol by symbol.
+/// Advances rows with stacks by tokens in range: at once for token-level constraints, else symbol by
+/// symbol.
 fn read(image: &Image, rows: &mut Rows, tokens: Tensor<1, Int>) {
     let (sizes, owner) = (&image.sizes, owners(image, rows.states.clone()));
     let class = cells(image, Array::Class, sizes.vocab_size, owner.clone(), tokens.clone());
     let by_class = entries(image, Array::Text, owner.clone()).equal_elem(BY_CLASS);
-    let next = class.clone().mask_fill(by_class.clone().bool_not(), CompiledConstraint::NEVER as i32);
+    let next = class.mask_fill(by_class.clone().bool_not(), CompiledConstraint::NEVER as i32);
     let next = cells(image, Array::Next, sizes.columns, rows.states.clone(), next);
-    let landing = if sizes.landings > 0 {
-        // Token-level constraints have different classes.
-        let class = class.mask_fill(by_class.clone(), 0);
-        cells(image, Array::TokenTransitions, sizes.landings, rows.states.clone(), class)
-    } else {
-        next.full_like(FOLLOWED)
-    };
-    let landing = landing.mask_where(by_class, next);
-    let is_known = landing.clone().greater_equal_elem(0);
+    let by_bytes = by_class.clone().bool_not();
     let short = is_too_short(image, rows.states.clone(), owner.clone(), tokens.clone());
-    let short = short.bool_and(is_known.clone().bool_not());
-    rows.land(landing, is_known.clone());
-    rows.states = rows.states.clone().mask_fill(short, StateId::DEAD.0 as i32);
-    walk(image, owner, tokens, |column, more| rows.step(column, more.bool_and(is_known.clone().bool_not())));
+    rows.land(next, by_class);
+    rows.states = rows.states.clone().mask_fill(short.bool_and(by_bytes.clone()), StateId::DEAD.0 as i32);
+    walk(image, owner, tokens, |column, more| rows.step(column, more.bool_and(by_bytes.clone())));
 }
 
 /// Whether tokens have too few symbols to be legal in these states, `[rows]`.
@@ -190,7 +181,7 @@ fn next(image: &Image, states: Tensor<1, Int>, tokens: Tensor<1, Int>) -> Tensor
     }
     let owner = owners(image, states.clone());
     let class = cells(image, Array::Class, sizes.vocab_size, owner.clone(), tokens.clone());
-    if sizes.layout == Layout::Classes {
+    if sizes.layout == Layout::TokenLevel {
         return step(states, class);
     }
     let text = entries(image, Array::Text, owner.clone());

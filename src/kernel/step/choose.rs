@@ -8,7 +8,7 @@ use cubecl::prelude::*;
 use super::lookup::Lookup;
 use super::noise::Noise;
 use super::rows::{ARRIVED, BEST, FACTOR, KEY, KIND, LEFT, Plan, Rows, SLOT};
-use super::tile::{UNITS, legal};
+use super::tile::{UNITS, lanes, legal};
 use crate::tensor::arrays::TILE;
 
 /// The key of −∞.
@@ -49,7 +49,7 @@ pub(super) fn choose_kernel<F: Float, N: Size>(
     let mut best = LEAST.runtime();
     let mut id = 0u32;
     let mut offset = UNIT_POS * comptime!(size as u32);
-    let lanes = comptime!(if size == 32 { u32::MAX } else { (1u32 << size as u32) - 1 });
+    let lanes = lanes(size);
     while offset < TILE && tile * TILE + offset < table.vocab_size {
         let bits = legal.bits(offset) & lanes;
         if bits != 0 {

@@ -7,7 +7,7 @@ use burn::backend::tensor::{FloatTensor, IntTensor};
 use burn::backend::{Backend, Dispatch, ExtensionType, TensorMetadata, backend_extension};
 use burn::tensor::{Int, Tensor};
 use burn_cubecl::CubeBackend;
-use burn_cubecl::kernel::into_contiguous;
+use burn_cubecl::kernel::{into_contiguous, into_contiguous_aligned};
 use burn_cubecl::ops::numeric::empty_device_dtype;
 use burn_cubecl::tensor::CubeTensor;
 use cubecl::prelude::{BufferArg, CubeCount, CubeDim, InputScalar, SequenceArg};
@@ -16,8 +16,8 @@ use cubecl::tensor_vector_size_parallel;
 use super::advance::{SourceArgs, advance_kernel};
 use super::choose::{choose_kernel, merge_kernel};
 use super::follow::follow_kernel;
-use super::lookup::{CLASSES, DENSE, LookupLaunch, WALK};
-use super::mask::mask_kernel;
+use super::lookup::{BYTE_LEVEL, DENSE, LookupLaunch, TOKEN_LEVEL};
+use super::mask::{mask_in_place_kernel, mask_kernel};
 use super::noise::{GumbelKeysLaunch, KeysArgs, NoiseArgs};
 use super::rows::{ARRIVED, BEST, RowsLaunch};
 use super::tile::UNITS;
@@ -40,7 +40,6 @@ pub(crate) struct Table<B: Backend> {
     ends: u32,
     depth: u32,
     pushes: u32,
-    landings: u32,
     /// The mask rows of the batch; arbitrary without `rows`.
     pool: IntTensor<B>,
     rows: Option<PoolSizes>,
@@ -106,22 +105,43 @@ impl CubeStep for CubeBackend {
         tokens: CubeTensor,
         table: Table<Self>,
     ) -> (CubeTensor, CubeTensor) {
+        let logits = into_contiguous_aligned(logits);
         let client = logits.client.clone();
         let like = |tensor: &CubeTensor| {
             empty_device_dtype(client.clone(), tensor.device.clone(), tensor.shape(), tensor.dtype)
         };
-        let (masked, next) = (like(&logits), like(&position));
+        let next = like(&position);
         let batch = logits.shape()[0];
         let plans = integers(&position, batch * ARRIVED);
         let source = SourceArgs::Other(position.into_tensor_arg());
         launch_advance(source, &next, tokens, KeysArgs::None, &table, &plans, ARRIVED);
         let kind = dtype_to_storage_type(logits.dtype);
-        let size = vector_size(&logits).min(vector_size(&masked));
+        let never = InputScalar::new(f32::NEG_INFINITY, kind);
+        let cubes = CubeCount::Static(tiles(table.vocab_size as usize) as u32, batch as u32, 1);
+        if logits.can_mut() {
+            mask_in_place_kernel::launch(
+                &client,
+                cubes,
+                CubeDim::new_1d(UNITS),
+                vector_size(&logits),
+                logits.clone().into_tensor_arg(),
+                next.clone().into_tensor_arg(),
+                plans.into_buffer_arg(),
+                table.launch(),
+                table.rows(),
+                table.pool(),
+                ARRIVED as u32,
+                never,
+                kind,
+            );
+            return (logits, next);
+        }
+        let masked = like(&logits);
         mask_kernel::launch(
             &client,
-            CubeCount::Static(tiles(table.vocab_size as usize) as u32, batch as u32, 1),
+            cubes,
             CubeDim::new_1d(UNITS),
-            size,
+            vector_size(&logits).min(vector_size(&masked)),
             logits.into_tensor_arg(),
             next.clone().into_tensor_arg(),
             plans.into_buffer_arg(),
@@ -130,7 +150,7 @@ impl CubeStep for CubeBackend {
             table.pool(),
             masked.clone().into_tensor_arg(),
             ARRIVED as u32,
-            InputScalar::new(f32::NEG_INFINITY, kind),
+            never,
             kind,
         );
         (masked, next)
@@ -218,6 +238,7 @@ fn launch_choose(
     noise: NoiseArgs,
     table: Table<CubeBackend>,
 ) -> (CubeTensor, CubeTensor) {
+    let logits = into_contiguous_aligned(logits);
     let client = logits.client.clone();
     let kind = dtype_to_storage_type(logits.dtype);
     let batch = logits.shape()[0];
@@ -290,8 +311,6 @@ impl Table<CubeBackend> {
             self.pushes,
             self.ends > 0,
             self.room(),
-            self.landings,
-            self.landings > 0,
         )
     }
 
@@ -335,14 +354,13 @@ impl Table<Dispatch> {
             alphabet: sizes.alphabet as u32,
             layout: match sizes.layout {
                 Layout::Dense => DENSE,
-                Layout::Classes => CLASSES,
-                Layout::Walk => WALK,
+                Layout::TokenLevel => TOKEN_LEVEL,
+                Layout::ByteLevel => BYTE_LEVEL,
             },
             has_owner: sizes.has_owner(),
             ends: sizes.ends as u32,
             depth: sizes.depth as u32,
             pushes: sizes.pushes as u32,
-            landings: sizes.landings as u32,
         }
     }
 }

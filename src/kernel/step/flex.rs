@@ -312,7 +312,7 @@ mod tests {
         let vocabulary = Vocabulary::from_chars("abcde.".chars()).unwrap().with_eos([TokenId(5)]).unwrap();
         let constraint = Constraint::regex("a(b|cd*)e|d{4}").unwrap();
         let table = CompiledConstraint::compile(&constraint, &vocabulary, &Limits::default()).unwrap();
-        let options = TensorOptions { layout: Some(Layout::Classes), ..TensorOptions::default() };
+        let options = TensorOptions { layout: Some(Layout::TokenLevel), ..TensorOptions::default() };
         let on_device = DeviceConstraint::new(&[&table], 8, &options, &Device::flex()).unwrap();
         let Store::Host(host) = on_device.store() else { panic!("a table on the host") };
         let mut positions: Vec<[i32; 2]> =

@@ -8,9 +8,9 @@ use crate::tensor::arrays::Array;
 /// One lookup per token.
 pub(super) const DENSE: u32 = 0;
 /// Through the token's class.
-pub(super) const CLASSES: u32 = 1;
+pub(super) const TOKEN_LEVEL: u32 = 1;
 /// Symbol by symbol.
-pub(super) const WALK: u32 = 2;
+pub(super) const BYTE_LEVEL: u32 = 2;
 
 /// The image of a device constraint, see `tensor::Image`.
 #[derive(CubeLaunch, CubeType)]
@@ -35,9 +35,6 @@ pub(super) struct Lookup {
     /// The size of the array for the frames pushed by a token.
     #[cube(comptime)]
     pub(super) room: u32,
-    pub(super) landings: u32,
-    #[cube(comptime)]
-    pub(super) has_landings: bool,
 }
 
 #[cube]
@@ -66,7 +63,7 @@ impl Lookup {
     fn next(&self, state: u32, table: u32, token: u32) -> u32 {
         if comptime!(self.layout == DENSE) {
             self.step(state, token)
-        } else if comptime!(self.layout == CLASSES) {
+        } else if comptime!(self.layout == TOKEN_LEVEL) {
             self.step(state, self.class_of(table, token))
         } else {
             let text = self.entry(Array::Text, table);

@@ -1,10 +1,13 @@
 //! The second kernel of a step that masks: one cube for each tile of each row.
+//!
+//! A copy of the logits is masked if there is another handle of them. Otherwise they are masked in
+//! place: vectors whose tokens are all legal stay as they are, and are neither read nor written.
 
 use cubecl::prelude::*;
 
 use super::lookup::Lookup;
 use super::rows::{KIND, LEFT, Plan, Rows, SLOT};
-use super::tile::{UNITS, legal};
+use super::tile::{UNITS, lanes, legal};
 use crate::tensor::arrays::TILE;
 
 /// Copies the logits of legal tokens and sets the others to `never`. `x` covers the tiles, `y` the
@@ -13,7 +16,7 @@ use crate::tensor::arrays::TILE;
 pub(super) fn mask_kernel<F: Float, N: Size>(
     logits: &Tensor<Vector<F, N>>,
     position: &Tensor<i32>,
-    plan: &[i32],
+    plans: &[i32],
     table: &Lookup,
     rows: &Rows,
     pool: &mut [i32],
@@ -23,25 +26,67 @@ pub(super) fn mask_kernel<F: Float, N: Size>(
     #[define(F)] _dtype: ElemType,
 ) {
     let (row, tile) = (CUBE_POS_Y as usize, CUBE_POS_X);
-    let at = row * stride as usize;
-    let plan = Plan { kind: plan[at + KIND], slot: u32::cast_from(plan[at + SLOT]), left: plan[at + LEFT] };
     let size = logits.vector_size().comptime();
     // Before the bits: the strides are in memory, too.
     let (from, to) = (row * logits.stride(0) / size, row * masked.stride(0) / size);
-    let legal = legal(table, rows, position, &plan, pool, row, tile);
+    let legal = legal(table, rows, position, &plan(plans, row, stride), pool, row, tile);
     let never = never.get::<F>();
     let mut offset = UNIT_POS * comptime!(size as u32);
     while offset < TILE && tile * TILE + offset < table.vocab_size {
-        let bits = legal.bits(offset);
+        let bits = legal.bits(offset) & lanes(size);
         let at = (tile * TILE + offset) as usize / size;
-        let values = logits[from + at];
-        let mut kept = Vector::<F, N>::new(never);
+        masked[to + at] = kept(logits, from + at, bits, never);
+        offset += UNITS * comptime!(size as u32);
+    }
+}
+
+/// Sets the logits of illegal tokens to `never`, as [`mask_kernel`].
+#[cube(launch, create_dummy_kernel)]
+pub(super) fn mask_in_place_kernel<F: Float, N: Size>(
+    logits: &mut Tensor<Vector<F, N>>,
+    position: &Tensor<i32>,
+    plans: &[i32],
+    table: &Lookup,
+    rows: &Rows,
+    pool: &mut [i32],
+    stride: u32,
+    never: InputScalar,
+    #[define(F)] _dtype: ElemType,
+) {
+    let (row, tile) = (CUBE_POS_Y as usize, CUBE_POS_X);
+    let size = logits.vector_size().comptime();
+    let from = row * logits.stride(0) / size;
+    let legal = legal(table, rows, position, &plan(plans, row, stride), pool, row, tile);
+    let never = never.get::<F>();
+    let mut offset = UNIT_POS * comptime!(size as u32);
+    while offset < TILE && tile * TILE + offset < table.vocab_size {
+        let bits = legal.bits(offset) & lanes(size);
+        if bits != lanes(size) {
+            let at = from + (tile * TILE + offset) as usize / size;
+            logits[at] = kept(&*logits, at, bits, never);
+        }
+        offset += UNITS * comptime!(size as u32);
+    }
+}
+
+/// The plan of a row.
+#[cube]
+fn plan(plans: &[i32], row: usize, stride: u32) -> Plan {
+    let at = row * stride as usize;
+    Plan { kind: plans[at + KIND], slot: u32::cast_from(plans[at + SLOT]), left: plans[at + LEFT] }
+}
+
+/// A vector of logits, with `never` where a bit is 0. Without legal tokens it is not read.
+#[cube]
+fn kept<F: Float, N: Size>(logits: &Tensor<Vector<F, N>>, at: usize, bits: u32, never: F) -> Vector<F, N> {
+    let mut kept = Vector::<F, N>::new(never);
+    if bits != 0 {
+        let values = logits[at];
         #[unroll]
-        for lane in 0..size {
+        for lane in 0..logits.vector_size().comptime() {
             let is_legal = (bits >> comptime!(lane as u32)) & 1u32 == 1u32;
             kept.insert(lane, select(is_legal, values.extract(lane), never));
         }
-        masked[to + at] = kept;
-        offset += UNITS * comptime!(size as u32);
     }
+    kept
 }

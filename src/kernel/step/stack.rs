@@ -6,7 +6,7 @@
 use cubecl::prelude::*;
 
 use super::lookup::Lookup;
-use crate::tensor::arrays::{Array as Place, FOLLOWED};
+use crate::tensor::arrays::Array as Place;
 
 /// An infinite distance or cost.
 pub(super) const NONE: i32 = i32::MAX;
@@ -151,14 +151,8 @@ fn follow(table: &Lookup, position: &Tensor<i32>, base: usize, own: &mut Array<i
         limited: false.runtime(),
     };
     let text = table.entry(Place::Text, owner);
-    let mut landing = FOLLOWED.runtime();
     if text < 0 {
-        landing = i32::cast_from(table.step(state, table.class_of(owner, token)));
-    } else if comptime!(table.has_landings) {
-        landing = table.entry(Place::TokenTransitions, state * table.landings + table.class_of(owner, token));
-    }
-    if landing >= 0 {
-        at.state = u32::cast_from(landing);
+        at.state = table.step(state, table.class_of(owner, token));
         settle(table, position, base, own, &mut at);
     } else {
         let place = u32::cast_from(text) * (table.vocab_size + 1) + token;

@@ -33,6 +33,12 @@ impl Legal {
     }
 }
 
+/// The bits of the tokens of one vector of `size` logits.
+#[cube]
+pub(super) fn lanes(#[comptime] size: usize) -> u32 {
+    comptime!(if size == 32 { u32::MAX } else { (1u32 << size as u32) - 1 })
+}
+
 /// Reads the bits of a tile from the pool, or walks over its tokens. A plan of the kind `FILL` also
 /// writes the bits into the pool. All units of the cube take part.
 #[cube]

@@ -31,7 +31,7 @@ fn a_load_copies_no_buffer() {
         CompiledConstraint::compile(&Constraint::regex(pattern).unwrap(), &vocabulary, &Limits::default())
             .unwrap()
     };
-    for layout in [Layout::Dense, Layout::Classes, Layout::Walk] {
+    for layout in [Layout::Dense, Layout::TokenLevel, Layout::ByteLevel] {
         let mut arena = arena(&vocabulary, Kernels::BuiltIn, Some(layout));
         let of = |arena: &Arena| match &arena.table.store {
             Store::BuiltIn(image) => address(&image.values),
@@ -104,7 +104,7 @@ fn room_is_shared_refused_and_given_back() {
         arena.release(third).unwrap();
         assert_eq!(arena.room(), all);
     }
-    let mut classes = arena(&vocabulary, Kernels::BuiltIn, Some(Layout::Classes));
+    let mut classes = arena(&vocabulary, Kernels::BuiltIn, Some(Layout::TokenLevel));
     let error = classes.admit(&walked).unwrap_err();
     assert!(error.kind() == ErrorKind::Input && error.to_string().contains("byte-level"), "{error}");
     let none = TensorOptions::default();

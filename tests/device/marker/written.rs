@@ -65,12 +65,12 @@ fn generated_texts_pass_the_marker_in_time_in_every_form() {
             let tables = FORMS.map(|compile| compile(&constraint, &vocabulary, &limits()).unwrap());
             let other = CompiledConstraint::compile_byte_level(&schema(), &vocabulary, &limits()).unwrap();
             for (form, layout, kernels) in [
-                (0, Layout::Classes, Kernels::Fused),
-                (1, Layout::Walk, Kernels::Fused),
-                (0, Layout::Classes, Kernels::BuiltIn),
-                (1, Layout::Walk, Kernels::BuiltIn),
+                (0, Layout::TokenLevel, Kernels::Fused),
+                (1, Layout::ByteLevel, Kernels::Fused),
+                (0, Layout::TokenLevel, Kernels::BuiltIn),
+                (1, Layout::ByteLevel, Kernels::BuiltIn),
                 (1, Layout::Dense, Kernels::BuiltIn),
-                (0, Layout::Walk, Kernels::Fused),
+                (0, Layout::ByteLevel, Kernels::Fused),
             ] {
                 if name != "flex" && (index > 2 || (index + form) % 4 != 0) {
                     continue;
@@ -84,7 +84,7 @@ fn generated_texts_pass_the_marker_in_time_in_every_form() {
                         let request = Request::new(vec![TokenId(97 + row)], least + rng.random_range(0..16));
                         let request = request.with_seed(rng.random());
                         match row {
-                            4 if layout == Layout::Walk => {
+                            4 if layout == Layout::ByteLevel => {
                                 Request { max_new_tokens: 30, ..request.with_constraint(&other) }
                             }
                             5 => request,

@@ -189,7 +189,7 @@ fn soak(
     arrivals: usize,
 ) {
     let vocabulary = vocabulary();
-    let pool = pool(&vocabulary, layout != Some(Layout::Classes));
+    let pool = pool(&vocabulary, layout != Some(Layout::TokenLevel));
     let free = CompiledConstraint::unconstrained(&vocabulary);
     let capacity = Capacity { tables: 12, states: 20 * PAGE, classes: 40, ..Capacity::new() };
     let options = TensorOptions { capacity, kernels, layout, mask_rows_bytes, ..TensorOptions::default() };
@@ -242,7 +242,7 @@ fn ten_thousand_constraints_are_loaded_and_released() {
 #[test]
 fn constraints_are_loaded_and_released_in_every_layout_by_every_operation() {
     for (name, device) in devices::all() {
-        let layouts = [None, Some(Layout::Classes), Some(Layout::Dense)];
+        let layouts = [None, Some(Layout::TokenLevel), Some(Layout::Dense)];
         for (kernels, layout) in [Kernels::Fused, Kernels::BuiltIn]
             .into_iter()
             .flat_map(|kernels| layouts.map(|layout| (kernels, layout)))

@@ -24,7 +24,7 @@ fn vocabulary() -> Vocabulary {
 const PATTERNS: [&str; 4] = ["(ab|c)*", "[ab]{3,9}12?", r#"\{"[a-c]{0,12}":[0-9]+\}"#, "(a|b|c|1|2){1,9}"];
 
 fn tables(vocabulary: &Vocabulary, layout: Layout) -> Vec<CompiledConstraint> {
-    let compile = if layout == Layout::Walk {
+    let compile = if layout == Layout::ByteLevel {
         CompiledConstraint::compile_byte_level
     } else {
         CompiledConstraint::compile_token_level
@@ -169,7 +169,7 @@ fn all_nodes_at_once_match_each_node_alone() {
         let dtypes: Vec<_> =
             [DType::F32, DType::F16].into_iter().filter(|&dtype| device.supports_dtype(dtype)).collect();
         let mut seed = 0;
-        for layout in [Layout::Dense, Layout::Classes, Layout::Walk] {
+        for layout in [Layout::Dense, Layout::TokenLevel, Layout::ByteLevel] {
             for kernels in [Kernels::Fused, Kernels::BuiltIn] {
                 // The built-in operations are slow on a GPU, and equal on all devices.
                 let is_slow = name != "flex" && kernels == Kernels::BuiltIn;

@@ -150,7 +150,6 @@ impl<'a> StoredTable<'a> {
             bound_to_end,
             distances: Distances::default(),
             calls: None,
-            landings: None,
             shortest: if self.has_shortest {
                 Shortest::Known(self.take(StoredArray::Shortest).into())
             } else {
