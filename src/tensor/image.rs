@@ -56,7 +56,7 @@ enum Written {
 const ALIGNMENT: usize = 64;
 
 impl Array {
-    pub(crate) const ALL: [Self; 13] = [
+    pub(crate) const ALL: [Self; 12] = [
         Self::Next,
         Self::TokensToEnd,
         Self::Jumps,
