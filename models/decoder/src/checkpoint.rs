@@ -347,7 +347,11 @@ impl<'a> Checkpoint<'a> {
             for index in 0..count {
                 let from = stored.order.stored(index) * columns;
                 let row = numbers[from..from + columns].iter();
-                values.extend(row.map(|number| narrow(number + stored.shift)));
+                // A zero that is added would change the sign of negative zeros.
+                values.extend(row.map(|&number| match stored.shift {
+                    0.0 => narrow(number),
+                    shift => narrow(number + shift),
+                }));
             }
         }
         Ok(values)
