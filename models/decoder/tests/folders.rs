@@ -85,7 +85,8 @@ fn folders_of_something_else() {
         ("words", &["README.md"], None),
     ] {
         let files: Vec<_> = files.iter().map(|file| (*file, "")).collect();
-        let found = refused(&folder(name, &files), &["config.json", "download"]);
+        let remedy = if name == "gguf" { "name that file itself" } else { "download" };
+        let found = refused(&folder(name, &files), &["config.json", remedy]);
         assert_eq!(found, FolderProblem::Lacks { file: "config.json", instead: instead.map(str::to_owned) });
     }
     let vision =
