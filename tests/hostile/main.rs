@@ -3,3 +3,4 @@
 mod attacks;
 mod child;
 mod files;
+mod inputs;

@@ -7,7 +7,6 @@ mod clocks;
 mod figures;
 mod forced_text;
 mod grammar;
-mod hostile;
 mod json_schema;
 mod modules;
 mod regexes;
