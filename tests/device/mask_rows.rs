@@ -15,13 +15,14 @@ use crate::stack::{compile, grammars, legal, schemas, vocabulary, walk_rows};
 /// The size of a slot: a row of up to 8,192 tokens, with their dependence on the stack, and a tag.
 const SLOT_BYTES: usize = 2_084;
 
-/// Within an object, `b` is legal only if an object with `a` came before or may still come: it depends
-/// on the frame, without a return into it.
+/// Within an object of a list, `b` is legal only if an object with `a` came before or may still come:
+/// it depends on the frame, without a return into it.
 fn two_exits() -> Value {
-    json!({"type": "array", "items": {"$ref": "#/$defs/t"}, "maxItems": 2,
-        "contains": {"properties": {"k": {"const": "a"}}, "required": ["k"]},
-        "$defs": {"t": {"type": "object", "properties": {"k": {"enum": ["a", "b"]}, "c": {"$ref": "#/$defs/t"}},
-            "required": ["k"], "additionalProperties": false}}})
+    json!({"$ref": "#/$defs/t", "$defs": {"t": {"type": "object", "properties": {
+        "k": {"enum": ["a", "b"]},
+        "c": {"type": "array", "items": {"$ref": "#/$defs/t"}, "maxItems": 2,
+            "contains": {"properties": {"k": {"const": "a"}}, "required": ["k"]}}},
+        "required": ["k"], "additionalProperties": false}}})
 }
 
 #[test]
@@ -58,7 +59,7 @@ fn masks_match_the_host_in_pools_of_any_size() {
 fn bits_hold_only_for_the_same_exits() {
     let vocabulary = vocabulary();
     let table = compile(&two_exits(), &vocabulary, 8);
-    let texts = [br#"[{"k":""#.as_slice(), br#"[{"k":"b"},{"k":""#.as_slice()];
+    let texts = [br#"{"k":"a","c":[{"k":""#.as_slice(), br#"{"k":"a","c":[{"k":"b"},{"k":""#];
     let b = TokenId(b'b'.into());
     for (name, device) in devices::all() {
         let tensors =

@@ -80,7 +80,7 @@ impl Generator {
     /// The default number of [tokens of an output](Self::with_max_new_tokens).
     pub const MAX_NEW_TOKENS: usize = 256;
 
-    /// Reads a model folder, see [`Pretrained::load`]. Tokens are chosen greedily.
+    /// Reads a model folder or a GGUF file, see [`Pretrained::load`]. Tokens are chosen greedily.
     ///
     /// # Errors
     /// As [`Pretrained::load`].
