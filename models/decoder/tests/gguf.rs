@@ -2,7 +2,6 @@
 //! and weights are read from both.
 
 use std::collections::BTreeMap;
-use std::ops::ControlFlow;
 use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};
 
@@ -380,10 +379,7 @@ fn a_whole_model() {
         let prompt = pretrained.prompt("Meet Ada, 36.").unwrap();
         let (model, vocabulary) = (pretrained.model(), pretrained.vocabulary());
         let config = GenerationConfig::default();
-        generate(model, vocabulary, &[Request::new(prompt, 30)], &config, |_| ControlFlow::Continue(()))
-            .unwrap()
-            .remove(0)
-            .tokens
+        generate(model, vocabulary, &[Request::new(prompt, 30)], &config).unwrap().remove(0).tokens
     };
     assert_eq!(answer(&found), answer(&expected));
     let tokens = || Tensor::<2, Int>::from_ints([[5, 70, 3, 3, 79]], &device);
