@@ -47,7 +47,7 @@ fn no_kernel_of_the_step_binds_more_buffers_than_every_device_grants() {
     std::fs::remove_file(&log).unwrap();
     let mut found = Vec::new();
     // A kernel is logged as its name, and then its source.
-    for kernel in ["advance_kernel", "mask_kernel", "choose_kernel"] {
+    for kernel in ["advance_kernel", "mask_kernel", "mask_in_place_kernel", "choose_kernel"] {
         let sources: Vec<&str> =
             text.split("[START_KERNEL_COMPILATION]").filter(|part| part.contains(kernel)).collect();
         assert!(!sources.is_empty(), "{kernel} was not compiled\n{}", &text[..text.len().min(2000)]);
@@ -85,7 +85,10 @@ fn the_kernels_of_the_step_run() {
         let logits = || Tensor::<2>::zeros([2, width], (&device, DType::F32));
         let gumbel = GumbelMax::new(&[1, 2], width, &device).unwrap();
         let mut position = processor.start();
-        drop(processor.mask(&position, logits()).into_data());
+        let (own, shared) = (logits(), logits());
+        drop(processor.mask(&position, own).into_data());
+        drop(processor.mask(&position, shared.clone()).into_data());
+        drop(shared);
         let samplers: [&dyn Sampler; 2] = [&Greedy, &gumbel];
         for sampler in samplers {
             let mut context = StepContext {
