@@ -138,7 +138,7 @@ fn needed(table: &CompiledConstraint) -> usize {
 }
 
 /// The legal tokens of a row.
-pub(crate) fn legal(table: &CompiledConstraint, position: &RowPosition) -> Vec<bool> {
+fn legal(table: &CompiledConstraint, position: &RowPosition) -> Vec<bool> {
     let tokens = (0..table.vocabulary_len() as u32).map(TokenId);
     tokens.map(|token| table.can_end(&table.after(position, token))).collect()
 }
