@@ -1,8 +1,8 @@
 //! [`product`]: rows of activations times a matrix that stays in its stored blocks.
 //!
 //! A product of one row reads every weight once and is bound by memory, so the blocks are decoded on
-//! the way. Eight rows of the matrix make a tile ([`stored`]). Its words are multiplied in integers
-//! with activations of 8 bits ([`activations`]) by a few instructions ([`simd`]). A tile is decoded
+//! the way. Eight rows of the matrix make a tile (`stored`). Its words are multiplied in integers
+//! with activations of 8 bits (`activations`) by a few instructions (`simd`). A tile is decoded
 //! once for all rows of activations.
 //!
 //! Only integers are summed in an order that depends on the machine, which is exact. So a row of the
