@@ -49,18 +49,18 @@ impl TokenRun {
 }
 
 /// The effects of a vocabulary's tokens on the states of an automaton.
-pub(super) struct Followed<'a> {
-    pub(super) columns: Columns,
-    pub(super) tokens: &'a [TokenId],
+struct Followed<'a> {
+    columns: Columns,
+    tokens: &'a [TokenId],
     /// The columns of runs of tokens; tokens outside of the runs have no transitions.
-    pub(super) runs: Vec<TokenRun>,
+    runs: Vec<TokenRun>,
     /// Whether every byte taken by a state is a token.
     spells: bool,
 }
 
 impl<'a> Followed<'a> {
     /// Follows every token's bytes through `dfa`, sharing the work of common prefixes.
-    pub(super) fn new(dfa: &ByteDfa, vocabulary: &'a Vocabulary, meter: &Meter) -> Result<Self> {
+    fn new(dfa: &ByteDfa, vocabulary: &'a Vocabulary, meter: &Meter) -> Result<Self> {
         let mut walk = Walk::new(dfa);
         let trie = if reads_length_classes(dfa) { vocabulary.length_class_trie() } else { vocabulary.trie() };
         let mut runs = Vec::new();
