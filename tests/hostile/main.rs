@@ -3,4 +3,3 @@
 mod attacks;
 mod child;
 mod files;
-mod inputs;

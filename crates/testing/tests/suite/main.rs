@@ -7,6 +7,7 @@ mod clocks;
 mod figures;
 mod forced_text;
 mod grammar;
+mod hostile;
 mod json_schema;
 mod modules;
 mod regexes;

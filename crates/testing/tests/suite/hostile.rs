@@ -5,7 +5,7 @@ use std::path::Path;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
-#[path = "../../fuzz/src/lib.rs"]
+#[path = "../../../../fuzz/src/lib.rs"]
 mod targets;
 
 /// A target, and the folder of its inputs.
@@ -27,7 +27,7 @@ const MUTATIONS: u32 = 400;
 
 /// The seeds, and inputs that found bugs.
 fn known(name: &str) -> Vec<(String, Vec<u8>)> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz");
     let mut inputs = Vec::new();
     for folder in ["seeds", "regressions"] {
         let Ok(files) = std::fs::read_dir(root.join(folder).join(name)) else { continue };
@@ -43,7 +43,7 @@ fn known(name: &str) -> Vec<(String, Vec<u8>)> {
 
 #[test]
 fn every_target_of_the_fuzzer_is_here() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/fuzz_targets");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/fuzz_targets");
     let files = std::fs::read_dir(folder).expect("a folder of targets");
     let mut files: Vec<_> = files.map(|file| file.expect("a file").path()).collect();
     files.sort();
