@@ -1,7 +1,7 @@
 """The engine llama.cpp of the benchmark `quality`: answers the questions on standard input. `llama_cpp.py MODEL THREADS`
 
 It takes the package xllamacpp of PyPI, which has llama.cpp and its server compiled in. The server writes the prompt with the chat
-template of the model, and constrains the answer by the JSON schema in the way that it was compiled for.
+template of the model, and constrains the answer by a grammar that llama.cpp makes of the JSON schema.
 """
 
 import json
@@ -30,11 +30,9 @@ def main():
 
 
 def name():
-    """The version of the package, how it constrains JSON, and the instructions that it was compiled for."""
-    grammar = xllamacpp.json_schema_to_grammar({"type": "object"})
-    constrains = "llguidance" if grammar.startswith("%llguidance") else "its own grammars"
-    system = " ".join(xllamacpp.get_system_info().replace("= 1 |", "").split())
-    return f"llama.cpp of xllamacpp {metadata.version('xllamacpp')}, JSON schemas by {constrains}, {system}"
+    """The version of the package, and the instructions that it was compiled for."""
+    system = " ".join(xllamacpp.get_system_info().replace("= 1 |", "").replace("CPU :", "").split())
+    return f"llama.cpp of xllamacpp {metadata.version('xllamacpp')}, compiled for {system}"
 
 
 def answer(server, question):
