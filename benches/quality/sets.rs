@@ -90,7 +90,7 @@ fn call(row: &Value) -> Option<Task> {
 /// The type and the description of an argument.
 fn brief(argument: &Value) -> Value {
     let kept = ["type", "description"].into_iter();
-    kept.filter_map(|name| Some((name, argument.get(name)?.clone()))).collect::<Map<_, _>>().into()
+    kept.filter_map(|name| Some((name.to_owned(), argument.get(name)?.clone()))).collect::<Map<_, _>>().into()
 }
 
 /// A value as Python's `json.dumps` writes it, with a space after commas and colons.

@@ -66,20 +66,20 @@ pub fn measure(
         }
         advance(&bar, &title);
     }
-    let question = Question { max_tokens: 1, ..question(&long(TEXTS)?, Constraint::Free) };
+    let reading = Question { max_tokens: 1, ..question(&long(TEXTS)?, Constraint::Free) };
     let mut prompt_tokens = 0;
     for _ in 0..READINGS {
-        prompt_tokens = ours.read(&mut engines.burn_dfa, &question)?;
+        prompt_tokens = ours.read(&mut engines.burn_dfa, &reading)?;
         if let Some(engine) = &mut engines.llama_cpp {
-            theirs.read(engine, &question)?;
+            theirs.read(engine, &reading)?;
         }
         advance(&bar, &title);
     }
     bar.finish_and_clear();
     let mut batch = Vec::new();
     for task in tasks.iter().take(READINGS) {
-        let question = question(task, Constraint::Styled("spaced", false));
-        let answer = ask(&mut engines.burn_dfa, &Question { rows: ROWS, ..question })?;
+        let single = question(task, Constraint::Styled("spaced", false));
+        let answer = ask(&mut engines.burn_dfa, &Question { rows: ROWS, ..single })?;
         batch.push((answer.tokens - ROWS) as f64 / answer.seconds);
     }
     let burn_dfa = Figures { batch: Some(median(batch)), ..ours.figures() };
