@@ -7,8 +7,8 @@
 //! - `cursor` is a position in the text; `literal` reads strings and regexes, `token` reads tokens,
 //!   `structured` reads items written in JSON, and `guidance` the JSON options of schemas; `common`
 //!   has the terminals for imports;
-//! - `tree` is the right-hand side of a definition, and `expression` reads it; `attributes` reads
-//!   the brackets after the name of a rule, and `document` the lines of a grammar;
+//! - `tree` has the definitions; `expression` reads their right-hand sides, `attributes` the brackets
+//!   after the name of a rule, and `document` the lines of a grammar;
 //! - `terminals` converts trees to regular expressions, `rules` converts them to rules;
 //! - `templates` reads rules with parameters, `parametric` reads rules with a parameter of bits,
 //!   and `instances` makes rules from both; `priorities` checks the priorities of terminals.
