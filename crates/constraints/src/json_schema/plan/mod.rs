@@ -49,7 +49,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 pub(crate) use self::array::Array;
-pub(super) use self::circles::{Circular, MAX_OUTCOMES};
+pub(super) use self::circles::{Circular, MAX_OUTCOMES, Preferred};
 pub(super) use self::counted::Counted;
 pub(crate) use self::counted::Counts;
 use self::excluded::Excluded;
@@ -65,7 +65,6 @@ use self::remark::Remarks;
 pub(super) use self::size::Size;
 use self::truth::Verdict;
 use super::Schema;
-use super::calls::Preferred;
 use super::format::Certainty;
 use super::formula::{Formula, Formulas, Leaf};
 use super::json::Json;
