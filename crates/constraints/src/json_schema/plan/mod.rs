@@ -52,7 +52,6 @@ pub(crate) use self::array::Array;
 pub(super) use self::circles::{Circular, MAX_OUTCOMES, Preferred};
 pub(super) use self::counted::Counted;
 pub(crate) use self::counted::Counts;
-use self::excluded::Excluded;
 use self::frame::Opening;
 pub(super) use self::labelled::Labelled;
 use self::labelled::Texts;
