@@ -22,7 +22,7 @@ const RELOAD: Duration = Duration::from_secs(1);
 const MAX_CLIENTS: usize = 1024;
 
 /// Loads a model again.
-pub type Reload<M> = Box<dyn Fn() -> Result<M, String> + Send>;
+pub type Reload<M> = Box<dyn Fn() -> std::result::Result<M, String> + Send>;
 
 /// The waiting jobs and the running jobs of the engine. It outlives a panic of the model.
 pub(crate) struct Scheduler {
