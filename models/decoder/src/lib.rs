@@ -13,6 +13,7 @@
 
 mod blocks;
 mod bounds;
+mod budget;
 mod cache;
 mod chat;
 mod checkpoint;
