@@ -9,6 +9,7 @@ mod forced_text;
 mod grammar;
 mod hostile;
 mod json_schema;
+mod links;
 mod modules;
 mod regexes;
 mod stack;
