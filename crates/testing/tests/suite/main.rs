@@ -10,6 +10,7 @@ mod grammar;
 mod hostile;
 mod json_schema;
 mod links;
+mod messages;
 mod modules;
 mod regexes;
 mod stack;
