@@ -100,8 +100,16 @@ mod guide {
     struct JsonSchema;
     #[doc = include_str!("../docs/limits.md")]
     struct Limits;
+    #[doc = include_str!("../docs/migration.md")]
+    struct Migration;
     #[doc = include_str!("../docs/own-model.md")]
     struct OwnModel;
+    #[doc = include_str!("../docs/own-processor.md")]
+    struct OwnProcessor;
+    #[doc = include_str!("../docs/quick-start.md")]
+    struct QuickStart;
+    #[doc = include_str!("../docs/schema-design.md")]
+    struct SchemaDesign;
     #[doc = include_str!("../docs/serving.md")]
     struct Serving;
     #[doc = include_str!("../docs/tools.md")]
