@@ -6,8 +6,8 @@ mod kv_cache;
 
 use burn::tensor::{Device, Int, Tensor};
 
+use super::continuous::ContinuousLm;
 use super::model::{CausalLm, Recordable};
-use super::slots::ContinuousLm;
 use super::speculative::TreeLm;
 use crate::processor::DraftTree;
 
