@@ -42,7 +42,6 @@ mod forced;
 mod lookup;
 mod merged;
 mod model;
-mod recorded;
 mod seeds;
 mod sequences;
 mod session;

@@ -15,24 +15,16 @@ use crate::generation::log::{StepLog, read};
 use crate::generation::model::Recordable;
 use crate::generation::options::SamplingFeatures;
 use crate::generation::processors::{Filters, OwnSampler};
+use crate::generation::row::NewTokens;
 use crate::generation::selection::{filters, sampler_temperature};
+use crate::generation::token_stream::ReadSteps;
 use crate::processor::{
     ConstraintProcessor, DraftTree, InPlaceState, InitContext, LogitsProcessor, Position, RowState,
     StepContext,
 };
 use crate::sampling::Sampler;
-use crate::vocabulary::Vocabulary;
+use crate::vocabulary::TokenId;
 use burn_dfa_tokens::{Error, Result};
-
-/// A batch that takes speculative steps, and whose results the host reads every few steps.
-pub(super) trait SpeculativeSteps {
-    /// Drafts, verifies, and appends the accepted tokens and the next token.
-    fn step(&mut self) -> Result<()>;
-
-    /// Reads the tokens of every row so far, row by row, and the lengths of the rows after some of
-    /// the steps, step by step.
-    fn read(&self, steps: Range<usize>) -> Result<(Vec<i32>, Vec<i32>)>;
-}
 
 type FilterState = <Filters as LogitsProcessor>::State;
 
@@ -64,6 +56,8 @@ pub(super) struct SpeculativeSession<'m, M: TreeLm, D> {
     lengths: StepLog,
     /// Number of steps so far, `[1]`.
     steps: Tensor<1, Int>,
+    /// The number of tokens of each row that the host has read, prompt included.
+    read: Vec<usize>,
 }
 
 impl<'m, M: TreeLm, D: Drafter> SpeculativeSession<'m, M, D> {
@@ -73,12 +67,11 @@ impl<'m, M: TreeLm, D: Drafter> SpeculativeSession<'m, M, D> {
     pub(super) fn start(
         model: &'m M,
         mut drafter: D,
-        vocabulary: &Vocabulary,
         batch: &Batch,
         config: &GenerationConfig,
         steps: usize,
     ) -> Result<Self> {
-        let (device, vocab_size) = (model.device(), model.vocab_size());
+        let (device, vocab_size, vocabulary) = (model.device(), model.vocab_size(), batch.vocabulary());
         let constraint = batch.constraint(config, vocab_size, &device)?;
         let sampling = &config.sampling;
         let kinds = SamplingFeatures::of(sampling);
@@ -111,7 +104,7 @@ impl<'m, M: TreeLm, D: Drafter> SpeculativeSession<'m, M, D> {
                 tree.len() - 1
             )));
         }
-        let (prompt, padding) = batch.left_padded(&device);
+        let InitContext { prompt, padding, .. } = batch.prompts(vocab_size, &device);
         drafter.start(&DrafterContext {
             prompt: prompt.clone(),
             padding: padding.clone(),
@@ -162,6 +155,7 @@ impl<'m, M: TreeLm, D: Drafter> SpeculativeSession<'m, M, D> {
             sampler: config.sampler.clone(),
             sequences,
             prompt_length: batch.length,
+            read: vec![batch.length; batch.len()],
             tree,
         };
         let none = Tensor::full([batch.len()], vocab_size as i32, (&device, DType::I32));
@@ -200,7 +194,7 @@ impl<'m, M: TreeLm, D: Drafter> SpeculativeSession<'m, M, D> {
         self.sequences.append(new, accepted + 1);
         // The model has read all but the last token.
         self.model.truncate(self.sequences.lengths() - 1, &mut self.cache);
-        self.lengths.write(&self.steps, self.sequences.lengths());
+        self.lengths.write(&self.steps, self.sequences.lengths(), None);
         self.steps.inplace(|steps| steps + 1);
     }
 
@@ -263,8 +257,8 @@ impl<'m, M: TreeLm, D: Drafter> SpeculativeSession<'m, M, D> {
         }
     }
 
-    /// A step as [`SpeculativeSteps::step`].
-    pub(super) fn take_step(&mut self) {
+    /// Drafts, verifies, and appends the accepted tokens and the next token.
+    pub(super) fn step(&mut self) {
         let last = self.sequences.last();
         let now = self.constraint.advance(self.state.clone(), last.clone());
         let drafts = self.drafter.draft(&self.sequences, &now);
@@ -281,14 +275,23 @@ impl<'m, M: TreeLm, D: Drafter> SpeculativeSession<'m, M, D> {
     }
 }
 
-impl<M: TreeLm, D: Drafter> SpeculativeSteps for SpeculativeSession<'_, M, D> {
-    fn step(&mut self) -> Result<()> {
-        self.take_step();
-        Ok(())
-    }
-
-    fn read(&self, steps: Range<usize>) -> Result<(Vec<i32>, Vec<i32>)> {
-        Ok((read(self.sequences.tokens())?, self.lengths.read(steps)?))
+impl<M: TreeLm, D: Drafter> ReadSteps for SpeculativeSession<'_, M, D> {
+    fn read(&mut self, steps: Range<usize>) -> Result<Vec<NewTokens>> {
+        let (tokens, lines) = (read(self.sequences.tokens())?, self.lengths.read(steps)?);
+        let rows = tokens.chunks_exact(tokens.len() / self.read.len()).zip(&mut self.read);
+        let new = |(row, (tokens, read)): (usize, (&[i32], &mut usize))| {
+            let (mut new, start) = (NewTokens::default(), *read);
+            for length in lines.values(row).map(|length| length as usize) {
+                let appended = tokens.get(*read..length).ok_or_else(|| {
+                    Error::model(format!("a row of {read} tokens has a length of {length} next"))
+                })?;
+                new.tokens.extend(appended.iter().map(|&id| TokenId(id as u32)));
+                new.calls.push(length - start);
+                *read = length;
+            }
+            Ok(new)
+        };
+        rows.enumerate().map(new).collect()
     }
 }
 

@@ -1,9 +1,20 @@
-//! The fused operations on a server, as custom operations of Burn's remote backend.
+//! The server: runs the fused operations of this crate for its clients, on Flex.
+//!
+//! ```no_run
+//! use burn::server::{RemoteServer, WebSocketTransport};
+//! use burn::tensor::Device;
+//!
+//! let server = burn_dfa::remote::server::with_operations(RemoteServer::new([Device::flex()]));
+//! server.serve(WebSocketTransport::new(3000))?;
+//! # Ok::<(), burn::server::ServeError>(())
+//! ```
 //!
 //! The server refuses an operation if a tensor is missing or has the wrong type or shape, and if
 //! the operation panics. A refused operation returns rows without a legal token and dead positions,
 //! so the session continues, and the client reports an error for its tokens. The server logs the
 //! reason.
+
+mod handles;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -12,62 +23,64 @@ use burn::backend::flex::FlexTensor;
 use burn::backend::ir::{CustomOpIr, HandleContainer, HandleKind, ScalarIr, TensorError};
 use burn::backend::{BackendTypes, ExecutionError, Flex};
 use burn::server::RemoteServer;
-use burn::tensor::{DType, Shape};
+use burn::tensor::{DType, Shape, TensorData};
 
-use super::filter::FilterOps;
-use super::step::{FlexRule, FlexStep};
-use crate::remote::{OPERATIONS, VERSION};
-use crate::sampling::Keys;
-use crate::tensor::{HostedTables, Refused};
+use self::handles::{Handles, Refused};
+use super::wire::{VERSION, operation};
+use crate::kernel::filter::FilterOps;
+use crate::kernel::step::{CpuStep, StepConstraints, StepSampler, ints, packed};
+use crate::tensor::reads;
 
-type Handles = HandleContainer<HandleKind<Flex>>;
+/// The tensors of a session.
+type Tensors = HandleContainer<HandleKind<Flex>>;
 
-/// The same server, hosting the fused operations of this crate on its devices of Flex; other
-/// devices have none.
-pub(crate) fn with_operations(server: RemoteServer) -> RemoteServer {
-    let tables = Arc::new(HostedTables::default());
-    let version =
-        |_: &mut Call| Ok(vec![int(FlexTensor::from_data(burn::tensor::TensorData::from([VERSION])))]);
-    let mut server = host(server, OPERATIONS.version, version);
-    let all: [(&'static str, Operation); 9] = [
-        (OPERATIONS.tables, |call, tables| {
-            Ok(vec![int(tables.read(ints(&call.int(0)?), &call.numbers()?)?)])
+/// The same server, which hosts the operations of this crate for clients of [`remote`](super).
+///
+/// The operations run on devices of Flex. A server of other devices hosts none, and its clients use
+/// Burn's built-in operations.
+///
+/// The server checks every operation that a client sends. It refuses an invalid one and logs the
+/// reason, and the client's rows end with an error.
+pub fn with_operations(server: RemoteServer) -> RemoteServer {
+    let all: [(&'static str, Operation); 11] = [
+        (operation::VERSION, |_, _| Ok(vec![int(FlexTensor::from_data(TensorData::from([VERSION])))])),
+        (operation::TABLES, |call, handles| {
+            Ok(vec![int(handles.read(ints(&call.int(0)?), &call.numbers()?)?)])
         }),
-        (OPERATIONS.put, |call, tables| {
+        (operation::PUT, |call, handles| {
             let (handle, bytes) = (call.int(0)?, call.int(1)?);
-            Ok(vec![int(tables.put(&handle, ints(&bytes), &call.numbers()?)?)])
+            Ok(vec![int(handles.put(&handle, ints(&bytes), &call.numbers()?)?)])
         }),
-        (OPERATIONS.take_out, |call, tables| {
-            Ok(vec![int(tables.take_out(&call.int(0)?, &call.numbers()?)?)])
+        (operation::TAKE_OUT, |call, handles| {
+            Ok(vec![int(handles.take_out(&call.int(0)?, &call.numbers()?)?)])
         }),
-        (OPERATIONS.after, after),
-        (OPERATIONS.mask, mask),
-        (OPERATIONS.mask_tree, mask_tree),
-        (OPERATIONS.greedy, greedy),
-        (OPERATIONS.sampled, sampled),
-        (OPERATIONS.top_k, |call, _| filter(call, Flex::filter_top_k)),
+        (operation::AFTER, after),
+        (operation::MASK, mask),
+        (operation::MASK_TREE, mask_tree),
+        (operation::GREEDY, greedy),
+        (operation::SAMPLED, sampled),
+        (operation::TOP_K, |call, _| filter(call, Flex::filter_top_k)),
+        (operation::TOP_P, |call, _| filter(call, Flex::filter_top_p)),
     ];
-    for (name, operation) in all {
-        let tables = tables.clone();
-        server = host(server, name, move |call| operation(call, &tables));
-    }
-    host(server, OPERATIONS.top_p, |call| filter(call, Flex::filter_top_p))
+    let handles = Arc::new(Handles::default());
+    all.into_iter().fold(server, |server, (name, operation)| host(server, name, operation, handles.clone()))
 }
 
 /// An operation on its inputs and the constraints of the server.
-type Operation = fn(&mut Call, &HostedTables) -> Result<Vec<HandleKind<Flex>>, Refused>;
+type Operation = fn(&mut Call, &Handles) -> Result<Vec<HandleKind<Flex>>, Refused>;
 
 /// Registers an operation, and turns its panics into refusals.
 fn host(
     server: RemoteServer,
     name: &'static str,
-    operation: impl Fn(&mut Call) -> Result<Vec<HandleKind<Flex>>, Refused> + Send + Sync + 'static,
+    operation: Operation,
+    handles: Arc<Handles>,
 ) -> RemoteServer {
-    let run = move |handles: &mut Handles, wanted: &CustomOpIr, _: &<Flex as BackendTypes>::Device| {
-        let (inputs, mut instead) = (take(handles, wanted), None);
+    let run = move |tensors: &mut Tensors, wanted: &CustomOpIr, _: &<Flex as BackendTypes>::Device| {
+        let (inputs, mut instead) = (take(tensors, wanted), None);
         let outputs = inputs.and_then(|inputs| {
             let mut call = Call { inputs, wanted, instead: None };
-            let outputs = catch_unwind(AssertUnwindSafe(|| operation(&mut call)));
+            let outputs = catch_unwind(AssertUnwindSafe(|| operation(&mut call, &handles)));
             instead = call.instead.take();
             outputs.unwrap_or_else(|_| Err("it panicked".to_owned()))
         });
@@ -80,12 +93,12 @@ fn host(
             }
         });
         match outputs {
-            Ok(outputs) => give(handles, wanted, outputs),
+            Ok(outputs) => give(tensors, wanted, outputs),
             Err(reason) => {
                 log::warn!("{name}: refused: {reason}");
                 match instead.filter(|instead| instead.len() == wanted.outputs.len()) {
-                    Some(instead) => give(handles, wanted, instead),
-                    None => give_nothing(handles, wanted, &reason),
+                    Some(instead) => give(tensors, wanted, instead),
+                    None => give_nothing(tensors, wanted, &reason),
                 }
             }
         }
@@ -94,8 +107,8 @@ fn host(
 }
 
 /// The inputs of an operation, taken from the tensors of the session.
-fn take(handles: &mut Handles, wanted: &CustomOpIr) -> Result<Vec<HandleKind<Flex>>, Refused> {
-    let missing = wanted.inputs.iter().find(|input| !handles.has_handle(&input.id));
+fn take(tensors: &mut Tensors, wanted: &CustomOpIr) -> Result<Vec<HandleKind<Flex>>, Refused> {
+    let missing = wanted.inputs.iter().find(|input| !tensors.has_handle(&input.id));
     if let Some(input) = missing {
         return Err(format!("there is no tensor {:?}", input.id));
     }
@@ -105,15 +118,15 @@ fn take(handles: &mut Handles, wanted: &CustomOpIr) -> Result<Vec<HandleKind<Fle
         if wanted.inputs[..at].iter().any(|other| other.id == input.id) {
             return Err(format!("the tensor {:?} is there twice", input.id));
         }
-        taken.push(handles.get_handle(&input.id, &input.status));
+        taken.push(tensors.get_handle(&input.id, &input.status));
     }
     Ok(taken)
 }
 
 /// Registers the outputs of an operation as tensors of the session.
-fn give(handles: &mut Handles, wanted: &CustomOpIr, outputs: Vec<HandleKind<Flex>>) {
+fn give(tensors: &mut Tensors, wanted: &CustomOpIr, outputs: Vec<HandleKind<Flex>>) {
     for (output, ir) in outputs.into_iter().zip(&wanted.outputs) {
-        handles.register_handle(ir.id, output);
+        tensors.register_handle(ir.id, output);
     }
 }
 
@@ -122,16 +135,16 @@ const MAX_INSTEAD: usize = 1 << 24;
 
 /// Registers substitutes for the outputs of an operation with invalid inputs, because using a
 /// missing tensor would end the session. A larger declared output does end it.
-fn give_nothing(handles: &mut Handles, wanted: &CustomOpIr, reason: &str) {
+fn give_nothing(tensors: &mut Tensors, wanted: &CustomOpIr, reason: &str) {
     for ir in &wanted.outputs {
         let elements = ir.shape.iter().try_fold(1usize, |all, &size| all.checked_mul(size));
         let nothing = elements.filter(|&elements| elements <= MAX_INSTEAD).map(|_| match ir.dtype {
-            dtype if crate::tensor::reads(dtype) => illegal(&FlexTensor::zeros(ir.shape.clone(), dtype)),
+            dtype if reads(dtype) => illegal(&FlexTensor::zeros(ir.shape.clone(), dtype)),
             dtype => int(FlexTensor::zeros(ir.shape.clone(), dtype)),
         });
         match nothing {
-            Some(nothing) => handles.register_handle(ir.id, nothing),
-            None => handles.set_error(ir.id, TensorError::new(ExecutionError::with_context(reason))),
+            Some(nothing) => tensors.register_handle(ir.id, nothing),
+            None => tensors.set_error(ir.id, TensorError::new(ExecutionError::with_context(reason))),
         }
     }
 }
@@ -148,7 +161,7 @@ impl Call<'_> {
     /// An `i32` input tensor, whole and contiguous.
     fn int(&self, index: usize) -> Result<FlexTensor, Refused> {
         match self.inputs.get(index) {
-            Some(HandleKind::Int(tensor)) if tensor.dtype() == DType::I32 => Ok(packed(tensor)),
+            Some(HandleKind::Int(tensor)) if tensor.dtype() == DType::I32 => Ok(packed(tensor.clone())),
             Some(other) => Err(format!("input {index} is {}, not 32-bit integers", other.name())),
             None => Err(format!("input {index} is missing")),
         }
@@ -157,7 +170,7 @@ impl Call<'_> {
     /// An input tensor of logits or other floats.
     fn float(&self, index: usize) -> Result<FlexTensor, Refused> {
         match self.inputs.get(index) {
-            Some(HandleKind::Float(tensor)) if crate::tensor::reads(tensor.dtype()) => Ok(packed(tensor)),
+            Some(HandleKind::Float(tensor)) if reads(tensor.dtype()) => Ok(packed(tensor.clone())),
             Some(other) => Err(format!("input {index} is {}, not floats of up to 32 bits", other.name())),
             None => Err(format!("input {index} is missing")),
         }
@@ -171,16 +184,6 @@ impl Call<'_> {
         });
         numbers.collect::<Option<_>>().ok_or_else(|| "a scalar is no whole number".to_owned())
     }
-}
-
-/// The tensor with contiguous elements from the first on.
-fn packed(tensor: &FlexTensor) -> FlexTensor {
-    let whole = tensor.layout().num_elements() * tensor.dtype().size() == tensor.bytes().len();
-    if whole && tensor.is_contiguous() { tensor.clone() } else { tensor.to_contiguous() }
-}
-
-fn ints(tensor: &FlexTensor) -> &[i32] {
-    tensor.storage::<i32>()
 }
 
 fn int(tensor: FlexTensor) -> HandleKind<Flex> {
@@ -230,29 +233,31 @@ fn illegal(like: &FlexTensor) -> HandleKind<Flex> {
     })
 }
 
-fn after(call: &mut Call, tables: &HostedTables) -> Result<Vec<HandleKind<Flex>>, Refused> {
+fn after(call: &mut Call, handles: &Handles) -> Result<Vec<HandleKind<Flex>>, Refused> {
     let (position, tokens) = position(call, 1)?;
     call.instead = Some(vec![zeros(&position)]);
-    let tables = tables.get(&call.int(0)?)?;
+    let sent = handles.get(&call.int(0)?)?;
     let &[vocab_size] = &call.numbers()?[..] else { return Err("no vocab_size".to_owned()) };
+    let constraints = StepConstraints::Local(sent.constraints);
     call.inputs.clear();
-    Ok(vec![int(Flex::after(position, tokens, tables.host, vocab_size))])
+    Ok(vec![int(Flex::after(constraints, position, tokens, vocab_size))])
 }
 
-fn mask(call: &mut Call, tables: &HostedTables) -> Result<Vec<HandleKind<Flex>>, Refused> {
+fn mask(call: &mut Call, handles: &Handles) -> Result<Vec<HandleKind<Flex>>, Refused> {
     let logits = call.float(1)?;
     let (position, tokens) = position(call, 2)?;
     let [rows, vocab_size] = dims("logits", &logits)?;
     expect("logits", rows, dims::<1>("tokens", &tokens)?[0])?;
     call.instead = Some(vec![illegal(&logits), zeros(&position)]);
-    let tables = tables.get(&call.int(0)?)?;
-    tables.check_width(vocab_size)?;
+    let sent = handles.get(&call.int(0)?)?;
+    sent.check_width(vocab_size)?;
+    let constraints = StepConstraints::Local(sent.constraints);
     call.inputs.clear();
-    let (logits, position) = Flex::mask_after(logits, position, tokens, tables.host);
+    let (logits, position) = Flex::mask_after(constraints, logits, position, tokens);
     Ok(vec![float(logits), int(position)])
 }
 
-fn mask_tree(call: &mut Call, tables: &HostedTables) -> Result<Vec<HandleKind<Flex>>, Refused> {
+fn mask_tree(call: &mut Call, handles: &Handles) -> Result<Vec<HandleKind<Flex>>, Refused> {
     let (logits, position, tokens) = (call.float(1)?, call.int(2)?, call.int(3)?);
     let [batch, nodes, vocab_size] = dims("logits", &logits)?;
     let [rows, numbers] = dims("positions", &position)?;
@@ -273,19 +278,19 @@ fn mask_tree(call: &mut Call, tables: &HostedTables) -> Result<Vec<HandleKind<Fl
     let tree = FlexTensor::zeros(Shape::from([batch, nodes, numbers]), DType::I32);
     debug_assert_eq!(tree.layout().num_elements(), places);
     call.instead = Some(vec![illegal(&logits), int(tree)]);
-    let tables = tables.get(&call.int(0)?)?;
-    tables.check_width(vocab_size)?;
+    let sent = handles.get(&call.int(0)?)?;
+    sent.check_width(vocab_size)?;
+    let constraints = StepConstraints::Local(sent.constraints);
     call.inputs.clear();
-    let (logits, tree) = Flex::mask_tree(logits, position, tokens, tables.host, parents.into());
+    let (logits, tree) = Flex::mask_tree(constraints, logits, position, tokens, parents.into());
     Ok(vec![float(logits), int(tree)])
 }
 
-fn greedy(call: &mut Call, tables: &HostedTables) -> Result<Vec<HandleKind<Flex>>, Refused> {
-    let step = FlexTensor::zeros(Shape::from([1]), DType::I32);
-    choose(call, tables, step, FlexRule::Greedy)
+fn greedy(call: &mut Call, handles: &Handles) -> Result<Vec<HandleKind<Flex>>, Refused> {
+    choose(call, handles, StepSampler::Greedy)
 }
 
-fn sampled(call: &mut Call, tables: &HostedTables) -> Result<Vec<HandleKind<Flex>>, Refused> {
+fn sampled(call: &mut Call, handles: &Handles) -> Result<Vec<HandleKind<Flex>>, Refused> {
     let (step, keys) = (call.int(4)?, call.int(5)?);
     let [batch, ..] = dims::<1>("tokens", &call.int(3)?)?;
     let [steps] = dims("steps", &step)?;
@@ -295,14 +300,13 @@ fn sampled(call: &mut Call, tables: &HostedTables) -> Result<Vec<HandleKind<Flex
     if steps > 1 {
         expect("steps", steps, batch)?;
     }
-    choose(call, tables, step, FlexRule::Gumbel(Arc::new(Keys::read(ints(&keys)))))
+    choose(call, handles, StepSampler::GumbelMax { step, keys })
 }
 
 fn choose(
     call: &mut Call,
-    tables: &HostedTables,
-    step: FlexTensor,
-    rule: FlexRule,
+    handles: &Handles,
+    sampler: StepSampler<Flex>,
 ) -> Result<Vec<HandleKind<Flex>>, Refused> {
     let logits = call.float(1)?;
     let (position, tokens) = position(call, 2)?;
@@ -311,10 +315,11 @@ fn choose(
     // −1 is no token, so the client's host detects it.
     let none = FlexTensor::filled_typed(tokens.layout().shape().clone(), DType::I32, -1i32);
     call.instead = Some(vec![int(none), zeros(&position)]);
-    let tables = tables.get(&call.int(0)?)?;
-    tables.check_width(vocab_size)?;
+    let sent = handles.get(&call.int(0)?)?;
+    sent.check_width(vocab_size)?;
+    let constraints = StepConstraints::Local(sent.constraints);
     call.inputs.clear();
-    let (tokens, position) = Flex::choose_after(logits, position, tokens, step, tables.host, rule);
+    let (tokens, position) = Flex::choose_after(constraints, logits, position, tokens, sampler);
     Ok(vec![int(tokens), int(position)])
 }
 

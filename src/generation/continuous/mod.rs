@@ -10,28 +10,30 @@
 //! a scheduler.
 
 mod model;
+mod occupant;
 mod prefixes;
-mod prompts;
+mod prompt;
 mod session;
+mod waiting;
 
 use std::fmt;
 use std::time::Duration;
 
 use crate::vocabulary::Vocabulary;
-use burn_dfa_tokens::{CompiledConstraint, Error, Result, Room};
+use burn_dfa_tokens::{Error, Result, Room};
 
-use super::batch::{check_model, check_request};
+use super::admission::Admission;
 use super::config::GenerationConfig;
-use super::graph::{INSTEAD, RECORDING};
 use super::log::NewLines;
 use super::model::Recordable;
-use super::options::SamplingOptions;
-use super::recorded::Stepped;
+use super::options::SamplingFeatures;
+use super::recorded::{RECORDING, Stepped};
 use super::request::{Chunk, Output, Request};
-use super::row::Row;
 pub use model::ContinuousLm;
-use prompts::{Prompt, Waiting};
+use occupant::{Occupant, Progress};
+use prompt::Prompt;
 use session::ContinuousSession;
+use waiting::Waiting;
 
 /// The longest wait of an otherwise idle batch for a pending constraint. After it the caller may
 /// admit other requests.
@@ -65,39 +67,11 @@ const PATIENCE: Duration = Duration::from_millis(1);
 /// After a panic of the model or of a callback, every later call returns [`ErrorKind::Model`](crate::ErrorKind::Model).
 pub struct ContinuousBatch<'m, M: ContinuousLm> {
     session: Stepped<'m, ContinuousSession<'m, M>>,
-    vocabulary: &'m Vocabulary,
-    /// The options of rows whose requests have none.
-    sampling: SamplingOptions,
-    unconstrained: CompiledConstraint,
+    admission: Admission<'m>,
     rows: Vec<Option<Occupant<'m>>>,
     waiting: Waiting,
     capacity: usize,
     sync_interval: usize,
-}
-
-/// The request of a row that is not idle.
-struct Occupant<'m> {
-    row: Row<'m>,
-    progress: Progress,
-    /// The number of copied tokens of the prompt, after its first read.
-    cached: Option<usize>,
-    error: Option<Error>,
-}
-
-/// The progress of a row.
-enum Progress {
-    /// Its prompt is being read, or its constraint compiled.
-    Reading,
-    /// It began `steps` steps after the host's last read; its first token is not read yet.
-    Begun { steps: usize },
-    /// Its first token was read.
-    Running,
-}
-
-impl Occupant<'_> {
-    fn is_finished(&self) -> bool {
-        self.error.is_some() || self.row.is_finished()
-    }
 }
 
 impl<'m, M: ContinuousLm> ContinuousBatch<'m, M> {
@@ -117,8 +91,8 @@ impl<'m, M: ContinuousLm> ContinuousBatch<'m, M> {
         capacity: usize,
         config: &GenerationConfig,
     ) -> Result<Self> {
-        let session = Self::begun(model, vocabulary, [rows, capacity], config)?;
-        Ok(Self::of(Stepped::run(session, ContinuousSession::step), vocabulary, [rows, capacity], config))
+        let run = |session| Ok(Stepped::run(session, ContinuousSession::step));
+        Self::of(model, vocabulary, [rows, capacity], config, run)
     }
 
     /// As [`new`](Self::new), with the step recorded: a replay serves all requests of the batch.
@@ -141,22 +115,23 @@ impl<'m, M: ContinuousLm> ContinuousBatch<'m, M> {
         M: Recordable,
     {
         config.check_recordable()?;
-        let mut session = Self::begun(model, vocabulary, [rows, capacity], config)?;
-        session.fix()?;
-        let session = Stepped::record(session, ContinuousSession::step, &model.device(), INSTEAD)?;
-        session.lock()?.rewind();
-        Ok(Self::of(session, vocabulary, [rows, capacity], config))
+        Self::of(model, vocabulary, [rows, capacity], config, |mut session| {
+            session.fix()?;
+            let session = Stepped::record(session, ContinuousSession::step, &model.device())?;
+            session.lock()?.rewind();
+            Ok(session)
+        })
     }
 
-    /// A session of idle rows.
-    fn begun(
+    /// A batch of idle rows, whose step is run or recorded.
+    fn of(
         model: &'m M,
         vocabulary: &'m Vocabulary,
         [rows, capacity]: [usize; 2],
         config: &GenerationConfig,
-    ) -> Result<ContinuousSession<'m, M>> {
-        config.check()?;
-        check_model(model, vocabulary)?;
+        stepped: impl FnOnce(ContinuousSession<'m, M>) -> Result<Stepped<'m, ContinuousSession<'m, M>>>,
+    ) -> Result<Self> {
+        let mut admission = Admission::new(model, vocabulary, config)?;
         if rows == 0 || capacity == 0 {
             return Err(Error::input(format!("a batch of {rows} rows of {capacity} slots: it needs both")));
         }
@@ -173,26 +148,18 @@ impl<'m, M: ContinuousLm> ContinuousBatch<'m, M> {
                 "prefix_cache with a model that cannot copy what it has read: leave it out, or implement `ContinuousLm::extend` and `ContinuousLm::copy_prefix`",
             ));
         }
+        let features = SamplingFeatures::of(&config.sampling).or(config.row_features);
         let steps = config.sync_interval.max(RECORDING);
-        ContinuousSession::new(model, vocabulary, [rows, capacity], config, steps)
-    }
-
-    fn of(
-        session: Stepped<'m, ContinuousSession<'m, M>>,
-        vocabulary: &'m Vocabulary,
-        [rows, capacity]: [usize; 2],
-        config: &GenerationConfig,
-    ) -> Self {
-        Self {
-            session,
-            vocabulary,
-            sampling: config.sampling.clone(),
-            unconstrained: CompiledConstraint::unconstrained(vocabulary),
+        let session = ContinuousSession::new(model, vocabulary, [rows, capacity], config, features, steps)?;
+        admission.features = features;
+        Ok(Self {
+            session: stepped(session)?,
+            admission,
             rows: (0..rows).map(|_| None).collect(),
             waiting: Waiting::new(config.prompt_chunk),
             capacity,
             sync_interval: config.sync_interval,
-        }
+        })
     }
 
     /// Whether a step is one dispatch of recorded launches.
@@ -304,7 +271,7 @@ impl<'m, M: ContinuousLm> ContinuousBatch<'m, M> {
         for (&(row, request), result) in
             requests.iter().zip(&mut results).filter(|(_, result)| result.is_ok())
         {
-            let prompt = Prompt::new(request, &self.sampling);
+            let prompt = Prompt::new(request, self.admission.options(request));
             if self.waiting.takes(request) {
                 self.waiting.push(row, request, prompt);
             } else {
@@ -338,7 +305,7 @@ impl<'m, M: ContinuousLm> ContinuousBatch<'m, M> {
         if occupant.is_some() {
             return Err(Error::input(format!("row {row} is taken: release it first")));
         }
-        check_request(row, request, session.model().vocab_size(), self.vocabulary)?;
+        self.admission.check(row, request)?;
         if request.prompt.len().saturating_add(request.max_new_tokens) > self.capacity {
             return Err(Error::input(format!(
                 "row {row}: a prompt of {} tokens and {} new ones exceed the {} slots of a row",
@@ -347,7 +314,6 @@ impl<'m, M: ContinuousLm> ContinuousBatch<'m, M> {
                 self.capacity
             )));
         }
-        session.kinds().admit(row, request.sampling.as_ref().unwrap_or(&self.sampling))?;
         if request.pending.is_none() {
             match self.waiting.full() {
                 // The free space is for the constraint that came before.
@@ -355,16 +321,11 @@ impl<'m, M: ContinuousLm> ContinuousBatch<'m, M> {
                 _ => session.seat(row, request.constraint.as_ref(), request.max_new_tokens)?,
             }
         }
-        *occupant = Some(Occupant {
-            row: Row::new(request, self.vocabulary, &self.unconstrained),
-            progress: Progress::Reading,
-            cached: None,
-            error: None,
-        });
+        *occupant = Some(Occupant::new(self.admission.row(row, request)));
         Ok(())
     }
 
-    /// Takes `steps` steps with all rows, and passes the new tokens of each to `on_piece`. The host
+    /// Takes `steps` steps with all rows, and passes the new tokens of each to `on_chunk`. The host
     /// reads the tokens every [`sync_interval`](GenerationConfig::sync_interval) steps and at the
     /// end; `steps` of 0 returns only first tokens.
     ///
@@ -377,7 +338,7 @@ impl<'m, M: ContinuousLm> ContinuousBatch<'m, M> {
     ///
     /// # Errors
     /// [`ErrorKind::Model`](crate::ErrorKind::Model) if the tokens could not be read, or a call has panicked before.
-    pub fn step(&mut self, steps: usize, mut on_piece: impl FnMut(Chunk)) -> Result<()> {
+    pub fn step(&mut self, steps: usize, mut on_chunk: impl FnMut(Chunk)) -> Result<()> {
         let mut left = steps;
         loop {
             let now = left.min(self.sync_interval);
@@ -388,7 +349,7 @@ impl<'m, M: ContinuousLm> ContinuousBatch<'m, M> {
                 if self.waiting.wait(PATIENCE) {
                     continue;
                 }
-                return self.hand_out(&NewLines::default(), &mut on_piece);
+                return self.hand_out(&NewLines::default(), &mut on_chunk);
             }
             for step in 0..now {
                 if step > 0 {
@@ -398,7 +359,7 @@ impl<'m, M: ContinuousLm> ContinuousBatch<'m, M> {
             }
             left -= now;
             let lines = self.session.lock()?.read(now)?;
-            self.hand_out(&lines, &mut on_piece)?;
+            self.hand_out(&lines, &mut on_chunk)?;
             if left == 0 {
                 return Ok(());
             }
@@ -418,13 +379,11 @@ impl<'m, M: ContinuousLm> ContinuousBatch<'m, M> {
 
     /// Whether any row has begun and not ended.
     fn goes_on(&self) -> bool {
-        let mut rows = self.rows.iter().flatten();
-        rows.any(|row| !row.is_finished() && !matches!(row.progress, Progress::Reading))
+        self.rows.iter().flatten().any(Occupant::is_running)
     }
 
     /// Passes the tokens since the last read to their rows and to the caller.
-    fn hand_out(&mut self, lines: &NewLines, on_piece: &mut impl FnMut(Chunk)) -> Result<()> {
-        let rows = self.rows.len();
+    fn hand_out(&mut self, lines: &NewLines, on_chunk: &mut impl FnMut(Chunk)) -> Result<()> {
         let mut session = self.session.lock()?;
         for (index, occupant) in self.rows.iter_mut().enumerate() {
             let Some(occupant) = occupant.as_mut().filter(|occupant| !occupant.is_finished()) else {
@@ -438,10 +397,10 @@ impl<'m, M: ContinuousLm> ContinuousBatch<'m, M> {
             };
             if let Some(others) = others {
                 occupant.progress = Progress::Running;
-                match occupant.row.append(lines.of_row(index, rows).without(others)) {
-                    Ok(new) if !new.tokens.is_empty() => {
-                        session.note_chosen(index, &new.tokens);
-                        on_piece(new.of_row(index));
+                match occupant.row.append(lines.tokens(index).without(others)) {
+                    Ok(chunk) if !chunk.tokens.is_empty() => {
+                        session.note_chosen(index, &chunk.tokens);
+                        on_chunk(chunk);
                     }
                     Ok(_) => {}
                     Err(error) => occupant.error = Some(error),

@@ -1,4 +1,4 @@
-//! Constraints on a server that hosts the fused operations: the server's part.
+//! The constraints that clients have sent, by their handles.
 //!
 //! A client names its constraints by a handle, a tensor made by the server. The server identifies a
 //! handle by its memory address, not by its value, so a client can use only the constraints of its
@@ -13,26 +13,28 @@ use std::time::Duration;
 use burn::backend::flex::FlexTensor;
 use burn::tensor::TensorData;
 
-use super::placement::first_of;
-use super::{HostTable, TensorOptions};
+use crate::TensorOptions;
+use crate::remote::wire::unpack;
+use crate::tensor::CpuConstraints;
+use crate::tensor::placement::{first_of, pages_of};
 use crate::vocabulary::Vocabulary;
 use burn_dfa_tokens::{Artifact, CompiledConstraint, Limits};
 
 /// Why an operation was refused.
-pub(crate) type Refused = String;
+pub(super) type Refused = String;
 
 /// The constraints of all clients of a server.
 #[derive(Default)]
-pub(crate) struct HostedTables {
+pub(super) struct Handles {
     /// The key is the address of the handle's memory. The stored handle keeps the address from
     /// being reused.
-    of_handle: Mutex<HashMap<usize, (FlexTensor, Tables)>>,
+    of_handle: Mutex<HashMap<usize, (FlexTensor, Sent)>>,
 }
 
 /// The constraints of a handle.
 #[derive(Clone)]
-pub(crate) struct Tables {
-    pub(crate) host: Arc<HostTable>,
+pub(super) struct Sent {
+    pub(super) constraints: Arc<CpuConstraints>,
     vocabulary: Vocabulary,
     frame: usize,
     /// The constraints and pages of an arena; 0 for joined constraints.
@@ -42,29 +44,29 @@ pub(crate) struct Tables {
 /// The maximum number of constraints, of pages, and of numbers in a frame.
 const MAX: usize = 1 << 24;
 
-impl HostedTables {
+impl Handles {
     /// The constraints of a handle.
-    pub(crate) fn get(&self, handle: &FlexTensor) -> Result<Tables, Refused> {
-        let tables = self.lock().get(&address(handle)).map(|(_, tables)| tables.clone());
-        tables.ok_or_else(|| "the tensor is no handle of tables".to_owned())
+    pub(super) fn get(&self, handle: &FlexTensor) -> Result<Sent, Refused> {
+        let sent = self.lock().get(&address(handle)).map(|(_, sent)| sent.clone());
+        sent.ok_or_else(|| "the tensor is no handle of tables".to_owned())
     }
 
     /// Makes a handle of constraints, and drops constraints whose handles have no other owner.
-    fn keep(&self, tables: Tables) -> FlexTensor {
+    fn keep(&self, sent: Sent) -> FlexTensor {
         let handle = FlexTensor::from_data(TensorData::new(vec![1i32], [1]));
         let mut of_handle = self.lock();
         of_handle.retain(|_, (handle, _)| !handle.is_unique());
-        of_handle.insert(address(&handle), (handle.clone(), tables));
+        of_handle.insert(address(&handle), (handle.clone(), sent));
         handle
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<usize, (FlexTensor, Tables)>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<usize, (FlexTensor, Sent)>> {
         // An insertion is never half done, so a poisoned lock is consistent.
         self.of_handle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads constraints sent by a client; see `Hosted` for the bytes and the numbers.
-    pub(crate) fn read(&self, bytes: &[i32], numbers: &[usize]) -> Result<FlexTensor, Refused> {
+    /// Reads constraints that a client sends, see `operation::TABLES`.
+    pub(super) fn read(&self, bytes: &[i32], numbers: &[usize]) -> Result<FlexTensor, Refused> {
         let &[frame, count, pages] = numbers else {
             return Err(format!("{} numbers with tables instead of 3", numbers.len()));
         };
@@ -80,50 +82,50 @@ impl HostedTables {
         let tables: Vec<CompiledConstraint> =
             tables.iter().map(|bytes| table(bytes, &vocabulary, frame)).collect::<Result<_, _>>()?;
         let kept_bytes = TensorOptions::default().mask_cache_bytes;
-        let host = match (&tables[..], count) {
+        let constraints = match (&tables[..], count) {
             ([], _) => return Err("no table".to_owned()),
-            (tables, 0) => HostTable::joined(&tables.iter().collect::<Vec<_>>(), frame, kept_bytes),
-            ([free], count) => HostTable::paged(free, count, pages, frame, kept_bytes),
+            (tables, 0) => CpuConstraints::joined(&tables.iter().collect::<Vec<_>>(), frame, kept_bytes),
+            ([free], count) => CpuConstraints::paged(free, count, pages, frame, kept_bytes),
             (more, _) => return Err(format!("{} tables in a new arena", more.len())),
         };
-        Ok(self.keep(Tables { host: Arc::new(host), vocabulary, frame, room: (count, pages) }))
+        Ok(self.keep(Sent { constraints: Arc::new(constraints), vocabulary, frame, room: (count, pages) }))
     }
 
     /// The arena of a handle with one more constraint.
-    pub(crate) fn put(
+    pub(super) fn put(
         &self,
         handle: &FlexTensor,
         bytes: &[i32],
         numbers: &[usize],
     ) -> Result<FlexTensor, Refused> {
-        let mut tables = self.get(handle)?;
+        let mut sent = self.get(handle)?;
         let (&index, pages) = numbers.split_first().ok_or("no number of a table")?;
-        tables.check(index, pages)?;
+        sent.check(index, pages)?;
         let parts = unpack(bytes)?;
         let [bytes] = &parts[..] else { return Err(format!("{} tables instead of one", parts.len())) };
-        let table = table(bytes, &tables.vocabulary, tables.frame)?;
-        if super::placement::pages_of(table.state_count()) != pages.len() {
+        let table = table(bytes, &sent.vocabulary, sent.frame)?;
+        if pages_of(table.state_count()) != pages.len() {
             return Err(format!("{} pages for {} states", pages.len(), table.state_count()));
         }
         let pages: Vec<u32> = pages.iter().map(|&page| page as u32).collect();
-        Arc::make_mut(&mut tables.host).put(index, &table, &pages);
-        Ok(self.keep(tables))
+        Arc::make_mut(&mut sent.constraints).put(index, &table, &pages);
+        Ok(self.keep(sent))
     }
 
     /// The arena of a handle without one of its constraints.
-    pub(crate) fn take_out(&self, handle: &FlexTensor, numbers: &[usize]) -> Result<FlexTensor, Refused> {
-        let mut tables = self.get(handle)?;
+    pub(super) fn take_out(&self, handle: &FlexTensor, numbers: &[usize]) -> Result<FlexTensor, Refused> {
+        let mut sent = self.get(handle)?;
         let &[index] = numbers else { return Err("no number of a table".to_owned()) };
-        tables.check(index, &[])?;
-        Arc::make_mut(&mut tables.host).take_out(index);
-        Ok(self.keep(tables))
+        sent.check(index, &[])?;
+        Arc::make_mut(&mut sent.constraints).take_out(index);
+        Ok(self.keep(sent))
     }
 }
 
-impl Tables {
+impl Sent {
     /// Refuses rows narrower than the vocabulary.
-    pub(crate) fn check_width(&self, vocab_size: usize) -> Result<(), Refused> {
-        let needed = self.host.vocabulary_len();
+    pub(super) fn check_width(&self, vocab_size: usize) -> Result<(), Refused> {
+        let needed = self.constraints.vocabulary_len();
         if vocab_size < needed {
             Err(format!("rows of {vocab_size} logits for {needed} tokens"))
         } else {
@@ -168,21 +170,4 @@ fn table(bytes: &[u8], vocabulary: &Vocabulary, frame: usize) -> Result<Compiled
         return Err(format!("frames of {frame} numbers for {} outcomes", table.outcomes()));
     }
     Ok(table)
-}
-
-/// Splits the result of `pack`.
-fn unpack(numbers: &[i32]) -> Result<Vec<Vec<u8>>, Refused> {
-    let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
-    let (mut rest, mut parts) = (&bytes[..], Vec::new());
-    // The last number may be padded.
-    while rest.len() > 3 {
-        let (length, after) = rest.split_first_chunk::<4>().ok_or("a part without a length")?;
-        let length = u32::from_le_bytes(*length) as usize;
-        let (part, after) = after
-            .split_at_checked(length)
-            .ok_or_else(|| format!("a part of {length} bytes, there are {}", after.len()))?;
-        parts.push(part.to_vec());
-        rest = after;
-    }
-    Ok(parts)
 }

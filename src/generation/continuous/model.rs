@@ -2,7 +2,7 @@
 
 use burn::tensor::{Int, Tensor};
 
-use crate::generation::CausalLm;
+use crate::generation::model::CausalLm;
 
 /// A causal language model whose rows begin independently, each at its own position, while the
 /// other rows continue.

@@ -1,4 +1,4 @@
-//! Constraints on the CPU backend, which reads them in place.
+//! Constraints in memory, which Flex reads in place.
 
 use std::iter::repeat_n;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use burn_dfa_tokens::{CompiledConstraint, Masker, RowPosition, StateId};
 
 /// The constraints of a batch, and the placement of their states.
 #[derive(Clone, Debug)]
-pub(crate) struct HostTable {
+pub(crate) struct CpuConstraints {
     tables: Vec<Arc<Masker>>,
     placement: Placement,
     /// The size of a stack frame in numbers.
@@ -20,13 +20,13 @@ pub(crate) struct HostTable {
 
 /// A row of a batch with its constraint.
 #[derive(Clone)]
-pub(crate) struct HostRow<'a> {
+pub(crate) struct CpuRow<'a> {
     index: usize,
     pub(crate) masker: &'a Masker,
     pub(crate) position: RowPosition,
 }
 
-impl HostRow<'_> {
+impl CpuRow<'_> {
     /// Whether both rows have the same constraint, state and stack, with any budgets.
     pub(crate) fn is_at(&self, other: &Self) -> bool {
         std::ptr::eq(self.masker, other.masker)
@@ -41,8 +41,8 @@ impl HostRow<'_> {
     }
 }
 
-impl HostTable {
-    pub(super) fn joined(tables: &[&CompiledConstraint], frame: usize, kept_bytes: usize) -> Self {
+impl CpuConstraints {
+    pub(crate) fn joined(tables: &[&CompiledConstraint], frame: usize, kept_bytes: usize) -> Self {
         let placement = Placement::Joined(Joined::new(tables));
         let tables =
             tables.iter().map(|&table| Arc::new(Masker::with_cache_bytes(table, kept_bytes))).collect();
@@ -50,7 +50,7 @@ impl HostTable {
     }
 
     /// A paged arena for `tables` constraints, with only the first, `free`, loaded.
-    pub(super) fn paged(
+    pub(crate) fn paged(
         free: &CompiledConstraint,
         tables: usize,
         pages: usize,
@@ -66,12 +66,12 @@ impl HostTable {
     }
 
     /// Loads a constraint into pages.
-    pub(super) fn put(&mut self, index: usize, table: &CompiledConstraint, pages: &[u32]) {
+    pub(crate) fn put(&mut self, index: usize, table: &CompiledConstraint, pages: &[u32]) {
         self.place(index, Arc::new(Masker::with_cache_bytes(table, self.kept_bytes)), pages);
     }
 
     /// Unloads a constraint.
-    pub(super) fn take_out(&mut self, index: usize) {
+    pub(crate) fn take_out(&mut self, index: usize) {
         self.place(index, self.tables[0].clone(), &[]);
     }
 
@@ -104,7 +104,7 @@ impl HostTable {
 
     /// The size of the largest vocabulary.
     #[cfg(feature = "remote-server")]
-    pub(super) fn vocabulary_len(&self) -> usize {
+    pub(crate) fn vocabulary_len(&self) -> usize {
         self.tables.iter().map(|masker| masker.constraint().vocabulary_len()).max().unwrap_or(0)
     }
 
@@ -142,18 +142,18 @@ impl HostTable {
     }
 
     /// The row of a position; a row in a reserved state belongs to the first constraint.
-    pub(crate) fn row(&self, position: &[i32]) -> HostRow<'_> {
+    pub(crate) fn row(&self, position: &[i32]) -> CpuRow<'_> {
         let (index, position) = self.own(position);
         self.row_of(index, position)
     }
 
-    fn row_of(&self, index: usize, position: RowPosition) -> HostRow<'_> {
-        HostRow { index, masker: &self.tables[index], position }
+    fn row_of(&self, index: usize, position: RowPosition) -> CpuRow<'_> {
+        CpuRow { index, masker: &self.tables[index], position }
     }
 
     /// Advances a position by a token, see [`CompiledConstraint::after`]; `no_token` does not
     /// change it. Returns the row at the new position.
-    pub(crate) fn advance(&self, position: &mut [i32], token: i32, no_token: usize) -> HostRow<'_> {
+    pub(crate) fn advance(&self, position: &mut [i32], token: i32, no_token: usize) -> CpuRow<'_> {
         let row = self.row(position);
         let after = Self::after(&row, token, no_token);
         self.moved(row.index, after, position)
@@ -169,7 +169,7 @@ impl HostTable {
         tokens: &[i32],
         nodes: &mut [i32],
         no_token: usize,
-    ) -> Vec<HostRow<'_>> {
+    ) -> Vec<CpuRow<'_>> {
         let count = start.len();
         nodes[..count].copy_from_slice(start);
         let mut rows = Vec::with_capacity(parents.len());
@@ -177,7 +177,7 @@ impl HostTable {
         for node in 1..parents.len() {
             let parent = parents[node];
             nodes.copy_within(parent * count..(parent + 1) * count, node * count);
-            let row: &HostRow<'_> = &rows[parent];
+            let row: &CpuRow<'_> = &rows[parent];
             let after = Self::after(row, tokens[node], no_token);
             let row = match row.masker.constraint().can_end(&after) {
                 true => self.moved(row.index, after, &mut nodes[node * count..][..count]),
@@ -189,7 +189,7 @@ impl HostTable {
     }
 
     /// The position of a row after a token.
-    fn after(row: &HostRow<'_>, token: i32, no_token: usize) -> RowPosition {
+    fn after(row: &CpuRow<'_>, token: i32, no_token: usize) -> RowPosition {
         match u32::try_from(token) {
             Ok(token) if token as usize == no_token => row.position.clone(),
             token => row.masker.constraint().after(&row.position, TokenId(token.unwrap_or(u32::MAX))),
@@ -197,7 +197,7 @@ impl HostTable {
     }
 
     /// Writes a position under constraint `index`, and returns its row.
-    fn moved(&self, index: usize, own: RowPosition, position: &mut [i32]) -> HostRow<'_> {
+    fn moved(&self, index: usize, own: RowPosition, position: &mut [i32]) -> CpuRow<'_> {
         self.write(index, &own, position);
         // All constraints share the reserved states.
         let is_reserved = own.state.0 < StateId::RESERVED;

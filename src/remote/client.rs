@@ -1,17 +1,20 @@
-//! Opening a session with a server.
+//! The client: opens a session with a server, and calls its operations.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use burn::backend::tensor::IntTensor;
-use burn::backend::{Backend, Device as _, Dispatch, DispatchDevice, Remote, backend_extension};
-use burn::remote::RemoteHost;
-use burn::tensor::{DType, Device, Int, Tensor};
+use burn::backend::ir::{CustomOpIr, ScalarIr, TensorIr};
+use burn::backend::tensor::{FloatTensor, IntTensor};
+use burn::backend::{
+    Backend, Device as _, Dispatch, DispatchDevice, Remote, TensorMetadata, backend_extension,
+};
+use burn::remote::{CustomOpClient, RemoteHost};
+use burn::tensor::{DType, Device, Int, Shape, Tensor};
 
 use super::address::Address;
-use super::call::{OPERATIONS, VERSION, call, like};
+use super::wire::{VERSION, operation};
 use super::{DEADLINE, within};
 use burn_dfa_tokens::{Error, Result};
 
@@ -103,23 +106,80 @@ fn hosted_version(address: &Address, deadline: Duration) -> Result<Option<i32>> 
     let device = open(address, deadline)?;
     within(deadline, move || {
         let question = Tensor::<1, Int>::from_data([VERSION], (&device, DType::I32));
-        let answer = <Dispatch as Versioned>::hosted_version(question.into_dispatch());
-        let answer = Tensor::<1, Int>::from_dispatch(answer).try_into_data().ok()?;
+        let answer = call_ints(operation::VERSION, question, None, Vec::new()).try_into_data().ok()?;
         answer.try_to_vec::<i32>().ok()?.first().copied()
     })
 }
 
-/// The query for the version of a server's operations.
-#[backend_extension(Remote)]
-trait Versioned: Backend {
-    /// The version of the operations, `[1]`.
-    fn hosted_version(question: IntTensor<Self>) -> IntTensor<Self>;
+/// Calls an operation on the server of the inputs, at least one. `outputs` are the shapes and types
+/// of the results, `numbers` are the scalar arguments.
+pub(crate) fn call<const I: usize, const O: usize>(
+    operation: &'static str,
+    inputs: [FloatTensor<Remote>; I],
+    outputs: [(Shape, DType); O],
+    numbers: &[usize],
+) -> [FloatTensor<Remote>; O] {
+    let client = CustomOpClient::new(&inputs[0].device());
+    let inputs = inputs.map(|input| input.into_ir());
+    let outputs = outputs.map(|(shape, dtype)| TensorIr::uninit(client.create_empty_handle(), shape, dtype));
+    let scalars = numbers.iter().map(|&number| ScalarIr::UInt(number as u64)).collect();
+    let outputs = client.register(CustomOpIr::with_scalars(operation, &inputs, &outputs, scalars));
+    outputs.try_into().unwrap_or_else(|_| unreachable!("an operation gives as many tensors as it declares"))
 }
 
-impl Versioned for Remote {
-    fn hosted_version(question: IntTensor<Self>) -> IntTensor<Self> {
-        let answer = like(&question);
-        let [answer] = call(OPERATIONS.version, [question], [answer], Vec::new());
+/// Shape and type of a tensor.
+pub(crate) fn like(tensor: &FloatTensor<Remote>) -> (Shape, DType) {
+    (tensor.shape(), tensor.dtype())
+}
+
+/// Calls an operation on one or two tensors of integers that returns one integer, `[1]`.
+pub(super) fn call_ints(
+    operation: &'static str,
+    first: Tensor<1, Int>,
+    second: Option<Tensor<1, Int>>,
+    numbers: Vec<usize>,
+) -> Tensor<1, Int> {
+    let first = first.into_dispatch();
+    Tensor::from_dispatch(match second.map(Tensor::into_dispatch) {
+        None => <Dispatch as IntCalls>::int_call_of_one(operation, first, numbers),
+        Some(second) => <Dispatch as IntCalls>::int_call_of_two(operation, first, second, numbers),
+    })
+}
+
+/// The calls of operations on integers alone.
+#[backend_extension(Remote)]
+trait IntCalls: Backend {
+    fn int_call_of_one(
+        operation: &'static str,
+        input: IntTensor<Self>,
+        numbers: Vec<usize>,
+    ) -> IntTensor<Self>;
+
+    fn int_call_of_two(
+        operation: &'static str,
+        first: IntTensor<Self>,
+        second: IntTensor<Self>,
+        numbers: Vec<usize>,
+    ) -> IntTensor<Self>;
+}
+
+impl IntCalls for Remote {
+    fn int_call_of_one(
+        operation: &'static str,
+        input: IntTensor<Self>,
+        numbers: Vec<usize>,
+    ) -> IntTensor<Self> {
+        let [answer] = call(operation, [input], [(Shape::from([1]), DType::I32)], &numbers);
+        answer
+    }
+
+    fn int_call_of_two(
+        operation: &'static str,
+        first: IntTensor<Self>,
+        second: IntTensor<Self>,
+        numbers: Vec<usize>,
+    ) -> IntTensor<Self> {
+        let [answer] = call(operation, [first, second], [(Shape::from([1]), DType::I32)], &numbers);
         answer
     }
 }

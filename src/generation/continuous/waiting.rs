@@ -1,37 +1,16 @@
 //! Prompts that are read between the steps of the other rows: in chunks, or while their constraints
 //! are compiled.
 
-use crate::ErrorKind;
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::model::ContinuousLm;
+use super::occupant::{Occupant, Progress};
+use super::prompt::Prompt;
 use super::session::ContinuousSession;
-use super::{Occupant, Progress};
-use crate::generation::options::SamplingOptions;
+use crate::ErrorKind;
 use crate::generation::request::Request;
-use crate::vocabulary::TokenId;
 use burn_dfa_tokens::{Error, PendingConstraint, Result};
-
-/// The initial data of a row.
-pub(super) struct Prompt {
-    pub(super) tokens: Vec<TokenId>,
-    pub(super) options: SamplingOptions,
-    pub(super) seed: u64,
-    pub(super) salt: Option<String>,
-}
-
-impl Prompt {
-    /// The request's own options, else `sampling`.
-    pub(super) fn new(request: &Request, sampling: &SamplingOptions) -> Self {
-        Self {
-            tokens: request.prompt.clone(),
-            options: request.sampling.as_ref().unwrap_or(sampling).clone(),
-            seed: request.seed,
-            salt: request.cache_salt.clone(),
-        }
-    }
-}
 
 /// The prompts that are not read completely, in order of admission.
 pub(super) struct Waiting {

@@ -1,5 +1,5 @@
-//! Vocabularies with the size of recent models' vocabularies, made from published ones, since no
-//! crate provides one of that size.
+//! Vocabularies of tiktoken: published ones, and larger ones made from them, with the size of recent
+//! models' vocabularies, since no crate provides one of that size.
 //!
 //! Llama 3 and Gemma have 128,000 and 262,000 tokens; most of the new ones are words of more
 //! languages. A made vocabulary is a published one, with its ids, followed by missing tokens of
@@ -13,8 +13,6 @@ use std::collections::HashSet;
 use burn_dfa::vocabulary::TokenKind;
 use tiktoken_rs::{CoreBPE, ENDOFTEXT, O200K_BASE_PAT_STR};
 
-use crate::tokens::words;
-
 /// The number of ids of cl100k, o200k and p50k, special tokens of the first two included.
 pub const CL100K: usize = 100_277;
 pub const O200K: usize = 200_019;
@@ -25,14 +23,14 @@ pub const K128: usize = 1 << 17;
 pub const K262: usize = 1 << 18;
 
 /// cl100k, followed by tokens of o200k.
-pub fn of_128k() -> CoreBPE {
+pub fn made_128k() -> CoreBPE {
     let [cl100k, o200k] = [tiktoken_rs::cl100k_base(), tiktoken_rs::o200k_base()];
     let [cl100k, o200k] = [cl100k, o200k].map(|tokens| tokens.expect("its tokens"));
     extended(&words(&cl100k, CL100K), normal(&o200k, O200K), K128)
 }
 
 /// o200k, followed by the tokens of cl100k and p50k, and by tokens of o200k after a space.
-pub fn of_262k() -> CoreBPE {
+pub fn made_262k() -> CoreBPE {
     let [o200k, cl100k, p50k] =
         [tiktoken_rs::o200k_base(), tiktoken_rs::cl100k_base(), tiktoken_rs::p50k_base()]
             .map(|tokens| tokens.expect("its tokens"));
@@ -42,6 +40,21 @@ pub fn of_262k() -> CoreBPE {
     });
     let more = normal(&cl100k, CL100K).chain(normal(&p50k, P50K)).chain(spaced);
     extended(&words(&o200k, O200K), more, K262)
+}
+
+/// The kind and the bytes of each of `width` ids.
+pub fn words(tokenizer: &CoreBPE, width: usize) -> Vec<(TokenKind, Vec<u8>)> {
+    let special: Vec<u32> = tokenizer
+        .special_tokens()
+        .into_iter()
+        .flat_map(|name| tokenizer.encode_with_special_tokens(name))
+        .collect();
+    let word = |id: u32| match tokenizer.decode_bytes(&[id]) {
+        Ok(bytes) if special.contains(&id) => (TokenKind::Special, bytes),
+        Ok(bytes) => (TokenKind::Normal, bytes),
+        Err(_) => (TokenKind::Unused, Vec::new()),
+    };
+    (0..width as u32).map(word).collect()
 }
 
 /// The text tokens of a vocabulary.
@@ -70,36 +83,4 @@ fn extended(base: &[(TokenKind, Vec<u8>)], more: impl Iterator<Item = Vec<u8>>, 
     assert!(special.iter().any(|(name, _)| name == ENDOFTEXT), "no token that ends a text");
     CoreBPE::new(encoder.into_iter().collect(), special.into_iter().collect(), O200K_BASE_PAT_STR)
         .expect("a pattern that is published")
-}
-
-#[cfg(test)]
-mod tests {
-    use burn_dfa::TokenId;
-
-    use crate::tokens::{Name, Tokens};
-
-    #[test]
-    fn made_vocabularies_extend_published_ones() {
-        let text =
-            "{\"наименование\": \"a long text, 中文、日本語\", \"n\": -12.5e7}\n\tfn main() {} riedenheit";
-        for (made, of, width) in
-            [(Name::Made128k, Name::Cl100k, 131_072), (Name::Made262k, Name::O200k, 262_144)]
-        {
-            let [made, of] = [made, of].map(|name| Tokens::load(name).unwrap());
-            assert_eq!((made.width(), made.eos), (width, of.eos));
-            for id in (0..of.width() as u32).map(TokenId) {
-                assert_eq!(made.vocabulary.bytes(id), of.vocabulary.bytes(id));
-            }
-            let mut all: Vec<&[u8]> = made.vocabulary.iter().map(|(_, bytes)| bytes).collect();
-            let count = all.len();
-            all.sort_unstable();
-            all.dedup();
-            assert_eq!(all.len(), count, "a token that is there twice");
-            let tokenizer = made.tokenizer.as_ref().unwrap();
-            let tokens = tokenizer.encode(text);
-            let ids: Vec<TokenId> = tokens.iter().map(|&id| TokenId(id)).collect();
-            assert_eq!(made.vocabulary.decode(&ids), text.as_bytes());
-            assert!(tokens.iter().any(|&id| id as usize >= of.width()), "{tokens:?}");
-        }
-    }
 }
