@@ -20,6 +20,7 @@ pub(crate) enum StepConstraints<B: Backend> {
     #[cfg(feature = "flex")]
     Local(Arc<CpuConstraints>),
     /// On the server of a remote device, named by a handle.
+    #[cfg_attr(not(feature = "remote"), allow(dead_code, reason = "only remote devices have a handle"))]
     Remote(IntTensor<B>),
 }
 
