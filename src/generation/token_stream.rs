@@ -62,7 +62,7 @@ impl<'a> TokenStream<'a> {
         every: usize,
     ) -> Self {
         let steps = move |steps: Range<usize>| {
-            let session = session.borrow_mut();
+            let session: &mut Stepped<'s, S> = session.borrow_mut();
             while taken < steps.end {
                 session.step()?;
                 taken += 1;

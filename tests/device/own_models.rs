@@ -253,7 +253,7 @@ fn a_transformer_writes_the_same_tokens_with_and_without_a_cache() {
 fn only_the_last_token_of_a_prompt_has_logits() {
     let device = Device::flex();
     let cached = Cached(Network::new(9, &device));
-    let prompts = |rows| Tensor::<2, Int>::ones([rows, 6], (&device, DType::I32));
+    let prompts = |rows: usize| Tensor::<2, Int>::ones([rows, 6], (&device, DType::I32));
     let (_, mut cache) = cached.prefill(prompts(2), Tensor::zeros([2], (&device, DType::I32)), 8);
     cached.step(Tensor::ones([2], (&device, DType::I32)), &mut cache);
     let mut cache = cached.slots(3, 16);

@@ -91,8 +91,9 @@ impl<'m, M: ContinuousLm> ContinuousBatch<'m, M> {
         capacity: usize,
         config: &GenerationConfig,
     ) -> Result<Self> {
-        let run = |session| Ok(Stepped::run(session, ContinuousSession::step));
-        Self::of(model, vocabulary, [rows, capacity], config, run)
+        Self::of(model, vocabulary, [rows, capacity], config, |session| {
+            Ok(Stepped::run(session, ContinuousSession::step))
+        })
     }
 
     /// As [`new`](Self::new), with the step recorded: a replay serves all requests of the batch.

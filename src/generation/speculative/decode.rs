@@ -46,9 +46,9 @@ pub struct SpeculativeOutput {
 /// draft token is accepted if it equals the choice after its parent: if the choice depends only on
 /// the logits, the row and the step, the outputs equal the outputs of `generate`.
 ///
-/// Budgets, ends of sequence and constraints per row work as in
-/// `generate`. The host reads every [`sync_interval`](GenerationConfig::sync_interval) speculative
-/// steps.
+/// Budgets, ends of sequence, constraints and sampling options per row, and log-probabilities work
+/// as in `generate`. If rows have different options, the built-in options run after every node as
+/// well. The host reads every [`sync_interval`](GenerationConfig::sync_interval) speculative steps.
 ///
 /// ```
 /// use burn_dfa::generation::speculative::{ForcedTokens, ForcedBytes, TreeLm, speculate};
@@ -64,8 +64,8 @@ pub struct SpeculativeOutput {
 ///
 /// # Errors
 /// As [`generate`](crate::generation::generate) and [`Drafter::start`]; also
-/// [`ErrorKind::Input`](crate::ErrorKind::Input) for requests with sampling options, for
-/// log-probabilities, or if outputs and draft tokens exceed the model's positions.
+/// [`ErrorKind::Input`](crate::ErrorKind::Input) if outputs and draft tokens exceed the model's
+/// positions.
 pub fn speculate<M: TreeLm>(
     model: &M,
     vocabulary: &Vocabulary,
