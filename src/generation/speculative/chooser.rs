@@ -13,6 +13,7 @@ use crate::processor::{
     ConstraintProcessor, DraftTree, InPlaceState, InitContext, LogitsProcessor, Position, RowState,
     StepContext,
 };
+use crate::sampling::Sampler;
 use burn_dfa_tokens::Result;
 
 type FilterState = <Filters as LogitsProcessor>::State;
