@@ -17,11 +17,8 @@
 //! model, and send the request again.
 
 mod address;
-mod client;
-mod constraints;
-#[cfg(feature = "remote-server")]
-pub mod server;
-mod wire;
+mod call;
+mod connect;
 
 use std::sync::mpsc;
 use std::thread;
@@ -32,10 +29,11 @@ use burn::tensor::Device;
 
 use burn_dfa_tokens::{Error, Result};
 
-pub(crate) use client::{call, deadline, hosts_operations, like};
-pub use client::{connect, connect_within};
-pub(crate) use constraints::RemoteConstraints;
-pub(crate) use wire::operation;
+#[cfg(all(feature = "remote-server", feature = "flex"))]
+pub(crate) use call::VERSION;
+pub(crate) use call::{OPERATIONS, call, like};
+pub use connect::{connect, connect_within};
+pub(crate) use connect::{deadline, hosts_operations};
 
 /// The maximum duration of a read from a remote device and of opening a session; see
 /// [`connect_within`].

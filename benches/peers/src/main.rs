@@ -15,6 +15,7 @@ mod first_mask;
 mod folder;
 mod grammars;
 mod lark;
+mod made;
 #[path = "../../maskbench.rs"]
 mod maskbench;
 mod masks;
@@ -32,7 +33,6 @@ mod shapes;
 mod statistics;
 mod table;
 mod texts;
-mod tiktoken;
 mod tokens;
 mod tools;
 #[path = "../../triggers.rs"]

@@ -59,7 +59,6 @@ mod pushdown;
 mod rows;
 mod runs;
 mod sample;
-mod source;
 mod special;
 mod stack;
 mod state;

@@ -1,9 +1,7 @@
 //! Limits on vocabularies, common to all readers.
 
-use std::fmt::Display;
-use std::path::Path;
-
 use burn_dfa_common::{Error, Result};
+use std::path::Path;
 
 use super::Vocabulary;
 
@@ -29,13 +27,6 @@ pub(super) fn in_file(path: &Path, error: &Error) -> Error {
     let reason = error.to_string();
     let reason = reason.strip_prefix("vocabulary: ").unwrap_or(&reason);
     Error::vocabulary(format!("{}: {reason}", path.display()))
-}
-
-/// The error for a file that is no tokenizer at all.
-pub(super) fn not_json(reason: impl Display) -> Error {
-    Error::vocabulary(format!(
-        "{reason}: download the file again, or name another tokenizer.json, a GGUF file or the folder of a model"
-    ))
 }
 
 /// The error for an unreadable file.

@@ -35,7 +35,6 @@
 //!
 //! [`ConstraintProcessor::mask_tree`]: crate::processor::ConstraintProcessor::mask_tree
 
-mod chooser;
 mod decode;
 mod draft_model;
 mod drafter;
@@ -43,10 +42,10 @@ mod forced;
 mod lookup;
 mod merged;
 mod model;
+mod recorded;
 mod seeds;
 mod sequences;
 mod session;
-mod softmax;
 mod verify;
 
 pub use decode::{SpeculativeOutput, speculate, speculate_recorded, speculate_with, stream};

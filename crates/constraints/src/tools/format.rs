@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::Reasoning;
+use super::{Reasoning, harmony};
 use crate::{Style, Whitespace};
 use burn_dfa_common::{Error, Result};
 
@@ -156,15 +156,7 @@ impl ToolFormat {
                 "<｜tool▁call▁end｜>",
                 "<｜tool▁calls▁end｜>",
             ],
-            Self::Harmony => &[
-                "<|start|>",
-                "<|channel|>",
-                "<|message|>",
-                "<|constrain|>",
-                "<|call|>",
-                "<|return|>",
-                "<|end|>",
-            ],
+            Self::Harmony => &harmony::MARKS,
         }
     }
 

@@ -8,8 +8,7 @@
 
 use std::collections::BTreeMap;
 
-use super::lower::Lowered;
-use super::reply::Role;
+use super::lower::{Lowered, Role};
 use crate::{Begin, End, Format, SchemaFormat, Style, Tag, TokenFormat, TokenRef};
 use burn_dfa_common::{Error, Result};
 

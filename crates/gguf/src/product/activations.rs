@@ -1,6 +1,9 @@
 //! [`Activations`]: rows of activations in blocks of 8-bit numbers.
 
-use super::simd::{BLOCK, Lanes, Simd};
+use super::simd::{Lanes, Simd};
+
+/// Numbers in a block.
+pub(crate) const BLOCK: usize = 32;
 
 /// 32 activations: `d` times a number from -127 to 127 each.
 #[derive(Clone, Copy)]

@@ -2,8 +2,7 @@
 //!
 //! Sums are of integers and exact, so the results are the same on every machine.
 
-/// Activations in a block.
-pub(crate) const BLOCK: usize = 32;
+use super::activations::BLOCK;
 
 /// One number for each of the eight outputs of a tile.
 pub(crate) type Lanes<T> = [T; 8];

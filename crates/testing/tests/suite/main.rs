@@ -9,8 +9,6 @@ mod forced_text;
 mod grammar;
 mod hostile;
 mod json_schema;
-mod links;
-mod messages;
 mod modules;
 mod regexes;
 mod stack;

@@ -5,6 +5,7 @@ use burn_dfa::constraint::{
     JsonOptions, RegexOptions, RequestOptions, StructuralTag, Tools, Unenforceable, Whitespace,
 };
 
+use super::source::Asked;
 use crate::config::Config;
 
 /// The style of JSON if requests leave it open.
@@ -26,17 +27,17 @@ impl JsonStyle {
         Self { whitespace: Some(whitespace) }
     }
 
-    /// The constraint of the text of a request; `None` for plain text.
+    /// The constraint of a request; `None` for plain text.
     pub(super) fn read(
         &self,
-        request: &str,
+        asked: &Asked,
         unenforceable: Unenforceable,
     ) -> burn_dfa::Result<Option<Constraint>> {
         let options = RequestOptions::new()
             .with_regexes(RegexOptions::new().with_ascii_classes(true))
             .with_json(self.over(JsonOptions::new(), unenforceable))
             .with_tags(self.over(StructuralTag::json_options(), unenforceable));
-        Constraint::from_request_str_with(request, &options)
+        Constraint::from_request_str_with(&asked.text, &options)
     }
 
     /// The constraint of tools.

@@ -4,7 +4,6 @@
 mod baseline;
 mod measure;
 mod parts;
-mod read;
 mod rows;
 mod spelled;
 mod summary;
@@ -26,8 +25,7 @@ use crate::args::TokenizerArgs;
 use crate::output::{FOUND, Output, Result};
 use baseline::Baseline;
 use measure::{Bench, Outcome};
-use read::read;
-use rows::Row;
+use rows::{Row, read};
 use summary::Summary;
 
 /// Compile every schema, regex, grammar and structural tag of some files, and check its instances
