@@ -59,9 +59,9 @@ impl Network {
         }
     }
 
-    /// The logits after each token, `[rows, count, vocab_size]`. `attend` mixes the values of a
+    /// The hidden state after each token, `[rows, count, HIDDEN]`. `attend` mixes the values of a
     /// layer by its queries and keys, each `[rows, HEADS, count, HEAD_DIM]`.
-    fn logits(
+    fn hidden(
         &self,
         tokens: Tensor<2, Int>,
         positions: Tensor<2, Int>,
@@ -80,7 +80,7 @@ impl Network {
             let up = gelu(block.up.forward(block.before_mlp.forward(x.clone())));
             x = x + block.down.forward(up);
         }
-        self.head.forward(self.norm.forward(x))
+        x
     }
 
     /// The plain network: every token attends to itself and the tokens before it.
@@ -88,15 +88,17 @@ impl Network {
         let ([rows, length], device) = (tokens.dims(), tokens.device());
         let positions = Tensor::arange(0..length as i64, &device).unsqueeze::<2>().expand([rows, length]);
         let later = generate_autoregressive_mask(rows, length, &device).unsqueeze_dim::<4>(1);
-        self.logits(tokens, positions, |_, [q, k, v]| {
+        let hidden = self.hidden(tokens, positions, |_, [q, k, v]| {
             let scores = q.matmul(k.transpose()) / (HEAD_DIM as f64).sqrt();
             let later = later.clone().expand(scores.dims());
             softmax(scores.mask_fill(later, f32::NEG_INFINITY), 3).matmul(v)
-        })
+        });
+        self.head(hidden)
     }
 }
 
-/// The same network with a cache: the context has the positions, and attends.
+/// The same network with a cache: the context has the positions, and attends. The head runs on its
+/// own, because only the last token of a prompt needs logits.
 impl Transformer for Network {
     fn device(&self) -> Device {
         self.head.weight.device()
@@ -115,7 +117,11 @@ impl Transformer for Network {
     }
 
     fn forward_cached(&self, tokens: Tensor<2, Int>, context: &mut KvContext) -> Tensor<3> {
-        self.logits(tokens, context.positions(), |layer, [q, k, v]| context.attend(layer, q, k, v))
+        self.hidden(tokens, context.positions(), |layer, [q, k, v]| context.attend(layer, q, k, v))
+    }
+
+    fn head(&self, hidden: Tensor<3>) -> Tensor<3> {
+        self.head.forward(self.norm.forward(hidden))
     }
 }
 

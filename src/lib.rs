@@ -57,7 +57,7 @@
 //! # Features
 //! `flex` (default), `vulkan`, `wgpu`, `cuda`, `cuda-cpp` and `fusion` are Burn's backends and
 //! options; they combine freely. `remote` adds the devices of a server, `remote-server` adds the
-//! server. `typed` (default) generates Rust types by their schema; `cli` builds the command line
+//! server, which runs on Flex. `typed` (default) generates Rust types by their schema; `cli` builds the command line
 //! tool `burn-dfa`.
 
 // Without Flex, the helpers of its loops are unused.
@@ -75,8 +75,6 @@ pub mod processor;
 #[cfg(feature = "remote")]
 pub mod remote;
 pub mod sampling;
-#[cfg(feature = "remote-server")]
-pub mod server;
 pub mod tensor;
 
 pub use burn_dfa_tokens as tokens;
@@ -102,8 +100,16 @@ mod guide {
     struct JsonSchema;
     #[doc = include_str!("../docs/limits.md")]
     struct Limits;
+    #[doc = include_str!("../docs/migration.md")]
+    struct Migration;
     #[doc = include_str!("../docs/own-model.md")]
     struct OwnModel;
+    #[doc = include_str!("../docs/own-processor.md")]
+    struct OwnProcessor;
+    #[doc = include_str!("../docs/quick-start.md")]
+    struct QuickStart;
+    #[doc = include_str!("../docs/schema-design.md")]
+    struct SchemaDesign;
     #[doc = include_str!("../docs/serving.md")]
     struct Serving;
     #[doc = include_str!("../docs/tools.md")]

@@ -144,23 +144,6 @@ impl Keys {
         Ok(Self { halves: halves(seeds), factors: factors(temperatures)? })
     }
 
-    /// The keys of a client, see [`GumbelMax::keys`].
-    #[cfg(feature = "remote-server")]
-    pub(crate) fn read(keys: &[i32]) -> Self {
-        let rows = keys.as_chunks::<3>().0;
-        Self {
-            halves: rows.iter().map(|&[low, high, _]| [low as u32, high as u32]).collect(),
-            factors: rows.iter().map(|&[_, _, factor]| f32::from_bits(factor as u32)).collect(),
-        }
-    }
-
-    /// The noise of `row` at `step`; `None` if the row is greedy.
-    pub(crate) fn noise(&self, row: usize, step: i32) -> Option<Noise> {
-        let ([low, high], factor) = (self.halves[row], self.factors[row]);
-        let step = step.wrapping_add(1).wrapping_mul(GOLDEN) as u32;
-        (factor != 0.0).then(|| Noise { key: mix(step ^ low) ^ high, factor, quantiles: &QUANTILES })
-    }
-
     /// `[batch, 3]`, see [`GumbelMax::keys`].
     fn keys(&self, device: &Device) -> Tensor<2, Int> {
         let rows = self.halves.iter().zip(&self.factors);
@@ -181,6 +164,14 @@ impl Keys {
 }
 
 impl Noise {
+    /// The noise at `step` of a row with these [keys](GumbelMax::keys); `None` if the row is greedy.
+    pub(crate) fn new([low, high, factor]: [i32; 3], step: i32) -> Option<Self> {
+        let factor = f32::from_bits(factor as u32);
+        let step = step.wrapping_add(1).wrapping_mul(GOLDEN) as u32;
+        let key = mix(step ^ low as u32) ^ high as u32;
+        (factor != 0.0).then(|| Self { key, factor, quantiles: &QUANTILES })
+    }
+
     /// The logit of `token`, divided by the temperature, plus the token's noise.
     pub(crate) fn disturb(&self, logit: f32, token: u32) -> f32 {
         let hash = mix(hash_of_token(token) ^ self.key);
@@ -259,8 +250,9 @@ impl GumbelMax {
         Ok(self)
     }
 
-    /// The keys of the rows, `[batch, 3]`.
-    #[cfg(any(feature = "cube", feature = "remote"))]
+    /// The keys of the rows, `[batch, 3]`: the two mixed halves of the seed, and the bits of the
+    /// factor of the logits, 0 for a greedy row.
+    #[cfg(any(feature = "flex", feature = "cube", feature = "remote"))]
     pub(crate) fn keys(&self) -> Tensor<2, Int> {
         self.keys.clone()
     }
@@ -294,11 +286,6 @@ impl GumbelMax {
         let (host, device) = (Keys::new(&[seed], &[temperature])?, self.tokens.device());
         let (keys, factors) = (host.keys(&device), host.factors(&device));
         Ok(Self { keys, factors, host: Arc::new(host), ..self.clone() })
-    }
-
-    /// The keys on the host.
-    pub(crate) fn host_keys(&self) -> &Arc<Keys> {
-        &self.host
     }
 
     /// The noise of every token, `[batch, vocab_size]`.

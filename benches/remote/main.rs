@@ -193,7 +193,7 @@ fn main() {
         address
     };
     let plain = || RemoteServer::new([Device::flex()]);
-    let servers = [("hosted", burn_dfa::server::with_operations(plain())), ("built-in", plain())];
+    let servers = [("hosted", burn_dfa::remote::server::with_operations(plain())), ("built-in", plain())];
     println!(
         "| round trip | operations | masks | read every | tokens/s | ÷ free | bytes/token to, from | messages/token to, from |"
     );

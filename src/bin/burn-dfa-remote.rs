@@ -40,7 +40,7 @@ fn serve(args: &Args) -> Result<(), Failure> {
     if let Backend::Remote(_) = args.device {
         return Err("a device of another server cannot be lent: name the server itself to the clients".into());
     }
-    let server = burn_dfa::server::with_operations(RemoteServer::new([args.device.open()?]));
+    let server = burn_dfa::remote::server::with_operations(RemoteServer::new([args.device.open()?]));
     let listener = TcpListener::bind((args.host, args.port));
     let listener =
         listener.map_err(|error| format!("cannot listen on {}, port {}: {error}", args.host, args.port))?;

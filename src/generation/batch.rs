@@ -1,21 +1,22 @@
-//! Checked requests, and their data for the device.
+//! Requests that begin together, and their data for the device.
 
-use burn::tensor::{Device, Int, Tensor, TensorData};
+use burn::tensor::{Device, Tensor, TensorData};
 
+use super::admission::Admission;
 use super::config::GenerationConfig;
 use super::model::CausalLm;
 use super::options::{SamplingFeatures, SamplingOptions};
 use super::request::Request;
 use super::row::Row;
-use crate::processor::ConstraintProcessor;
+use crate::processor::{ConstraintProcessor, InitContext};
 use crate::tensor::DeviceConstraint;
 use crate::vocabulary::Vocabulary;
 use burn_dfa_tokens::{CompiledConstraint, Error, Result};
 
 /// Requests that fit a model and its vocabulary.
-pub(super) struct Batch<'a> {
+pub(super) struct Batch<'a, 'v> {
+    admission: &'a Admission<'v>,
     requests: &'a [Request],
-    unconstrained: &'a CompiledConstraint,
     /// How the tokens of each row are chosen.
     pub(super) options: Vec<SamplingOptions>,
     /// Every distinct compiled constraint once.
@@ -28,88 +29,33 @@ pub(super) struct Batch<'a> {
     pub(super) steps: usize,
 }
 
-/// Refuses a model whose rows of logits are too narrow.
-pub(super) fn check_model<M: CausalLm>(model: &M, vocabulary: &Vocabulary) -> Result<()> {
-    let vocab_size = model.vocab_size();
-    if vocab_size < vocabulary.len() {
-        return Err(Error::incompatible_vocabulary(format!(
-            "the model's rows of {vocab_size} logits are narrower than the vocabulary of {} tokens: read the vocabulary from the folder of this model",
-            vocabulary.len()
-        )));
-    }
-    Ok(())
-}
-
-/// Refuses a request that no batch of a model of `vocab_size` logits can take.
-pub(super) fn check_request(
-    row: usize,
-    request: &Request,
-    vocab_size: usize,
-    vocabulary: &Vocabulary,
-) -> Result<()> {
-    if request.prompt.is_empty() {
-        return Err(Error::input(format!(
-            "row {row}: the prompt has no token; begin with the model's first token"
-        )));
-    }
-    if request.max_new_tokens == 0 {
-        return Err(Error::input(format!("row {row}: max_new_tokens of 0 leaves nothing to generate")));
-    }
-    if let Some(token) = request.prompt.iter().find(|token| token.index() >= vocab_size) {
-        return Err(Error::input(format!(
-            "row {row}: prompt token {token} of a model of {vocab_size} tokens"
-        )));
-    }
-    if request.stop.iter().any(String::is_empty) {
-        return Err(Error::input(format!(
-            "row {row}: a stop string without a letter would end every output"
-        )));
-    }
-    if let Some(token) = request.stop_tokens.iter().find(|token| token.index() >= vocab_size) {
-        return Err(Error::input(format!("row {row}: stop token {token} of a model of {vocab_size} tokens")));
-    }
-    if request.constraint.is_some() && request.pending.is_some() {
-        return Err(Error::input(format!(
-            "row {row}: a constraint and another one that is pending: leave one of them out"
-        )));
-    }
-    request.constraint.as_ref().map_or(Ok(()), |constraint| constraint.check_vocabulary(vocabulary))
-}
-
-impl<'a> Batch<'a> {
-    /// Makes all checks that need no device. Rows without options use `sampling`, rows without a
-    /// constraint follow `unconstrained`.
+impl<'a, 'v> Batch<'a, 'v> {
+    /// Makes all checks that need no device.
     pub(super) fn new<M: CausalLm>(
         model: &M,
-        vocabulary: &Vocabulary,
+        admission: &'a Admission<'v>,
         requests: &'a [Request],
-        sampling: &SamplingOptions,
-        unconstrained: &'a CompiledConstraint,
     ) -> Result<Self> {
-        check_model(model, vocabulary)?;
         if requests.is_empty() {
             return Err(Error::input("a batch needs at least one request"));
         }
         let mut tables: Vec<&CompiledConstraint> = Vec::new();
         let mut rows = Vec::with_capacity(requests.len());
-        let mut options = Vec::with_capacity(requests.len());
         for (row, request) in requests.iter().enumerate() {
-            check_request(row, request, model.vocab_size(), vocabulary)?;
+            admission.check(row, request)?;
             if request.pending.is_some() {
                 return Err(Error::input(format!(
                     "row {row}: its constraint is pending, which only `ContinuousBatch` accepts: wait for it first, by `PendingConstraint::wait`"
                 )));
             }
-            let sampling = request.sampling.as_ref().unwrap_or(sampling);
-            SamplingFeatures::ALL.admit(row, sampling)?;
-            options.push(sampling.clone());
-            let table = request.constraint.as_ref().unwrap_or(unconstrained);
+            let table = admission.constraint(request);
             let known = tables.iter().position(|other| other.is(table));
             rows.push(known.unwrap_or(tables.len()));
             if known.is_none() {
                 tables.push(table);
             }
         }
+        let options = requests.iter().map(|request| admission.options(request).clone()).collect();
         let steps = requests.iter().map(|request| request.max_new_tokens).max().unwrap_or(0);
         let length = requests.iter().map(|request| request.prompt.len()).max().unwrap_or(0);
         if let Some(most) = model.max_positions()
@@ -119,12 +65,16 @@ impl<'a> Batch<'a> {
                 "prompts of up to {length} tokens and {steps} new ones exceed the model's {most} positions"
             )));
         }
-        Ok(Self { requests, unconstrained, options, tables, rows, length, steps })
+        Ok(Self { admission, requests, options, tables, rows, length, steps })
     }
 
     /// Number of rows.
     pub(super) fn len(&self) -> usize {
         self.requests.len()
+    }
+
+    pub(super) fn vocabulary(&self) -> &'v Vocabulary {
+        self.admission.vocabulary
     }
 
     /// The sampling features that the rows use.
@@ -158,12 +108,13 @@ impl<'a> Batch<'a> {
     }
 
     /// The host's view of the rows.
-    pub(super) fn rows<'v>(&self, vocabulary: &'v Vocabulary) -> Vec<Row<'v>> {
-        self.requests.iter().map(|request| Row::new(request, vocabulary, self.unconstrained)).collect()
+    pub(super) fn host_rows(&self) -> Vec<Row<'v>> {
+        let requests = self.requests.iter().enumerate();
+        requests.map(|(row, request)| self.admission.row(row, request)).collect()
     }
 
-    /// The prompts, `[batch, length]`, and the padding of each, `[batch]`.
-    pub(super) fn left_padded(&self, device: &Device) -> (Tensor<2, Int>, Tensor<1, Int>) {
+    /// The prompts, left padded.
+    pub(super) fn prompts(&self, vocab_size: usize, device: &Device) -> InitContext {
         let (batch, length) = (self.len(), self.length);
         let mut tokens: Vec<i32> = Vec::with_capacity(batch * length);
         let mut padding: Vec<i32> = Vec::with_capacity(batch);
@@ -175,6 +126,10 @@ impl<'a> Batch<'a> {
         }
         let tokens = TensorData::new(tokens, [batch, length]);
         let padding = TensorData::new(padding, [batch]);
-        (Tensor::from_data(tokens, device), Tensor::from_data(padding, device))
+        InitContext {
+            prompt: Tensor::from_data(tokens, device),
+            padding: Tensor::from_data(padding, device),
+            vocab_size,
+        }
     }
 }

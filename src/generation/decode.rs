@@ -2,14 +2,16 @@
 
 use std::ops::ControlFlow;
 
+use super::admission::Admission;
 use super::batch::Batch;
 use super::config::GenerationConfig;
 use super::model::CausalLm;
-use super::pieces::{ReadSchedule, StepSource, TokenStream};
+use super::recorded::Stepped;
 use super::request::{Chunk, Output, Request};
 use super::session::Session;
+use super::token_stream::TokenStream;
 use crate::vocabulary::Vocabulary;
-use burn_dfa_tokens::{CompiledConstraint, Result};
+use burn_dfa_tokens::Result;
 
 /// Generates the outputs of a batch of requests.
 ///
@@ -78,15 +80,8 @@ pub fn stream<'a, M: CausalLm>(
     requests: &[Request],
     config: &GenerationConfig,
 ) -> Result<TokenStream<'a>> {
-    config.check()?;
-    let unconstrained = CompiledConstraint::unconstrained(vocabulary);
-    let batch = Batch::new(model, vocabulary, requests, &config.sampling, &unconstrained)?;
-    let (kinds, slots) = (batch.kinds(), batch.length + batch.steps);
-    let mut session = Session::start(model, vocabulary, &batch, config, kinds, slots)?;
-    let schedule = ReadSchedule::new(config.sync_interval, batch.steps);
-    let source = StepSource::new(schedule, batch.len(), move |steps| {
-        steps.clone().skip_while(|&step| step == 0).for_each(|_| session.step());
-        session.read(steps)
-    });
-    Ok(TokenStream::new(source, batch.rows(vocabulary)))
+    let admission = Admission::new(model, vocabulary, config)?;
+    let batch = Batch::new(model, &admission, requests)?;
+    let session = Session::start(model, &batch, config, batch.kinds(), batch.length + batch.steps)?;
+    Ok(TokenStream::new(Stepped::run(session, Session::step), 1, &batch, config.sync_interval))
 }

@@ -12,24 +12,21 @@
 use std::fmt;
 use std::ops::ControlFlow;
 
+use super::admission::Admission;
 use super::batch::Batch;
 use super::config::GenerationConfig;
 use super::model::{CausalLm, Recordable};
-use super::options::{SamplingFeatures, SamplingOptions};
-use super::pieces::{ReadSchedule, StepSource, TokenStream};
-use super::recorded::Stepped;
+use super::options::SamplingFeatures;
+use super::recorded::{RECORDING, Stepped};
 use super::request::{Chunk, Output, Request};
 use super::session::Session;
+use super::token_stream::TokenStream;
 use crate::processor::InPlaceState;
 use crate::vocabulary::Vocabulary;
-use burn_dfa_tokens::{CompiledConstraint, Error, Result};
+use burn_dfa_tokens::{Error, Result};
 
-/// The advice if a step cannot be recorded.
-pub(super) const INSTEAD: &str = "do without a graph";
-
-/// Positions that recording takes: a prompt of one token, three steps to warm up, and the recorded
-/// one.
-pub(super) const RECORDING: usize = 5;
+/// Positions that recording takes: a prompt of one token, and its steps.
+const LEAST_CAPACITY: usize = 1 + RECORDING;
 
 /// A recorded decode step, for batches of one size.
 ///
@@ -88,10 +85,7 @@ pub(super) const RECORDING: usize = 5;
 /// ```
 pub struct DecodeGraph<'m, M: CausalLm> {
     session: Stepped<'m, Session<'m, M>>,
-    vocabulary: &'m Vocabulary,
-    /// The options of rows whose requests have none.
-    sampling: SamplingOptions,
-    unconstrained: CompiledConstraint,
+    admission: Admission<'m>,
     sync_interval: usize,
     batch: usize,
     capacity: usize,
@@ -118,33 +112,24 @@ impl<'m, M: CausalLm<Cache: InPlaceState> + Recordable> DecodeGraph<'m, M> {
         config: &GenerationConfig,
         capacity: usize,
     ) -> Result<Self> {
-        config.check()?;
+        let mut admission = Admission::new(model, vocabulary, config)?;
         config.check_recordable()?;
-        if capacity < RECORDING {
+        if capacity < LEAST_CAPACITY {
             return Err(Error::input(format!(
-                "a graph of {capacity} slots: recording alone takes {RECORDING}"
+                "a graph of {capacity} slots: recording alone takes {LEAST_CAPACITY}"
             )));
         }
         if let Some(most) = model.max_positions().filter(|&most| capacity > most) {
             return Err(Error::input(format!("a graph of {capacity} slots of a model of {most} positions")));
         }
-        let unconstrained = CompiledConstraint::unconstrained(vocabulary);
         let mut short = requests.to_vec();
         short.iter_mut().for_each(|request| request.prompt.truncate(1));
-        let batch = Batch::new(model, vocabulary, &short, &config.sampling, &unconstrained)?;
+        let batch = Batch::new(model, &admission, &short)?;
         let kinds = batch.kinds().or(SamplingFeatures::of(&config.sampling)).or(config.row_features);
-        let session = Session::start(model, vocabulary, &batch, config, kinds, capacity)?;
-        let session = Stepped::record(session, Session::step, &model.device(), INSTEAD)?;
-        let batch = batch.len();
-        Ok(Self {
-            session,
-            vocabulary,
-            sampling: config.sampling.clone(),
-            unconstrained,
-            sync_interval: config.sync_interval,
-            batch,
-            capacity,
-        })
+        let session = Session::start(model, &batch, config, kinds, capacity)?;
+        let session = Stepped::record(session, Session::step, &model.device())?;
+        admission.features = kinds;
+        Ok(Self { session, admission, sync_interval: config.sync_interval, batch: requests.len(), capacity })
     }
 
     /// Whether a replay is one dispatch of recorded launches; the CPU runs the step again.
@@ -188,7 +173,7 @@ impl<'m, M: CausalLm<Cache: InPlaceState> + Recordable> DecodeGraph<'m, M> {
     /// As [`generate`](Self::generate).
     pub fn stream(&mut self, requests: &[Request]) -> Result<TokenStream<'_>> {
         let model = self.session.host().model();
-        let batch = Batch::new(model, self.vocabulary, requests, &self.sampling, &self.unconstrained)?;
+        let batch = Batch::new(model, &self.admission, requests)?;
         if batch.len() != self.batch {
             return Err(Error::input(format!("{} requests for a graph of {} rows", batch.len(), self.batch)));
         }
@@ -198,14 +183,8 @@ impl<'m, M: CausalLm<Cache: InPlaceState> + Recordable> DecodeGraph<'m, M> {
                 batch.length, batch.steps, self.capacity
             )));
         }
-        self.session.lock()?.restart(self.vocabulary, &batch)?;
-        let session = &mut self.session;
-        let schedule = ReadSchedule::new(self.sync_interval, batch.steps);
-        let source = StepSource::new(schedule, batch.len(), move |steps| {
-            steps.clone().skip_while(|&step| step == 0).try_for_each(|_| session.step())?;
-            session.lock()?.read(steps)
-        });
-        Ok(TokenStream::new(source, batch.rows(self.vocabulary)))
+        self.session.lock()?.restart(&batch)?;
+        Ok(TokenStream::new(&mut self.session, 1, &batch, self.sync_interval))
     }
 }
 

@@ -29,17 +29,19 @@
 //! other model implements [`CausalLm`], for the last two lines of the table also [`ContinuousLm`] and
 //! [`TreeLm`](speculative::TreeLm), and [`Recordable`] if its steps can be recorded.
 
+mod admission;
 mod batch;
 mod cached;
+mod chooser;
 mod config;
 mod config_json;
+mod continuous;
 mod decode;
 mod graph;
 mod log;
 mod logprobs;
 mod model;
 mod options;
-mod pieces;
 mod processors;
 mod recompute;
 mod recorded;
@@ -47,26 +49,26 @@ mod request;
 mod row;
 mod selection;
 mod session;
-mod slots;
 pub mod speculative;
 mod stop;
 mod stream;
+mod token_stream;
 #[cfg(feature = "typed")]
 mod typed;
 
 pub use burn_dfa_tokens::limits::Cancel;
 pub use cached::{Cached, KvCache, KvContext, KvShape, Transformer};
 pub use config::GenerationConfig;
+pub use continuous::{ContinuousBatch, ContinuousLm};
 pub use decode::{generate, generate_with, stream};
 pub use graph::DecodeGraph;
 pub use logprobs::{Logprobs, TokenLogprobs};
 pub use model::{CausalLm, Recordable};
 pub use options::{SamplingFeatures, SamplingOptions};
-pub use pieces::TokenStream;
 pub use processors::{OwnSampler, Processors};
 pub use recompute::{Recompute, TextCache};
 pub use request::{Chunk, FinishReason, Output, Request};
-pub use slots::{ContinuousBatch, ContinuousLm};
 pub use stream::Utf8Stream;
+pub use token_stream::TokenStream;
 #[cfg(feature = "typed")]
 pub use typed::{generate_as, generate_as_with, generate_choice};

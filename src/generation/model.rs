@@ -101,9 +101,9 @@ pub trait CausalLm {
 /// [`Drafter`](super::speculative::Drafter) and
 /// [`LogitsProcessor`](crate::processor::LogitsProcessor) for the type, its `Box` and its `&mut`. A
 /// *step* is a call of `CausalLm::step`, `ContinuousLm::step_rows`, `Transformer::forward_cached`,
-/// `Drafter::draft`, `LogitsProcessor::process`, or a method of `TreeLm` that takes a cache. A
-/// *cache* is the cache of the model, the state of a processor, or all tensors that a drafter holds
-/// after `Drafter::start`.
+/// `Transformer::head`, `Drafter::draft`, `LogitsProcessor::process`, or a method of `TreeLm` that
+/// takes a cache. A *cache* is the cache of the model, the state of a processor, or all tensors that
+/// a drafter holds after `Drafter::start`.
 ///
 /// - **In place.** Every method that takes a cache writes to the existing buffers of the cache's
 ///   tensors. It neither replaces nor drops a tensor of the cache. This rule includes the methods

@@ -4,8 +4,8 @@ use std::fmt;
 
 use burn::tensor::{DType, Device, IndexingUpdateOp, Int, Tensor};
 
+use super::continuous::ContinuousLm;
 use super::model::CausalLm;
-use super::slots::ContinuousLm;
 use super::speculative::TreeLm;
 use crate::persistent::{InPlaceState, RowState};
 use crate::processor::DraftTree;

@@ -9,6 +9,9 @@ use super::model::Recordable;
 use crate::tensor::records;
 use burn_dfa_tokens::{Error, Result};
 
+/// The maximum number of steps taken by recording: three to warm up, and the recorded step.
+pub(super) const RECORDING: usize = 4;
+
 /// A session, with the graph of its step if the step is recorded.
 pub(super) struct Stepped<'m, S> {
     /// Declared first, so it is dropped before the tensors of the replay. `None`: the step is run.
@@ -31,9 +34,8 @@ impl<'m, S> Stepped<'m, S> {
         Self { graph: None, session: Rc::new(Mutex::new(session)), step }
     }
 
-    /// Records the step of a session, which takes the step a few times. `instead` is the advice if
-    /// the step cannot be recorded.
-    pub(super) fn record(session: S, step: fn(&mut S), device: &Device, instead: &str) -> Result<Self>
+    /// Records the step of a session, which takes up to [`RECORDING`] steps.
+    pub(super) fn record(session: S, step: fn(&mut S), device: &Device) -> Result<Self>
     where
         S: Recordable + 'm,
     {
@@ -42,9 +44,10 @@ impl<'m, S> Stepped<'m, S> {
         let closure: Box<dyn FnMut() + 'm> = Box::new(move || step(&mut host(&session)));
         let graph = capture(device, closure);
         if !graph.is_hardware() && records(device) {
-            return Err(Error::model(format!(
-                "its step cannot be recorded on this device: it reads back, or makes tensors from host data; {instead}"
-            )));
+            return Err(Error::model(
+                "its step cannot be recorded on this device: it reads back, or makes tensors from host data; generate \
+                 without recording",
+            ));
         }
         stepped.graph = Some(StepGraph { graph, stream: StreamId::current() });
         Ok(stepped)

@@ -15,6 +15,8 @@ pub(super) struct NewTokens {
     pub(super) tokens: Vec<TokenId>,
     /// One entry per token, or empty.
     pub(super) logprobs: Vec<TokenLogprobs>,
+    /// The number of new tokens after each call of the model; empty if calls are not counted.
+    pub(super) calls: Vec<usize>,
 }
 
 impl NewTokens {
@@ -28,20 +30,6 @@ impl NewTokens {
     }
 }
 
-/// The new part of a row's output.
-pub(super) struct NewText {
-    pub(super) text: String,
-    pub(super) tokens: Vec<TokenId>,
-    pub(super) logprobs: Vec<TokenLogprobs>,
-}
-
-impl NewText {
-    /// As a chunk of the output of row `row`.
-    pub(super) fn of_row(self, row: usize) -> Chunk {
-        Chunk { row, text: self.text, tokens: self.tokens, logprobs: self.logprobs }
-    }
-}
-
 /// The initial position of a row with a budget of `max_new_tokens`.
 fn start_of(table: &CompiledConstraint, max_new_tokens: usize) -> RowPosition {
     RowPosition::new(table.start(), max_new_tokens.try_into().unwrap_or(RowPosition::UNLIMITED))
@@ -50,6 +38,8 @@ fn start_of(table: &CompiledConstraint, max_new_tokens: usize) -> RowPosition {
 /// Collects the tokens of a row, and follows its constraint on the host to check the tokens from
 /// the device.
 pub(super) struct Row<'a> {
+    /// The number of the row in its batch.
+    index: usize,
     vocabulary: &'a Vocabulary,
     table: CompiledConstraint,
     position: RowPosition,
@@ -73,17 +63,18 @@ pub(super) struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    /// A row that follows `unconstrained` if the request has no constraint.
+    /// Row `index` of a batch, which follows a constraint.
     pub(super) fn new(
+        index: usize,
         request: &Request,
+        table: &CompiledConstraint,
         vocabulary: &'a Vocabulary,
-        unconstrained: &CompiledConstraint,
     ) -> Self {
-        let table = request.constraint.as_ref().unwrap_or(unconstrained).clone();
         Self {
+            index,
             vocabulary,
-            position: start_of(&table, request.max_new_tokens),
-            table,
+            position: start_of(table, request.max_new_tokens),
+            table: table.clone(),
             max_new_tokens: request.max_new_tokens,
             cancel: request.cancel.clone(),
             calls: 0,
@@ -118,19 +109,14 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// The number of calls of the model, until the row ended or so far; reading the prompt counts
-    /// as one.
+    /// The number of counted calls of the model, until the row ended or so far; reading the prompt
+    /// counts as one.
     pub(super) fn calls(&self) -> usize {
         self.calls
     }
 
-    /// Counts calls of the model.
-    pub(super) fn count_calls(&mut self, calls: usize) {
-        self.calls += calls;
-    }
-
     /// Takes new tokens from the device, up to the end of the row; returns the new output.
-    pub(super) fn append(&mut self, mut new: NewTokens) -> Result<NewText> {
+    pub(super) fn append(&mut self, mut new: NewTokens) -> Result<Chunk> {
         let (mut bytes, mut taken) = (Vec::new(), 0);
         for &token in &new.tokens {
             if self.is_finished() {
@@ -176,7 +162,9 @@ impl<'a> Row<'a> {
         new.tokens.truncate(taken);
         new.logprobs.truncate(taken);
         self.logprobs.extend_from_slice(&new.logprobs);
-        Ok(NewText { text, tokens: new.tokens, logprobs: new.logprobs })
+        let last = new.calls.iter().position(|&tokens| tokens >= taken);
+        self.calls += last.map_or(new.calls.len(), |call| call + 1);
+        Ok(Chunk { row: self.index, text, tokens: new.tokens, logprobs: new.logprobs })
     }
 
     /// The bytes that a token adds to the text.

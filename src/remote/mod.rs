@@ -17,8 +17,11 @@
 //! model, and send the request again.
 
 mod address;
-mod call;
-mod connect;
+mod client;
+mod constraints;
+#[cfg(feature = "remote-server")]
+pub mod server;
+mod wire;
 
 use std::sync::mpsc;
 use std::thread;
@@ -29,11 +32,10 @@ use burn::tensor::Device;
 
 use burn_dfa_tokens::{Error, Result};
 
-#[cfg(all(feature = "remote-server", feature = "flex"))]
-pub(crate) use call::VERSION;
-pub(crate) use call::{OPERATIONS, call, like};
-pub use connect::{connect, connect_within};
-pub(crate) use connect::{deadline, hosts_operations};
+pub(crate) use client::{call, deadline, hosts_operations, like};
+pub use client::{connect, connect_within};
+pub(crate) use constraints::RemoteConstraints;
+pub(crate) use wire::operation;
 
 /// The maximum duration of a read from a remote device and of opening a session; see
 /// [`connect_within`].

@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use burn::tensor::Device;
 
 #[cfg(feature = "flex")]
-use super::HostTable;
-#[cfg(feature = "remote")]
-use super::Hosted;
+use super::CpuConstraints;
 use super::placement::{PAGE, pages_of, placed};
 use super::{DeviceConstraint, Image, Layout, Sizes, Store, TensorOptions};
+#[cfg(feature = "remote")]
+use crate::remote::RemoteConstraints;
 use crate::vocabulary::Vocabulary;
 use burn_dfa_tokens::{CompiledConstraint, Error, Result, Room, StateId};
 
@@ -115,10 +115,18 @@ impl Arena {
                 // Prepare now, so no request waits for it.
                 vocabulary.prepare();
                 let (tables, pages) = (sizes.tables, sizes.pages());
-                HostTable::paged(&free, tables, pages, sizes.frame(), options.mask_cache_bytes)
+                CpuConstraints::paged(&free, tables, pages, sizes.frame(), options.mask_cache_bytes)
             },
             #[cfg(feature = "remote")]
-            || Hosted::paged(vocabulary, &free, (sizes.tables, sizes.pages()), sizes.frame(), device),
+            || {
+                RemoteConstraints::paged(
+                    vocabulary,
+                    &free,
+                    (sizes.tables, sizes.pages()),
+                    sizes.frame(),
+                    device,
+                )
+            },
             || Image::vacant(&sizes, vocabulary, &free, device),
         )?;
         let mut table = DeviceConstraint::of(sizes, store, fingerprint, device);

@@ -345,6 +345,27 @@ impl Image {
     pub(crate) fn numbers(&self, count: usize) -> Tensor<1, Int> {
         self.numbers.clone().slice([0..count])
     }
+
+    /// `array[index[b]]` for each `b`, by Burn's built-in operations.
+    pub(crate) fn entries(&self, array: Array, index: Tensor<1, Int>) -> Tensor<1, Int> {
+        self.values.clone().select(0, index + self.range(array).start as i32)
+    }
+
+    /// `array[row[b], column[b]]` for each `b`, of an array of `columns` columns.
+    pub(crate) fn cells(
+        &self,
+        array: Array,
+        columns: usize,
+        row: Tensor<1, Int>,
+        column: Tensor<1, Int>,
+    ) -> Tensor<1, Int> {
+        self.entries(array, row * columns as i32 + column)
+    }
+
+    /// Clamps states from outside, so lookups stay in bounds.
+    pub(crate) fn in_range(&self, states: Tensor<1, Int>) -> Tensor<1, Int> {
+        states.clamp(0, self.sizes.states as i32 - 1)
+    }
 }
 
 /// A number that no other upload has.

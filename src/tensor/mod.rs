@@ -20,17 +20,13 @@
 mod arena;
 #[cfg_attr(not(feature = "cube"), allow(dead_code, reason = "only kernels keep mask rows"))]
 pub(crate) mod arrays;
-mod device;
 #[cfg(feature = "flex")]
-mod host;
-#[cfg(feature = "remote")]
-mod hosted;
-#[cfg(all(feature = "remote-server", feature = "flex"))]
-mod hosting;
+mod cpu;
+mod device;
 mod image;
 pub(crate) mod mask_rows;
 mod options;
-mod placement;
+pub(crate) mod placement;
 mod position;
 mod sizes;
 mod text;
@@ -44,17 +40,15 @@ pub use arena::Arena;
 pub use options::{Capacity, Kernels, Layout, TensorOptions};
 pub use position::Position;
 
+#[cfg(feature = "remote")]
+use crate::remote::RemoteConstraints;
 use crate::vocabulary::Fingerprint;
 pub(crate) use arrays::Array;
 use burn_dfa_tokens::{CompiledConstraint, Error, Result, StateId};
+#[cfg(feature = "flex")]
+pub(crate) use cpu::{CpuConstraints, CpuRow};
 pub(crate) use device::{is_fused, reads, records};
 use device::{keeps_steps, largest_binding, runs_kernels};
-#[cfg(feature = "flex")]
-pub(crate) use host::{HostRow, HostTable};
-#[cfg(feature = "remote")]
-pub(crate) use hosted::Hosted;
-#[cfg(all(feature = "remote-server", feature = "flex"))]
-pub(crate) use hosting::{HostedTables, Refused};
 pub(crate) use image::Image;
 use placement::Joined;
 pub(crate) use position::UNLIMITED;
@@ -98,15 +92,15 @@ pub struct DeviceConstraint {
     reason = "there is one of them per table, and not all variants in every build"
 )]
 pub(crate) enum Store {
-    /// On the host, for the fused operations of Flex.
+    /// In memory, for the fused operations of Flex.
     #[cfg(feature = "flex")]
-    Host(Arc<HostTable>),
+    Cpu(Arc<CpuConstraints>),
     /// On the device, for CubeCL kernels.
     #[cfg(feature = "cube")]
     Cube(Image),
     /// On a server, for its fused operations.
     #[cfg(feature = "remote")]
-    Hosted(Hosted),
+    Remote(RemoteConstraints),
     /// On the device, for the built-in operations.
     BuiltIn(Image),
 }
@@ -116,15 +110,15 @@ impl Store {
         sizes: &Sizes,
         options: &TensorOptions,
         device: &Device,
-        #[cfg(feature = "flex")] host: impl FnOnce() -> HostTable,
-        #[cfg(feature = "remote")] hosted: impl FnOnce() -> Result<Hosted>,
+        #[cfg(feature = "flex")] cpu: impl FnOnce() -> CpuConstraints,
+        #[cfg(feature = "remote")] remote: impl FnOnce() -> Result<RemoteConstraints>,
         image: impl FnOnce() -> Image,
     ) -> Result<Self> {
         let fused = options.kernels == Kernels::Fused && is_fused(device);
         Ok(match device.as_dispatch() {
             #[cfg(feature = "flex")]
             burn::backend::DispatchDevice::Flex(_) if fused && sizes.layout != Layout::Dense => {
-                Self::Host(Arc::new(host()))
+                Self::Cpu(Arc::new(cpu()))
             }
             #[cfg(feature = "cube")]
             burn::backend::DispatchDevice::Cube(_) if fused => {
@@ -134,7 +128,7 @@ impl Store {
             // A pruned constraint cannot be sent.
             #[cfg(feature = "remote")]
             burn::backend::DispatchDevice::Remote(_) if fused && sizes.layout != Layout::Dense => {
-                hosted().map_or_else(|_| Self::BuiltIn(image()), Self::Hosted)
+                remote().map_or_else(|_| Self::BuiltIn(image()), Self::Remote)
             }
             _ => Self::BuiltIn(image()),
         })
@@ -144,9 +138,9 @@ impl Store {
     pub(crate) fn image(&self) -> Option<&Image> {
         match self {
             #[cfg(feature = "flex")]
-            Self::Host(_) => None,
+            Self::Cpu(_) => None,
             #[cfg(feature = "remote")]
-            Self::Hosted(_) => None,
+            Self::Remote(_) => None,
             #[cfg(feature = "cube")]
             Self::Cube(image) => Some(image),
             Self::BuiltIn(image) => Some(image),
@@ -157,9 +151,9 @@ impl Store {
     fn replace(&mut self, tables: &[&CompiledConstraint], joined: &Joined) -> Result<()> {
         match self {
             #[cfg(feature = "remote")]
-            Self::Hosted(hosted) => hosted.replace(tables)?,
+            Self::Remote(remote) => remote.replace(tables)?,
             #[cfg(feature = "flex")]
-            Self::Host(host) => *host = Arc::new(HostTable::joined(tables, host.frame(), host.kept_bytes())),
+            Self::Cpu(cpu) => *cpu = Arc::new(CpuConstraints::joined(tables, cpu.frame(), cpu.kept_bytes())),
             #[cfg(feature = "cube")]
             Self::Cube(image) => image.replace(tables, joined),
             Self::BuiltIn(image) => image.replace(tables, joined),
@@ -171,9 +165,9 @@ impl Store {
     fn put(&mut self, index: usize, table: &CompiledConstraint, pages: &[u32]) -> Result<()> {
         match self {
             #[cfg(feature = "remote")]
-            Self::Hosted(hosted) => hosted.put(index, table, pages)?,
+            Self::Remote(remote) => remote.put(index, table, pages)?,
             #[cfg(feature = "flex")]
-            Self::Host(host) => Arc::make_mut(host).put(index, table, pages),
+            Self::Cpu(cpu) => Arc::make_mut(cpu).put(index, table, pages),
             #[cfg(feature = "cube")]
             Self::Cube(image) => image.put(index, table, pages),
             Self::BuiltIn(image) => image.put(index, table, pages),
@@ -185,12 +179,12 @@ impl Store {
     /// its rows.
     fn take_out(&mut self, index: usize) {
         #[cfg(feature = "flex")]
-        if let Self::Host(host) = self {
-            Arc::make_mut(host).take_out(index);
+        if let Self::Cpu(cpu) = self {
+            Arc::make_mut(cpu).take_out(index);
         }
         #[cfg(feature = "remote")]
-        if let Self::Hosted(hosted) = self {
-            hosted.take_out(index);
+        if let Self::Remote(remote) = self {
+            remote.take_out(index);
         }
     }
 }
@@ -228,9 +222,9 @@ impl DeviceConstraint {
             options,
             device,
             #[cfg(feature = "flex")]
-            || HostTable::joined(tables, sizes.frame(), options.mask_cache_bytes),
+            || CpuConstraints::joined(tables, sizes.frame(), options.mask_cache_bytes),
             #[cfg(feature = "remote")]
-            || Hosted::joined(tables, sizes.frame(), device),
+            || RemoteConstraints::joined(tables, sizes.frame(), device),
             || Image::upload(&sizes, tables, &joined, device),
         )?;
         let mut table = Self::of(sizes, store, fingerprint, device);

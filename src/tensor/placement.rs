@@ -43,12 +43,12 @@ impl Joined {
 pub(super) const PAGE: usize = 32;
 
 /// The number of pages of a constraint of `states` states; reserved states are shared.
-pub(super) fn pages_of(states: usize) -> usize {
+pub(crate) fn pages_of(states: usize) -> usize {
     states.saturating_sub(StateId::RESERVED as usize).div_ceil(PAGE)
 }
 
 /// The first state of a page.
-pub(super) fn first_of(page: u32) -> usize {
+pub(crate) fn first_of(page: u32) -> usize {
     StateId::RESERVED as usize + page as usize * PAGE
 }
 

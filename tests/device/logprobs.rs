@@ -4,6 +4,9 @@ use burn_dfa::ErrorKind;
 use std::ops::ControlFlow;
 
 use burn::tensor::{DType, Device};
+use burn_dfa::generation::speculative::{
+    Drafter, ForcedBytes, ForcedTokens, MergedDrafters, PromptLookup, speculate, speculate_recorded,
+};
 use burn_dfa::generation::{
     ContinuousBatch, DecodeGraph, GenerationConfig, Logprobs, Output, Request, SamplingFeatures,
     SamplingOptions, TokenLogprobs, generate, generate_with,
@@ -120,6 +123,25 @@ fn every_token_has_the_log_probabilities_of_its_logits() {
                     outputs.push(slots.release(1).unwrap());
                 }
                 all("slots", &outputs);
+            }
+            let chain = || ForcedTokens::new(3, ForcedBytes::LongestToken);
+            let tree = MergedDrafters::new(chain(), PromptLookup::new(2, 1)).unwrap();
+            let drafters: [(&str, Box<dyn Drafter>); 3] =
+                [("none", Box::new(())), ("chain", Box::new(chain())), ("tree", Box::new(tree))];
+            let mut speculative: Vec<_> = drafters
+                .into_iter()
+                .map(|(how, drafter)| (how, speculate(&model, &vocabulary, &requests, &config, drafter)))
+                .collect();
+            let recorded = speculate_recorded(&model, &vocabulary, &requests, &config, chain());
+            speculative.push(("recorded", recorded));
+            for (how, rows) in speculative {
+                for (index, (row, request)) in rows.unwrap().iter().zip(&requests).enumerate() {
+                    let what = format!("{name}, drafts: {how}, row {index}");
+                    check(&model, &vocabulary, request, &row.output, &what);
+                    if request.sampling.is_none() {
+                        assert_eq!(row.output.tokens, without[index].tokens, "{what}: greedy");
+                    }
+                }
             }
         }
     }

@@ -1,5 +1,7 @@
 //! A transformer of an application, without and with a cache, writes the same tokens in every loop.
 
+use std::cell::RefCell;
+
 use burn::tensor::activation::softmax;
 use burn::tensor::{DType, Device, Int, Tensor, TensorData};
 use burn_dfa::generation::speculative::{
@@ -32,6 +34,8 @@ struct Network {
     layers: Vec<[Tensor<2>; 4]>,
     /// `[HIDDEN, vocab_size]`
     head: Tensor<2>,
+    /// Rows and tokens of each call of the head.
+    heads: RefCell<Vec<[usize; 2]>>,
 }
 
 impl Network {
@@ -49,9 +53,11 @@ impl Network {
                 .map(|_| [HIDDEN, kv, kv, HIDDEN].map(|columns| random(HIDDEN, columns)))
                 .collect(),
             head: random(HIDDEN, vocab_size),
+            heads: RefCell::default(),
         }
     }
 
+    /// The hidden states, `[rows, count, HIDDEN]`.
     fn run(
         &self,
         tokens: Tensor<2, Int>,
@@ -71,8 +77,7 @@ impl Network {
             let mixed = attend(layer, [q, k, v].map(heads)).swap_dims(1, 2);
             x = x + mixed.reshape([rows * count, HIDDEN]).matmul(out.clone()).tanh();
         }
-        let [_, vocab_size] = self.head.dims();
-        x.matmul(self.head.clone()).reshape([rows, count, vocab_size])
+        x.reshape([rows, count, HIDDEN])
     }
 
     /// Without a cache.
@@ -83,14 +88,15 @@ impl Network {
         let shape = [rows, HEADS, length, length];
         let key = index.clone().reshape([1, 1, 1, length]).expand(shape);
         let later = key.greater(index.reshape([1, 1, length, 1]).expand(shape));
-        self.run(tokens, positions, |_, [q, k, v]| {
+        let hidden = self.run(tokens, positions, |_, [q, k, v]| {
             let [k, v] = [k, v].map(|heads| {
                 let group = [rows, KV_HEADS, HEADS / KV_HEADS, length, HEAD_DIM];
                 heads.unsqueeze_dim::<5>(2).expand(group).reshape([rows, HEADS, length, HEAD_DIM])
             });
             let scores = q.matmul(k.transpose()) / (HEAD_DIM as f64).sqrt();
             softmax(scores.mask_fill(later.clone(), f32::NEG_INFINITY), 3).matmul(v)
-        })
+        });
+        self.head(hidden)
     }
 }
 
@@ -113,6 +119,13 @@ impl Transformer for Network {
 
     fn forward_cached(&self, tokens: Tensor<2, Int>, context: &mut KvContext) -> Tensor<3> {
         self.run(tokens, context.positions(), |layer, [q, k, v]| context.attend(layer, q, k, v))
+    }
+
+    fn head(&self, hidden: Tensor<3>) -> Tensor<3> {
+        let ([rows, count, _], [_, vocab_size]) = (hidden.dims(), self.head.dims());
+        self.heads.borrow_mut().push([rows, count]);
+        let logits = hidden.reshape([rows * count, HIDDEN]).matmul(self.head.clone());
+        logits.reshape([rows, count, vocab_size])
     }
 }
 
@@ -234,6 +247,19 @@ fn a_transformer_writes_the_same_tokens_with_and_without_a_cache() {
             }
         }
     }
+}
+
+#[test]
+fn only_the_last_token_of_a_prompt_has_logits() {
+    let device = Device::flex();
+    let cached = Cached(Network::new(9, &device));
+    let prompts = |rows: usize| Tensor::<2, Int>::ones([rows, 6], (&device, DType::I32));
+    let (_, mut cache) = cached.prefill(prompts(2), Tensor::zeros([2], (&device, DType::I32)), 8);
+    cached.step(Tensor::ones([2], (&device, DType::I32)), &mut cache);
+    let mut cache = cached.slots(3, 16);
+    cached.begin(1, prompts(1), &mut cache);
+    cached.extend(1, 6, prompts(1), &mut cache);
+    assert_eq!(*cached.0.heads.borrow(), [[2, 1], [2, 1], [1, 1], [1, 1]]);
 }
 
 #[test]

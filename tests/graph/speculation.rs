@@ -7,7 +7,7 @@ use burn_dfa::generation::speculative::{
     DraftModel, Drafter, ForcedBytes, ForcedTokens, MergedDrafters, PromptLookup, speculate,
     speculate_recorded, speculate_with,
 };
-use burn_dfa::generation::{GenerationConfig, Recordable, generate};
+use burn_dfa::generation::{GenerationConfig, Recordable, Request, SamplingOptions, generate};
 use burn_dfa::{CompiledConstraint, Constraint};
 use burn_dfa_decoder::Decoder;
 use burn_dfa_tiny::draft;
@@ -20,6 +20,29 @@ use crate::operations::{Recorded, renumbered};
 
 /// Every kind of drafter.
 const DRAFTERS: [&str; 5] = ["model", "unmasked", "lookup", "forced, then model", "merged"];
+
+/// Whether rows are greedy, sampled, or differ in their options.
+const CHOICES: [&str; 3] = ["greedy", "sampled", "mixed"];
+
+/// The requests and the configuration of a choice.
+fn choosing(choice: &str, requests: &[Request]) -> (Vec<Request>, GenerationConfig) {
+    let warm = SamplingOptions::new().with_temperature(0.9);
+    let mixed = [
+        SamplingOptions::new(),
+        warm.clone().with_top_k(40),
+        warm.clone().with_presence_penalty(0.5),
+        SamplingOptions::new().with_repetition_penalty(1.2),
+    ];
+    match choice {
+        "mixed" => {
+            let rows = requests.iter().cloned().zip(mixed);
+            let rows = rows.map(|(request, sampling)| request.with_sampling(sampling)).collect();
+            (rows, GenerationConfig::new())
+        }
+        "sampled" => (requests.to_vec(), GenerationConfig::new().with_sampling(warm)),
+        _ => (requests.to_vec(), GenerationConfig::new()),
+    }
+}
 
 trait RecordableDrafter: Drafter + Recordable {}
 
@@ -51,7 +74,7 @@ fn small(device: &Device) -> Decoder {
 
 /// The operations of [`speculate`] until its first read, after `steps` steps, which fails because
 /// nothing was computed.
-fn record(name: &str, temperature: Option<f32>, steps: usize) -> Recorded {
+fn record(name: &str, choice: &str, steps: usize) -> Recorded {
     let device = Device::capture();
     let captured = device
         .capture_scope(|scope| {
@@ -60,7 +83,8 @@ fn record(name: &str, temperature: Option<f32>, steps: usize) -> Recorded {
             let (person, order) = (embedded.schema("person"), embedded.schema("order"));
             let tagged = tagged(&embedded);
             let requests = embedded.requests(&[Some(&person), None, Some(&order), Some(&tagged)], 60, 0);
-            let config = GenerationConfig::new().with_sync_interval(steps).with_temperature(temperature);
+            let (requests, config) = choosing(choice, &requests);
+            let config = config.with_sync_interval(steps);
             let (model, vocabulary) = (embedded.model(), &embedded.vocabulary);
             let read = speculate_with(model, vocabulary, &requests, &config, drafter(name, &small), |_| {
                 panic!("nothing was read")
@@ -77,11 +101,11 @@ fn record(name: &str, temperature: Option<f32>, steps: usize) -> Recorded {
 #[test]
 fn every_step_has_the_same_operations_and_reads_nothing_back() {
     let _turn = alone();
-    for (name, temperature) in DRAFTERS.into_iter().flat_map(|name| [(name, None), (name, Some(0.8))]) {
+    for (name, choice) in DRAFTERS.into_iter().flat_map(|name| CHOICES.map(|choice| (name, choice))) {
         // Reading the prompts counts as a step, and the next step uploads tensors that later steps
         // reuse.
-        let [one, short, long] = [1, 2, 8].map(|steps| record(name, temperature, steps));
-        let place = format!("{name}, {temperature:?}");
+        let [one, short, long] = [1, 2, 8].map(|steps| record(name, choice, steps));
+        let place = format!("{name}, {choice}");
         assert_eq!(short.values, long.values, "{place}: a step uploads nothing");
         let first = short.operations.len() - one.operations.len();
         let more = long.operations.len() - short.operations.len();
@@ -111,15 +135,16 @@ fn a_replayed_step_writes_the_tokens_of_an_eager_step() {
         let short = embedded.requests(&[None, None], 2, 3);
         let few = if device_name == "flex" { &DRAFTERS[..] } else { &["forced, then model", "merged"] };
         for (name, requests) in few.iter().flat_map(|name| [(name, &long), (name, &short)]) {
-            for temperature in [None, Some(0.9)] {
-                let config = GenerationConfig::new().with_temperature(temperature).with_sync_interval(3);
+            for choice in CHOICES {
+                let (requests, config) = choosing(choice, requests);
+                let config = config.with_sync_interval(3);
                 let run = drafter(name, &small);
-                let run = speculate(model, vocabulary, requests, &config, run).unwrap();
+                let run = speculate(model, vocabulary, &requests, &config, run).unwrap();
                 let replayed = drafter(name, &small);
-                let replayed = speculate_recorded(model, vocabulary, requests, &config, replayed);
-                assert_eq!(replayed.unwrap(), run, "{device_name}, {name}, {temperature:?}");
-                if device_name == "flex" && temperature.is_none() {
-                    let plain = generate(model, vocabulary, requests, &config);
+                let replayed = speculate_recorded(model, vocabulary, &requests, &config, replayed);
+                assert_eq!(replayed.unwrap(), run, "{device_name}, {name}, {choice}");
+                if device_name == "flex" && choice == "greedy" {
+                    let plain = generate(model, vocabulary, &requests, &config);
                     let outputs: Vec<_> = run.into_iter().map(|row| row.output).collect();
                     assert_eq!(outputs, plain.unwrap(), "{name}");
                 }

@@ -31,8 +31,9 @@ pub fn serve(server: RemoteServer) -> String {
 
 /// The address of a server with the operations of this crate.
 pub fn hosting() -> String {
-    static ADDRESS: LazyLock<String> =
-        LazyLock::new(|| serve(burn_dfa::server::with_operations(RemoteServer::new([Device::flex()]))));
+    static ADDRESS: LazyLock<String> = LazyLock::new(|| {
+        serve(burn_dfa::remote::server::with_operations(RemoteServer::new([Device::flex()])))
+    });
     ADDRESS.clone()
 }
 

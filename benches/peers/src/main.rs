@@ -15,7 +15,6 @@ mod first_mask;
 mod folder;
 mod grammars;
 mod lark;
-mod made;
 #[path = "../../maskbench.rs"]
 mod maskbench;
 mod masks;
@@ -33,6 +32,7 @@ mod shapes;
 mod statistics;
 mod table;
 mod texts;
+mod tiktoken;
 mod tokens;
 mod tools;
 #[path = "../../triggers.rs"]

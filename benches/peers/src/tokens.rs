@@ -4,12 +4,12 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use burn_dfa::TokenId;
-use burn_dfa::vocabulary::{TokenKind, Vocabulary};
+use burn_dfa::vocabulary::Vocabulary;
 use clap::ValueEnum;
 use tiktoken_rs::CoreBPE;
 
 use crate::data;
-use crate::made;
+use crate::tiktoken::{self, words};
 
 /// The name of a vocabulary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -86,13 +86,13 @@ impl Tokens {
         match name {
             Name::Smollm2 => smollm2(),
             Name::Cl100k => {
-                tokens("cl100k", "v100k_", tiktoken_rs::cl100k_base().expect("its tokens"), made::CL100K)
+                tokens("cl100k", "v100k_", tiktoken_rs::cl100k_base().expect("its tokens"), tiktoken::CL100K)
             }
             Name::O200k => {
-                tokens("o200k", "v200k_", tiktoken_rs::o200k_base().expect("its tokens"), made::O200K)
+                tokens("o200k", "v200k_", tiktoken_rs::o200k_base().expect("its tokens"), tiktoken::O200K)
             }
-            Name::Made128k => tokens("made128k", "made128k_", made::of_128k(), made::K128),
-            Name::Made262k => tokens("made262k", "made262k_", made::of_262k(), made::K262),
+            Name::Made128k => tokens("made128k", "made128k_", tiktoken::made_128k(), tiktoken::K128),
+            Name::Made262k => tokens("made262k", "made262k_", tiktoken::made_262k(), tiktoken::K262),
         }
     }
 
@@ -153,21 +153,6 @@ fn smollm2() -> Option<Tokens> {
     Some(Tokens::new("SmolLM2", "", vocabulary, eos, tokenizer).expect("an id of the vocabulary"))
 }
 
-/// The kind and the bytes of each of `width` ids.
-pub fn words(tokenizer: &CoreBPE, width: usize) -> Vec<(TokenKind, Vec<u8>)> {
-    let special: Vec<u32> = tokenizer
-        .special_tokens()
-        .into_iter()
-        .flat_map(|name| tokenizer.encode_with_special_tokens(name))
-        .collect();
-    let word = |id: u32| match tokenizer.decode_bytes(&[id]) {
-        Ok(bytes) if special.contains(&id) => (TokenKind::Special, bytes),
-        Ok(bytes) => (TokenKind::Normal, bytes),
-        Err(_) => (TokenKind::Unused, Vec::new()),
-    };
-    (0..width as u32).map(word).collect()
-}
-
 /// Finite logits; neighbors differ.
 pub fn logits(width: usize) -> Vec<f32> {
     (0..width as u32).map(|id| (id.wrapping_mul(0x9e37_79b9) >> 8) as f32 / (1 << 20) as f32 - 8.0).collect()
@@ -187,5 +172,30 @@ mod tests {
         assert_eq!(tokens.encode("abbaab"), Some(vec![3, 0, 2]));
         assert_eq!(tokens.encode("abc"), None);
         assert_eq!(tokens.encode(""), Some(vec![]));
+    }
+
+    #[test]
+    fn made_vocabularies_extend_published_ones() {
+        let text =
+            "{\"наименование\": \"a long text, 中文、日本語\", \"n\": -12.5e7}\n\tfn main() {} riedenheit";
+        for (made, of, width) in
+            [(Name::Made128k, Name::Cl100k, 131_072), (Name::Made262k, Name::O200k, 262_144)]
+        {
+            let [made, of] = [made, of].map(|name| Tokens::load(name).unwrap());
+            assert_eq!((made.width(), made.eos), (width, of.eos));
+            for id in (0..of.width() as u32).map(TokenId) {
+                assert_eq!(made.vocabulary.bytes(id), of.vocabulary.bytes(id));
+            }
+            let mut all: Vec<&[u8]> = made.vocabulary.iter().map(|(_, bytes)| bytes).collect();
+            let count = all.len();
+            all.sort_unstable();
+            all.dedup();
+            assert_eq!(all.len(), count, "a token that is there twice");
+            let tokenizer = made.tokenizer.as_ref().unwrap();
+            let tokens = tokenizer.encode(text);
+            let ids: Vec<TokenId> = tokens.iter().map(|&id| TokenId(id)).collect();
+            assert_eq!(made.vocabulary.decode(&ids), text.as_bytes());
+            assert!(tokens.iter().any(|&id| id as usize >= of.width()), "{tokens:?}");
+        }
     }
 }

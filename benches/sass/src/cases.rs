@@ -165,41 +165,31 @@ impl Cases<'_> {
         size: usize,
     ) -> Result<()> {
         let kind = ElemType::Float(kind);
-        let kernel = mask_kernel::create_dummy_kernel(
-            self.properties.clone(),
-            self.target.clone(),
-            CubeCount::Static(TILES, BATCH as u32, 1),
-            CubeDim::new_1d(UNITS),
-            size,
-            tensor(&[BATCH, VOCABULARY], bytes),
-            table.position(),
-            buffer(1 << 10),
-            table.launch(),
-            rows(keeps),
-            buffer(1 << 20),
-            tensor(&[BATCH, VOCABULARY], bytes),
-            5,
-            InputScalar::new(f32::NEG_INFINITY, kind),
-            kind,
-        );
-        self.case(&["mask", table.name, pool(keeps), &format!("{name} by {size}")], kernel)?;
-        let kernel = mask_in_place_kernel::create_dummy_kernel(
-            self.properties.clone(),
-            self.target.clone(),
-            CubeCount::Static(TILES, BATCH as u32, 1),
-            CubeDim::new_1d(UNITS),
-            size,
-            tensor(&[BATCH, VOCABULARY], bytes),
-            table.position(),
-            buffer(1 << 10),
-            table.launch(),
-            rows(keeps),
-            buffer(1 << 20),
-            5,
-            InputScalar::new(f32::NEG_INFINITY, kind),
-            kind,
-        );
-        self.case(&["mask in place", table.name, pool(keeps), &format!("{name} by {size}")], kernel)
+        // The kernels differ in one argument, the masked logits.
+        macro_rules! case {
+            ($name:literal, $kernel:ident $(, $masked:expr)?) => {{
+                let kernel = $kernel::create_dummy_kernel(
+                    self.properties.clone(),
+                    self.target.clone(),
+                    CubeCount::Static(TILES, BATCH as u32, 1),
+                    CubeDim::new_1d(UNITS),
+                    size,
+                    tensor(&[BATCH, VOCABULARY], bytes),
+                    table.position(),
+                    buffer(1 << 10),
+                    table.launch(),
+                    rows(keeps),
+                    buffer(1 << 20),
+                    $($masked,)?
+                    5,
+                    InputScalar::new(f32::NEG_INFINITY, kind),
+                    kind,
+                );
+                self.case(&[$name, table.name, pool(keeps), &format!("{name} by {size}")], kernel)
+            }};
+        }
+        case!("mask", mask_kernel, tensor(&[BATCH, VOCABULARY], bytes))?;
+        case!("mask in place", mask_in_place_kernel)
     }
 
     fn choose(

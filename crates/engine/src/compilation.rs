@@ -6,7 +6,7 @@ use std::sync::Arc;
 use burn_dfa::{CompiledConstraint, PendingConstraint};
 
 use crate::cache::{Progress, Shared};
-use crate::compiler::{Frontend, Outcome};
+use crate::frontend::{Frontend, Outcome};
 
 /// The result of [`Compiler::get`](crate::Compiler::get).
 pub enum Compilation<F: Frontend> {

@@ -10,69 +10,20 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use burn_dfa::generation::Cancel;
-use burn_dfa::{
-    Capacity, CompiledConstraint, Constraint, ConstraintCache, ConstraintSender, Error, Limit, Limits,
-    Vocabulary,
-};
+use burn_dfa::{ConstraintSender, Error, Limit, Limits, Vocabulary};
 use tokio::sync::{oneshot, watch};
 
 use crate::cache::{Begun, Cache, Found, Key, Progress, Shared};
 use crate::compilation::{Compilation, Running, Wait};
+use crate::frontend::{Frontend, Outcome, Task};
 use crate::pool::{CancelOnDrop, Client, Pool};
-use crate::{CompileError, Metrics, Refusal};
+use crate::{CompileError, CompilerConfig, Metrics, Refusal};
 
 /// The time after which a constraint counts as slow.
 const QUICK: Duration = Duration::from_millis(250);
 
 /// Approximate bytes of a cache entry without its constraint.
 const ENTRY: usize = 1024;
-
-/// Reads the constraints of a program: the fields of API requests, or the literals of a query.
-pub trait Frontend: Send + Sync + Sized + 'static {
-    /// The source of a constraint.
-    type Source: Send + 'static;
-    /// The result: a compiled constraint with further data of the program, or plain text.
-    type Compiled: Clone + Send + Sync + 'static;
-    /// The reason for a refused constraint.
-    type Refusal: From<Refusal> + Clone + Send + Sync + 'static;
-
-    /// Identifies a source. Sources with the same key are compiled once.
-    fn key(&self, source: &Self::Source) -> Key;
-
-    /// Reads a source, and compiles its constraint with [`Task::compile`].
-    ///
-    /// # Errors
-    /// The constraint is refused, or a limit of [`Task::limits`] was exceeded.
-    fn compile(&self, source: &Self::Source, task: &Task) -> Result<Self::Compiled, Self::Refusal>;
-
-    /// The constraint of a result; `None` for plain text.
-    fn constraint(compiled: &Self::Compiled) -> Option<&CompiledConstraint>;
-
-    /// The error of the library that caused a refusal.
-    fn error(refusal: &Self::Refusal) -> Option<&Error>;
-}
-
-/// The result of the front end `F` for a source.
-pub(crate) type Outcome<F> = Result<<F as Frontend>::Compiled, <F as Frontend>::Refusal>;
-
-/// The settings of a [`Compiler`].
-#[derive(Debug)]
-pub struct CompilerConfig {
-    /// The limits of one compilation. Their time is the deadline.
-    pub limits: Limits,
-    /// The capacity of the engine, which no constraint may exceed.
-    pub capacity: Capacity,
-    /// Maximum number of threads.
-    pub threads: usize,
-    /// Maximum number of compilations that wait for a thread.
-    pub max_waiting: usize,
-    /// Maximum number of bytes of cached constraints.
-    pub cache_bytes: usize,
-    /// Stores compiled constraints on disk.
-    pub disk: Option<ConstraintCache>,
-    /// Whether [`Compiler::get`] returns as soon as a constraint was read.
-    pub lazy: bool,
-}
 
 /// Compiles constraints, and caches the results of the front end `F`.
 pub struct Compiler<F: Frontend> {
@@ -84,14 +35,6 @@ pub struct Compiler<F: Frontend> {
     /// Whether the compiler has been shut down.
     ends: watch::Sender<bool>,
     metrics: Arc<dyn Metrics>,
-}
-
-/// One compilation, for [`Frontend::compile`].
-pub struct Task<'a> {
-    vocabulary: &'a Vocabulary,
-    config: &'a CompilerConfig,
-    limits: &'a Limits,
-    is_read: &'a dyn Fn(),
 }
 
 /// A compilation in the queue of the pool or in a thread.
@@ -335,53 +278,9 @@ fn size<F: Frontend>(outcome: &Outcome<F>) -> usize {
     ENTRY + own
 }
 
-impl Task<'_> {
-    /// The limits of this compilation.
-    pub fn limits(&self) -> &Limits {
-        self.limits
-    }
-
-    /// Reports that the constraint was read, so that a [lazy](CompilerConfig::lazy) compiler may
-    /// return it before it is compiled.
-    pub fn report_read(&self) {
-        (self.is_read)();
-    }
-
-    /// Compiles a constraint, at the level of bytes if it has too many token classes for the
-    /// engine.
-    ///
-    /// # Errors
-    /// The library refuses the constraint, or it exceeds the capacity of the engine.
-    pub fn compile(&self, constraint: &Constraint) -> Result<CompiledConstraint, Refusal> {
-        let Self { vocabulary, config, limits, .. } = self;
-        let compile = |byte_level: bool| match (&config.disk, byte_level) {
-            (Some(disk), false) => disk.compile(constraint, vocabulary, limits),
-            (Some(disk), true) => disk.walk(constraint, vocabulary, limits),
-            (None, false) => CompiledConstraint::compile(constraint, vocabulary, limits),
-            (None, true) => CompiledConstraint::compile_byte_level(constraint, vocabulary, limits),
-        };
-        let capacity = [config.capacity.states, config.capacity.classes];
-        let mut compiled = compile(false).map_err(Refusal::Library)?;
-        if !compiled.is_byte_level() && compiled.class_count() > capacity[1] {
-            compiled = compile(true).map_err(Refusal::Library)?;
-        }
-        let size = [compiled.state_count(), compiled.class_count()];
-        if size[0] > capacity[0] || size[1] > capacity[1] {
-            return Err(Refusal::TooLarge { size, capacity });
-        }
-        Ok(compiled)
-    }
-}
-
 impl<F: Frontend> fmt::Debug for Compiler<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Compiler").field("config", &self.config).finish_non_exhaustive()
-    }
-}
-
-impl fmt::Debug for Task<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Task").field("limits", self.limits).finish_non_exhaustive()
     }
 }
 
@@ -389,7 +288,7 @@ impl fmt::Debug for Task<'_> {
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    use burn_dfa::TokenId;
+    use burn_dfa::{Capacity, CompiledConstraint, Constraint, TokenId};
 
     use super::*;
 

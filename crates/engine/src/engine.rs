@@ -5,60 +5,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use burn_dfa::generation::{Cancel, ContinuousLm, Recordable, SamplingFeatures};
-use burn_dfa::{TensorOptions, TokenId, Vocabulary};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use burn_dfa::Vocabulary;
+use burn_dfa::generation::{Cancel, ContinuousLm, Recordable};
+use tokio::sync::Semaphore;
 
-use crate::request::Events;
-use crate::scheduler::Scheduler;
-use crate::{Client, Generation, GenerationRequest, Metrics, RequestConstraint, Sampling, SubmitError};
-
-/// The settings of an [`Engine`].
-#[derive(Clone, Debug)]
-pub struct EngineConfig {
-    /// Answers that are generated at the same time.
-    pub rows: usize,
-    /// Tokens of prompt and answer together that a row can hold.
-    pub slots: usize,
-    /// Steps between two reads from the device.
-    pub sync_interval: usize,
-    /// Tokens of prompts that are read between two steps. `None`, or a model that reads prompts
-    /// whole: prompts of answers that begin together are read together.
-    pub prompt_chunk: Option<usize>,
-    /// Whether a prompt copies a prefix that is in a row already, if the model can do so.
-    pub prefix_cache: bool,
-    /// The number of most likely tokens whose log-probabilities are computed, if any.
-    pub logprobs: Option<usize>,
-    /// The sampling options that requests may use.
-    pub features: SamplingFeatures,
-    /// The capacity for constraints.
-    pub tensors: TensorOptions,
-    /// Maximum number of answers that wait for a row.
-    pub max_queue: usize,
-}
-
-/// Loads a model again.
-pub type Reload<M> = Box<dyn Fn() -> Result<M, String> + Send>;
-
-/// One answer in the queue.
-pub(crate) struct Job {
-    pub(crate) prompt: Vec<TokenId>,
-    pub(crate) max_new_tokens: usize,
-    pub(crate) constraint: Option<RequestConstraint>,
-    pub(crate) sampling: Sampling,
-    pub(crate) cancel: Cancel,
-    pub(crate) events: Events,
-    pub(crate) interval: Option<Duration>,
-    pub(crate) cache_salt: Option<String>,
-    pub(crate) client: Client,
-    /// Whether the job failed to start on its turn, since there was no space for its constraint.
-    pub(crate) was_refused: bool,
-    /// Whether it is the first answer to its prompt.
-    pub(crate) is_first: bool,
-    /// Its permit of the queue, released at its start.
-    pub(crate) permit: Option<OwnedSemaphorePermit>,
-    pub(crate) queued: Instant,
-}
+use crate::request::{Events, Job};
+use crate::scheduler::{Reload, Scheduler};
+use crate::{EngineConfig, Generation, GenerationRequest, Metrics, SubmitError};
 
 /// A thread that owns a model and runs the answers of all requests in one continuous batch.
 ///

@@ -8,13 +8,15 @@
 //!
 //! | module | contains |
 //! |---|---|
-//! | `compiler` | [`Compiler`] compiles each constraint once, with a deadline; the [`Frontend`] of a program reads them |
+//! | `compiler` | [`Compiler`] compiles each constraint once, with a deadline |
+//! | `frontend` | [`Frontend`], which a program implements to read its constraints; each compilation is a [`Task`] |
 //! | `compilation` | [`Compilation`], a constraint that is compiled or being compiled |
 //! | `cache` | results of compilations, by [`Key`] |
 //! | `pool` | [`Pool`], threads for CPU work with queues that are fair between [`Client`]s |
 //! | `request` | [`GenerationRequest`], and the [`Event`]s of its answers |
 //! | `engine` | [`Engine`], the handle of the thread |
 //! | `scheduler` | the thread: admits answers to rows, runs steps, restarts after a panic |
+//! | `config` | [`CompilerConfig`], [`EngineConfig`] |
 //! | `metrics` | [`Metrics`], which a program implements to measure the engine |
 //! | `error` | [`Refusal`], [`CompileError`], [`SubmitError`], [`Failure`], [`PoolError`] |
 //!
@@ -24,8 +26,10 @@
 mod cache;
 mod compilation;
 mod compiler;
+mod config;
 mod engine;
 mod error;
+mod frontend;
 mod metrics;
 mod pool;
 mod request;
@@ -33,9 +37,12 @@ mod scheduler;
 
 pub use cache::Key;
 pub use compilation::{Compilation, Pending, RequestConstraint, Running};
-pub use compiler::{Compiler, CompilerConfig, Frontend, Task};
-pub use engine::{Engine, EngineConfig, Reload};
+pub use compiler::Compiler;
+pub use config::{CompilerConfig, EngineConfig};
+pub use engine::Engine;
 pub use error::{CompileError, Failure, PoolError, Refusal, SubmitError};
+pub use frontend::{Frontend, Task};
 pub use metrics::{Load, Metrics};
 pub use pool::{Client, Pool};
 pub use request::{Ending, Event, Generation, GenerationRequest, Prompt, Sampling, Tokens};
+pub use scheduler::Reload;

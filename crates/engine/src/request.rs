@@ -1,9 +1,10 @@
-//! Requests to the engine, and the events of their answers.
+//! Requests to the engine, their answers in the queue, and the events of the answers.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use burn_dfa::TokenId;
 use burn_dfa::generation::{Cancel, SamplingOptions, TokenLogprobs};
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::{Client, Failure, RequestConstraint};
@@ -161,4 +162,24 @@ impl Events {
     pub(crate) fn send(&self, event: Event) {
         let _ = self.sender.send((self.index, event));
     }
+}
+
+/// One answer in the queue.
+pub(crate) struct Job {
+    pub(crate) prompt: Vec<TokenId>,
+    pub(crate) max_new_tokens: usize,
+    pub(crate) constraint: Option<RequestConstraint>,
+    pub(crate) sampling: Sampling,
+    pub(crate) cancel: Cancel,
+    pub(crate) events: Events,
+    pub(crate) interval: Option<Duration>,
+    pub(crate) cache_salt: Option<String>,
+    pub(crate) client: Client,
+    /// Whether the job failed to start on its turn, since there was no space for its constraint.
+    pub(crate) was_refused: bool,
+    /// Whether it is the first answer to its prompt.
+    pub(crate) is_first: bool,
+    /// Its permit of the queue, released at its start.
+    pub(crate) permit: Option<OwnedSemaphorePermit>,
+    pub(crate) queued: Instant,
 }

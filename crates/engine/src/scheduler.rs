@@ -11,9 +11,8 @@ use burn_dfa::generation::{
 };
 use burn_dfa::{ErrorKind, Result, Vocabulary};
 
-use crate::engine::{EngineConfig, Job, Reload};
-use crate::request::{Event, Events, Sampling, Tokens};
-use crate::{Client, Ending, Failure, Load, Metrics, RequestConstraint};
+use crate::request::{Event, Events, Job, Sampling, Tokens};
+use crate::{Client, Ending, EngineConfig, Failure, Load, Metrics, RequestConstraint};
 
 /// How often the idle thread checks whether it should end.
 const IDLE: Duration = Duration::from_millis(200);
@@ -21,6 +20,9 @@ const IDLE: Duration = Duration::from_millis(200);
 const RELOAD: Duration = Duration::from_secs(1);
 /// Greatest number of remembered clients.
 const MAX_CLIENTS: usize = 1024;
+
+/// Loads a model again.
+pub type Reload<M> = Box<dyn Fn() -> std::result::Result<M, String> + Send>;
 
 /// The waiting jobs and the running jobs of the engine. It outlives a panic of the model.
 pub(crate) struct Scheduler {

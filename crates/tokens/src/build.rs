@@ -3,7 +3,7 @@
 
 use super::StateId;
 use super::columns::Columns;
-use super::compile::{Source, TokenRun};
+use super::source::{Source, TokenRun};
 use super::{ClassMap, CompiledConstraint};
 use burn_dfa_automata::Csr;
 use burn_dfa_common::{Error, Result, limits::Meter};

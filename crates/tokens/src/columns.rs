@@ -6,6 +6,7 @@
 //! the vocabulary.
 
 use burn_dfa_automata::Interner;
+use burn_dfa_vocabulary::{Symbols, symbol};
 
 /// The id of a column in a [`Columns`].
 pub(super) type ColumnId = u32;
@@ -44,5 +45,30 @@ impl Columns {
     /// Bytes held.
     pub(super) fn bytes(&self) -> usize {
         self.pairs.bytes()
+    }
+}
+
+/// The symbols known to keep, or to change, a column or a state.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Rests {
+    yes: Symbols,
+    no: Symbols,
+}
+
+impl Rests {
+    /// Whether no byte with a symbol in `symbols` changes anything; `rests` answers for one byte.
+    pub(super) fn all(&mut self, symbols: Symbols, mut rests: impl FnMut(u8) -> bool) -> bool {
+        loop {
+            if symbols & self.no != 0 {
+                return false;
+            }
+            let open = symbols & !self.yes;
+            if open == 0 {
+                return true;
+            }
+            let next = open.trailing_zeros();
+            let all = (0..=u8::MAX).filter(|&byte| symbol(byte) == next).all(&mut rests);
+            *(if all { &mut self.yes } else { &mut self.no }) |= 1 << next;
+        }
     }
 }

@@ -59,6 +59,7 @@ mod pushdown;
 mod rows;
 mod runs;
 mod sample;
+mod source;
 mod special;
 mod stack;
 mod state;

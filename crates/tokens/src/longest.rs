@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use super::build::tokens_to_end;
 use super::columns::Columns;
-use super::compile::Source;
+use super::source::Source;
 use super::whole::{Groups, TokenStates};
 use super::{StateId, TableParts, TokenReading};
 use burn_dfa_automata::{ByteDfa, ByteStateId, FastMap};

@@ -1,7 +1,9 @@
 //! Limits on vocabularies, common to all readers.
 
-use burn_dfa_common::{Error, Result};
+use std::fmt::Display;
 use std::path::Path;
+
+use burn_dfa_common::{Error, Result};
 
 use super::Vocabulary;
 
@@ -27,6 +29,13 @@ pub(super) fn in_file(path: &Path, error: &Error) -> Error {
     let reason = error.to_string();
     let reason = reason.strip_prefix("vocabulary: ").unwrap_or(&reason);
     Error::vocabulary(format!("{}: {reason}", path.display()))
+}
+
+/// The error for a file that is no tokenizer at all.
+pub(super) fn not_json(reason: impl Display) -> Error {
+    Error::vocabulary(format!(
+        "{reason}: download the file again, or name another tokenizer.json, a GGUF file or the folder of a model"
+    ))
 }
 
 /// The error for an unreadable file.

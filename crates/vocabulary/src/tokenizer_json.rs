@@ -8,10 +8,12 @@
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
+use serde_json::error::Category;
+
 use super::decoder::Decoder;
 use super::folder::without_mark;
 use super::json::{Added, File, Model};
-use super::refused::{cannot_read, in_file};
+use super::refused::{cannot_read, in_file, not_json};
 use super::{TokenId, TokenKind, Vocabulary};
 use burn_dfa_common::{Error, Result};
 
@@ -52,9 +54,15 @@ impl Vocabulary {
     /// all.
     pub fn from_tokenizer_json(json: impl AsRef<[u8]>) -> Result<Self> {
         let text = std::str::from_utf8(json.as_ref())
-            .map_err(|error| Error::vocabulary(format!("not UTF-8 at byte {}", error.valid_up_to())))?;
-        let file: File = serde_json::from_str(without_mark(text))
-            .map_err(|error| Error::vocabulary(format!("{error}")))?;
+            .map_err(|error| not_json(format!("not UTF-8 at byte {}", error.valid_up_to())))?;
+        if text.is_empty() {
+            return Err(not_json("empty"));
+        }
+        let file: File =
+            serde_json::from_str(without_mark(text)).map_err(|error| match error.classify() {
+                Category::Syntax | Category::Eof => not_json(format!("not JSON, {error}")),
+                Category::Data | Category::Io => Error::vocabulary(format!("{error}")),
+            })?;
         assemble(&file)
     }
 

@@ -3,15 +3,14 @@
 //! - *Steps*: minijinja counts the instructions, [`FUEL`].
 //! - *Stack*: a thread with a stack of [`STACK`] bytes compiles and renders the template. The
 //!   deepest values that [`FUEL`] instructions can build fit this stack. Written values have at
-//!   most [`MAX_DEPTH`] levels.
+//!   most [`MAX_DEPTH`](budget::MAX_DEPTH) levels.
 //! - *Memory*: operators, filters and methods that make texts and lists count their bytes first, up
-//!   to [`MAX_BYTES`] in one rendering. minijinja implements operators as instructions, not
-//!   functions, so the compiled template is changed, see [`steps`](crate::steps): `a ~ b` becomes
-//!   `a | ~(b)`, and the filter `~` counts.
+//!   to [`MAX_BYTES`](budget::MAX_BYTES) in one rendering. minijinja implements operators as
+//!   instructions, not functions, so the compiled template is changed, see [`steps`](crate::steps):
+//!   `a ~ b` becomes `a | ~(b)`, and the filter `~` counts.
 //! - *Work*: a step may look at much text, or at many items that lists share, see
 //!   [`work`](crate::work).
 
-use std::cell::Cell;
 use std::fmt::{self, Write};
 use std::thread;
 
@@ -20,66 +19,27 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Kwargs, Tuple, ValueKind};
 use minijinja::{Environment, Error, ErrorKind, State, Value};
 
+use crate::budget::{self, counted, take, written, wrong};
 use crate::{steps, work};
 
 /// Instructions that a template may execute.
 pub(crate) const FUEL: u64 = 3_000_000;
-/// Total bytes of the texts and lists that a template makes, including discarded ones.
-const MAX_BYTES: usize = 256 << 20;
 /// Bytes of text outside values that a template may write.
 const MAX_RAW: u64 = 1 << 30;
 /// Bytes of a template.
 const MAX_SOURCE: usize = 128 << 10;
 /// Greatest number of tokens in one tag. The compiler takes quadratic time for nested expressions.
 const MAX_TOKENS: usize = 2_000;
-/// Greatest nesting depth of lists and maps in written values.
-pub(crate) const MAX_DEPTH: usize = 200;
 /// Bytes of the stack.
 const STACK: usize = 512 << 20;
 /// The variable that multiplies constants, so that the compiler does not fold products of constants
 /// before their bytes are counted.
 const ONE: &str = "__one";
 
-thread_local! {
-    /// Remaining bytes of the template that runs on this thread.
-    static LEFT: Cell<usize> = const { Cell::new(0) };
-}
-
-/// Charges some bytes to the template of this thread.
-pub(crate) fn take(bytes: usize) -> Result<(), Error> {
-    let left = LEFT.get().checked_sub(bytes);
-    LEFT.set(left.unwrap_or(0));
-    left.map(drop).ok_or_else(|| {
-        let message = format!("it makes texts and lists of more than {MAX_BYTES} bytes");
-        Error::new(ErrorKind::InvalidOperation, message)
-    })
-}
-
-/// A writer that fails when no bytes are left.
-pub(crate) struct Bounded<W>(pub(crate) W);
-
-impl<W: Write> Write for Bounded<W> {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        take(text.len()).map_err(|_| fmt::Error)?;
-        self.0.write_str(text)
-    }
-}
-
-/// The text that `write` writes, as long as bytes are left.
-pub(crate) fn written(write: impl FnOnce(&mut Bounded<String>) -> fmt::Result) -> Result<String, Error> {
-    let mut text = Bounded(String::new());
-    match write(&mut text) {
-        Ok(()) => Ok(text.0),
-        // The usual cause is an exhausted byte budget.
-        Err(error) => Err(take(1).err().unwrap_or_else(|| error.into())),
-    }
-}
-
 /// Does some work on a thread with a large stack and the full byte budget.
 pub(crate) fn on_thread<T: Send>(work: impl FnOnce() -> Result<T, String> + Send) -> Result<T, String> {
     let bounded = move || {
-        LEFT.set(MAX_BYTES);
-        work::begin();
+        budget::begin();
         work()
     };
     thread::scope(|scope| {
@@ -218,22 +178,8 @@ pub(crate) fn bind(environment: &mut Environment<'_>) {
     });
 }
 
-pub(crate) fn wrong(message: &str) -> Error {
-    Error::new(ErrorKind::InvalidOperation, message.to_owned())
-}
-
 fn text_of(value: &Value) -> Result<&str, Error> {
     value.as_str().ok_or_else(|| wrong("a text is wanted"))
-}
-
-/// A new value, after its bytes are counted.
-pub(crate) fn counted(value: Value) -> Result<Value, Error> {
-    let bytes = match value.kind() {
-        ValueKind::String => value.as_str().map_or(0, str::len),
-        ValueKind::Seq => value.len().unwrap_or(0).saturating_mul(4 * size_of::<Value>()),
-        _ => 0,
-    };
-    take(bytes).map(|()| value)
 }
 
 fn concat(left: &Value, right: &Value) -> Result<Value, Error> {

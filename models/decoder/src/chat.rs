@@ -15,7 +15,8 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::{Environment, Error, ErrorKind, Value, context};
 use serde::Deserialize;
 
-use crate::bounds::{self, Bounded};
+use crate::bounds;
+use crate::budget::{self, Bounded};
 use crate::date::Date;
 use crate::error::DecoderError;
 use crate::json_text::tojson;
@@ -166,7 +167,7 @@ impl ChatTemplate {
             SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build().map_err(template_error)?;
         bounds::bind(&mut environment);
         environment.add_filter("tojson", tojson);
-        environment.add_filter("string", |value: &Value| bounds::written(|to| write_str(value, to)));
+        environment.add_filter("string", |value: &Value| budget::written(|to| write_str(value, to)));
         // In Jinja, `none` is not iterable, but an undefined value is.
         environment.add_test("iterable", |value: &Value| !value.is_none() && value.try_iter().is_ok());
         environment.set_formatter(|out, _, value| write_str(value, &mut Bounded(out)).map_err(Error::from));

@@ -30,12 +30,9 @@ use crate::blocks::Blocks;
 use crate::config::DecoderConfig;
 use crate::error::DecoderError;
 use crate::folder;
+use crate::folder_problem::{INDEX, SINGLE};
 use crate::parameters::parameters;
 
-/// The file of an unsharded checkpoint.
-pub(crate) const SINGLE: &str = "model.safetensors";
-/// The index of a sharded checkpoint.
-pub(crate) const INDEX: &str = "model.safetensors.index.json";
 /// Bytes of the field with the length of a header.
 const PREFIX: u64 = 8;
 /// The format's limit on the size of a header.

@@ -5,7 +5,7 @@
 //! [`DecoderConfig::validate`] checks a configuration made in code.
 
 use crate::error::DecoderError;
-use crate::family::Family;
+use crate::family::{Family, Fixed};
 use crate::frequencies::Rope;
 
 /// Greatest size of a single dimension (hidden, vocabulary, positions).
@@ -173,7 +173,7 @@ impl DecoderConfig {
             bos_token_id: None,
             eos_token_id: Vec::new(),
         };
-        family.apply(&mut config);
+        config.fix(family);
         config
     }
 
@@ -266,7 +266,58 @@ impl DecoderConfig {
         if self.sliding_rope.is_some() && self.sliding_layers.is_empty() {
             return Err(DecoderError::config("sliding_rope", "is given, and no layer has a sliding window"));
         }
-        self.family.check(self)
+        self.check_family()
+    }
+
+    /// Sets the options that a family fixes, and its activation.
+    fn fix(&mut self, family: Family) {
+        let Fixed { qkv_bias, qk_norm, norm_plus_one, feedforward_norms, scaled_embeddings } = family.fixed();
+        self.family = family;
+        self.qkv_bias = qkv_bias;
+        self.qk_norm = qk_norm;
+        self.norm_plus_one = norm_plus_one;
+        self.feedforward_norms = feedforward_norms;
+        self.scaled_embeddings = scaled_embeddings;
+        self.activation = if family == Family::Gemma3 { Activation::GeluTanh } else { Activation::Silu };
+    }
+
+    /// Refuses options that no `config.json` of the family has.
+    fn check_family(&self) -> Result<(), DecoderError> {
+        let family = self.family;
+        let refuse = |field, message: &str| {
+            Err(DecoderError::config(field, format!("{message}, which no model of the family {family} has")))
+        };
+        let fixed = family.fixed();
+        for (field, found, expected) in [
+            ("qkv_bias", self.qkv_bias, fixed.qkv_bias),
+            ("qk_norm", self.qk_norm, fixed.qk_norm),
+            ("norm_plus_one", self.norm_plus_one, fixed.norm_plus_one),
+            ("feedforward_norms", self.feedforward_norms, fixed.feedforward_norms),
+            ("scaled_embeddings", self.scaled_embeddings, fixed.scaled_embeddings),
+        ] {
+            if found != expected {
+                return refuse(field, &format!("is {found}"));
+            }
+        }
+        let sliding = self.sliding_layers.len();
+        let windows = match family {
+            Family::Llama => sliding == 0,
+            Family::Mistral => sliding == 0 || sliding == self.num_hidden_layers,
+            _ => true,
+        };
+        if !windows {
+            return refuse("sliding_layers", &format!("names {sliding} layers"));
+        }
+        if family != Family::SmolLm3 && !self.layers_without_rope.is_empty() {
+            return refuse("layers_without_rope", "names layers");
+        }
+        if family != Family::Gemma3 && self.query_pre_attn_scalar.is_some() {
+            return refuse("query_pre_attn_scalar", "is given");
+        }
+        if family != Family::Gemma3 && self.sliding_rope.is_some() {
+            return refuse("sliding_rope", "is given");
+        }
+        Ok(())
     }
 
     /// The window that layers with a sliding window need among `keys` positions: `None` if the

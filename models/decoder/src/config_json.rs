@@ -13,11 +13,9 @@ use serde_json::Value;
 use crate::config::{Activation, DecoderConfig};
 use crate::error::DecoderError;
 use crate::family::Family;
-use crate::rope_json;
-
-pub(crate) const FULL: &str = "full_attention";
-pub(crate) const SLIDING: &str = "sliding_attention";
 use crate::folder;
+use crate::raw_config::{Defaults, FULL, RawConfig, SLIDING};
+use crate::rope_json;
 
 impl DecoderConfig {
     /// Reads the `config.json` of a folder.
@@ -38,7 +36,10 @@ impl DecoderConfig {
     /// The text is not JSON, lacks a size, has another architecture or rope type, has a setting
     /// that the model does not compute, or fails [`validate`](Self::validate).
     pub fn from_json(text: &str) -> Result<Self, DecoderError> {
-        read(serde_json::from_str(text.strip_prefix('\u{feff}').unwrap_or(text)).map_err(json)?)
+        read(
+            serde_json::from_str(text.strip_prefix('\u{feff}').unwrap_or(text))
+                .map_err(DecoderError::config_json)?,
+        )
     }
 }
 
@@ -49,115 +50,23 @@ impl<'de> Deserialize<'de> for DecoderConfig {
     }
 }
 
-pub(crate) fn json(source: serde_json::Error) -> DecoderError {
-    DecoderError::Json { file: "config.json".into(), source }
-}
-
 fn read(value: Value) -> Result<DecoderConfig, DecoderError> {
     // Another architecture may lack the fields below, and is refused by its name.
     if let Some(found) = value["model_type"].as_str() {
-        Family::from_model_type(found)?;
+        family(found)?;
     }
-    let raw: RawConfig = serde_json::from_value(value).map_err(json)?;
+    let raw: RawConfig = serde_json::from_value(value).map_err(DecoderError::config_json)?;
     raw.config()
 }
 
-/// The fields of the file.
-#[derive(Clone, Debug, Deserialize)]
-pub(crate) struct RawConfig {
-    model_type: String,
-    architectures: Option<Vec<String>>,
-    vocab_size: usize,
-    hidden_size: usize,
-    intermediate_size: usize,
-    num_hidden_layers: usize,
-    num_attention_heads: usize,
-    num_key_value_heads: Option<usize>,
-    head_dim: Option<usize>,
-    hidden_act: Option<String>,
-    hidden_activation: Option<String>,
-    max_position_embeddings: Option<usize>,
-    rms_norm_eps: Option<f64>,
-    pub(crate) rope_theta: Option<f64>,
-    pub(crate) rope_local_base_freq: Option<f64>,
-    pub(crate) rope_scaling: Option<Value>,
-    pub(crate) rope_parameters: Option<Value>,
-    pub(crate) original_max_position_embeddings: Option<usize>,
-    no_rope_layers: Option<Vec<u8>>,
-    no_rope_layer_interval: Option<usize>,
-    /// `None` if the field is missing, which differs from `null`.
-    #[serde(default, deserialize_with = "given")]
-    sliding_window: Option<Option<usize>>,
-    use_sliding_window: Option<bool>,
-    max_window_layers: Option<usize>,
-    sliding_window_pattern: Option<usize>,
-    layer_types: Option<Vec<String>>,
-    query_pre_attn_scalar: Option<f64>,
-    tie_word_embeddings: Option<bool>,
-    bos_token_id: Option<u32>,
-    eos_token_id: Option<OneOrMany>,
-    // Refused fields.
-    attention_bias: Option<bool>,
-    mlp_bias: Option<bool>,
-    rope_interleaved: Option<bool>,
-    use_bidirectional_attention: Option<bool>,
-    attn_logit_softcapping: Option<f64>,
-    final_logit_softcapping: Option<f64>,
-    partial_rotary_factor: Option<f64>,
-    quantization_config: Option<Value>,
-    /// Written by MLX.
-    quantization: Option<Value>,
-}
-
-fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<usize>>, D::Error> {
-    Option::deserialize(deserializer).map(Some)
-}
-
-/// A token id or a list of them.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(untagged)]
-enum OneOrMany {
-    One(u32),
-    Many(Vec<u32>),
-}
-
-impl From<OneOrMany> for Vec<u32> {
-    fn from(value: OneOrMany) -> Self {
-        match value {
-            OneOrMany::One(id) => vec![id],
-            OneOrMany::Many(ids) => ids,
-        }
-    }
-}
-
-/// Defaults of the missing fields of a family's file.
-pub(crate) struct Defaults {
-    positions: usize,
-    head_dim: Option<usize>,
-    tied: bool,
-    pub(crate) theta: f64,
-    window: Option<usize>,
-}
-
-impl Defaults {
-    pub(crate) fn of(family: Family) -> Self {
-        let llama = Self { positions: 2048, head_dim: None, tied: false, theta: 1e4, window: None };
-        match family {
-            Family::Llama => llama,
-            Family::Mistral => Self { positions: 131_072, window: Some(4096), ..llama },
-            Family::Qwen2 => Self { positions: 32_768, window: Some(4096), ..llama },
-            Family::Qwen3 => Self { positions: 32_768, head_dim: Some(128), window: Some(4096), ..llama },
-            Family::SmolLm3 => Self { positions: 32_768, tied: true, theta: 2e6, ..llama },
-            Family::Gemma3 => {
-                Self { positions: 131_072, head_dim: Some(256), tied: true, theta: 1e6, window: Some(4096) }
-            }
-        }
-    }
+fn family(model_type: &str) -> Result<Family, DecoderError> {
+    let known = Family::from_model_type(model_type);
+    known.ok_or_else(|| DecoderError::Architecture { found: model_type.to_owned() })
 }
 
 impl RawConfig {
     fn config(self) -> Result<DecoderConfig, DecoderError> {
-        let family = Family::from_model_type(&self.model_type)?;
+        let family = family(&self.model_type)?;
         self.refuse_unknown(family)?;
         let defaults = Defaults::of(family);
         let mut config = DecoderConfig::of(

@@ -5,8 +5,8 @@ use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use crate::config::{Activation, DecoderConfig};
-use crate::config_json::{FULL, SLIDING};
 use crate::family::Family;
+use crate::raw_config::{FULL, SLIDING};
 use crate::rope_json;
 
 impl DecoderConfig {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use burn_dfa_gguf::GgufError;
 
 use crate::family::Family;
-use crate::folder::FolderProblem;
+use crate::folder_problem::FolderProblem;
 
 /// The reason why a configuration, a checkpoint, a tokenizer or a chat template was refused.
 ///
@@ -114,6 +114,10 @@ pub enum DecoderError {
 impl DecoderError {
     pub(crate) fn config(field: &'static str, message: impl Into<String>) -> Self {
         Self::Config { field, message: message.into() }
+    }
+
+    pub(crate) fn config_json(source: serde_json::Error) -> Self {
+        Self::Json { file: "config.json".into(), source }
     }
 }
 

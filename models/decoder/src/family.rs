@@ -2,12 +2,9 @@
 
 use std::fmt;
 
-use crate::config::{Activation, DecoderConfig};
-use crate::error::DecoderError;
-
 /// A family of models: the `model_type` of a `config.json`.
 ///
-/// A family fixes some options of a [`DecoderConfig`], since its `config.json` has no field for
+/// A family fixes some options of a [`DecoderConfig`](crate::DecoderConfig), since its `config.json` has no field for
 /// them. All other options are fields of the file.
 ///
 /// ```
@@ -37,11 +34,11 @@ pub enum Family {
 /// The options that a family fixes.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Fixed {
-    qkv_bias: bool,
-    qk_norm: bool,
-    norm_plus_one: bool,
-    feedforward_norms: bool,
-    scaled_embeddings: bool,
+    pub(crate) qkv_bias: bool,
+    pub(crate) qk_norm: bool,
+    pub(crate) norm_plus_one: bool,
+    pub(crate) feedforward_norms: bool,
+    pub(crate) scaled_embeddings: bool,
 }
 
 impl Family {
@@ -73,16 +70,13 @@ impl Family {
         }
     }
 
-    /// The family of a `model_type`.
-    ///
-    /// # Errors
-    /// [`DecoderError::Architecture`], which names the known families.
-    pub fn from_model_type(model_type: &str) -> Result<Self, DecoderError> {
-        let known = Self::ALL.into_iter().find(|family| family.model_type() == model_type);
-        known.ok_or_else(|| DecoderError::Architecture { found: model_type.to_owned() })
+    /// The family of a `model_type`, if it is known.
+    pub fn from_model_type(model_type: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|family| family.model_type() == model_type)
     }
 
-    fn fixed(self) -> Fixed {
+    /// The options that the family fixes.
+    pub(crate) fn fixed(self) -> Fixed {
         let gemma = self == Self::Gemma3;
         Fixed {
             qkv_bias: self == Self::Qwen2,
@@ -91,56 +85,6 @@ impl Family {
             feedforward_norms: gemma,
             scaled_embeddings: gemma,
         }
-    }
-
-    /// Sets the options that the family fixes, and its activation.
-    pub(crate) fn apply(self, config: &mut DecoderConfig) {
-        let Fixed { qkv_bias, qk_norm, norm_plus_one, feedforward_norms, scaled_embeddings } = self.fixed();
-        config.family = self;
-        config.qkv_bias = qkv_bias;
-        config.qk_norm = qk_norm;
-        config.norm_plus_one = norm_plus_one;
-        config.feedforward_norms = feedforward_norms;
-        config.scaled_embeddings = scaled_embeddings;
-        config.activation = if self == Self::Gemma3 { Activation::GeluTanh } else { Activation::Silu };
-    }
-
-    /// Refuses options that no `config.json` of the family has.
-    pub(crate) fn check(self, config: &DecoderConfig) -> Result<(), DecoderError> {
-        let refuse = |field, message: &str| {
-            Err(DecoderError::config(field, format!("{message}, which no model of the family {self} has")))
-        };
-        let fixed = self.fixed();
-        for (field, found, expected) in [
-            ("qkv_bias", config.qkv_bias, fixed.qkv_bias),
-            ("qk_norm", config.qk_norm, fixed.qk_norm),
-            ("norm_plus_one", config.norm_plus_one, fixed.norm_plus_one),
-            ("feedforward_norms", config.feedforward_norms, fixed.feedforward_norms),
-            ("scaled_embeddings", config.scaled_embeddings, fixed.scaled_embeddings),
-        ] {
-            if found != expected {
-                return refuse(field, &format!("is {found}"));
-            }
-        }
-        let sliding = config.sliding_layers.len();
-        let windows = match self {
-            Self::Llama => sliding == 0,
-            Self::Mistral => sliding == 0 || sliding == config.num_hidden_layers,
-            _ => true,
-        };
-        if !windows {
-            return refuse("sliding_layers", &format!("names {sliding} layers"));
-        }
-        if self != Self::SmolLm3 && !config.layers_without_rope.is_empty() {
-            return refuse("layers_without_rope", "names layers");
-        }
-        if self != Self::Gemma3 && config.query_pre_attn_scalar.is_some() {
-            return refuse("query_pre_attn_scalar", "is given");
-        }
-        if self != Self::Gemma3 && config.sliding_rope.is_some() {
-            return refuse("sliding_rope", "is given");
-        }
-        Ok(())
     }
 }
 

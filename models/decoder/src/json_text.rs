@@ -7,7 +7,7 @@
 use minijinja::value::{Kwargs, ValueKind};
 use minijinja::{Error, ErrorKind, Value};
 
-use crate::bounds::{self, MAX_DEPTH};
+use crate::budget::{self, MAX_DEPTH};
 
 /// The separators of JSON.
 struct Style {
@@ -65,7 +65,7 @@ impl Style {
             self.line(level + 1, to);
             let before = to.len();
             write(item, to)?;
-            bounds::take(to.len() - before)?;
+            budget::take(to.len() - before)?;
         }
         if !is_empty {
             self.line(level, to);

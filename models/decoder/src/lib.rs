@@ -13,6 +13,7 @@
 
 mod blocks;
 mod bounds;
+mod budget;
 mod cache;
 mod chat;
 mod checkpoint;
@@ -28,6 +29,7 @@ mod family;
 #[cfg(feature = "flex")]
 mod flex;
 mod folder;
+mod folder_problem;
 mod frequencies;
 mod generator;
 mod gguf;
@@ -43,6 +45,7 @@ mod pretrained;
 #[cfg(all(test, feature = "flex"))]
 mod profile;
 mod python_text;
+mod raw_config;
 mod rendering;
 mod rope;
 mod rope_json;
@@ -57,7 +60,7 @@ pub use config::{Activation, DecoderConfig};
 pub use decode::DecoderCache;
 pub use error::DecoderError;
 pub use family::Family;
-pub use folder::FolderProblem;
+pub use folder_problem::FolderProblem;
 pub use frequencies::{Llama3Scaling, Rope, RopeScaling, YarnScaling};
 pub use generator::{Generator, Prompt};
 pub use load::LoadProgress;

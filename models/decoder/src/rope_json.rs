@@ -7,10 +7,10 @@
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::config_json::{Defaults, FULL, RawConfig, SLIDING, json};
 use crate::error::DecoderError;
 use crate::family::Family;
 use crate::frequencies::{Llama3Scaling, Rope, RopeScaling, YarnScaling, mscale};
+use crate::raw_config::{Defaults, FULL, RawConfig, SLIDING};
 
 const PARAMETERS: &str = "rope_parameters";
 const SLIDING_PARAMETERS: &str = "rope_parameters.sliding_attention";
@@ -79,7 +79,9 @@ fn merge(
     theta: f64,
     original: usize,
 ) -> Result<Rope, DecoderError> {
-    let read = |value: &Value| RawRope::deserialize(value).map_err(json)?.rope(field, theta, original);
+    let read = |value: &Value| {
+        RawRope::deserialize(value).map_err(DecoderError::config_json)?.rope(field, theta, original)
+    };
     match (new.map(read).transpose()?, old.map(read).transpose()?) {
         (Some(new), Some(old)) if new.scaling != old.scaling => {
             Err(DecoderError::config("rope_scaling", "is not what rope_parameters says"))

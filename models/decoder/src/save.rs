@@ -8,8 +8,8 @@ use burn::module::{Module, ModuleVisitor, Param};
 use burn::tensor::{DType, FloatDType, Tensor, TensorData};
 use safetensors::Dtype;
 
-use crate::checkpoint::SINGLE;
 use crate::error::DecoderError;
+use crate::folder_problem::SINGLE;
 use crate::model::Decoder;
 
 impl Decoder {

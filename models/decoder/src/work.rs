@@ -3,18 +3,15 @@
 //! Comparing, searching and slicing take time in proportion to their operands, and lists that share
 //! their items are larger than their memory: after `{% set x = [x, x] %}` sixty times, comparing
 //! `x` with an equal list would never end. So operations that read values count their bytes and
-//! items first, up to [`MAX_WORK`] in one rendering. Values that contain themselves cannot be made.
+//! items first, up to [`MAX_WORK`](crate::budget::MAX_WORK) in one rendering. Values that contain themselves cannot be made.
 
-use std::cell::Cell;
 use std::sync::Arc;
 
 use minijinja::value::{Rest, Tuple, ValueKind, ValueOrKwargs};
 use minijinja::{Environment, Error, State, Value};
 
-use crate::bounds::{MAX_DEPTH, counted, take, wrong};
+use crate::budget::{MAX_DEPTH, counted, spend, take, wrong};
 
-/// Bytes of text that a template may read.
-const MAX_WORK: usize = 2 << 30;
 /// The number of bytes that an item of a list or a map counts as, and the additional bytes of a
 /// list or a map.
 const ITEM: usize = 16;
@@ -43,22 +40,6 @@ const OF_TEXTS: [(&str, usize); 17] = [
 
 /// Filters that compare the items of a list.
 const OF_ITEMS: [&str; 5] = ["dictsort", "min", "max", "sort", "unique"];
-
-thread_local! {
-    /// The remaining work of the template on this thread.
-    static LEFT: Cell<usize> = const { Cell::new(0) };
-}
-
-/// Resets the work budget of the template on this thread.
-pub(crate) fn begin() {
-    LEFT.set(MAX_WORK);
-}
-
-fn spend(work: usize) -> Result<(), Error> {
-    let left = LEFT.get().checked_sub(work);
-    LEFT.set(left.unwrap_or(0));
-    left.map(drop).ok_or_else(|| wrong("it compares, searches or cuts too much text"))
-}
 
 fn is_container(value: &Value) -> bool {
     matches!(value.kind(), ValueKind::Seq | ValueKind::Map | ValueKind::Iterable)

@@ -10,7 +10,6 @@ use burn_dfa::generation::{ContinuousLm, Recordable};
 use burn_dfa_decoder::{Pretrained, cli::Weights};
 use burn_dfa_engine::{Engine, Pool, Reload};
 
-use crate::answer::logprobs::Logprobs;
 use crate::answer::now;
 use crate::config::Config;
 use crate::constraints::Compiler;
@@ -140,27 +139,6 @@ impl App {
 }
 
 impl App {
-    /// Log-probabilities of the tokens and of the `top` most likely ones, if a request asks for
-    /// them.
-    ///
-    /// # Errors
-    /// 400 if the server does not compute log-probabilities, or only for fewer tokens; `params` are
-    /// the fields of the request.
-    pub fn logprobs(self: &Arc<Self>, top: Option<usize>, params: [&str; 2]) -> Result<Option<Logprobs>> {
-        match (top, self.config.logprobs()) {
-            (None, _) => Ok(None),
-            (Some(_), None) => {
-                let message = "this server computes no log-probabilities: start it without `--no-logprobs`";
-                Err(ApiError::unsupported(params[0], message))
-            }
-            (Some(top), Some(most)) if top > most => Err(ApiError::invalid(
-                params[1],
-                format!("{top} tokens are more than the {most} that are told"),
-            )),
-            (Some(top), Some(_)) => Ok(Some(Logprobs::new(self.clone(), top))),
-        }
-    }
-
     /// Refuses a prompt that is too long to encode.
     ///
     /// # Errors

@@ -106,16 +106,6 @@ impl Graph {
         self.states.len()
     }
 
-    /// The graph as an SVG picture.
-    pub fn svg(&self) -> String {
-        super::svg::svg(self)
-    }
-
-    /// The graph in the DOT language of Graphviz.
-    pub fn dot(&self) -> String {
-        super::dot::dot(self)
-    }
-
     /// The edges for a program.
     pub fn edges(&self) -> Vec<Value> {
         let edge = |edge: &Edge| {

@@ -8,48 +8,55 @@ use super::layout::{LETTER, LONGEST, Layout, RADIUS, label_at};
 /// Half the height of a letter, to center texts in every renderer.
 const MIDDLE: f64 = 4.0;
 
-/// The picture of `graph`.
-pub(super) fn svg(graph: &Graph) -> String {
-    let layout = Layout::new(graph);
-    let (mut lines, mut labels, mut states) = (String::new(), String::new(), String::new());
-    let start = layout.points[0];
-    edge(&mut lines, &format!("M{:.1},{:.1} h24", start.0 - RADIUS - 27.0, start.1), "start", false);
-    for (arc, (route, &back)) in graph.edges.iter().zip(layout.routes.iter().zip(&layout.back)) {
-        let (line, place) = curve(&layout, route, back);
-        edge(&mut lines, &line, &escape(&format!("{} → {}: {}", arc.from, arc.to, arc.label)), arc.is_jump);
-        let mut short: String = arc.label.chars().take(LONGEST).collect();
-        if short.len() < arc.label.len() {
-            short.pop();
-            short.push('…');
-        }
-        ground(&mut labels, place, short.chars().count());
-        text(&mut labels, place, &escape(&short));
-    }
-    for (state, &kind) in graph.states.iter().enumerate() {
-        let (x, y) = layout.points[state];
-        let accepting = kind == Kind::Reads { accepting: true };
-        let fill = match kind {
-            Kind::Reads { accepting: true } => "#ddf4e4",
-            Kind::Reads { accepting: false } => "#f6f8fa",
-            Kind::Call => "#ddeaff",
-            Kind::Return(_) => "#fff1d6",
-        };
-        for radius in [Some(RADIUS), accepting.then_some(RADIUS - 4.0)].into_iter().flatten() {
-            let circle = format!(
-                r##"<circle cx="{x:.1}" cy="{y:.1}" r="{radius}" fill="{fill}" stroke="#1b1f24" stroke-width="1.3"/>"##
+impl Graph {
+    /// The graph as an SVG picture.
+    pub fn svg(&self) -> String {
+        let layout = Layout::new(self);
+        let (mut lines, mut labels, mut states) = (String::new(), String::new(), String::new());
+        let start = layout.points[0];
+        edge(&mut lines, &format!("M{:.1},{:.1} h24", start.0 - RADIUS - 27.0, start.1), "start", false);
+        for (arc, (route, &back)) in self.edges.iter().zip(layout.routes.iter().zip(&layout.back)) {
+            let (line, place) = curve(&layout, route, back);
+            edge(
+                &mut lines,
+                &line,
+                &escape(&format!("{} → {}: {}", arc.from, arc.to, arc.label)),
+                arc.is_jump,
             );
-            states.push_str(&circle);
+            let mut short: String = arc.label.chars().take(LONGEST).collect();
+            if short.len() < arc.label.len() {
+                short.pop();
+                short.push('…');
+            }
+            ground(&mut labels, place, short.chars().count());
+            text(&mut labels, place, &escape(&short));
         }
-        let name = match kind {
-            Kind::Return(outcome) => format!("↩{outcome}"),
-            _ => state.to_string(),
-        };
-        text(&mut states, (x, y), &name);
+        for (state, &kind) in self.states.iter().enumerate() {
+            let (x, y) = layout.points[state];
+            let accepting = kind == Kind::Reads { accepting: true };
+            let fill = match kind {
+                Kind::Reads { accepting: true } => "#ddf4e4",
+                Kind::Reads { accepting: false } => "#f6f8fa",
+                Kind::Call => "#ddeaff",
+                Kind::Return(_) => "#fff1d6",
+            };
+            for radius in [Some(RADIUS), accepting.then_some(RADIUS - 4.0)].into_iter().flatten() {
+                let circle = format!(
+                    r##"<circle cx="{x:.1}" cy="{y:.1}" r="{radius}" fill="{fill}" stroke="#1b1f24" stroke-width="1.3"/>"##
+                );
+                states.push_str(&circle);
+            }
+            let name = match kind {
+                Kind::Return(outcome) => format!("↩{outcome}"),
+                _ => state.to_string(),
+            };
+            text(&mut states, (x, y), &name);
+        }
+        let body = format!(
+            "<g fill=\"none\" stroke=\"#57606a\" stroke-width=\"1.3\">{lines}</g>\n<g {FONT}>{labels}{states}</g>\n"
+        );
+        page(&body, bounds(&layout))
     }
-    let body = format!(
-        "<g fill=\"none\" stroke=\"#57606a\" stroke-width=\"1.3\">{lines}</g>\n<g {FONT}>{labels}{states}</g>\n"
-    );
-    page(&body, bounds(&layout))
 }
 
 /// The font of texts.

@@ -6,8 +6,8 @@ mod kv_cache;
 
 use burn::tensor::{Device, Int, Tensor};
 
+use super::continuous::ContinuousLm;
 use super::model::{CausalLm, Recordable};
-use super::slots::ContinuousLm;
 use super::speculative::TreeLm;
 use crate::processor::DraftTree;
 
@@ -67,15 +67,27 @@ pub trait Transformer {
     /// The shape of its keys and values.
     fn kv_shape(&self) -> KvShape;
 
-    /// Reads new tokens of every row; returns the logits after each token.
+    /// Reads new tokens of every row; returns the hidden state after each token.
     ///
     /// The context has the positions of the tokens. In each layer, [`KvContext::attend`] or
     /// [`KvContext::extend`] takes their keys and values.
     ///
     /// # Shapes
     /// - `tokens`: `[rows, count]`, `i32`
-    /// - returns logits `[rows, count, vocab_size]`
+    /// - returns hidden states `[rows, count, hidden_size]`
     fn forward_cached(&self, tokens: Tensor<2, Int>, context: &mut KvContext) -> Tensor<3>;
+
+    /// Maps hidden states to logits. [`Cached`] passes only the states whose logits it needs: of a
+    /// prompt, the state after the last token.
+    ///
+    /// By default the hidden states are the logits.
+    ///
+    /// # Shapes
+    /// - `hidden`: `[rows, count, hidden_size]`
+    /// - returns logits `[rows, count, vocab_size]`
+    fn head(&self, hidden: Tensor<3>) -> Tensor<3> {
+        hidden
+    }
 }
 
 /// A [`Transformer`] with a [`KvCache`], for every loop of this library.
@@ -93,22 +105,19 @@ pub trait Transformer {
 pub struct Cached<M>(pub M);
 
 // SAFETY: The tensors of a new cache share no buffers, and its methods write in place. A context
-// drops its clones of the cache's tensors when the pass ends. `M` makes the promise for `forward_cached`.
+// drops its clones of the cache's tensors when the pass ends. `M` makes the promise for `forward_cached`
+// and `head`.
 #[allow(unsafe_code)]
 unsafe impl<M: Transformer + Recordable> Recordable for Cached<M> {}
 
 impl<M: Transformer> Cached<M> {
-    /// Reads `count` tokens after each row, which see at most the first `end` slots.
-    fn chain(&self, tokens: Tensor<2, Int>, cache: &mut KvCache, end: usize) -> Tensor<3> {
-        let [_, count] = tokens.dims();
-        self.0.forward_cached(tokens, &mut KvContext::chain(cache, count, end))
+    /// Reads `count` tokens after each row, which see at most the first `end` slots; returns the
+    /// logits after the last token, `[rows, vocab_size]`.
+    fn chain(&self, tokens: Tensor<2, Int>, cache: &mut KvCache, end: usize) -> Tensor<2> {
+        let [rows, count] = tokens.dims();
+        let hidden = self.0.forward_cached(tokens, &mut KvContext::chain(cache, count, end));
+        self.0.head(hidden.narrow(1, count - 1, 1)).reshape([rows, self.vocab_size()])
     }
-}
-
-/// The logits after the last token, `[rows, vocab_size]`.
-fn last(logits: Tensor<3>) -> Tensor<2> {
-    let [rows, count, vocab_size] = logits.dims();
-    logits.narrow(1, count - 1, 1).reshape([rows, vocab_size])
 }
 
 impl<M: Transformer> CausalLm for Cached<M> {
@@ -137,14 +146,14 @@ impl<M: Transformer> CausalLm for Cached<M> {
         let mut cache = cache.with_padding(padding);
         let logits = self.chain(tokens, &mut cache, length);
         cache.grow(length);
-        (last(logits), cache)
+        (logits, cache)
     }
 
     fn step(&self, tokens: Tensor<1, Int>, cache: &mut KvCache) -> Tensor<2> {
         let (rows, capacity) = (cache.rows(), cache.capacity());
         let logits = self.chain(tokens.reshape([rows, 1]), cache, capacity);
         cache.advance();
-        last(logits)
+        logits
     }
 }
 
@@ -172,7 +181,7 @@ impl<M: Transformer> ContinuousLm for Cached<M> {
         let mut one = cache.row(row, at, end);
         let logits = self.chain(tokens, &mut one, end);
         cache.fill(row, one.into_layers());
-        last(logits)
+        logits
     }
 
     fn copies_prefixes(&self) -> bool {
@@ -196,9 +205,9 @@ impl<M: Transformer> TreeLm for Cached<M> {
     }
 
     fn read(&self, tokens: Tensor<2, Int>, tree: &DraftTree, cache: &mut KvCache) -> Tensor<3> {
-        let logits = self.0.forward_cached(tokens, &mut KvContext::tree(cache, tree));
+        let hidden = self.0.forward_cached(tokens, &mut KvContext::tree(cache, tree));
         cache.grow(tree.len());
-        logits
+        self.0.head(hidden)
     }
 
     fn compact(&self, path: Tensor<2, Int>, nodes: usize, cache: &mut KvCache) {

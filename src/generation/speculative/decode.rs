@@ -1,20 +1,19 @@
-//! The entry points of speculative decoding, and the reads of the host.
+//! The entry points of speculative decoding.
 
 use std::ops::ControlFlow;
 
 use super::drafter::Drafter;
 use super::model::TreeLm;
-use super::recorded::RECORDING;
-use super::session::{SpeculativeSession, SpeculativeSteps};
+use super::session::SpeculativeSession;
+use crate::generation::admission::Admission;
 use crate::generation::batch::Batch;
 use crate::generation::config::GenerationConfig;
 use crate::generation::model::Recordable;
-use crate::generation::pieces::{Found, ReadSchedule, TokenSource, TokenStream};
-use crate::generation::recorded::Stepped;
+use crate::generation::recorded::{RECORDING, Stepped};
 use crate::generation::request::{Chunk, Output, Request};
-use crate::generation::row::NewTokens;
-use crate::vocabulary::{TokenId, Vocabulary};
-use burn_dfa_tokens::{CompiledConstraint, Error, Result};
+use crate::generation::token_stream::TokenStream;
+use crate::vocabulary::Vocabulary;
+use burn_dfa_tokens::Result;
 
 /// The output of a row, and the number of model calls.
 ///
@@ -47,9 +46,9 @@ pub struct SpeculativeOutput {
 /// draft token is accepted if it equals the choice after its parent: if the choice depends only on
 /// the logits, the row and the step, the outputs equal the outputs of `generate`.
 ///
-/// Budgets, ends of sequence and constraints per row work as in
-/// `generate`. The host reads every [`sync_interval`](GenerationConfig::sync_interval) speculative
-/// steps.
+/// Budgets, ends of sequence, constraints and sampling options per row, and log-probabilities work
+/// as in `generate`. If rows have different options, the built-in options run after every node as
+/// well. The host reads every [`sync_interval`](GenerationConfig::sync_interval) speculative steps.
 ///
 /// ```
 /// use burn_dfa::generation::speculative::{ForcedTokens, ForcedBytes, TreeLm, speculate};
@@ -65,8 +64,8 @@ pub struct SpeculativeOutput {
 ///
 /// # Errors
 /// As [`generate`](crate::generation::generate) and [`Drafter::start`]; also
-/// [`ErrorKind::Input`](crate::ErrorKind::Input) for requests with sampling options, for
-/// log-probabilities, or if outputs and draft tokens exceed the model's positions.
+/// [`ErrorKind::Input`](crate::ErrorKind::Input) if outputs and draft tokens exceed the model's
+/// positions.
 pub fn speculate<M: TreeLm>(
     model: &M,
     vocabulary: &Vocabulary,
@@ -104,11 +103,11 @@ pub fn stream<'a, M: TreeLm>(
     config: &GenerationConfig,
     drafter: impl Drafter + 'a,
 ) -> Result<TokenStream<'a>> {
-    config.check()?;
-    let unconstrained = CompiledConstraint::unconstrained(vocabulary);
-    let batch = Batch::new(model, vocabulary, requests, &config.sampling, &unconstrained)?;
-    let session = SpeculativeSession::start(model, drafter, vocabulary, &batch, config, batch.steps)?;
-    Ok(pieces(&batch, vocabulary, config, session, 1))
+    let admission = Admission::new(model, vocabulary, config)?;
+    let batch = Batch::new(model, &admission, requests)?;
+    let session = SpeculativeSession::start(model, drafter, &batch, config, batch.steps)?;
+    let session = Stepped::run(session, SpeculativeSession::step);
+    Ok(TokenStream::new(session, 1, &batch, config.sync_interval))
 }
 
 /// As [`speculate`], but records the speculative step after reading the prompts, and replays it:
@@ -144,80 +143,19 @@ pub fn speculate_recorded<M: TreeLm + Recordable>(
     config: &GenerationConfig,
     drafter: impl Drafter + Recordable,
 ) -> Result<Vec<SpeculativeOutput>> {
-    config.check()?;
+    let admission = Admission::new(model, vocabulary, config)?;
     config.check_recordable()?;
-    let unconstrained = CompiledConstraint::unconstrained(vocabulary);
-    let batch = Batch::new(model, vocabulary, requests, &config.sampling, &unconstrained)?;
-    let steps = batch.steps + RECORDING;
-    let session = SpeculativeSession::start(model, drafter, vocabulary, &batch, config, steps)?;
-    let session =
-        Stepped::record(session, SpeculativeSession::take_step, &model.device(), "use `speculate`")?;
+    let batch = Batch::new(model, &admission, requests)?;
+    let session = SpeculativeSession::start(model, drafter, &batch, config, batch.steps + RECORDING)?;
+    let session = Stepped::record(session, SpeculativeSession::step, &model.device())?;
     // A device that records a step may or may not take it.
     let taken = session.lock()?.steps()?;
-    let stream = pieces(&batch, vocabulary, config, session, taken);
+    let stream = TokenStream::new(session, taken, &batch, config.sync_interval);
     Ok(outputs(stream.for_each_chunk(|_| ControlFlow::Continue(()))?))
 }
 
 /// The outputs so far, with their numbers of calls.
-fn outputs(pieces: TokenStream) -> Vec<SpeculativeOutput> {
-    let rows = pieces.into_rows();
+fn outputs(stream: TokenStream) -> Vec<SpeculativeOutput> {
+    let rows = stream.into_rows();
     rows.map(|row| SpeculativeOutput { calls: row.calls(), output: row.into_output() }).collect()
-}
-
-/// The chunks of a batch that has taken `taken` steps.
-fn pieces<'a>(
-    batch: &Batch,
-    vocabulary: &'a Vocabulary,
-    config: &GenerationConfig,
-    session: impl SpeculativeSteps + 'a,
-    taken: usize,
-) -> TokenStream<'a> {
-    // Every step appends at least one token.
-    let schedule = ReadSchedule::new(config.sync_interval, batch.steps);
-    let read = vec![batch.length; batch.len()];
-    let source =
-        SpeculativeSource { session, taken, schedule, tokens: Vec::new(), lengths: Vec::new(), read };
-    TokenStream::new(source, batch.rows(vocabulary))
-}
-
-/// A source of a varying number of accepted tokens per row and step.
-struct SpeculativeSource<S> {
-    session: S,
-    /// Steps taken.
-    taken: usize,
-    schedule: ReadSchedule,
-    /// The tokens of all rows at the last read, row by row.
-    tokens: Vec<i32>,
-    /// The lengths of the rows after each step since the previous read, step by step.
-    lengths: Vec<i32>,
-    /// The number of returned tokens of each row, prompt included.
-    read: Vec<usize>,
-}
-
-impl<S: SpeculativeSteps> TokenSource for SpeculativeSource<S> {
-    fn advance(&mut self) -> Result<bool> {
-        let Some(steps) = self.schedule.next() else { return Ok(false) };
-        while self.taken < steps.end {
-            self.session.step()?;
-            self.taken += 1;
-        }
-        (self.tokens, self.lengths) = self.session.read(steps)?;
-        Ok(true)
-    }
-
-    fn row(&mut self, row: usize) -> Result<Found> {
-        let batch = self.read.len();
-        let tokens = self.tokens.chunks_exact(self.tokens.len() / batch).nth(row).unwrap_or_default();
-        let start = self.read[row];
-        let (mut new, mut calls) = (NewTokens::default(), Vec::new());
-        for length in self.lengths.iter().skip(row).step_by(batch).map(|&length| length as usize) {
-            let accepted = tokens.get(self.read[row]..length).ok_or_else(|| {
-                Error::model(format!("a row of {} tokens has a length of {length} next", self.read[row]))
-            })?;
-            new.tokens.extend(accepted.iter().map(|&id| TokenId(id as u32)));
-            calls.push(length - start);
-            self.read[row] = length;
-        }
-        Ok(Found { new, calls })
-    }
 }

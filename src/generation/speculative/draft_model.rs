@@ -1,15 +1,15 @@
 //! Drafts of a smaller model.
 
-use burn::tensor::activation::softmax;
 use burn::tensor::{DType, IndexingUpdateOp, Int, Tensor};
 
 use super::drafter::{DraftToken, Drafter, DrafterContext};
 use super::model::TreeLm;
 use super::seeds::{Use, derived};
 use super::sequences::Sequences;
+use super::softmax::RowSoftmax;
 use crate::generation::model::Recordable;
 use crate::processor::{ConstraintProcessor, DraftTree, InPlaceState, Position};
-use crate::sampling::{Greedy, GumbelMax, Sampler, temperature_factor};
+use crate::sampling::{Greedy, GumbelMax, Sampler};
 use crate::tensor::{DeviceConstraint, ints};
 use crate::vocabulary::TokenId;
 use burn_dfa_tokens::{Error, Result};
@@ -18,8 +18,8 @@ use burn_dfa_tokens::{Error, Result};
 ///
 /// By default the constraint masks the draft model as it masks the model, so no draft token is
 /// illegal. The masking costs a mask per draft token; it pays off unless the draft model mostly
-/// follows the constraint anyway. Draft tokens are sampled at the temperature of the model, or
-/// greedily if the model is greedy.
+/// follows the constraint anyway. Draft tokens are sampled at the temperature of their row, or
+/// greedily in a greedy row.
 ///
 /// A draft model may have logits for only a part of the vocabulary, see
 /// [`with_ids`](Self::with_ids).
@@ -56,8 +56,8 @@ struct DraftBatch<C> {
     /// The token of each of the draft model's ids, `[draft vocab_size]`, if they differ.
     ids: Option<Tensor<1, Int>>,
     vocab_size: usize,
-    /// 1 / temperature, and the sampler; `None`: greedy.
-    sampling: Option<(f32, GumbelMax)>,
+    /// The distributions of the rows, and the sampler; `None`: all rows are greedy.
+    sampling: Option<(RowSoftmax, GumbelMax)>,
     /// Number of draws so far, `[1]`.
     draws: Tensor<1, Int>,
 }
@@ -129,11 +129,13 @@ impl<M: TreeLm> Drafter for DraftModel<'_, M> {
         let [_, length] = context.prompt.dims();
         let (_, cache) =
             self.model.prefill(context.prompt.clone(), context.padding.clone(), capacity.max(length));
-        let sampling = match context.temperature {
-            None => None,
-            Some(temperature) => {
+        let temperatures = &context.temperatures;
+        let sampling = match temperatures.iter().any(Option::is_some) {
+            false => None,
+            true => {
                 let sampler = GumbelMax::new(&derived(&context.seeds, Use::DraftModel), own, &device)?;
-                Some((temperature_factor(temperature)?, sampler))
+                let sampler = sampler.with_temperatures(temperatures)?;
+                Some((RowSoftmax::new(temperatures, &device)?, sampler))
             }
         };
         self.batch = Some(DraftBatch {
@@ -205,11 +207,11 @@ impl<C> DraftBatch<C> {
         };
         let (tokens, probabilities) = match &self.sampling {
             None => (Greedy.sample(logits, &self.draws), None),
-            Some((factor, sampler)) => {
-                let logits = logits.cast(DType::F32) * *factor;
+            Some((softmax, sampler)) => {
+                let [batch, own] = logits.dims();
                 let tokens = sampler.sample(logits.clone(), &self.draws);
                 self.draws.inplace(|draws| draws + 1);
-                (tokens, Some(softmax(logits, 1)))
+                (tokens, Some(softmax.of(logits.reshape([batch, 1, own])).reshape([batch, own])))
             }
         };
         let Some(ids) = &self.ids else {

@@ -40,8 +40,8 @@ pub struct DrafterContext<'a> {
     pub vocabulary: &'a Vocabulary,
     /// The layout of constraints on the device.
     pub tensors: &'a TensorOptions,
-    /// The temperature at which tokens are sampled; `None`: greedily.
-    pub temperature: Option<f32>,
+    /// The temperature at which the tokens of each row are sampled; `None`: greedily.
+    pub temperatures: Vec<Option<f32>>,
     /// A seed for each row.
     pub seeds: Vec<u64>,
 }

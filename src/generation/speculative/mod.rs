@@ -35,6 +35,7 @@
 //!
 //! [`ConstraintProcessor::mask_tree`]: crate::processor::ConstraintProcessor::mask_tree
 
+mod chooser;
 mod decode;
 mod draft_model;
 mod drafter;
@@ -42,10 +43,10 @@ mod forced;
 mod lookup;
 mod merged;
 mod model;
-mod recorded;
 mod seeds;
 mod sequences;
 mod session;
+mod softmax;
 mod verify;
 
 pub use decode::{SpeculativeOutput, speculate, speculate_recorded, speculate_with, stream};

@@ -2,7 +2,7 @@
 
 use burn::tensor::{Int, Tensor};
 
-use crate::generation::CausalLm;
+use crate::generation::model::CausalLm;
 use crate::processor::DraftTree;
 
 /// A causal language model that reads a tree of tokens at once, and can discard some of them.

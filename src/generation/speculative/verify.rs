@@ -1,13 +1,13 @@
 //! Accepts draft tokens and chooses the next token.
 
-use burn::tensor::activation::softmax;
 use burn::tensor::{DType, Device, Int, Tensor};
 
 use super::drafter::DraftToken;
 use super::seeds::{Use, derived};
+use super::softmax::RowSoftmax;
 use crate::processor::DraftTree;
-use crate::sampling::{Greedy, GumbelMax, Sampler, temperature_factor};
-use burn_dfa_tokens::Result;
+use crate::sampling::{Greedy, GumbelMax, Sampler};
+use burn_dfa_tokens::{Error, Result};
 
 /// Accepts a path of a draft tree and chooses the token after it.
 ///
@@ -60,8 +60,8 @@ pub struct Acceptance {
 
 #[derive(Clone, Debug)]
 struct Sampling {
-    /// 1 / temperature.
-    factor: f32,
+    /// The distribution of each row.
+    softmax: RowSoftmax,
     /// Draws 0, to accept, or 1, to reject.
     accept: GumbelMax,
     /// Draws the token after the accepted ones.
@@ -76,14 +76,27 @@ impl Verifier {
         Self::default()
     }
 
-    /// Samples at a temperature, with a seed for each row of `vocab_size` logits.
+    /// Samples rows of `vocab_size` logits, with a seed and a temperature for each row. A row
+    /// without a temperature is greedy.
     ///
     /// # Errors
-    /// [`ErrorKind::Input`](crate::ErrorKind::Input): no seed, a `vocab_size` of 0, or a temperature
-    /// outside of 0.01 to 100.
-    pub fn sampling(seeds: &[u64], vocab_size: usize, temperature: f32, device: &Device) -> Result<Self> {
+    /// [`ErrorKind::Input`](crate::ErrorKind::Input): no seed, another number of temperatures than
+    /// seeds, a `vocab_size` of 0, or a temperature outside of 0.01 to 100.
+    pub fn sampling(
+        seeds: &[u64],
+        vocab_size: usize,
+        temperatures: &[Option<f32>],
+        device: &Device,
+    ) -> Result<Self> {
+        if temperatures.len() != seeds.len() {
+            return Err(Error::input(format!(
+                "{} temperatures for {} seeds: give one of each per row",
+                temperatures.len(),
+                seeds.len()
+            )));
+        }
         let sampling = Sampling {
-            factor: temperature_factor(temperature)?,
+            softmax: RowSoftmax::new(temperatures, device)?,
             accept: GumbelMax::new(&derived(seeds, Use::Acceptance), 2, device)?,
             next: GumbelMax::new(&derived(seeds, Use::NextToken), vocab_size, device)?,
             draws: Tensor::zeros([1], (device, DType::I32)),
@@ -135,7 +148,7 @@ pub(super) fn matching(tree: &DraftTree, drafts: &[DraftToken], chosen: Tensor<2
 impl Sampling {
     fn verify(&mut self, tree: &DraftTree, drafts: &[DraftToken], logits: Tensor<3>) -> Acceptance {
         let ([batch, _, vocab_size], device) = (logits.dims(), logits.device());
-        let probabilities = softmax(logits.cast(DType::F32) * self.factor, 2);
+        let probabilities = self.softmax.of(logits);
         let of_node = |node: usize| {
             probabilities
                 .clone()

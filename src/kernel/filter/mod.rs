@@ -15,7 +15,7 @@ mod cube;
 #[cfg(feature = "flex")]
 mod flex;
 #[cfg(feature = "remote")]
-mod hosted;
+mod remote;
 #[cfg(feature = "cube")]
 mod search;
 mod weight;
@@ -23,8 +23,6 @@ mod weight;
 use burn::backend::{Backend, Dispatch, backend_extension, tensor::FloatTensor};
 use burn::tensor::Tensor;
 
-#[cfg(feature = "remote")]
-use crate::remote::is_remote;
 use crate::tensor::{is_fused, reads};
 
 /// The maximum row width of the fused operations: integers up to this one are exact in `f32`.
@@ -32,7 +30,12 @@ const MAX_WIDTH: usize = 1 << 24;
 /// The maximum row width for sums of probabilities: 32 bits hold every partial sum of a GPU kernel.
 const MAX_SUMMED: usize = 1 << 18;
 
-#[backend_extension(Fusion: cfg(feature = "fusion"), Flex: cfg(feature = "flex"), Cube: cfg(feature = "cube"))]
+#[backend_extension(
+    Fusion: cfg(feature = "fusion"),
+    Flex: cfg(feature = "flex"),
+    Cube: cfg(feature = "cube"),
+    Remote: cfg(feature = "remote"),
+)]
 pub(crate) trait FilterOps: Backend {
     /// See [`top_k`].
     #[fusion(meta = |logits, _k| logits.clone())]
@@ -49,10 +52,6 @@ pub(crate) trait FilterOps: Backend {
 /// # Shapes
 /// - `k`: `[1]`, or `[batch]` if rows differ; `f32`, whole numbers from 1 to `vocab_size`
 pub(crate) fn top_k(logits: Tensor<2>, k: Tensor<1>) -> Tensor<2> {
-    #[cfg(feature = "remote")]
-    if fused(&logits, MAX_WIDTH) && is_remote(&logits.device()) {
-        return hosted::top_k(logits, k);
-    }
     match fused(&logits, MAX_WIDTH) {
         true => Tensor::from_dispatch(Dispatch::filter_top_k(logits.into_dispatch(), k.into_dispatch())),
         false => built_in::top_k(logits, k),
@@ -65,10 +64,6 @@ pub(crate) fn top_k(logits: Tensor<2>, k: Tensor<1>) -> Tensor<2> {
 /// # Shapes
 /// - `p`: `[1]`, or `[batch]` if rows differ; `f32`, above 0, at most 1
 pub(crate) fn top_p(logits: Tensor<2>, p: Tensor<1>) -> Tensor<2> {
-    #[cfg(feature = "remote")]
-    if fused(&logits, MAX_SUMMED) && is_remote(&logits.device()) {
-        return hosted::top_p(logits, p);
-    }
     match fused(&logits, MAX_SUMMED) {
         true => Tensor::from_dispatch(Dispatch::filter_top_p(logits.into_dispatch(), p.into_dispatch())),
         false => built_in::top_p(logits, p),

@@ -66,7 +66,7 @@ pub(super) fn advance_kernel(
         let base = row * position.stride(0);
         let token = tokens[row * tokens.stride(0)];
         let mut own = stack::room(table);
-        table.advance(position, base, &mut own, token);
+        stack::advance(table, position, base, &mut own, token);
         let at = row * stride;
         find(table, rows, &*position, base, pool, plan, at, now);
         keys.write(plan, row, at);

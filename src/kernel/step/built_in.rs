@@ -16,7 +16,7 @@ pub(super) fn after(image: &Image, position: Position, tokens: Tensor<1, Int>) -
     let last = image.sizes.vocab_size as i32 - 1;
     let outside = tokens.clone().lower_elem(0).bool_or(tokens.clone().greater_elem(last));
     let none = tokens.clone().equal_elem(last + 1);
-    let (states, remaining) = (in_range(image, position.states()), position.remaining());
+    let (states, remaining) = (image.in_range(position.states()), position.remaining());
     let next = next(image, states.clone(), tokens.clamp(0, last));
     let next = next.mask_fill(outside, StateId::DEAD.0 as i32).mask_where(none.clone(), states);
     Position::of(next, spend(remaining.clone()).mask_where(none, remaining), image.sizes.numbers())
@@ -29,7 +29,7 @@ fn can_end<const D: usize>(
     remaining: Tensor<D, Int>,
 ) -> Tensor<D, Bool> {
     let shape = states.dims();
-    entries(image, Array::TokensToEnd, states.reshape([-1])).reshape(shape).lower_equal(remaining)
+    image.entries(Array::TokensToEnd, states.reshape([-1])).reshape(shape).lower_equal(remaining)
 }
 
 /// The budget after a token.
@@ -51,7 +51,7 @@ pub(super) fn mask(
 /// Whether each token is illegal, `[batch, vocab_size]`.
 pub(super) fn illegal(image: &Image, position: Position) -> Tensor<2, Bool> {
     let batch = position.batch();
-    let (states, left) = (in_range(image, position.states()), spend(position.remaining()));
+    let (states, left) = (image.in_range(position.states()), spend(position.remaining()));
     let legal = |next: Tensor<2, Int>| {
         let left = left.clone().reshape([batch, 1]).expand(next.dims());
         can_end(image, next, left)
@@ -119,10 +119,10 @@ fn after_on_stack(image: &Image, position: Position, tokens: Tensor<1, Int>) -> 
 /// symbol.
 fn read(image: &Image, rows: &mut Rows, tokens: Tensor<1, Int>) {
     let (sizes, owner) = (&image.sizes, owners(image, rows.states.clone()));
-    let class = cells(image, Array::Class, sizes.vocab_size, owner.clone(), tokens.clone());
-    let by_class = entries(image, Array::Text, owner.clone()).equal_elem(BY_CLASS);
+    let class = image.cells(Array::Class, sizes.vocab_size, owner.clone(), tokens.clone());
+    let by_class = image.entries(Array::Text, owner.clone()).equal_elem(BY_CLASS);
     let next = class.mask_fill(by_class.clone().bool_not(), CompiledConstraint::NEVER as i32);
-    let next = cells(image, Array::Next, sizes.columns, rows.states.clone(), next);
+    let next = image.cells(Array::Next, sizes.columns, rows.states.clone(), next);
     let by_bytes = by_class.clone().bool_not();
     let short = is_too_short(image, rows.states.clone(), owner.clone(), tokens.clone());
     rows.land(next, by_class);
@@ -137,11 +137,11 @@ fn is_too_short(
     owner: Tensor<1, Int>,
     tokens: Tensor<1, Int>,
 ) -> Tensor<1, Bool> {
-    let text = entries(image, Array::Text, owner).clamp_min(0);
+    let text = image.entries(Array::Text, owner).clamp_min(0);
     let vocab_size = image.sizes.vocab_size + 1;
-    let begin = cells(image, Array::Offsets, vocab_size, text.clone(), tokens.clone());
-    let end = cells(image, Array::Offsets, vocab_size, text, tokens + 1);
-    (end - begin).lower(entries(image, Array::Shortest, states))
+    let begin = image.cells(Array::Offsets, vocab_size, text.clone(), tokens.clone());
+    let end = image.cells(Array::Offsets, vocab_size, text, tokens + 1);
+    (end - begin).lower(image.entries(Array::Shortest, states))
 }
 
 /// Calls `step` once per symbol of the longest token, with the column of each row's next symbol,
@@ -154,37 +154,32 @@ fn walk(
 ) {
     let sizes = &image.sizes;
     // Token-level constraints do not use the text, but the lookup must be in bounds.
-    let text = entries(image, Array::Text, owner.clone()).clamp_min(0);
+    let text = image.entries(Array::Text, owner.clone()).clamp_min(0);
     let vocab_size = sizes.vocab_size + 1;
-    let mut at = cells(image, Array::Offsets, vocab_size, text.clone(), tokens.clone());
-    let end = cells(image, Array::Offsets, vocab_size, text, tokens + 1);
+    let mut at = image.cells(Array::Offsets, vocab_size, text.clone(), tokens.clone());
+    let end = image.cells(Array::Offsets, vocab_size, text, tokens + 1);
     // One iteration per symbol of the longest token.
     for _ in 0..image.longest {
         let more = at.clone().lower(end.clone());
-        let symbol = entries(image, Array::Symbols, at.clone().min_pair(end.clone() - 1));
-        step(cells(image, Array::Column, sizes.alphabet, owner.clone(), symbol), more);
+        let symbol = image.entries(Array::Symbols, at.clone().min_pair(end.clone() - 1));
+        step(image.cells(Array::Column, sizes.alphabet, owner.clone(), symbol), more);
         at = at + 1;
     }
-}
-
-/// Clamps states from outside, so lookups stay in bounds.
-pub(super) fn in_range(image: &Image, states: Tensor<1, Int>) -> Tensor<1, Int> {
-    states.clamp(0, image.sizes.states as i32 - 1)
 }
 
 /// The state after one token per row, `[rows]`; states and tokens are in range.
 fn next(image: &Image, states: Tensor<1, Int>, tokens: Tensor<1, Int>) -> Tensor<1, Int> {
     let sizes = &image.sizes;
-    let step = |states: Tensor<1, Int>, column| cells(image, Array::Next, sizes.columns, states, column);
+    let step = |states: Tensor<1, Int>, column| image.cells(Array::Next, sizes.columns, states, column);
     if sizes.layout == Layout::Dense {
         return step(states, tokens);
     }
     let owner = owners(image, states.clone());
-    let class = cells(image, Array::Class, sizes.vocab_size, owner.clone(), tokens.clone());
+    let class = image.cells(Array::Class, sizes.vocab_size, owner.clone(), tokens.clone());
     if sizes.layout == Layout::TokenLevel {
         return step(states, class);
     }
-    let text = entries(image, Array::Text, owner.clone());
+    let text = image.entries(Array::Text, owner.clone());
     let by_class = text.clone().equal_elem(BY_CLASS);
     if image.longest == 0 {
         return step(states, class);
@@ -195,30 +190,14 @@ fn next(image: &Image, states: Tensor<1, Int>, tokens: Tensor<1, Int>) -> Tensor
         state = state.clone().mask_where(more, step(state.clone(), column));
     });
     // A state with live byte transitions is dead if no sequence of tokens reaches the end.
-    let lost = entries(image, Array::TokensToEnd, state.clone()).equal_elem(i32::MAX);
+    let lost = image.entries(Array::TokensToEnd, state.clone()).equal_elem(i32::MAX);
     let walked = state.mask_fill(lost, StateId::DEAD.0 as i32);
     walked.mask_where(by_class, step(states, class))
 }
 
 /// The constraint of each state.
 fn owners(image: &Image, states: Tensor<1, Int>) -> Tensor<1, Int> {
-    if image.sizes.has_owner() { entries(image, Array::Owner, states) } else { states.zeros_like() }
-}
-
-/// `array[row[b], column[b]]` for each `b`, of an array of `columns` columns.
-pub(super) fn cells(
-    image: &Image,
-    array: Array,
-    columns: usize,
-    row: Tensor<1, Int>,
-    column: Tensor<1, Int>,
-) -> Tensor<1, Int> {
-    entries(image, array, row * columns as i32 + column)
-}
-
-/// `array[index[b]]` for each `b`.
-pub(super) fn entries(image: &Image, array: Array, index: Tensor<1, Int>) -> Tensor<1, Int> {
-    image.values.clone().select(0, index + image.range(array).start as i32)
+    if image.sizes.has_owner() { image.entries(Array::Owner, states) } else { states.zeros_like() }
 }
 
 /// The rows of an array, `[batch, columns]`, entry by entry, because some backends copy a whole
@@ -231,5 +210,5 @@ fn rows(image: &Image, array: Array, row: Tensor<1, Int>) -> Tensor<2, Int> {
     let shape = [row.dims()[0], columns];
     let row = row.reshape([-1, 1]).expand(shape).reshape([-1]);
     let column = image.numbers(columns).reshape([1, -1]).expand(shape).reshape([-1]);
-    cells(image, array, columns, row, column).reshape(shape)
+    image.cells(array, columns, row, column).reshape(shape)
 }

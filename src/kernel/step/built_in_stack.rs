@@ -3,7 +3,6 @@
 
 use burn::tensor::{Bool, Int, Tensor};
 
-use super::built_in::{cells, entries};
 use crate::tensor::{Array, Image, Position};
 use burn_dfa_tokens::{FARTHEST, StateId};
 
@@ -23,7 +22,7 @@ pub(super) struct Rows<'a> {
 impl<'a> Rows<'a> {
     /// Rows at positions, one for each.
     pub(super) fn at(image: &'a Image, position: &Position) -> Self {
-        let states = super::built_in::in_range(image, position.states());
+        let states = image.in_range(position.states());
         let depth = position.column(2).clamp(0, image.sizes.depth as i32);
         Self { image, states, depth, values: position.values.clone() }
     }
@@ -45,7 +44,7 @@ impl<'a> Rows<'a> {
 
     /// Advances the rows of `mask` by the byte in `column`.
     pub(super) fn step(&mut self, column: Tensor<1, Int>, mask: Tensor<1, Bool>) {
-        let next = cells(self.image, Array::Next, self.image.sizes.columns, self.states.clone(), column);
+        let next = self.image.cells(Array::Next, self.image.sizes.columns, self.states.clone(), column);
         self.land(next, mask);
     }
 
@@ -60,7 +59,7 @@ impl<'a> Rows<'a> {
     /// Pushes a frame in call states, and pops a frame in RETURN states.
     fn jump(&mut self) {
         let (frame, depth) = (self.image.sizes.frame() as i32, self.image.sizes.depth as i32);
-        let jump = |state: Tensor<1, Int>, place| entries(self.image, Array::Jumps, state * frame + place);
+        let jump = |state: Tensor<1, Int>, place| self.image.entries(Array::Jumps, state * frame + place);
         let enter = jump(self.states.clone(), 0);
         let (calls, returns) = (enter.clone().greater_elem(0), enter.clone().lower_elem(0));
         let no_room = calls.clone().bool_and(self.depth.clone().greater_equal_elem(depth));
@@ -77,7 +76,7 @@ impl<'a> Rows<'a> {
         // The popped call state, and its return state.
         let popped = self.top(0).clamp(0, self.image.sizes.states as i32 - 1);
         let outcome = (enter.clone().neg()).clamp(1, frame - 1);
-        let back = entries(self.image, Array::Jumps, popped * frame + outcome);
+        let back = self.image.entries(Array::Jumps, popped * frame + outcome);
 
         for (place, number) in numbers.into_iter().enumerate() {
             self.write(self.depth.clone() * frame + (3 + place as i32), number, pushes.clone());
@@ -114,8 +113,8 @@ impl<'a> Rows<'a> {
         let mut least = states.full_like(NONE);
         for end in 0..ends {
             let at = states.clone() * ends + end;
-            let way = entries(self.image, Array::TokensToEnd, at.clone());
-            let frames = entries(self.image, Array::Frames, at);
+            let way = self.image.entries(Array::TokensToEnd, at.clone());
+            let frames = self.image.entries(Array::Frames, at);
             let base = if end == 0 { 0 } else { NONE };
             let cost = self.top(1 + end as usize).mask_fill(outermost.clone(), base);
             let far = FARTHEST as i32 - 1;

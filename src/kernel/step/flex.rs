@@ -1,129 +1,88 @@
-//! The step on Flex: plain loops over the constraints on the host.
+//! The step on Flex: plain loops over the constraints in memory.
 
 use std::ops::Range;
 use std::sync::Arc;
 
+use burn::backend::Flex;
 use burn::backend::flex::FlexTensor;
-use burn::backend::tensor::{FloatTensor, IntTensor};
-use burn::backend::{Backend, Dispatch, Flex, backend_extension};
-use burn::tensor::{DType, Int, Shape, Tensor, bf16, f16};
+use burn::tensor::{DType, Shape, bf16, f16};
 
-use crate::sampling::{FusedSampler, Keys};
-use crate::tensor::{HostRow, HostTable, Position};
+use super::cpu::{CpuStep, StepConstraints, StepSampler};
+use crate::sampling::Noise;
+use crate::tensor::{CpuConstraints, CpuRow};
 use burn_dfa_tokens::{Logit, TokenMask, threads};
 
-/// The sampling rule of [`FlexStep::choose_after`].
-#[derive(Clone, Debug)]
-pub(crate) enum FlexRule {
-    /// The greatest logit.
-    Greedy,
-    /// The greatest logit over the temperature plus noise.
-    Gumbel(Arc<Keys>),
-}
-
-/// Integers are `i32`, logits `f32`, `f16` or `bf16`; `tokens` are `[batch]`, `position` is
-/// `[batch, numbers]`.
-#[backend_extension(Flex)]
-pub(crate) trait FlexStep: Backend {
-    /// The position after `tokens`.
+impl CpuStep for Flex {
     fn after(
-        position: IntTensor<Self>,
-        tokens: IntTensor<Self>,
-        table: Arc<HostTable>,
-        vocab_size: usize,
-    ) -> IntTensor<Self>;
-
-    /// `logits` `[batch, vocab_size]`, masked, and the position after `tokens`.
-    fn mask_after(
-        logits: FloatTensor<Self>,
-        position: IntTensor<Self>,
-        tokens: IntTensor<Self>,
-        table: Arc<HostTable>,
-    ) -> (FloatTensor<Self>, IntTensor<Self>);
-
-    /// `logits` `[batch, nodes, vocab_size]`, masked, and the positions of all nodes
-    /// `[batch, nodes, numbers]`, whose `tokens` are `[batch, nodes]`.
-    fn mask_tree(
-        logits: FloatTensor<Self>,
-        position: IntTensor<Self>,
-        tokens: IntTensor<Self>,
-        table: Arc<HostTable>,
-        parents: Arc<[usize]>,
-    ) -> (FloatTensor<Self>, IntTensor<Self>);
-
-    /// The tokens chosen from `logits` `[batch, vocab_size]`, and the position after `tokens`;
-    /// `step` is `[1]` or `[batch]`.
-    fn choose_after(
-        logits: FloatTensor<Self>,
-        position: IntTensor<Self>,
-        tokens: IntTensor<Self>,
-        step: IntTensor<Self>,
-        table: Arc<HostTable>,
-        rule: FlexRule,
-    ) -> (IntTensor<Self>, IntTensor<Self>);
-}
-
-impl FlexStep for Flex {
-    fn after(
+        constraints: StepConstraints<Self>,
         position: FlexTensor,
         tokens: FlexTensor,
-        table: Arc<HostTable>,
         vocab_size: usize,
     ) -> FlexTensor {
         let mut position = packed(position);
-        advanced(&table, &mut position, tokens, vocab_size);
+        advanced(&constraints.local(), &mut position, tokens, vocab_size);
         position
     }
 
     fn mask_after(
+        constraints: StepConstraints<Self>,
         logits: FlexTensor,
         position: FlexTensor,
         tokens: FlexTensor,
-        table: Arc<HostTable>,
     ) -> (FlexTensor, FlexTensor) {
         let vocab_size = logits.layout().shape()[1];
-        let mut position = packed(position);
-        let rows = advanced(&table, &mut position, tokens, vocab_size);
+        let (constraints, mut position) = (constraints.local(), packed(position));
+        let rows = advanced(&constraints, &mut position, tokens, vocab_size);
         (masked(logits, vocab_size, rows), position)
     }
 
     fn mask_tree(
+        constraints: StepConstraints<Self>,
         logits: FlexTensor,
         position: FlexTensor,
         tokens: FlexTensor,
-        table: Arc<HostTable>,
         parents: Arc<[usize]>,
     ) -> (FlexTensor, FlexTensor) {
+        let constraints = constraints.local();
         let [batch, nodes, vocab_size] = logits.layout().shape().dims();
         let (position, tokens) = (packed(position), packed(tokens));
         let count = numbers(&position);
         let mut tree = FlexTensor::zeros(Shape::from([batch, nodes, count]), DType::I32);
         let trees = tree.storage_mut::<i32>().chunks_exact_mut(nodes * count);
         let trees = trees.zip(ints(&tokens).chunks_exact(nodes)).zip(ints(&position).chunks_exact(count));
-        let rows =
-            trees.flat_map(|((tree, tokens), start)| table.follow(&parents, start, tokens, tree, vocab_size));
+        let rows = trees.flat_map(|((tree, tokens), start)| {
+            constraints.follow(&parents, start, tokens, tree, vocab_size)
+        });
         let rows = rows.collect();
         (masked(logits, vocab_size, rows), tree)
     }
 
     fn choose_after(
+        constraints: StepConstraints<Self>,
         logits: FlexTensor,
         position: FlexTensor,
         tokens: FlexTensor,
-        step: FlexTensor,
-        table: Arc<HostTable>,
-        rule: FlexRule,
+        sampler: StepSampler<Self>,
     ) -> (FlexTensor, FlexTensor) {
-        let mut logits = packed(logits);
+        let (constraints, mut logits) = (constraints.local(), packed(logits));
         let vocab_size = logits.layout().shape()[1];
         let (mut chosen, mut position) = (packed(tokens.clone()), packed(position));
-        let rows = advanced(&table, &mut position, tokens, vocab_size);
-        let step = packed(step);
-        let (step, out) = (ints(&step), chosen.storage_mut::<i32>());
+        let rows = advanced(&constraints, &mut position, tokens, vocab_size);
+        let sampler = match sampler {
+            StepSampler::Greedy => None,
+            StepSampler::GumbelMax { step, keys } => Some((packed(step), packed(keys))),
+        };
+        // `None`: the row is greedy.
+        let noise = |row: usize| {
+            let (step, keys) = sampler.as_ref()?;
+            let (step, keys) = (ints(step), ints(keys).as_chunks().0);
+            Noise::new(keys[row], step[row.min(step.len() - 1)])
+        };
+        let out = chosen.storage_mut::<i32>();
         match logits.dtype() {
-            DType::F32 => choose_rows(logits.storage_mut::<f32>(), &rows, step, &rule, out),
-            DType::F16 => choose_rows(logits.storage_mut::<f16>(), &rows, step, &rule, out),
-            DType::BF16 => choose_rows(logits.storage_mut::<bf16>(), &rows, step, &rule, out),
+            DType::F32 => choose_rows(logits.storage_mut::<f32>(), &rows, noise, out),
+            DType::F16 => choose_rows(logits.storage_mut::<f16>(), &rows, noise, out),
+            DType::BF16 => choose_rows(logits.storage_mut::<bf16>(), &rows, noise, out),
             other => unreachable!("logits of {other:?} take the built-in operations"),
         }
         (chosen, position)
@@ -131,13 +90,13 @@ impl FlexStep for Flex {
 }
 
 /// The tensor with contiguous elements from the first on.
-fn packed(tensor: FlexTensor) -> FlexTensor {
+pub(crate) fn packed(tensor: FlexTensor) -> FlexTensor {
     let whole = tensor.layout().num_elements() * tensor.dtype().size() == tensor.bytes().len();
     if whole && tensor.is_contiguous() { tensor } else { tensor.to_contiguous() }
 }
 
 /// The values of a packed tensor.
-fn ints(tensor: &FlexTensor) -> &[i32] {
+pub(crate) fn ints(tensor: &FlexTensor) -> &[i32] {
     tensor.storage::<i32>()
 }
 
@@ -149,18 +108,18 @@ fn numbers(position: &FlexTensor) -> usize {
 /// Advances each position of a packed tensor by its token, and returns the rows at the new
 /// positions.
 fn advanced<'a>(
-    table: &'a HostTable,
+    constraints: &'a CpuConstraints,
     position: &mut FlexTensor,
     tokens: FlexTensor,
     vocab_size: usize,
-) -> Vec<HostRow<'a>> {
+) -> Vec<CpuRow<'a>> {
     let (tokens, count) = (packed(tokens), numbers(position));
     let positions = position.storage_mut::<i32>().chunks_exact_mut(count).zip(ints(&tokens));
-    positions.map(|(position, &token)| table.advance(position, token, vocab_size)).collect()
+    positions.map(|(position, &token)| constraints.advance(position, token, vocab_size)).collect()
 }
 
 /// Masks `rows` of `vocab_size` logits.
-fn masked(logits: FlexTensor, vocab_size: usize, rows: Vec<HostRow<'_>>) -> FlexTensor {
+fn masked(logits: FlexTensor, vocab_size: usize, rows: Vec<CpuRow<'_>>) -> FlexTensor {
     let mut logits = packed(logits);
     match logits.dtype() {
         DType::F32 => mask_rows(logits.storage_mut::<f32>(), vocab_size, &rows),
@@ -175,7 +134,7 @@ fn masked(logits: FlexTensor, vocab_size: usize, rows: Vec<HostRow<'_>>) -> Flex
 /// long as starting a thread.
 const SHARED_BYTES: usize = 4 << 20;
 
-fn mask_rows<F: Logit>(logits: &mut [F], vocab_size: usize, rows: &[HostRow<'_>]) {
+fn mask_rows<F: Logit>(logits: &mut [F], vocab_size: usize, rows: &[CpuRow<'_>]) {
     let least = SHARED_BYTES.div_ceil(vocab_size.max(1) * size_of::<F>());
     mask_shared(logits, vocab_size, rows, threads::available(), least);
 }
@@ -184,12 +143,12 @@ fn mask_rows<F: Logit>(logits: &mut [F], vocab_size: usize, rows: &[HostRow<'_>]
 fn mask_shared<F: Logit>(
     logits: &mut [F],
     vocab_size: usize,
-    rows: &[HostRow<'_>],
+    rows: &[CpuRow<'_>],
     threads: usize,
     least: usize,
 ) {
     threads::rows(logits, vocab_size, threads, least, |first, logits| {
-        let mut known: Option<(&HostRow<'_>, Arc<TokenMask>, Range<u32>)> = None;
+        let mut known: Option<(&CpuRow<'_>, Arc<TokenMask>, Range<u32>)> = None;
         // The last rows first: they were written last, and may still be in the CPU cache.
         for (logits, at) in logits.chunks_exact_mut(vocab_size).zip(&rows[first..]).rev() {
             // After an illegal draft token, and often inside strings, rows of a tree have the same
@@ -204,97 +163,22 @@ fn mask_shared<F: Logit>(
     });
 }
 
+/// Chooses a token for each of `rows`, with the noise of the row if it has one.
 fn choose_rows<F: Logit>(
     logits: &mut [F],
-    rows: &[HostRow<'_>],
-    step: &[i32],
-    rule: &FlexRule,
+    rows: &[CpuRow<'_>],
+    noise: impl Fn(usize) -> Option<Noise>,
     out: &mut [i32],
 ) {
     let vocab_size = logits.len() / out.len();
     let rows = logits.chunks_exact_mut(vocab_size).zip(rows).zip(out).enumerate();
     for (index, ((logits, row), out)) in rows {
-        let token = match rule {
-            FlexRule::Greedy => row.masker.greatest(&row.position, logits),
-            FlexRule::Gumbel(keys) => match keys.noise(index, step[index.min(step.len() - 1)]) {
-                None => row.masker.greatest(&row.position, logits),
-                Some(noise) => {
-                    row.masker.best_by(&row.position, logits, |logit, id| noise.disturb(logit, id))
-                }
-            },
+        let token = match noise(index) {
+            None => row.masker.greatest(&row.position, logits),
+            Some(noise) => row.masker.best_by(&row.position, logits, |logit, id| noise.disturb(logit, id)),
         };
         *out = token.0 as i32;
     }
-}
-
-/// [`super::after`] on Flex.
-pub(super) fn after(
-    table: &Arc<HostTable>,
-    position: Position,
-    tokens: Tensor<1, Int>,
-    vocab_size: usize,
-) -> Position {
-    let (position, tokens) = (position.values.into_dispatch(), tokens.into_dispatch());
-    let position = <Dispatch as FlexStep>::after(position, tokens, table.clone(), vocab_size);
-    Position::new(Tensor::from_dispatch(position))
-}
-
-/// [`super::mask`] on Flex.
-pub(super) fn mask(
-    table: &Arc<HostTable>,
-    logits: Tensor<2>,
-    position: Position,
-    tokens: Tensor<1, Int>,
-) -> (Tensor<2>, Position) {
-    let (logits, position) = <Dispatch as FlexStep>::mask_after(
-        logits.into_dispatch(),
-        position.values.into_dispatch(),
-        tokens.into_dispatch(),
-        table.clone(),
-    );
-    (Tensor::from_dispatch(logits), Position::new(Tensor::from_dispatch(position)))
-}
-
-/// [`super::mask_tree`] on Flex.
-pub(super) fn mask_tree(
-    table: &Arc<HostTable>,
-    parents: &Arc<[usize]>,
-    logits: Tensor<3>,
-    position: Position,
-    tokens: Tensor<2, Int>,
-) -> (Tensor<3>, Position<3>) {
-    let (logits, tree) = <Dispatch as FlexStep>::mask_tree(
-        logits.into_dispatch(),
-        position.values.into_dispatch(),
-        tokens.into_dispatch(),
-        table.clone(),
-        parents.clone(),
-    );
-    (Tensor::from_dispatch(logits), Position::new(Tensor::from_dispatch(tree)))
-}
-
-/// [`super::choose`] on Flex.
-pub(super) fn choose(
-    table: &Arc<HostTable>,
-    logits: Tensor<2>,
-    position: Position,
-    tokens: Tensor<1, Int>,
-    step: Tensor<1, Int>,
-    rule: FusedSampler,
-) -> (Tensor<1, Int>, Position) {
-    let rule = match rule {
-        FusedSampler::Greedy => FlexRule::Greedy,
-        FusedSampler::GumbelMax(sampler) => FlexRule::Gumbel(sampler.host_keys().clone()),
-    };
-    let (tokens, position) = <Dispatch as FlexStep>::choose_after(
-        logits.into_dispatch(),
-        position.values.into_dispatch(),
-        tokens.into_dispatch(),
-        step.into_dispatch(),
-        table.clone(),
-        rule,
-    );
-    (Tensor::from_dispatch(tokens), Position::new(Tensor::from_dispatch(position)))
 }
 
 #[cfg(test)]
@@ -314,11 +198,11 @@ mod tests {
         let table = CompiledConstraint::compile(&constraint, &vocabulary, &Limits::default()).unwrap();
         let options = TensorOptions { layout: Some(Layout::TokenLevel), ..TensorOptions::default() };
         let on_device = DeviceConstraint::new(&[&table], 8, &options, &Device::flex()).unwrap();
-        let Store::Host(host) = on_device.store() else { panic!("a table on the host") };
+        let Store::Cpu(constraints) = on_device.store() else { panic!("constraints of Flex") };
         let mut positions: Vec<[i32; 2]> =
             (0..table.state_count() as i32).flat_map(|state| [[state, 9], [state, 9], [state, 1]]).collect();
         positions.push([table.start().0 as i32, 3]);
-        let rows: Vec<HostRow<'_>> = positions.iter().map(|position| host.row(position)).collect();
+        let rows: Vec<CpuRow<'_>> = positions.iter().map(|position| constraints.row(position)).collect();
         let given: Vec<f32> = (0..rows.len() * 8).map(|at| at as f32).collect();
         let masked = |threads, least| {
             let mut logits = given.clone();

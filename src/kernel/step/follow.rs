@@ -36,7 +36,7 @@ pub(super) fn follow_kernel(
             number += 1;
         }
         let token = tokens[row * tokens.stride(0) + node as usize * tokens.stride(1)];
-        table.advance(tree, base, &mut own, token);
+        stack::advance(table, tree, base, &mut own, token);
         if node > 0 && stack::to_end(table, &*tree, base, &own) > tree[base + 1] {
             let mut number = 0usize;
             while number < numbers {

@@ -1,8 +1,7 @@
-//! The rule of a step in a kernel. Imports only constants of this crate.
+//! The lookups of a step in a kernel. Imports only constants of this crate.
 
 use cubecl::prelude::*;
 
-use super::stack;
 use crate::tensor::arrays::Array;
 
 /// One lookup per token.
@@ -60,7 +59,7 @@ impl Lookup {
     }
 
     /// The state after a token in range, read as constraint `table` reads it; 0 if it is illegal.
-    fn next(&self, state: u32, table: u32, token: u32) -> u32 {
+    pub(super) fn next(&self, state: u32, table: u32, token: u32) -> u32 {
         if comptime!(self.layout == DENSE) {
             self.step(state, token)
         } else if comptime!(self.layout == TOKEN_LEVEL) {
@@ -101,30 +100,6 @@ impl Lookup {
         }
         // A state with live byte transitions is dead if no sequence of tokens reaches the end.
         select(self.entry(Array::TokensToEnd, next) == i32::MAX, 0u32, next)
-    }
-
-    /// Advances the position at `base` by a token, which may be `no_token` or invalid.
-    pub(super) fn advance(
-        &self,
-        position: &mut Tensor<i32>,
-        base: usize,
-        own: &mut cubecl::prelude::Array<i32>,
-        token: i32,
-    ) {
-        let vocab_size = i32::cast_from(self.vocab_size);
-        if token != vocab_size {
-            if comptime!(self.has_stack) {
-                stack::advance(self, position, base, own, token);
-            } else {
-                let mut next = 0u32.runtime();
-                if token >= 0 && token < vocab_size {
-                    let state = stack::state_of(self, &*position, base);
-                    next = self.next(state, self.owner_of(state), u32::cast_from(token));
-                }
-                position[base] = i32::cast_from(next);
-                position[base + 1] = max(position[base + 1] - 1, 0);
-            }
-        }
     }
 
     /// The number of tokens to the end after a token in range, `i32::MAX` if it is unreachable, in

@@ -12,14 +12,14 @@ mod built_in;
 mod built_in_stack;
 #[cfg(feature = "cube")]
 mod choose;
+#[cfg(any(feature = "flex", feature = "remote"))]
+mod cpu;
 #[cfg(feature = "cube")]
 mod cube;
 #[cfg(feature = "flex")]
 mod flex;
 #[cfg(feature = "cube")]
 mod follow;
-#[cfg(feature = "remote")]
-mod hosted;
 #[cfg(feature = "cube")]
 mod lookup;
 mod lookups;
@@ -27,6 +27,8 @@ mod lookups;
 mod mask;
 #[cfg(feature = "cube")]
 mod noise;
+#[cfg(feature = "remote")]
+mod remote;
 #[cfg(feature = "cube")]
 mod rows;
 #[cfg(feature = "cube")]
@@ -34,8 +36,10 @@ mod stack;
 #[cfg(feature = "cube")]
 mod tile;
 
-#[cfg(all(feature = "remote-server", feature = "flex"))]
-pub(crate) use flex::{FlexRule, FlexStep};
+#[cfg(feature = "remote-server")]
+pub(crate) use cpu::{CpuStep, StepConstraints, StepSampler};
+#[cfg(feature = "remote-server")]
+pub(crate) use flex::{ints, packed};
 
 use std::sync::Arc;
 
@@ -51,9 +55,9 @@ use crate::tensor::{DeviceConstraint, Position, Store};
 pub(crate) fn after(table: &DeviceConstraint, position: Position, tokens: Tensor<1, Int>) -> Position {
     match table.store() {
         #[cfg(feature = "flex")]
-        Store::Host(host) => flex::after(host, position, tokens, table.vocab_size()),
+        Store::Cpu(constraints) => cpu::after(constraints, position, tokens, table.vocab_size()),
         #[cfg(feature = "remote")]
-        Store::Hosted(tables) => hosted::after(tables, position, tokens, table.vocab_size()),
+        Store::Remote(constraints) => cpu::after(constraints, position, tokens, table.vocab_size()),
         #[cfg(feature = "cube")]
         Store::Cube(image) => {
             let tokens: Tensor<2, Int> = tokens.unsqueeze_dim(1);
@@ -76,9 +80,9 @@ pub(crate) fn mask(
 ) -> (Tensor<2>, Position) {
     match table.store() {
         #[cfg(feature = "flex")]
-        Store::Host(host) => flex::mask(host, logits, position, tokens),
+        Store::Cpu(constraints) => cpu::mask(constraints, logits, position, tokens),
         #[cfg(feature = "remote")]
-        Store::Hosted(tables) => hosted::mask(tables, logits, position, tokens),
+        Store::Remote(constraints) => cpu::mask(constraints, logits, position, tokens),
         #[cfg(feature = "cube")]
         Store::Cube(image) => cube::mask(image, logits, position, tokens),
         Store::BuiltIn(image) => built_in::mask(image, logits, position, tokens),
@@ -105,9 +109,9 @@ pub(crate) fn mask_tree(
     let (device, dtype) = (tokens.device(), tokens.dtype());
     let tree = match table.store() {
         #[cfg(feature = "flex")]
-        Store::Host(host) => return flex::mask_tree(host, parents, logits, position, tokens),
+        Store::Cpu(constraints) => return cpu::mask_tree(constraints, parents, logits, position, tokens),
         #[cfg(feature = "remote")]
-        Store::Hosted(tables) => return hosted::mask_tree(tables, parents, logits, position, tokens),
+        Store::Remote(constraints) => return cpu::mask_tree(constraints, parents, logits, position, tokens),
         #[cfg(feature = "cube")]
         Store::Cube(image) => cube::follow(image, parents, position, tokens),
         Store::BuiltIn(image) => built_in::follow(image, parents, position, tokens),
@@ -138,9 +142,9 @@ pub(crate) fn choose(
 ) -> (Tensor<1, Int>, Position) {
     match table.store() {
         #[cfg(feature = "flex")]
-        Store::Host(host) => flex::choose(host, logits, position, tokens, step, rule),
+        Store::Cpu(constraints) => cpu::choose(constraints, logits, position, tokens, step, rule),
         #[cfg(feature = "remote")]
-        Store::Hosted(tables) => hosted::choose(tables, logits, position, tokens, step, rule),
+        Store::Remote(constraints) => cpu::choose(constraints, logits, position, tokens, step, rule),
         #[cfg(feature = "cube")]
         Store::Cube(image) => cube::choose(image, logits, position, tokens, step, rule),
         Store::BuiltIn(_) => panic!("the table's lookups are not fused"),

@@ -1,4 +1,5 @@
-//! The stack of a row in a kernel; see `table::Stacks`. Imports only constants of this crate.
+//! The position of a row in a kernel, and its stack; see `table::Stacks`. Imports only constants of
+//! this crate.
 //!
 //! The frames of a row's position are its *base*. One unit follows a token: it reads the base from
 //! the position, counts the remaining frames of the base, and holds the frames pushed by the token.
@@ -204,9 +205,34 @@ pub(super) fn room(table: &Lookup) -> Array<i32> {
     Array::<i32>::new(comptime!(table.room as usize))
 }
 
-/// Advances a position by a token that is not `no_token`, and may be invalid.
+/// Advances a position by a token, which may be `no_token` or invalid.
 #[cube]
 pub(super) fn advance(
+    table: &Lookup,
+    position: &mut Tensor<i32>,
+    base: usize,
+    own: &mut Array<i32>,
+    token: i32,
+) {
+    let vocab_size = i32::cast_from(table.vocab_size);
+    if token != vocab_size {
+        if comptime!(table.has_stack) {
+            advance_on_stack(table, position, base, own, token);
+        } else {
+            let mut next = 0u32.runtime();
+            if token >= 0 && token < vocab_size {
+                let state = state_of(table, &*position, base);
+                next = table.next(state, table.owner_of(state), u32::cast_from(token));
+            }
+            position[base] = i32::cast_from(next);
+            position[base + 1] = max(position[base + 1] - 1, 0);
+        }
+    }
+}
+
+/// Advances a position with a stack by a token that is not `no_token`, and may be invalid.
+#[cube]
+fn advance_on_stack(
     table: &Lookup,
     position: &mut Tensor<i32>,
     base: usize,

@@ -6,7 +6,7 @@ use burn::tensor::{DType, Device};
 use burn_dfa::generation::speculative::{
     DraftModel, Drafter, ForcedBytes, ForcedTokens, MergedDrafters, PromptLookup, speculate,
 };
-use burn_dfa::generation::{GenerationConfig, Request, generate};
+use burn_dfa::generation::{GenerationConfig, Request, SamplingOptions, generate};
 use burn_dfa::{CompiledConstraint, Constraint, Limits, StateId, TokenId, Vocabulary};
 
 use crate::common::model::RandomLm;
@@ -23,7 +23,7 @@ fn vocabulary() -> Vocabulary {
 }
 
 /// The probability of every output.
-fn exact(model: &RandomLm, table: &CompiledConstraint) -> HashMap<Vec<TokenId>, f64> {
+fn exact(model: &RandomLm, table: &CompiledConstraint, temperature: f32) -> HashMap<Vec<TokenId>, f64> {
     let mut outputs = HashMap::new();
     let mut open = vec![(Vec::new(), table.start(), 1.0)];
     while let Some((tokens, state, chance)) = open.pop() {
@@ -34,7 +34,7 @@ fn exact(model: &RandomLm, table: &CompiledConstraint) -> HashMap<Vec<TokenId>, 
         let text: Vec<_> = PROMPT.into_iter().chain(tokens.iter().map(|id: &TokenId| id.0 as i32)).collect();
         let left = (BUDGET - tokens.len()) as u32;
         let logits = model.logits_after(&text);
-        let weight = |id: TokenId| f64::from(logits[id.index()] / TEMPERATURE).exp();
+        let weight = |id: TokenId| f64::from(logits[id.index()] / temperature).exp();
         let near = |id: &TokenId| table.tokens_to_end(table.next(state, *id)) < left;
         let legal: Vec<_> = table.allowed(state).filter(near).collect();
         let sum: f64 = legal.iter().map(|&id| weight(id)).sum();
@@ -88,7 +88,7 @@ fn speculation_does_not_change_the_distribution() {
         let request = |seed| Request::new(prompt.clone(), BUDGET).with_constraint(&table).with_seed(seed);
         (first..first + ROWS).map(request).collect()
     };
-    let expected = exact(&model, &table);
+    let expected = exact(&model, &table, TEMPERATURE);
     let sum: f64 = expected.values().sum();
     assert!(expected.len() > 20 && (sum - 1.0).abs() < 1e-6, "{} outputs of {sum}", expected.len());
 
@@ -100,7 +100,7 @@ fn speculation_does_not_change_the_distribution() {
     // One in 30,000 exceeds 4.
     let plain: Vec<_> = plain.collect();
     assert!(deviate(&plain, &expected) < 4.0);
-    assert!(deviate(&plain, &exact(&near, &table)) > 8.0, "the test tells distributions apart");
+    assert!(deviate(&plain, &exact(&near, &table, TEMPERATURE)) > 8.0, "the test tells distributions apart");
 
     let forced = || ForcedTokens::new(2, ForcedBytes::LongestToken);
     let draft = || DraftModel::new(&near, 3);
@@ -134,5 +134,45 @@ fn speculation_does_not_change_the_distribution() {
         let tokens: usize = drawn.iter().map(Vec::len).sum();
         eprintln!("{name}: deviate {deviate:.2}, {calls} calls for {tokens} tokens");
         assert!(deviate < 4.0, "{name}: {deviate}");
+    }
+}
+
+#[test]
+fn every_row_has_the_distribution_of_its_temperature() {
+    let (vocabulary, device) = (vocabulary(), Device::flex());
+    let constraint = Constraint::regex("[ab]{1,4}c?|ccc").unwrap();
+    let table = CompiledConstraint::compile(&constraint, &vocabulary, &Limits::default()).unwrap();
+    let model = RandomLm::new(7, 5, DType::F32, &device);
+    let near = model.like(0..7, 1.5, 1);
+    let temperatures = [Some(0.7), None, Some(2.0)];
+    let request = |seed: u64| {
+        let sampling = SamplingOptions::new().with_temperature(temperatures[seed as usize % 3]);
+        let prompt = PROMPT.map(|id| TokenId(id as u32)).to_vec();
+        let request = Request::new(prompt, BUDGET).with_constraint(&table).with_seed(seed);
+        request.with_sampling(sampling)
+    };
+    let config = GenerationConfig::new();
+    let likeliest = generate(&model, &vocabulary, &[request(1)], &config).unwrap().remove(0).tokens;
+    let tree = || MergedDrafters::new(DraftModel::new(&near, 3), PromptLookup::new(1, 1)).unwrap();
+    let drafters: [(&str, Box<dyn Drafter>); 2] =
+        [("near", Box::new(DraftModel::new(&near, 3))), ("tree", Box::new(tree()))];
+    for (name, mut drafter) in drafters {
+        let mut drawn = vec![Vec::new(); 3];
+        for first in (0..DRAWS / ROWS * 2).map(|block| block * ROWS) {
+            let requests: Vec<_> = (first..first + ROWS).map(request).collect();
+            let rows = speculate(&model, &vocabulary, &requests, &config, &mut drafter).unwrap();
+            for (seed, row) in (first..).zip(rows) {
+                drawn[seed as usize % 3].push(row.output.tokens);
+            }
+        }
+        for (temperature, drawn) in temperatures.into_iter().zip(&drawn) {
+            let Some(temperature) = temperature else {
+                assert!(drawn.iter().all(|tokens| *tokens == likeliest), "{name}: greedy rows");
+                continue;
+            };
+            let deviate = deviate(drawn, &exact(&model, &table, temperature));
+            eprintln!("{name}, {temperature}: deviate {deviate:.2}");
+            assert!(deviate < 4.0, "{name}, {temperature}: {deviate}");
+        }
     }
 }

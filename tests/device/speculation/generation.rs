@@ -248,6 +248,48 @@ fn sampled_outputs_are_complete_within_their_budgets() {
     assert!(generations >= 2_000, "{generations}");
 }
 
+/// Options of their own for every row but the first; the second half is sampled.
+fn with_options(requests: Vec<Request>) -> Vec<Request> {
+    let greedy = SamplingOptions::new;
+    let warm = || greedy().with_temperature(1.4);
+    let options = [
+        greedy().with_repetition_penalty(1.3).with_min_new_tokens(4),
+        greedy().with_logit_bias([(TokenId(97), 3.0)]).with_top_k(3),
+        greedy().with_suppress_tokens([TokenId(97), TokenId(49)]).with_presence_penalty(0.5),
+        warm(),
+        warm().with_top_k(20).with_frequency_penalty(0.2),
+        warm().with_top_p(0.9).with_min_p(0.01),
+    ];
+    let all = std::iter::once(None).chain(options.map(Some));
+    requests.into_iter().zip(all).map(|(request, sampling)| Request { sampling, ..request }).collect()
+}
+
+#[test]
+fn rows_may_have_options_of_their_own() {
+    let vocabulary = vocabulary();
+    let tables = tables(&vocabulary);
+    for (name, device) in devices::all() {
+        let rounds = if name == "flex" { 12 } else { 1 };
+        for round in 0..rounds {
+            let mut rng = StdRng::seed_from_u64(50 + round);
+            let batch = Batch::new(&vocabulary, round, &device);
+            let requests = with_options(requests(&tables, 7, &mut rng));
+            let config = GenerationConfig::new().with_sync_interval(3);
+            let plain = generate(&batch.model, &vocabulary, &requests, &config).unwrap();
+            for (drafter, make) in drafters(&batch.drafts, &batch.ids, 1 + round as usize % 4, round) {
+                let name = format!("{name}, {drafter}, round {round}");
+                let rows = run(&batch.model, &vocabulary, &requests, &config, make);
+                for (index, (row, request)) in rows.iter().zip(&requests).enumerate() {
+                    check(&format!("{name}, row {index}"), request, &row.output);
+                    if index < 4 {
+                        assert_eq!(row.output, plain[index], "{name}, greedy row {index}");
+                    }
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn a_row_does_not_depend_on_the_others() {
     let vocabulary = vocabulary();
@@ -255,7 +297,9 @@ fn a_row_does_not_depend_on_the_others() {
     let device = Device::flex();
     let batch = Batch::new(&vocabulary, 3, &device);
     let mut rng = StdRng::seed_from_u64(8);
-    let requests = requests(&tables, 5, &mut rng);
+    let alike = requests(&tables, 5, &mut rng);
+    let unlike = with_options(requests(&tables, 7, &mut rng));
+    let requests: Vec<_> = alike.into_iter().chain(unlike).collect();
     let config = GenerationConfig::new().with_temperature(1.0);
     let drafter = || DraftModel::new(&batch.drafts[0], 3);
     let together = run(&batch.model, &vocabulary, &requests, &config, drafter());
@@ -276,7 +320,6 @@ fn unsupported_requests_are_refused() {
         result.unwrap_err()
     };
     let plain = GenerationConfig::new();
-    assert_eq!(refused(&plain.clone().with_logprobs(2), &mut ()).kind(), ErrorKind::Input);
     assert_eq!(refused(&plain.clone().with_sync_interval(0), &mut ()).kind(), ErrorKind::Input);
     let narrow = &batch.drafts[1];
     assert_eq!(refused(&plain, &mut DraftModel::new(narrow, 2)).kind(), ErrorKind::Input);

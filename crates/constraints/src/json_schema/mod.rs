@@ -71,8 +71,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use self::calls::Followed;
 pub(crate) use self::calls::Texts;
-use self::calls::{Followed, Preferred};
 pub use self::depth::Unrolled;
 pub(super) use self::emit::Selection;
 pub(super) use self::facts::Values;
@@ -83,8 +83,8 @@ use self::number::Form;
 pub use self::options::{
     Additional, Escapes, Formats, JsonOptions, Numbers, Order, Separators, Unenforceable, Unknown, Whitespace,
 };
-use self::plan::Planner;
 pub(super) use self::plan::{Array, Object, ObjectState, Others, PlanId, Step};
+use self::plan::{Planner, Preferred};
 pub(super) use self::planned::Planned;
 use self::read::Clock;
 pub(super) use self::read::MAX_SPACES;

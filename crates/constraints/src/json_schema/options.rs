@@ -5,7 +5,6 @@ use std::str::FromStr;
 
 use serde::Serialize;
 
-use super::string::Spelling;
 use burn_dfa_common::{Error, Result};
 
 /// The spelling of the values of a JSON schema, as far as the schema leaves it open, and their
@@ -182,24 +181,6 @@ impl JsonOptions {
     pub fn with_any_depth(mut self, levels: usize) -> Self {
         self.any_depth = Some(levels);
         self
-    }
-
-    /// The spelling of strings with restrictions beyond their length.
-    pub(super) fn spelling(&self) -> Spelling {
-        let escapes = match self.escapes {
-            Escapes::NumberedFree => Escapes::Canonical,
-            escapes => escapes,
-        };
-        Spelling { ascii: self.ascii, escapes }
-    }
-
-    /// How other strings are written.
-    pub(super) fn free_spelling(&self) -> Spelling {
-        let escapes = match self.escapes {
-            Escapes::NumberedFree => Escapes::Numbered,
-            escapes => escapes,
-        };
-        Spelling { ascii: self.ascii, escapes }
     }
 }
 

@@ -5,9 +5,9 @@
 
 use std::sync::Arc;
 
-use super::calls::{Followed, Preferred};
+use super::calls::Followed;
 use super::format::Certainty;
-use super::plan::{Labelled, Plan, PlanId, Planner};
+use super::plan::{Labelled, Plan, PlanId, Planner, Preferred};
 use super::{Escapes, JsonOptions, Schema, Selection, Texts, Types, emit, number, string};
 use crate::Unrolled;
 use burn_dfa_automata::{ByteDfa, Op, SparseDfa};

@@ -14,14 +14,15 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use super::place::Place;
 use super::words::followed;
 use crate::{Deferred, Expression, Kind};
 use burn_dfa_automata::{ByteDfa, ByteStateId, Expr, FastMap, Op};
 use burn_dfa_common::{Result, limits::Meter};
 
 /// Most marks, and most bytes of all marks.
-pub(super) const MAX_MARKS: usize = 4_096;
-pub(super) const MAX_BYTES: usize = 1 << 16;
+const MAX_MARKS: usize = 4_096;
+const MAX_BYTES: usize = 1 << 16;
 
 /// Most entries of the tables of all automata of a dispatch, and of all free text with triggers in
 /// a structural tag.
@@ -260,6 +261,17 @@ impl FreeText {
         }
         Ok(Expression::choice(dispatched))
     }
+}
+
+/// Rejects free text with too many marks.
+pub(super) fn check_size(triggers: &[String], excludes: &[String], at: &Place) -> Result<()> {
+    let all = || triggers.iter().chain(excludes);
+    if all().count() > MAX_MARKS || all().map(String::len).sum::<usize>() > MAX_BYTES {
+        return Err(at.error(format!(
+            "more than {MAX_MARKS} triggers and excluded texts, or {MAX_BYTES} bytes of them; let tags share triggers"
+        )));
+    }
+    Ok(())
 }
 
 /// The first of `texts` found in `text`, by its end, in time independent of the number of texts.

@@ -10,7 +10,7 @@ use super::format::{
     AnyText, Begin, Dispatch, End, Format, SchemaFormat, Style, Tag, TagsWithSeparator, TokenDispatch,
     TokenRef, TokenTriggeredTags, TriggeredTags,
 };
-use super::free_text::{self, FreeText, MAX_BYTES, MAX_ENTRIES, MAX_MARKS, Undispatched, automaton};
+use super::free_text::{self, FreeText, MAX_ENTRIES, Undispatched, automaton, check_size};
 use super::place::Place;
 use super::read::MAX_NESTING;
 use super::style::Schemas;
@@ -499,17 +499,6 @@ fn check_marks(triggers: &[String], excludes: &[String], at: &Place) -> Result<(
         Some(i) => Err(at.name("excludes").index(i).error("an excluded text is empty; leave it out")),
         None => Ok(()),
     }
-}
-
-/// Rejects too many marks.
-pub(super) fn check_size(triggers: &[String], excludes: &[String], at: &Place) -> Result<()> {
-    let all = || triggers.iter().chain(excludes);
-    if all().count() > MAX_MARKS || all().map(String::len).sum::<usize>() > MAX_BYTES {
-        return Err(at.error(format!(
-            "more than {MAX_MARKS} triggers and excluded texts, or {MAX_BYTES} bytes of them; let tags share triggers"
-        )));
-    }
-    Ok(())
 }
 
 /// Texts of both lists, each once and in order.

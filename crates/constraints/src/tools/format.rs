@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Reasoning, harmony};
+use super::Reasoning;
 use crate::{Style, Whitespace};
 use burn_dfa_common::{Error, Result};
 
@@ -156,7 +156,15 @@ impl ToolFormat {
                 "<｜tool▁call▁end｜>",
                 "<｜tool▁calls▁end｜>",
             ],
-            Self::Harmony => &harmony::MARKS,
+            Self::Harmony => &[
+                "<|start|>",
+                "<|channel|>",
+                "<|message|>",
+                "<|constrain|>",
+                "<|call|>",
+                "<|return|>",
+                "<|end|>",
+            ],
         }
     }
 

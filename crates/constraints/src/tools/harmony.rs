@@ -7,20 +7,17 @@
 
 use std::collections::BTreeMap;
 
-use super::lower::{Callable, Role, refused};
+use super::callable::Callable;
+use super::reply::Role;
 use super::{Reasoning, ToolFormat};
 use crate::{AnyText, End, Format, Style, Tag, TagsWithSeparator};
-use burn_dfa_common::Result;
+use burn_dfa_common::{Error, Result};
 
 const NEXT: &str = "<|start|>assistant";
 const ANALYSIS: &str = "<|channel|>analysis<|message|>";
 const PREAMBLE: &str = "<|channel|>commentary<|message|>";
 const FINAL: &str = "<|channel|>final<|message|>";
 const END: &str = "<|end|>";
-
-/// Texts excluded from messages.
-pub(super) const MARKS: [&str; 7] =
-    ["<|start|>", "<|channel|>", "<|message|>", "<|constrain|>", "<|call|>", "<|return|>", "<|end|>"];
 
 /// The texts around the name of a tool. The recipient of a call comes after the channel or before
 /// it.
@@ -37,14 +34,14 @@ pub(super) fn lower(
     reasoning: Option<&Reasoning>,
     roles: &mut BTreeMap<String, Role>,
 ) -> Result<Format> {
-    let text = || AnyText::new().with_excludes(MARKS);
+    let text = || AnyText::new().with_excludes(ToolFormat::Harmony.marks().iter().copied());
     let mut first = Vec::new();
     if let Some(reasoning) = reasoning {
         if !reasoning.is_between(ANALYSIS, END) {
-            return Err(refused(
-                ToolFormat::Harmony,
-                "has reasoning of its own: take that of `ToolFormat::reasoning`",
-            ));
+            return Err(Error::request(format!(
+                "the format `{}` has reasoning of its own: take that of `ToolFormat::reasoning`",
+                ToolFormat::Harmony
+            )));
         }
         roles.insert(ANALYSIS.to_owned(), Role::Reasoning);
         first.push(Format::tag(ANALYSIS, text(), END));

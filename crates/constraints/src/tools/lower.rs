@@ -1,84 +1,19 @@
 //! Tools as a structural tag, with the meaning of its tags.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
+use super::callable::Callable;
 use super::format::{Layout, Wire};
-use super::input::Arguments;
-use super::{Tool, ToolChoice, ToolFormat, ToolInput, Tools, harmony};
-use crate::{AnyText, End, Format, StructuralTag, Style, Tag, TagsWithSeparator, TriggeredTags};
+use super::reply::Role;
+use super::{Tool, ToolChoice, Tools, harmony};
+use crate::{AnyText, End, Format, StructuralTag, Tag, TagsWithSeparator, TriggeredTags};
 use burn_dfa_common::{Error, Result};
-
-/// The role of a part of an output.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Role {
-    /// The answer.
-    Content,
-    Reasoning,
-    /// The arguments of a call of the tool with this number.
-    Call(usize),
-}
 
 /// A structural tag, and the roles of its tags by their begins. Other tags have the role of the
 /// surrounding text.
 pub(super) struct Lowered {
     pub(super) tag: StructuralTag,
     pub(super) roles: BTreeMap<String, Role>,
-}
-
-/// The tools that may be called, and the numbers of calls.
-pub(super) struct Callable<'t> {
-    /// With their numbers.
-    pub(super) tools: Vec<(usize, &'t Tool)>,
-    /// Whether one is called, and comes first.
-    pub(super) is_required: bool,
-    /// Whether several may be called.
-    pub(super) parallel: bool,
-}
-
-impl<'t> Callable<'t> {
-    /// The tools that a choice allows.
-    ///
-    /// # Errors
-    /// The choice allows no tool but requires a call.
-    pub(super) fn new(own: &'t Tools) -> Result<Self> {
-        let all = own.tools.iter().enumerate();
-        let tools: Vec<_> = match &own.choice {
-            ToolChoice::Auto | ToolChoice::Required => all.collect(),
-            ToolChoice::Named(name) => all.filter(|(_, tool)| tool.name == *name).collect(),
-            ToolChoice::Allowed { names, .. } => {
-                let names: BTreeSet<&String> = names.iter().collect();
-                all.filter(|(_, tool)| names.contains(&tool.name)).collect()
-            }
-            ToolChoice::None => Vec::new(),
-        };
-        let named = match &own.choice {
-            ToolChoice::Named(name) => std::slice::from_ref(name),
-            ToolChoice::Allowed { names, .. } => names,
-            _ => &[],
-        };
-        let known: BTreeSet<&String> = own.tools.iter().map(|tool| &tool.name).collect();
-        if let Some(name) = named.iter().find(|name| !known.contains(name)) {
-            return Err(Error::request(format!("`tool_choice` names the tool {name:?}, which there is not")));
-        }
-        let is_required = matches!(
-            own.choice,
-            ToolChoice::Required | ToolChoice::Named(_) | ToolChoice::Allowed { required: true, .. }
-        );
-        if is_required && tools.is_empty() {
-            return Err(Error::request("`tool_choice` wants a call, and there are no tools"));
-        }
-        // The end of the answer ends a raw text.
-        let is_raw = |tool: &Tool| matches!(tool.input, Some(ToolInput::Grammar(_)));
-        let parallel = own.parallel
-            && !matches!(own.choice, ToolChoice::Named(_))
-            && !tools.iter().any(|(_, tool)| is_raw(tool));
-        Ok(Self { tools, is_required, parallel })
-    }
-
-    /// The arguments of a tool.
-    pub(super) fn arguments(tool: &Tool, style: Style) -> Arguments {
-        Arguments::new(tool.schema(), tool.input.as_ref(), style)
-    }
 }
 
 /// Lowers tools.
@@ -163,9 +98,4 @@ impl Wire {
         };
         callable.tools.iter().map(tag).collect()
     }
-}
-
-/// The error for a feature that a format lacks.
-pub(super) fn refused(format: ToolFormat, reason: &str) -> Error {
-    Error::request(format!("the format `{format}` {reason}"))
 }

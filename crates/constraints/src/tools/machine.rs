@@ -8,7 +8,8 @@
 
 use std::collections::BTreeMap;
 
-use super::lower::{Lowered, Role};
+use super::lower::Lowered;
+use super::reply::Role;
 use crate::{Begin, End, Format, SchemaFormat, Style, Tag, TokenFormat, TokenRef};
 use burn_dfa_common::{Error, Result};
 

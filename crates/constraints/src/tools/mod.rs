@@ -7,14 +7,15 @@
 //!
 //! - `definition` has tools, `input` the texts of custom ones, `choice` the rules on calls,
 //!   `reasoning` the text before the answer, `reply` the result;
-//! - `format` has the texts around calls by family of models, `lower` and `harmony` convert them to
-//!   a structural tag;
+//! - `format` has the texts around calls by family of models, `callable` the tools that the choice
+//!   allows; `lower` and `harmony` convert both to a structural tag;
 //! - `written` has calls as text, `prompt` the text about tools for a model, `place` finds the tool
 //!   of an error;
 //! - `variants` reads the tools of a Rust enum, for `typed`;
 //! - `machine` is the structural tag as a graph, which `reader` follows; `scan` finds marks in
 //!   text, `json` and `xml` the end of arguments.
 
+mod callable;
 mod choice;
 mod definition;
 mod fields;

@@ -1,7 +1,7 @@
 //! Finds the tool of a part of the structural tag.
 
 use super::Tools;
-use super::lower::Role;
+use super::reply::Role;
 
 impl Tools {
     /// The number of the tool whose parameters caused an [error](crate::Error::pointer) of the

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde_json::json;
 
-use super::lower::Callable;
+use super::callable::Callable;
 use super::written::{nothing, spaced};
 use super::{Tool, ToolInput, Tools};
 use crate::Style;

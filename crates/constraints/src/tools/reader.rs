@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use super::json::{Ended, JsonScan};
-use super::lower::Role;
 use super::machine::{Free, Machine, Node, Text};
-use super::reply::{Reply, ReplyEvent};
+use super::reply::{Reply, ReplyEvent, Role};
 use super::xml::{Read, XmlScan};
 use super::{Tool, ToolInput, Tools};
 use crate::structural_tag::marks_of;

@@ -138,3 +138,13 @@ impl Call {
             .map_err(|error| Error::output(format!("the arguments of the call of {:?}: {error}", self.name)))
     }
 }
+
+/// The role of a part of an output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// The answer.
+    Content,
+    Reasoning,
+    /// The arguments of a call of the tool with this number.
+    Call(usize),
+}

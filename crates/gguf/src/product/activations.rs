@@ -1,9 +1,6 @@
 //! [`Activations`]: rows of activations in blocks of 8-bit numbers.
 
-use super::simd::{Lanes, Simd};
-
-/// Numbers in a block.
-pub(crate) const BLOCK: usize = 32;
+use super::simd::{BLOCK, Lanes, Simd};
 
 /// 32 activations: `d` times a number from -127 to 127 each.
 #[derive(Clone, Copy)]

@@ -21,8 +21,8 @@ mod tests;
 use rayon::prelude::*;
 
 use crate::block::{BlockError, BlockType};
-use activations::{Activations, BLOCK, Block};
-use simd::{Baseline, Lanes, Range, Simd};
+use activations::{Activations, Block};
+use simd::{BLOCK, Baseline, Lanes, Range, Simd};
 use stored::Stored;
 
 /// Outputs of a tile.

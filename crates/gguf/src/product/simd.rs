@@ -2,7 +2,8 @@
 //!
 //! Sums are of integers and exact, so the results are the same on every machine.
 
-use super::activations::BLOCK;
+/// Activations in a block.
+pub(crate) const BLOCK: usize = 32;
 
 /// One number for each of the eight outputs of a tile.
 pub(crate) type Lanes<T> = [T; 8];

@@ -3,8 +3,8 @@
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
-use super::activations::{Activations, BLOCK};
-use super::simd::{Baseline, Simd};
+use super::activations::Activations;
+use super::simd::{BLOCK, Baseline, Simd};
 use super::{BlockType, is_supported, of_type, product};
 
 /// Random blocks with finite numbers.

@@ -1,4 +1,5 @@
-//! Figures quoted in prose are the figures of the run that made them: `benches/results/peers.txt`.
+//! Figures quoted in prose are the figures of the run that made them: `benches/results/peers.txt`;
+//! on the page on schema design, the figures of the pages that it names.
 //!
 //! A template names each figure with its decimals, `{flex_step_p50_ratio_llguidance:2}`, and may scale it,
 //! `{memory_growth_kib/1024:1}`. The page must contain the template with the figures filled in; white space counts as one space.
@@ -104,10 +105,13 @@ fn filled(template: &str, figures: &BTreeMap<&str, f64>) -> String {
     text
 }
 
+fn read(path: &str) -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
+    std::fs::read_to_string(root.join(path)).unwrap()
+}
+
 #[test]
 fn quoted_figures_are_those_of_the_run() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
-    let read = |path: &str| std::fs::read_to_string(root.join(path)).unwrap();
     let results = read(RESULTS);
     let figures: BTreeMap<&str, f64> = results
         .lines()
@@ -123,4 +127,20 @@ fn quoted_figures_are_those_of_the_run() {
         }
     }
     assert!(wrong.is_empty(), "not in the pages:\n{}", wrong.join("\n"));
+}
+
+/// The numbers of a page with at least three digits or a fraction.
+fn numbers(page: &str) -> Vec<&str> {
+    let words = page.split(|c: char| !c.is_ascii_digit() && !",.".contains(c));
+    let numbers = words.map(|word| word.trim_matches([',', '.']));
+    numbers.filter(|number| number.len() > 2).collect()
+}
+
+#[test]
+fn figures_on_schema_design_are_on_the_pages_that_it_names() {
+    let sources = ["benches/results/README.md", "docs/limits.md", "docs/json-schema.md"].map(read);
+    let known: Vec<&str> = sources.iter().flat_map(|source| numbers(source)).collect();
+    let page = read("docs/schema-design.md");
+    let unknown: Vec<&str> = numbers(&page).into_iter().filter(|number| !known.contains(number)).collect();
+    assert!(unknown.is_empty(), "no page has measured {unknown:?}");
 }

@@ -9,6 +9,8 @@ mod forced_text;
 mod grammar;
 mod hostile;
 mod json_schema;
+mod links;
+mod messages;
 mod modules;
 mod regexes;
 mod stack;

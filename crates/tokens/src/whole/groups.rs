@@ -1,6 +1,5 @@
 //! Tokens with equal edges.
 
-use crate::compile::check_token;
 use crate::special::MAX_COLUMNS;
 use burn_dfa_automata::FastMap;
 use burn_dfa_common::{Error, Result};
@@ -158,4 +157,26 @@ fn idle(edges: &mut Vec<(u32, u32)>, states: u32) {
     known.sort_unstable();
     edges
         .extend((1..=states).filter(|state| known.binary_search(state).is_err()).map(|state| (state, state)));
+}
+
+/// Rejects a token that a constraint cannot name: the vocabulary lacks it or does not use it, or it
+/// ends the sequence.
+pub(crate) fn check_token(token: TokenId, vocabulary: &Vocabulary) -> Result<()> {
+    if token.index() >= vocabulary.len() {
+        return Err(Error::incompatible_vocabulary(format!(
+            "the constraint names token {token}, the vocabulary ends at {}",
+            vocabulary.len()
+        )));
+    }
+    if vocabulary.kind(token) == TokenKind::Unused && !vocabulary.eos().contains(&token) {
+        return Err(Error::incompatible_vocabulary(format!(
+            "the constraint names token {token}, which the vocabulary does not use"
+        )));
+    }
+    if vocabulary.eos().contains(&token) {
+        return Err(Error::incompatible_vocabulary(format!(
+            "the constraint has a transition on token {token}, which ends the sequence: leave it out, accepting states allow it by themselves"
+        )));
+    }
+    Ok(())
 }

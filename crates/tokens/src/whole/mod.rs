@@ -11,5 +11,5 @@ mod states;
 #[cfg(test)]
 mod tests;
 
-pub(super) use groups::Groups;
+pub(super) use groups::{Groups, check_token};
 pub(super) use states::TokenStates;

@@ -11,7 +11,7 @@
 use std::sync::Arc;
 
 use super::groups::Groups;
-use crate::compile::Rests;
+use crate::columns::Rests;
 use burn_dfa_automata::{ByteDfa, ByteStateId, FastMap, Interner};
 use burn_dfa_common::{Result, limits::Meter};
 use burn_dfa_constraints::{TextAutomaton, Unrolled};

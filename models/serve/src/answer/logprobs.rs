@@ -8,6 +8,7 @@ use burn_dfa_engine::Tokens;
 use serde_json::{Map, Value, json};
 
 use crate::app::App;
+use crate::error::{ApiError, Result};
 use crate::protocol::chat::{ChatLogprobs, TokenLogprob, TopLogprob};
 use crate::protocol::completion::CompletionLogprobs;
 
@@ -20,9 +21,25 @@ pub struct Logprobs {
 }
 
 impl Logprobs {
-    /// Reports each token, and the `top` most likely tokens at each position.
-    pub fn new(app: Arc<App>, top: usize) -> Self {
-        Self { app, top }
+    /// Reports each token and the `top` most likely tokens at each position, if a request asks for
+    /// them.
+    ///
+    /// # Errors
+    /// 400 if the server does not compute log-probabilities, or only for fewer tokens; `params` are
+    /// the fields of the request.
+    pub fn requested(app: &Arc<App>, top: Option<usize>, params: [&str; 2]) -> Result<Option<Self>> {
+        match (top, app.config.logprobs()) {
+            (None, _) => Ok(None),
+            (Some(_), None) => {
+                let message = "this server computes no log-probabilities: start it without `--no-logprobs`";
+                Err(ApiError::unsupported(params[0], message))
+            }
+            (Some(top), Some(most)) if top > most => Err(ApiError::invalid(
+                params[1],
+                format!("{top} tokens are more than the {most} that are told"),
+            )),
+            (Some(top), Some(_)) => Ok(Some(Self { app: app.clone(), top })),
+        }
     }
 
     /// Log-probabilities in the form of chats.

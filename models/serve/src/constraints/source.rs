@@ -43,15 +43,14 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// The same with compact JSON, unless the request sets the style.
-    fn compact(&self) -> Self {
+    /// The text with compact JSON, unless the request sets the style.
+    fn compact(&self) -> String {
         const OUTPUTS: &str = "{\"structured_outputs\":{";
         const COMPACT: &str = "disable_any_whitespace";
-        let text = match self.text.strip_prefix(OUTPUTS) {
+        match self.text.strip_prefix(OUTPUTS) {
             Some(rest) if !rest.contains(COMPACT) => format!("{OUTPUTS}\"{COMPACT}\":true,{rest}"),
             _ => self.text.clone(),
-        };
-        Self { text, strict: self.strict }
+        }
     }
 }
 
@@ -93,7 +92,7 @@ impl Source {
         unenforceable: Unenforceable,
         limits: &Limits,
     ) -> Result<Option<Constraint>, Refusal> {
-        let of_request = |asked| style.read(asked, unenforceable).map_err(Refusal::library);
+        let of_request = |asked: &Asked| style.read(&asked.text, unenforceable).map_err(Refusal::library);
         match self {
             Self::Request(asked) => of_request(asked),
             Self::Tools(tools, _) => style.of_tools(tools, unenforceable).map(Some).map_err(Refusal::library),
@@ -114,7 +113,7 @@ impl Source {
 
     /// The unenforceable keywords, if they are left out.
     pub(super) fn left_out(&self, style: &JsonStyle, limits: &Limits) -> Vec<LeftOut> {
-        let of_request = |asked| left_out::of(None, limits, |kept| style.read(asked, kept));
+        let of_request = |asked: &Asked| left_out::of(None, limits, |kept| style.read(&asked.text, kept));
         let of_tools = |tools: &Tools| left_out::of_tools(tools, style, limits);
         match self {
             Self::Request(asked) | Self::After(_, asked) => of_request(asked),

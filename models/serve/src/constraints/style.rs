@@ -5,7 +5,6 @@ use burn_dfa::constraint::{
     JsonOptions, RegexOptions, RequestOptions, StructuralTag, Tools, Unenforceable, Whitespace,
 };
 
-use super::source::Asked;
 use crate::config::Config;
 
 /// The style of JSON if requests leave it open.
@@ -27,17 +26,17 @@ impl JsonStyle {
         Self { whitespace: Some(whitespace) }
     }
 
-    /// The constraint of a request; `None` for plain text.
+    /// The constraint of the text of a request; `None` for plain text.
     pub(super) fn read(
         &self,
-        asked: &Asked,
+        request: &str,
         unenforceable: Unenforceable,
     ) -> burn_dfa::Result<Option<Constraint>> {
         let options = RequestOptions::new()
             .with_regexes(RegexOptions::new().with_ascii_classes(true))
             .with_json(self.over(JsonOptions::new(), unenforceable))
             .with_tags(self.over(StructuralTag::json_options(), unenforceable));
-        Constraint::from_request_str_with(&asked.text, &options)
+        Constraint::from_request_str_with(request, &options)
     }
 
     /// The constraint of tools.

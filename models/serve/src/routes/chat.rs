@@ -13,6 +13,7 @@ use super::begin::{PreparedRequest, Prompts, StartedGeneration, begin};
 use super::payload::Payload;
 use crate::answer::chat::{ChatFrames, completion};
 use crate::answer::legal::{Legal, MAX_VOCABULARY};
+use crate::answer::logprobs::Logprobs;
 use crate::answer::{Head, stream, whole};
 use crate::app::App;
 use crate::error::{ApiError, Result};
@@ -44,7 +45,8 @@ pub async fn chat(State(app): State<Arc<App>>, Payload(mut body, client): Payloa
     if top > 0 && own.logprobs != Some(true) {
         return Err(ApiError::invalid("top_logprobs", "`top_logprobs` wants `logprobs` to be true"));
     }
-    let logprobs = app.logprobs((own.logprobs == Some(true)).then_some(top), ["logprobs", "top_logprobs"])?;
+    let top = (own.logprobs == Some(true)).then_some(top);
+    let logprobs = Logprobs::requested(&app, top, ["logprobs", "top_logprobs"])?;
     let wants_legal = own.legal_tokens == Some(true);
     if wants_legal && !sampling.streams() {
         return Err(ApiError::invalid("legal_tokens", "`legal_tokens` wants `stream` to be true"));

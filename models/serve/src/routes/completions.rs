@@ -9,6 +9,7 @@ use axum::response::{IntoResponse, Response};
 use super::begin::{PreparedRequest, Prompts, StartedGeneration, begin};
 use super::payload::Payload;
 use crate::answer::completion::{CompletionFrames, completion};
+use crate::answer::logprobs::Logprobs;
 use crate::answer::{Head, stream, whole};
 use crate::app::App;
 use crate::error::{ApiError, Result};
@@ -36,7 +37,7 @@ pub async fn completions(
     let constraint = constraint.read(&mut body)?;
     let mut warnings = body.finish()?;
     app.check_model(own.model.as_deref())?;
-    let logprobs = app.logprobs(own.logprobs, ["logprobs"; 2])?;
+    let logprobs = Logprobs::requested(&app, own.logprobs, ["logprobs"; 2])?;
     let echoes = own.echo == Some(true);
     if echoes && logprobs.is_some() {
         let message = "`echo` is not offered beside `logprobs`: those of the prompt are not computed; leave one of them out";

@@ -4,6 +4,7 @@
 mod baseline;
 mod measure;
 mod parts;
+mod read;
 mod rows;
 mod spelled;
 mod summary;
@@ -25,7 +26,8 @@ use crate::args::TokenizerArgs;
 use crate::output::{FOUND, Output, Result};
 use baseline::Baseline;
 use measure::{Bench, Outcome};
-use rows::{Row, read};
+use read::read;
+use rows::Row;
 use summary::Summary;
 
 /// Compile every schema, regex, grammar and structural tag of some files, and check its instances

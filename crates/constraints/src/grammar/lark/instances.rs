@@ -4,11 +4,9 @@
 //! rule. Equal instances are one rule, so recursion returns to the same rule. Only referenced
 //! instances are made.
 
-use std::collections::HashMap;
-
 use super::super::form::Expression;
-use super::rules::Lowering;
-use super::tree::{Argument, Definition, Kind, Tree, Use};
+use super::lowering::{Instance, Key, Lowering, Value};
+use super::tree::{Definition, Kind, Tree, Use};
 use burn_dfa_common::Result;
 
 /// Most instances of a grammar.
@@ -23,64 +21,7 @@ const PART: usize = 16;
 /// Most characters in the full display name of an instance.
 const SHOWN: usize = 80;
 
-/// The value of a template parameter.
-#[derive(Clone, Copy)]
-pub(super) enum Value<'a, 't> {
-    /// A string, a regex, a range.
-    Text(&'a Argument<'t>),
-    /// A rule, a terminal or a template.
-    Name(&'t str),
-    /// An instance, by its number.
-    Instance(usize),
-}
-
-/// The key of an instance: the definition, the template arguments, the value of the parameter.
-#[derive(PartialEq, Eq, Hash)]
-struct Key<'t> {
-    definition: &'t str,
-    values: Vec<ValueKey<'t>>,
-    parameter: Option<u64>,
-}
-
-#[derive(PartialEq, Eq, Hash)]
-enum ValueKey<'t> {
-    Text(usize),
-    Name(&'t str),
-    Instance(usize),
-}
-
-struct Instance<'a, 't> {
-    definition: &'a Definition<'t>,
-    values: Vec<Value<'a, 't>>,
-    parameter: Option<u64>,
-    name: String,
-}
-
-/// The instances so far, in order of first reference.
-#[derive(Default)]
-pub(super) struct Instances<'a, 't> {
-    all: Vec<Instance<'a, 't>>,
-    numbers: HashMap<Key<'t>, usize>,
-    /// Number of instances with a body.
-    defined: usize,
-    expanded: usize,
-}
-
 impl<'a, 't> Lowering<'a, 't> {
-    /// Defines the referenced instances, including instances referenced by their bodies.
-    pub(super) fn define_instances(&mut self) -> Result<()> {
-        while let Some(instance) = self.instances.all.get(self.instances.defined) {
-            let (definition, name) = (instance.definition, instance.name.clone());
-            self.rule = Some(definition.name);
-            self.scope = Some(self.instances.defined);
-            self.instances.defined += 1;
-            let body = self.body(definition, &name)?;
-            self.builder.define(&name, body)?;
-        }
-        self.scope = None;
-        Ok(())
-    }
-
     /// The value of the parameter of the current instance, if it has one.
     pub(super) fn parameter(&self) -> Option<u64> {
         self.instances.all[self.scope?].parameter
@@ -225,15 +166,5 @@ impl<'a, 't> Lowering<'a, 't> {
             at,
             "the rule is not parametric, and this needs a parameter: define it with `::_` behind its name",
         )
-    }
-}
-
-impl<'t> Value<'_, 't> {
-    fn key(&self) -> ValueKey<'t> {
-        match self {
-            Self::Text(argument) => ValueKey::Text(argument.number),
-            Self::Name(name) => ValueKey::Name(name),
-            Self::Instance(number) => ValueKey::Instance(*number),
-        }
     }
 }

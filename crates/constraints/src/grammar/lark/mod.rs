@@ -7,11 +7,13 @@
 //! - `cursor` is a position in the text; `literal` reads strings and regexes, `token` reads tokens,
 //!   `structured` reads items written in JSON, and `guidance` the JSON options of schemas; `common`
 //!   has the terminals for imports;
-//! - `tree` is the right-hand side of a definition, and `expression` reads it; `attributes` reads
-//!   the brackets after the name of a rule, and `document` the lines of a grammar;
-//! - `terminals` converts trees to regular expressions, `rules` converts them to rules;
+//! - `tree` has the definitions; `expression` reads their right-hand sides, `attributes` the brackets
+//!   after the name of a rule, and `document` the lines of a grammar;
+//! - `lowering` is the state of the conversion; `terminals` converts trees to regular expressions,
+//!   `rules` converts them to rules;
 //! - `templates` reads rules with parameters, `parametric` reads rules with a parameter of bits,
-//!   and `instances` makes rules from both; `priorities` checks the priorities of terminals.
+//!   and `instances` numbers the rules made from both; `priorities` checks the priorities of
+//!   terminals.
 //!
 //! A definition with a name in capitals is a terminal, every other one a rule. Beyond llguidance,
 //! these features of Lark are supported: templates, priorities without effect, `%extend`,
@@ -26,6 +28,7 @@ mod expression;
 mod guidance;
 mod instances;
 mod literal;
+mod lowering;
 mod parametric;
 mod priorities;
 mod rules;

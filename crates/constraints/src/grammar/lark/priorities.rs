@@ -13,7 +13,7 @@ use std::sync::Arc;
 use super::super::form::{Expression, Node};
 use super::super::regular;
 use super::super::source::Source;
-use super::rules::Lowering;
+use super::lowering::Lowering;
 use super::tree::Kind;
 use crate::Deferred;
 use burn_dfa_automata::Op;

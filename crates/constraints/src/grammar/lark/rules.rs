@@ -1,31 +1,12 @@
 //! Converts trees to rules, and the document to a grammar.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::super::builder::GrammarBuilder;
 use super::super::form::{Expression, Grammar, Lexing, Node, Terminal};
 use super::super::source::Source;
-use super::instances::{Instances, Value};
-use super::terminals::Known;
+use super::lowering::{Lowering, Value};
 use super::tree::{Definition, Document, Kind, Tree};
-use burn_dfa_common::{Error, Result};
-
-/// The state of the conversion of definitions to a grammar.
-pub(super) struct Lowering<'a, 't> {
-    pub(super) source: Source<'t>,
-    pub(super) document: &'a Document<'t>,
-    pub(super) builder: GrammarBuilder,
-    pub(super) known: HashMap<&'t str, Known>,
-    pub(super) units: HashMap<&'t str, Arc<Terminal>>,
-    /// The unnamed lexer units, if terminals have priorities.
-    pub(super) nameless: Vec<Expression>,
-    pub(super) instances: Instances<'a, 't>,
-    /// The current instance.
-    pub(super) scope: Option<usize>,
-    /// The current definition.
-    pub(super) rule: Option<&'t str>,
-}
+use burn_dfa_common::Result;
 
 /// The grammar of a document with the start rule `start`; an error for a missing start rule is at
 /// `at`.
@@ -35,17 +16,7 @@ pub(super) fn grammar(
     start: &str,
     at: usize,
 ) -> Result<Grammar> {
-    let mut lowering = Lowering {
-        source,
-        document,
-        builder: Grammar::builder(),
-        known: HashMap::new(),
-        units: HashMap::new(),
-        nameless: Vec::new(),
-        instances: Instances::default(),
-        scope: None,
-        rule: None,
-    };
+    let mut lowering = Lowering::new(source, document);
     lowering.check_names()?;
     match lowering.known_definition(start) {
         None => return Err(source.error(at, None, format!("there is no rule `{start}`, where texts begin"))),
@@ -72,11 +43,6 @@ pub(super) fn grammar(
 }
 
 impl<'a, 't> Lowering<'a, 't> {
-    /// An error within the current definition.
-    pub(super) fn error(&self, at: usize, reason: impl Into<String>) -> Error {
-        self.source.error(at, self.rule, reason)
-    }
-
     /// Checks that no name is defined twice, and that parameters of templates differ from defined
     /// names.
     fn check_names(&self) -> Result<()> {
@@ -92,16 +58,6 @@ impl<'a, 't> Lowering<'a, 't> {
             return Err(self.source.error(definition.at, Some(definition.name), reason));
         }
         Ok(())
-    }
-
-    /// The definition of a name, if it exists.
-    pub(super) fn known_definition(&self, name: &str) -> Option<&'a Definition<'t>> {
-        self.document.number(name).map(|number| &self.document.definitions[number])
-    }
-
-    /// The definition of a name used at `at`.
-    pub(super) fn definition(&self, name: &str, at: usize) -> Result<&'a Definition<'t>> {
-        self.known_definition(name).ok_or_else(|| self.error(at, format!("`{name}` is not defined")))
     }
 
     fn ignored(&mut self) -> Result<Option<Expression>> {
@@ -130,8 +86,22 @@ impl<'a, 't> Lowering<'a, 't> {
         self.builder.define(definition.name, body)
     }
 
+    /// Defines the referenced instances, including instances referenced by their bodies.
+    fn define_instances(&mut self) -> Result<()> {
+        while let Some(instance) = self.instances.all.get(self.instances.defined) {
+            let (definition, name) = (instance.definition, instance.name.clone());
+            self.rule = Some(definition.name);
+            self.scope = Some(self.instances.defined);
+            self.instances.defined += 1;
+            let body = self.body(definition, &name)?;
+            self.builder.define(&name, body)?;
+        }
+        self.scope = None;
+        Ok(())
+    }
+
     /// The expression of a rule, from its body and its attributes.
-    pub(super) fn body(&mut self, definition: &'a Definition<'t>, name: &str) -> Result<Expression> {
+    fn body(&mut self, definition: &'a Definition<'t>, name: &str) -> Result<Expression> {
         let body = match self.whole(definition, name)? {
             Some(body) => body,
             None => self.expression(&definition.body)?,

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use super::super::form::{Counted, CutShort, Expression, Node, Terminal};
-use super::instances::Value;
-use super::rules::Lowering;
+use super::lowering::{Known, Lowering, Regular, Value};
 use super::tree::{Definition, Kind, Tree};
 use burn_dfa_common::Result;
 
@@ -13,22 +12,6 @@ const MAX_LEVELS: usize = 512;
 
 /// The error for a rule within a regular expression.
 const WHOLE: &str = "what is matched as a whole has no rules within";
-
-/// A regular expression, and its nesting depth.
-#[derive(Clone)]
-pub(super) struct Regular {
-    pub(super) expression: Expression,
-    levels: usize,
-}
-
-/// The state of a terminal.
-#[derive(Clone)]
-pub(super) enum Known {
-    /// It is being made.
-    Begun,
-    /// It can be part of other terminals.
-    Made(Regular),
-}
 
 impl<'a, 't> Lowering<'a, 't> {
     /// The lexer unit of a terminal within rules.

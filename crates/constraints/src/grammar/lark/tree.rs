@@ -1,9 +1,8 @@
-//! The right-hand sides of definitions, and definitions.
+//! The definitions of a grammar: their attributes and their right-hand sides.
 
 use std::collections::HashMap;
 
 use super::super::form::{Expression, Node};
-use super::attributes::Attributes;
 use super::parametric::{Condition, Step};
 
 /// A part of a definition.
@@ -73,6 +72,56 @@ pub(super) struct Definition<'t> {
     pub(super) priority: i32,
     pub(super) attributes: Attributes<'t>,
     pub(super) body: Tree<'t>,
+}
+
+/// How a rule is to be matched.
+#[derive(Default)]
+pub(super) struct Attributes<'t> {
+    /// It ends as soon as it can.
+    pub(super) lazy: bool,
+    /// The text that ends the rule.
+    pub(super) end: Option<End<'t>>,
+    /// The end of the sequence ends it, as in `stop=""`; this only turns the rule into a terminal.
+    pub(super) whole: bool,
+    /// Most characters of the rule.
+    pub(super) max_chars: Option<usize>,
+    /// Most tokens that begin in the rule, at least 1.
+    pub(super) max_tokens: Option<u32>,
+    /// A temperature makes a terminal of a rule.
+    pub(super) temperature: bool,
+    /// The attribute names, with their offsets.
+    pub(super) met: Vec<(&'t str, usize)>,
+}
+
+/// The end of a rule: the rule matches up to the first match of its body and this end.
+pub(super) struct End<'t> {
+    pub(super) value: Tree<'t>,
+    /// Whether the end is a `stop`, which is hidden from captures of the rule. If a string after
+    /// the rule begins with the same text, the end is that text.
+    pub(super) stop: bool,
+}
+
+impl<'t> Attributes<'t> {
+    pub(super) fn is_empty(&self) -> bool {
+        self.met.is_empty()
+    }
+
+    /// Whether the attributes require that the rule is matched as a whole.
+    pub(super) fn is_whole(&self) -> bool {
+        self.lazy || self.whole || self.end.is_some() || self.max_chars.is_some() || self.temperature
+    }
+
+    /// Texts of at most `max_chars` characters.
+    pub(super) fn bounded(&self, body: Expression) -> Expression {
+        let Some(max) = self.max_chars else { return body };
+        let any = Expression(Node::Class(vec![('\0', char::MAX)]));
+        Expression(Node::And(vec![body, any.repeat(0, Some(max))]))
+    }
+
+    /// The offset of an attribute.
+    pub(super) fn place(&self, name: &str) -> Option<usize> {
+        self.met.iter().find(|(met, _)| *met == name).map(|&(_, at)| at)
+    }
 }
 
 /// The lines of a grammar.

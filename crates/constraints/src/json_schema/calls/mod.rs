@@ -19,36 +19,10 @@
 mod tests;
 
 use super::emit::Selection;
-use super::plan::{Circular, PlanId, Planner};
+use super::plan::{Circular, PlanId, Planner, Preferred};
 use super::{JsonOptions, Schema, Unrolled, Whitespace, emit};
 use burn_dfa_automata::{Pushdown, SparseDfa};
 use burn_dfa_common::{Result, limits::Meter};
-
-/// The numbers of states up to which copies are preferred to calls.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Preferred {
-    /// Of a non-recursive schema, fully copied.
-    pub(super) schema: usize,
-    /// Of one copy of an array or an object with several uses.
-    pub(super) part: usize,
-    /// Of all items of an array with counted items.
-    pub(super) items: u64,
-    /// Of all characters of a string with counted characters.
-    pub(super) characters: u64,
-    /// The same, if the pattern has more states between characters than a procedure may have
-    /// outcomes.
-    pub(super) patterned: u64,
-    /// The least number of characters (not states) of a block: twice the characters of the longest
-    /// plain token, so a token crosses at most one border between blocks. Blocks owned by a single
-    /// state between characters are shorter.
-    pub(super) block: u64,
-}
-
-impl Default for Preferred {
-    fn default() -> Self {
-        Self { schema: 20_000, part: 48, items: 256, characters: 1_024, patterned: 20_000, block: 32 }
-    }
-}
 
 /// The automaton of a schema's texts.
 #[derive(Clone, Debug)]

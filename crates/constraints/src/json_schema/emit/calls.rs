@@ -8,8 +8,7 @@
 //! byte by byte: both are copied.
 
 use super::Emitter;
-use super::repeated::repeated;
-use crate::json_schema::plan::{MAX_OUTCOMES, PlanId, Planner};
+use crate::json_schema::plan::{MAX_OUTCOMES, PlanId};
 use crate::json_schema::types::Types;
 use burn_dfa_automata::FastMap;
 use burn_dfa_common::Result;
@@ -57,15 +56,13 @@ pub(super) struct Calls {
 }
 
 impl Calls {
-    /// Calls the recursive plans `circles`; also parts whose copy takes more than `most` states,
-    /// from their second use on. If the estimate finds several uses of such a part, even its first
-    /// use is a call.
-    pub(super) fn new(planner: &Planner, root: PlanId, circles: FastMap<PlanId, ()>, most: usize) -> Self {
-        let always = repeated(planner, root, &circles, most);
-        Self::of(circles, most, always)
-    }
-
-    fn of(circles: FastMap<PlanId, ()>, most: usize, always: FastMap<(PlanId, Part), ()>) -> Self {
+    /// Calls the recursive plans `circles`, and the parts `always` at every use; also parts whose
+    /// copy takes more than `most` states, from their second use on.
+    pub(super) fn new(
+        circles: FastMap<PlanId, ()>,
+        most: usize,
+        always: FastMap<(PlanId, Part), ()>,
+    ) -> Self {
         Self {
             most,
             circles,
@@ -84,7 +81,7 @@ impl Calls {
             called.filter(|of| self.copied.contains_key(of)).map(|of| (of, ())).collect();
         let spared: usize = both.keys().map(|of| self.copied[of]).sum();
         self.always.extend(both);
-        (spared * WORTH > states).then(|| Self::of(self.circles, self.most, self.always))
+        (spared * WORTH > states).then(|| Self::new(self.circles, self.most, self.always))
     }
 
     /// Whether a part is called at a use with this many returns.

@@ -18,6 +18,7 @@ use std::sync::Arc;
 use self::calls::{Calls, Part};
 use self::characters::CharacterBlocks;
 use self::items::ItemBlocks;
+use self::repeated::repeated;
 pub(super) use self::repeated::{copied_characters, reached};
 use super::json::Json;
 use super::plan::{Labelled, PlanId, Planner, Size};
@@ -90,7 +91,9 @@ pub(super) fn emit_called(
     root: Selection,
     circles: FastMap<PlanId, ()>,
 ) -> Result<Option<Pushdown>> {
-    let mut calls = Calls::new(planner, root.plan, circles, planner.preferred_copies().part);
+    let most = planner.preferred_copies().part;
+    let always = repeated(planner, root.plan, &circles, most);
+    let mut calls = Calls::new(circles, most, always);
     let mut is_first = true;
     loop {
         let mut emitter = Emitter::new(planner, usize::MAX);

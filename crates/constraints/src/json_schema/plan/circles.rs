@@ -1,7 +1,6 @@
 //! Recursive plans: they are called, so a value may nest as deep as the stack.
 
 use super::{ObjectState, Plan, PlanId, Planner, Step};
-use crate::json_schema::calls::Preferred;
 use burn_dfa_automata::{FastMap, components};
 use burn_dfa_common::Result;
 
@@ -13,6 +12,32 @@ pub(in super::super) const MAX_OUTCOMES: usize = 8;
 /// be exponentially many: to know whether the n-th node from the end of a list has a tag, each node
 /// has the tags of the n nodes after it.
 const MAX_PLANNED: usize = 64;
+
+/// The numbers of states up to which copies are preferred to calls.
+#[derive(Clone, Copy, Debug)]
+pub(in super::super) struct Preferred {
+    /// Of a non-recursive schema, fully copied.
+    pub(in super::super) schema: usize,
+    /// Of one copy of an array or an object with several uses.
+    pub(in super::super) part: usize,
+    /// Of all items of an array with counted items.
+    pub(in super::super) items: u64,
+    /// Of all characters of a string with counted characters.
+    pub(in super::super) characters: u64,
+    /// The same, if the pattern has more states between characters than a procedure may have
+    /// outcomes.
+    pub(in super::super) patterned: u64,
+    /// The least number of characters (not states) of a block: twice the characters of the longest
+    /// plain token, so a token crosses at most one border between blocks. Blocks owned by a single
+    /// state between characters are shorter.
+    pub(in super::super) block: u64,
+}
+
+impl Default for Preferred {
+    fn default() -> Self {
+        Self { schema: 20_000, part: 48, items: 256, characters: 1_024, patterned: 20_000, block: 32 }
+    }
+}
 
 /// The plan of a schema with possibly recursive plans.
 pub(in super::super) struct Circular {

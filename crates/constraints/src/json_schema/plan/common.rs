@@ -11,7 +11,7 @@ use super::Planner;
 use super::labelled::Texts;
 use crate::json_schema::format::{Certainty, Format};
 use crate::json_schema::number::{self, Form};
-use crate::json_schema::options::JsonOptions;
+use crate::json_schema::options::{Escapes, JsonOptions};
 use crate::json_schema::string::{self, Spelling};
 use burn_dfa_automata::{ByteDfa, Expr, Rows, Run};
 use burn_dfa_common::{Result, limits::Meter};
@@ -24,9 +24,8 @@ pub(super) enum PrebuiltScalar {
     Format(Format, Spelling),
 }
 
-/// The ways to spell strings; [`Escapes::NumberedFree`](string::Escapes::NumberedFree), the last
-/// kind of escapes, is no spelling.
-const SPELLINGS: usize = 2 * string::Escapes::NumberedFree as usize;
+/// The ways to spell strings; [`Escapes::NumberedFree`], the last kind of escapes, is no spelling.
+const SPELLINGS: usize = 2 * Escapes::NumberedFree as usize;
 
 /// The number of scalars.
 const COUNT: usize = 3 + (1 + Format::COUNT) * SPELLINGS;
@@ -205,7 +204,7 @@ mod tests {
         let mut formats = crate::json_schema::format::NAMES.map(|(_, format)| format).to_vec();
         // All annotations are one.
         formats.dedup();
-        let escapes = [string::Escapes::Canonical, string::Escapes::Any, string::Escapes::Numbered];
+        let escapes = [Escapes::Canonical, Escapes::Any, Escapes::Numbered];
         let spellings =
             escapes.into_iter().flat_map(|escapes| [false, true].map(|ascii| Spelling { ascii, escapes }));
         let strings = spellings.flat_map(|spelling| {

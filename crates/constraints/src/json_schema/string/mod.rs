@@ -16,7 +16,7 @@ pub(super) use self::quote::{quote, uncounted};
 pub(super) use self::spell::{spellings, write};
 pub(super) use self::uncounted::{Uncounted, Units};
 pub(super) use self::unquoted::unquoted;
-pub(super) use super::options::Escapes;
+use super::options::{Escapes, JsonOptions};
 
 /// How the characters of a string are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -25,4 +25,24 @@ pub(super) struct Spelling {
     /// bits.
     pub(super) ascii: bool,
     pub(super) escapes: Escapes,
+}
+
+impl JsonOptions {
+    /// The spelling of strings with restrictions beyond their length.
+    pub(super) fn spelling(&self) -> Spelling {
+        let escapes = match self.escapes {
+            Escapes::NumberedFree => Escapes::Canonical,
+            escapes => escapes,
+        };
+        Spelling { ascii: self.ascii, escapes }
+    }
+
+    /// How other strings are written.
+    pub(super) fn free_spelling(&self) -> Spelling {
+        let escapes = match self.escapes {
+            Escapes::NumberedFree => Escapes::Numbered,
+            escapes => escapes,
+        };
+        Spelling { ascii: self.ascii, escapes }
+    }
 }

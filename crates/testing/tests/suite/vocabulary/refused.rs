@@ -112,12 +112,12 @@ fn files() {
         "]}".repeat(1000)
     );
     let table = [
-        (String::new(), "line 1"),
+        (String::new(), "empty: download the file again"),
         ("null".into(), "line 1"),
         ("[]".into(), "line 1"),
         ("{}".into(), "`model`"),
         ("\u{feff}{}".into(), "line 1"),
-        ("version https://git-lfs.github.com/spec/v1".into(), "line 1"),
+        ("version https://git-lfs.github.com/spec/v1".into(), "line 1 column 1: download the file again"),
         (deep("["), "recursion"),
         (deep(r#"{"a":"#), "recursion"),
         (nested, "recursion"),
@@ -129,6 +129,23 @@ fn files() {
     assert_refused(Vocabulary::from_tokenizer_json(b"{\"a\xFF\""), "not UTF-8 at byte 3");
     assert_refused(Vocabulary::from_tokenizer_file("/no/such/tokenizer.json"), "/no/such/tokenizer.json");
     assert_refused(Vocabulary::from_folder("/no/such"), "tokenizer.json");
+}
+
+/// Without its first bytes a GGUF file is read as a `tokenizer.json`, and refused with its name and
+/// a remedy.
+#[test]
+fn damaged_gguf_files() {
+    let path = std::env::temp_dir().join(format!("burn-dfa-{}-damaged.gguf", std::process::id()));
+    for (content, reason) in
+        [(&b""[..], "empty"), (b"GGU", "not JSON"), (b"\0\0\0\0", "not JSON"), (b"\xFF", "not UTF-8")]
+    {
+        std::fs::write(&path, content).unwrap();
+        let refused = Vocabulary::from_tokenizer_file(&path);
+        let message = refused.as_ref().unwrap_err().to_string();
+        assert!(message.starts_with(&format!("vocabulary: {}: {reason}", path.display())), "{message}");
+        assert_refused(refused, "name another tokenizer.json, a GGUF file or the folder of a model");
+    }
+    std::fs::remove_file(path).unwrap();
 }
 
 #[test]

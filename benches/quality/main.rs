@@ -1,0 +1,154 @@
+//! Quality and speed with a real model, and of llama.cpp in the same run.
+//!
+//!     cargo bench --bench quality -- --model FILE.gguf [--bfcl FILE.jsonl] [--llama-cpp PYTHON]
+//!
+//! Every prompt of three sets is answered without a constraint, in every style of JSON, and by
+//! llama.cpp under the same schema. The benchmark counts valid and right answers, measures tokens
+//! per second, and writes `benches/results/quality.md` with a picture.
+
+mod engine;
+mod judge;
+mod machine;
+mod measure;
+mod ours;
+mod plot;
+mod sets;
+mod speculation;
+mod speed;
+mod table;
+mod variants;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use measure::Engines;
+use table::Report;
+use variants::Variant;
+
+/// The error of all parts.
+type Failure = Box<dyn std::error::Error>;
+
+/// The greatest number of prompts for the measurement of speed.
+const SPEED_PROMPTS: usize = 12;
+
+/// Measures quality and speed with a real model.
+#[derive(Parser)]
+struct Args {
+    /// The model: a GGUF file, or a Hugging Face folder. scripts/smollm2 downloads one.
+    #[arg(long, value_name = "FILE")]
+    model: Option<PathBuf>,
+    /// Rows of the Berkeley Function-Calling Leaderboard with JSON schemas, as lines of JSON.
+    #[arg(long, value_name = "FILE")]
+    bfcl: Option<PathBuf>,
+    /// The greatest number of prompts of each set. Default: all.
+    #[arg(long, value_name = "N")]
+    count: Option<usize>,
+    /// A Python with the package xllamacpp, to compare with llama.cpp.
+    #[arg(long, value_name = "PYTHON")]
+    llama_cpp: Option<PathBuf>,
+    /// The number of threads. Default: one for each core.
+    #[arg(long, value_name = "N")]
+    threads: Option<usize>,
+    /// The folder of the page and the picture.
+    #[arg(long, value_name = "FOLDER", default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/results"))]
+    out: PathBuf,
+    /// Answer questions on standard input, as one of the engines.
+    #[arg(long, hide = true)]
+    engine: bool,
+    /// Given by `cargo bench -- --test`, which runs each benchmark briefly.
+    #[arg(long, hide = true)]
+    test: bool,
+    /// Given by `cargo bench`.
+    #[arg(long, hide = true)]
+    bench: bool,
+}
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    let done = match &args.model {
+        Some(model) if args.engine => ours::serve(model),
+        Some(model) if !args.test => run(&args, model),
+        _ => {
+            println!(
+                "skipped: quality with a real model; name one with --model (scripts/smollm2 downloads one)"
+            );
+            Ok(())
+        }
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("error: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(args: &Args, model: &Path) -> Result<(), Failure> {
+    let load = machine::load();
+    let count = args.count.unwrap_or(usize::MAX);
+    let threads = args.threads.unwrap_or_else(machine::cores);
+    let python = args.llama_cpp.as_deref();
+    let mut sets = vec![sets::extraction(count)?, sets::objects(count)];
+    match &args.bfcl {
+        Some(file) => sets.insert(0, sets::calls(file, count)?),
+        None => eprintln!("without function calls; name a file of BFCL with --bfcl"),
+    }
+
+    let mut speed = Vec::new();
+    let tasks = sets::extraction(count.min(SPEED_PROMPTS))?.tasks;
+    for threads in if threads > 1 { vec![1, threads] } else { vec![1] } {
+        speed.push(speed::measure(&tasks, model, python, threads)?);
+    }
+
+    let mut engines = Engines::start(model, python, threads)?;
+    let mut names = vec![engines.burn_dfa.name.clone()];
+    names.extend(engines.llama_cpp.as_ref().map(|engine| engine.name.clone()));
+    let mut report = Report {
+        arguments: arguments(args),
+        model: (file_name(model), std::fs::metadata(model)?.len()),
+        machine: machine::machine(),
+        threads,
+        load,
+        engines: names,
+        variants: Variant::all(python.is_some()),
+        sets: Vec::new(),
+        speed,
+        speculation: speculation::measure(&tasks, &mut engines.burn_dfa)?,
+    };
+    for set in sets {
+        let scores = measure::measure(&set, &report.variants, &mut engines)?;
+        report.sets.push((set, scores));
+        // After each set, so that a run that is stopped leaves the results so far.
+        write(&report, &args.out)?;
+    }
+    print!("{}", report.markdown());
+    Ok(())
+}
+
+/// Writes the page and the picture into a folder.
+fn write(report: &Report, folder: &Path) -> Result<(), Failure> {
+    std::fs::create_dir_all(folder)?;
+    std::fs::write(folder.join("quality.md"), report.markdown())?;
+    plot::draw(report, &folder.join("quality.svg"))
+}
+
+/// The arguments of the measurement, with the names of files without folders.
+fn arguments(args: &Args) -> String {
+    let path = |name: &str, path: &Option<PathBuf>| Some(format!("--{name} {}", file_name(path.as_deref()?)));
+    let number = |name: &str, number: Option<usize>| Some(format!("--{name} {}", number?));
+    let all = [
+        path("model", &args.model),
+        path("bfcl", &args.bfcl),
+        path("llama-cpp", &args.llama_cpp),
+        number("count", args.count),
+        number("threads", args.threads),
+    ];
+    all.into_iter().flatten().collect::<Vec<_>>().join(" ")
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}

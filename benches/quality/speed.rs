@@ -1,0 +1,145 @@
+//! Measures speed: single rows free and under a schema, a long prompt, a batch, and memory.
+
+use std::path::Path;
+
+use crate::Failure;
+use crate::engine::{Answer, Engine, Question};
+use crate::measure::{Engines, advance, progress};
+use crate::sets::{Task, long};
+use crate::variants::{Constraint, Variant};
+
+/// Rows of the batch.
+pub const ROWS: usize = 16;
+
+/// Texts in the long prompt.
+const TEXTS: usize = 10;
+
+/// Readings of the long prompt.
+const READINGS: usize = 5;
+
+/// The figures of one engine.
+#[derive(Default)]
+pub struct Figures {
+    /// Tokens per second of a free row.
+    pub free: f64,
+    /// Tokens per second of a row under a JSON schema.
+    pub constrained: f64,
+    /// Tokens per second of the long prompt.
+    pub prompt: f64,
+    /// Tokens per second of a batch of [`ROWS`], in total.
+    pub batch: Option<f64>,
+    /// The peak of resident memory in bytes, with one row at a time.
+    pub peak: u64,
+}
+
+/// The figures of all engines with one number of threads.
+pub struct Speed {
+    /// The number of threads.
+    pub threads: usize,
+    /// The tokens of the long prompt.
+    pub prompt_tokens: usize,
+    /// This project.
+    pub burn_dfa: Figures,
+    /// llama.cpp.
+    pub llama_cpp: Option<Figures>,
+}
+
+/// Measures the engines with some number of threads on prompts. The engines take turns.
+///
+/// # Errors
+/// An engine fails.
+pub fn measure(
+    tasks: &[Task],
+    model: &Path,
+    python: Option<&Path>,
+    threads: usize,
+) -> Result<Speed, Failure> {
+    let mut engines = Engines::start(model, python, threads)?;
+    let title = format!("Speed, threads: {threads}");
+    let bar = progress(&title, tasks.len() + READINGS);
+    let [mut ours, mut theirs] = [Rates::default(), Rates::default()];
+    for task in tasks {
+        let schema = Constraint::Styled("spaced", false);
+        ours.add(&mut engines.burn_dfa, task, schema)?;
+        if let Some(engine) = &mut engines.llama_cpp {
+            theirs.add(engine, task, Constraint::Schema)?;
+        }
+        advance(&bar, &title);
+    }
+    let reading = Question { max_tokens: 1, ..question(&long(TEXTS)?, Constraint::Free) };
+    let mut prompt_tokens = 0;
+    for _ in 0..READINGS {
+        prompt_tokens = ours.read(&mut engines.burn_dfa, &reading)?;
+        if let Some(engine) = &mut engines.llama_cpp {
+            theirs.read(engine, &reading)?;
+        }
+        advance(&bar, &title);
+    }
+    bar.finish_and_clear();
+    let mut batch = Vec::new();
+    for task in tasks.iter().take(READINGS) {
+        let single = question(task, Constraint::Styled("spaced", false));
+        let answer = ask(&mut engines.burn_dfa, &Question { rows: ROWS, ..single })?;
+        batch.push((answer.tokens - ROWS) as f64 / answer.seconds);
+    }
+    let burn_dfa = Figures { batch: Some(median(batch)), ..ours.figures() };
+    let llama_cpp = engines.llama_cpp.is_some().then(|| theirs.figures());
+    Ok(Speed { threads, prompt_tokens, burn_dfa, llama_cpp })
+}
+
+/// The tokens per second of single answers.
+#[derive(Default)]
+struct Rates {
+    free: Vec<f64>,
+    constrained: Vec<f64>,
+    prompt: Vec<f64>,
+    peak: u64,
+}
+
+impl Rates {
+    /// Answers a prompt free and under its schema.
+    fn add(&mut self, engine: &mut Engine, task: &Task, schema: Constraint) -> Result<(), Failure> {
+        for (constraint, rates) in [(Constraint::Free, &mut self.free), (schema, &mut self.constrained)] {
+            let answer = ask(engine, &question(task, constraint))?;
+            // An answer of one token has no time between its first and its last.
+            if answer.tokens > 1 {
+                rates.push((answer.tokens - 1) as f64 / answer.seconds);
+            }
+            self.peak = self.peak.max(answer.peak);
+        }
+        Ok(())
+    }
+
+    /// Reads a prompt; returns its number of tokens.
+    fn read(&mut self, engine: &mut Engine, question: &Question) -> Result<usize, Failure> {
+        let answer = ask(engine, question)?;
+        self.prompt.push(answer.prompt_tokens as f64 / answer.prompt_seconds);
+        self.peak = self.peak.max(answer.peak);
+        Ok(answer.prompt_tokens)
+    }
+
+    /// The medians.
+    fn figures(self) -> Figures {
+        Figures {
+            free: median(self.free),
+            constrained: median(self.constrained),
+            prompt: median(self.prompt),
+            batch: None,
+            peak: self.peak,
+        }
+    }
+}
+
+fn question(task: &Task, constraint: Constraint) -> Question {
+    Variant { is_llama_cpp: false, constraint, is_sampled: false }.question(task)
+}
+
+fn ask(engine: &mut Engine, question: &Question) -> Result<Answer, Failure> {
+    Ok(engine.ask(question)??)
+}
+
+/// The median; NaN of no values.
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}

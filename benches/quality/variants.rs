@@ -1,0 +1,88 @@
+//! The variants: an engine, a constraint, and how tokens are chosen.
+
+use crate::engine::{Drafts, Question};
+use crate::sets::Task;
+
+/// The styles of white space, by their names on the command line.
+const STYLES: [&str; 4] = ["compact", "spaced", "flexible", "pretty"];
+
+/// The temperature of the sampled variants.
+pub const TEMPERATURE: f32 = 0.7;
+
+/// The greatest number of tokens of an answer.
+pub const MAX_TOKENS: usize = 160;
+
+/// A way to answer prompts.
+#[derive(Clone, Copy, PartialEq)]
+pub struct Variant {
+    /// Whether llama.cpp answers, instead of burn-dfa.
+    pub is_llama_cpp: bool,
+    /// The constraint.
+    pub constraint: Constraint,
+    /// Whether tokens are sampled, with a fixed seed.
+    pub is_sampled: bool,
+}
+
+/// A constraint by the schema of the answer.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Constraint {
+    /// None.
+    Free,
+    /// With the engine's own white space.
+    Schema,
+    /// In a style of white space, with any tokens or the longest tokens in forced text.
+    Styled(&'static str, bool),
+}
+
+impl Variant {
+    /// All variants: greedy ones of burn-dfa, the variants of llama.cpp, and sampled ones.
+    pub fn all(with_llama_cpp: bool) -> Vec<Self> {
+        let styled = STYLES
+            .into_iter()
+            .flat_map(|style| [false, true].map(|longest| Constraint::Styled(style, longest)));
+        let constraints: Vec<_> = std::iter::once(Constraint::Free).chain(styled).collect();
+        let ours = |is_sampled| {
+            constraints.iter().map(move |&constraint| Self { is_llama_cpp: false, constraint, is_sampled })
+        };
+        let theirs = [Constraint::Free, Constraint::Schema].map(|constraint| Self {
+            is_llama_cpp: true,
+            constraint,
+            is_sampled: false,
+        });
+        ours(false).chain(theirs.into_iter().filter(|_| with_llama_cpp)).chain(ours(true)).collect()
+    }
+
+    /// The engine and the constraint, in words.
+    pub fn name(&self) -> String {
+        let constraint = match self.constraint {
+            Constraint::Free => "free".to_owned(),
+            Constraint::Schema => "its JSON schema".to_owned(),
+            Constraint::Styled(style, false) => style.to_owned(),
+            Constraint::Styled(style, true) => format!("{style}, longest tokens"),
+        };
+        let engine = if self.is_llama_cpp { "llama.cpp: " } else { "" };
+        format!("{engine}{constraint}{}", if self.is_sampled { ", sampled" } else { "" })
+    }
+
+    /// The question of a prompt.
+    pub fn question(&self, task: &Task) -> Question {
+        let schema = || Some(task.expected.schema.clone());
+        let (schema, whitespace, longest) = match self.constraint {
+            Constraint::Free => (None, "spaced", false),
+            Constraint::Schema => (schema(), "spaced", false),
+            Constraint::Styled(style, longest) => (schema(), style, longest),
+        };
+        Question {
+            system: task.system.to_owned(),
+            user: task.user.clone(),
+            schema,
+            whitespace: whitespace.to_owned(),
+            longest,
+            temperature: if self.is_sampled { TEMPERATURE } else { 0.0 },
+            seed: 1,
+            max_tokens: MAX_TOKENS,
+            rows: 1,
+            drafts: Drafts::None,
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! Prompts that are read between the steps of the other rows: in chunks, or while their constraints
+//! are compiled.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use super::model::ContinuousLm;
+use super::occupant::{Occupant, Progress};
+use super::prompt::Prompt;
+use super::session::ContinuousSession;
+use crate::ErrorKind;
+use crate::generation::request::Request;
+use burn_dfa_tokens::{Error, PendingConstraint, Result};
+
+/// The prompts that are not read completely, in order of admission.
+pub(super) struct Waiting {
+    /// The most tokens between two steps; `None`: prompts are read whole.
+    chunk: Option<usize>,
+    prompts: VecDeque<Reading>,
+}
+
+struct Reading {
+    row: usize,
+    prompt: Prompt,
+    /// The number of tokens read or copied.
+    read: usize,
+    /// The pending constraint; the prompt is read without it as far as possible.
+    table: Option<Awaited>,
+}
+
+/// A constraint that the row does not have yet.
+struct Awaited {
+    table: PendingConstraint,
+    /// Maximum number of tokens of the output.
+    budget: usize,
+    /// The error if the constraint is compiled, but there is no space for it.
+    full: Option<Error>,
+}
+
+impl Reading {
+    /// How far the prompt may be read now: while the constraint is pending up to its last token,
+    /// because the logits after it choose the first output token.
+    fn end(&self, in_pieces: bool) -> usize {
+        match self.table {
+            None => self.prompt.tokens.len(),
+            Some(_) if in_pieces => self.prompt.tokens.len() - 1,
+            Some(_) => 0,
+        }
+    }
+}
+
+impl Waiting {
+    pub(super) fn new(chunk: Option<usize>) -> Self {
+        Self { chunk, prompts: VecDeque::new() }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.prompts.is_empty()
+    }
+
+    /// Whether the prompt of a request is read between steps, and not at admission.
+    pub(super) fn takes(&self, request: &Request) -> bool {
+        self.chunk.is_some() || request.pending.is_some()
+    }
+
+    pub(super) fn push(&mut self, row: usize, request: &Request, prompt: Prompt) {
+        let awaited = |table: &PendingConstraint| Awaited {
+            table: table.clone(),
+            budget: request.max_new_tokens,
+            full: None,
+        };
+        self.prompts.push_back(Reading {
+            row,
+            prompt,
+            read: 0,
+            table: request.pending.as_ref().map(awaited),
+        });
+    }
+
+    /// Forgets the prompt of a row.
+    pub(super) fn remove(&mut self, row: usize) {
+        self.prompts.retain(|reading| reading.row != row);
+    }
+
+    /// The error of a constraint without space; later constraints have to wait as well.
+    pub(super) fn full(&self) -> Option<&Error> {
+        self.prompts.iter().find_map(|reading| reading.table.as_ref()?.full.as_ref())
+    }
+
+    /// Waits at most `most` until a constraint is compiled; returns whether one was.
+    pub(super) fn wait(&self, most: Duration) -> bool {
+        let mut tables = self.prompts.iter().filter_map(|reading| Some(&reading.table.as_ref()?.table));
+        tables.find(|table| !table.is_ready()).is_some_and(|table| table.wait_for(most).is_some())
+    }
+
+    /// Loads the newly compiled constraints into their rows, first come, first served; a refused
+    /// constraint ends its row.
+    fn seat<M: ContinuousLm>(&mut self, session: &mut ContinuousSession<M>, rows: &mut [Option<Occupant>]) {
+        let mut is_full = false;
+        self.prompts.retain_mut(|reading| {
+            let (row, Some(awaited)) = (reading.row, &mut reading.table) else { return true };
+            if is_full || !awaited.table.is_ready() {
+                return true;
+            }
+            let Some(occupant) = &mut rows[row] else { return false };
+            let table = awaited.table.wait();
+            match table.and_then(|table| session.seat(row, Some(&table), awaited.budget).map(|()| table)) {
+                Ok(table) => {
+                    occupant.row.constrain(table);
+                    reading.table = None;
+                }
+                Err(error) if error.kind() == ErrorKind::Full => {
+                    is_full = true;
+                    awaited.full = Some(error);
+                }
+                Err(error) => occupant.error = Some(error),
+            }
+            occupant.error.is_none()
+        });
+    }
+
+    /// Reads one chunk, the tokens between two steps. Rows with complete prompts begin, `steps`
+    /// steps after the host's last read. Returns whether there was anything to read.
+    pub(super) fn read<M: ContinuousLm>(
+        &mut self,
+        session: &mut ContinuousSession<M>,
+        rows: &mut [Option<Occupant>],
+        steps: usize,
+    ) -> bool {
+        self.seat(session, rows);
+        let most = self.chunk.unwrap_or(usize::MAX);
+        let in_pieces = session.model().reads_in_pieces();
+        let (mut left, mut next) = (most, 0);
+        while left > 0
+            && let Some(reading) = self.prompts.get_mut(next)
+        {
+            let (row, end) = (reading.row, reading.end(in_pieces));
+            if reading.read == end {
+                next += 1;
+                continue;
+            }
+            if reading.read == 0 {
+                reading.read = session.copy_prefix(row, &reading.prompt);
+                if let Some(occupant) = &mut rows[row] {
+                    occupant.cached = Some(reading.read);
+                }
+            }
+            let from = reading.read;
+            let piece = &reading.prompt.tokens[from..end];
+            let piece = &piece[..piece.len().min(left)];
+            if piece.is_empty() {
+                continue;
+            }
+            left -= piece.len();
+            reading.read += piece.len();
+            let logits = session.read_piece(row, from, piece);
+            if reading.read < reading.prompt.tokens.len() {
+                continue;
+            }
+            let begun: Result<()> = session.begin(row, &reading.prompt, logits);
+            self.prompts.remove(next);
+            if let Some(occupant) = &mut rows[row] {
+                occupant.progress = Progress::Begun { steps };
+                occupant.error = begun.err();
+            }
+        }
+        left < most
+    }
+}
