@@ -9,37 +9,31 @@ use std::path::Path;
 
 const RESULTS: &str = "benches/results/peers.txt";
 
-const QUOTES: [(&str, &str); 21] = [
+const QUOTES: [(&str, &str); 17] = [
     (
-        "README.md",
+        "benches/results/README.md",
         "| refused; burn-dfa {refused_burn_dfa:0} | {refused_llguidance:0} | {refused_xgrammar:0} | {refused_outlines:0} |",
     ),
     (
-        "README.md",
+        "benches/results/README.md",
         "| {flex_step_p50_ratio_llguidance:2}; {flex_step_p90_ratio_llguidance:2}; {flex_step_p999_ratio_llguidance:2} | {flex_step_p50_ratio_xgrammar:2}; {flex_step_p90_ratio_xgrammar:2}; {flex_step_p999_ratio_xgrammar:2} | {flex_step_p50_ratio_outlines:2}; {flex_step_p90_ratio_outlines:2}; {flex_step_p999_ratio_outlines:2} |",
     ),
     (
-        "README.md",
+        "benches/results/README.md",
         "| {v200k_flex_step_p50_ratio_llguidance:2}; {v200k_flex_step_p90_ratio_llguidance:2}; {v200k_flex_step_p999_ratio_llguidance:2} | {v200k_flex_step_p50_ratio_xgrammar:2}; {v200k_flex_step_p90_ratio_xgrammar:2}; {v200k_flex_step_p999_ratio_xgrammar:2} |",
     ),
     (
-        "README.md",
+        "benches/results/README.md",
         "| {b32_per_row_ratio_llguidance:2} | {b32_per_row_ratio_xgrammar:2} | {b32_per_row_ratio_outlines:2} |",
     ),
-    ("README.md", "| {v200k_b32_per_row_ratio_llguidance:2} | {v200k_b32_per_row_ratio_xgrammar:2} |"),
     (
-        "README.md",
+        "benches/results/README.md",
+        "| {v200k_b32_per_row_ratio_llguidance:2} | {v200k_b32_per_row_ratio_xgrammar:2} |",
+    ),
+    (
+        "benches/results/README.md",
         "| {first_mask_p50_ratio_llguidance:2}; {first_mask_p90_ratio_llguidance:2}; {first_mask_p99_ratio_llguidance:2} | {first_mask_p50_ratio_xgrammar:2}; {first_mask_p90_ratio_xgrammar:2}; {first_mask_p99_ratio_xgrammar:2} | {first_mask_p50_ratio_outlines:2}; {first_mask_p90_ratio_outlines:2}; {first_mask_p99_ratio_outlines:2} |",
     ),
-    (
-        "README.md",
-        "{flex_step_p999_us/1000:2} ms at 49,152 ids and {v200k_flex_step_p999_us/1000:2} ms at 200,019 at p99.9",
-    ),
-    (
-        "README.md",
-        "{flex_step_kept_p50_ratio_llguidance_warm:2}, {flex_step_kept_p99_ratio_llguidance_warm:2} and {flex_step_kept_p999_ratio_llguidance_warm:2} of the time of llguidance with a warm lexer",
-    ),
-    ("README.md", "({v200k_memory_growth_ratio_llguidance:1} times less,"),
     (
         "benches/results/README.md",
         "takes {flex_step_p50_ratio_llguidance:2}, {flex_step_p90_ratio_llguidance:2}, {flex_step_p99_ratio_llguidance:2} and {flex_step_p999_ratio_llguidance:2} of llguidance's time at p50, p90, p99 and p99.9: {flex_step_p50_us:1}, {flex_step_p90_us:0}, {flex_step_p99_us:0} and {flex_step_p999_us:0} µs. With 100,277 ids it takes {v100k_flex_step_p50_ratio_llguidance:2}, {v100k_flex_step_p90_ratio_llguidance:2}, {v100k_flex_step_p99_ratio_llguidance:2} and {v100k_flex_step_p999_ratio_llguidance:2}: {v100k_flex_step_p50_us:0}, {v100k_flex_step_p90_us:0}, {v100k_flex_step_p99_us:0} and {v100k_flex_step_p999_us:0} µs. With 200,019 ids it takes {v200k_flex_step_p50_ratio_llguidance:2}, {v200k_flex_step_p90_ratio_llguidance:2}, {v200k_flex_step_p99_ratio_llguidance:2} and {v200k_flex_step_p999_ratio_llguidance:2}: {v200k_flex_step_p50_us:0}, {v200k_flex_step_p90_us:0}, {v200k_flex_step_p99_us:0} and {v200k_flex_step_p999_us:0} µs.",
@@ -71,10 +65,6 @@ const QUOTES: [(&str, &str); 21] = [
     (
         "benches/results/README.md",
         "a row takes {b32_per_row_ratio_llguidance:2} of llguidance's time at the median and {b32_per_row_ratio_xgrammar:2} of XGrammar's; with 200,019 ids {v200k_b32_per_row_ratio_llguidance:2} and {v200k_b32_per_row_ratio_xgrammar:2}. With 128 rows the ratios are {b128_per_row_ratio_llguidance:2} and {b128_per_row_ratio_xgrammar:2}, and with 200,019 ids {v200k_b128_per_row_ratio_llguidance:2} and {v200k_b128_per_row_ratio_xgrammar:2}.",
-    ),
-    (
-        "README.md",
-        "a step takes {grammar_step_p50_ratio_llguidance:2}, {grammar_step_p99_ratio_llguidance:2} and {grammar_step_p999_ratio_llguidance:2} of llguidance's time at the median, p99 and p99.9",
     ),
     (
         "benches/results/README.md",
