@@ -1,11 +1,12 @@
 //! The command line over the library: compile, check, explain, draw and sample constraints, inspect
-//! compiled tables, print vocabularies, measure corpora.
+//! compiled tables, print vocabularies, measure corpora, check devices.
 
 mod args;
 mod check;
 mod compile;
 mod completions;
 mod corpus;
+mod doctor;
 mod draw;
 mod explain;
 mod generate;
@@ -54,6 +55,7 @@ enum Command {
     Vocab(vocab::Vocab),
     Corpus(corpus::Corpus),
     Generate(generate::Generate),
+    Doctor(doctor::Doctor),
     Completions(completions::Completions),
 }
 
@@ -84,6 +86,7 @@ fn run(command: &Command, out: &mut Output) -> Result<ExitCode> {
         Command::Vocab(command) => command.run(out),
         Command::Corpus(command) => command.run(out),
         Command::Generate(command) => command.run(out),
+        Command::Doctor(command) => command.run(out),
         Command::Completions(command) => command.run(Cli::command(), out),
     }
 }
