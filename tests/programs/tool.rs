@@ -194,7 +194,7 @@ fn automata_are_drawn() {
     succeeds(&mut tool(&args));
     // Four states and two classes, digits and the end, and the background.
     assert_eq!(std::fs::read_to_string(path).unwrap().matches("<rect ").count(), 9);
-    fails(&mut tool(&["draw", "--regex", "a{300}"]), &["301 states", "--most"]);
+    fails(&mut tool(&["draw", "--regex", "a{300}"]), &["301 states", "--max-nodes"]);
     fails(&mut tool(&["draw", "--regex", "a", "-o", "a.png"]), &[".svg or .dot"]);
 }
 
@@ -297,7 +297,10 @@ fn random_texts_match_and_a_seed_repeats() {
         assert!(distinct.len() > 15, "{first}");
         assert_eq!(first, succeeds(&mut tool(&[&args, more].concat())));
     }
-    fails(&mut tool(&["sample", "--regex", "a{40}", "--max-tokens", "10"]), &["41 tokens", "raise it"]);
+    fails(
+        &mut tool(&["sample", "--regex", "a{40}", "--max-tokens", "10"]),
+        &["41 tokens", "raise --max-tokens to 41"],
+    );
 }
 
 #[test]
@@ -344,7 +347,8 @@ fn the_doctor_checks_devices() {
     let json: Value = serde_json::from_str(&json).unwrap();
     assert_eq!((&json["burn"], &json["devices"][0]["masks"]), (&burn.into(), &"equal".into()), "{json}");
     assert_eq!(json["devices"][0]["dtypes"], Value::from(vec!["f32", "f16", "bf16"]), "{json}");
-    // Without a device all that are compiled in are checked; those that fail name a remedy.
+    // Without the option, every local device of the build is checked. A device that fails has a
+    // remedy.
     let output = tool(&["doctor", "--json"]).output().unwrap();
     let json: Value = serde_json::from_slice(&output.stdout).unwrap();
     let devices = json["devices"].as_array().unwrap();
