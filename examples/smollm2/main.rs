@@ -14,9 +14,9 @@ use burn_dfa::cli::{Failure, parse, report};
 use burn_dfa_decoder::cli::GenerateArgs;
 use clap::Parser;
 
-/// Generates text that matches a constraint, with a model of a Hugging Face folder or a GGUF file. Without
-/// `--model`, uses the embedded model, which was trained on compact JSON, the default of
-/// `--whitespace` in this case. Without anything to generate, runs a demonstration.
+/// Generate text that matches a constraint, with a model of a Hugging Face folder or a GGUF file.
+/// Default: the embedded model, which was trained on compact JSON, the default of `--whitespace` for
+/// it. Without options, run a demonstration.
 #[derive(Parser)]
 #[command(name = "smollm2")]
 struct Cli {

@@ -2,8 +2,8 @@
 //! JSON on request.
 
 use std::ffi::OsString;
-use std::fmt;
 use std::process::ExitCode;
+use std::{fmt, io};
 
 use anstream::eprintln;
 use anstyle::{AnsiColor, Style};
@@ -42,8 +42,10 @@ pub fn is_refusal(error: &Failure) -> bool {
     error.is::<Refused>() || error.downcast_ref::<Error>().is_some_and(|error| error.kind().is_constraint())
 }
 
-/// The exit code of an error.
-const FAILED: u8 = 2;
+/// The exit code if the work failed.
+const FAILED: u8 = 1;
+/// The exit code of wrong usage.
+const MISUSED: u8 = 2;
 
 /// The message of the error, which names command line options instead of library settings: the
 /// options of [`LimitArgs`](super::LimitArgs), [`CompileArgs`](super::CompileArgs),
@@ -125,8 +127,19 @@ fn usage_error(rendered: &str) -> String {
     said[..end.unwrap_or(said.len())].trim_end().to_owned()
 }
 
-/// Prints an error, as a JSON object on request. Returns the exit code 2.
+/// Prints an error to standard error, as a JSON object on request. Returns the exit code of the
+/// program: 1 if the work failed, 2 on wrong usage.
+///
+/// The work failed if the constraint [is refused](is_refusal), if the model, its device or the
+/// connection to the device failed, or if the output cannot be written. Other errors are wrong
+/// usage: an option, a file or a device that cannot be used. If the reader of the output has closed
+/// the pipe, nothing is printed, and the exit code is 0.
 pub fn report(error: &Failure, json: bool) -> ExitCode {
+    let of_output = error.downcast_ref::<io::Error>();
+    // As `head` does.
+    if of_output.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe) {
+        return ExitCode::SUCCESS;
+    }
     let said = error.downcast_ref::<Error>().map_or_else(|| error.to_string(), message);
     if json {
         eprintln!("{}", json!({"error": said}));
@@ -134,5 +147,13 @@ pub fn report(error: &Failure, json: bool) -> ExitCode {
         let red: Style = AnsiColor::Red.on_default().bold();
         eprintln!("{red}error:{red:#} {said}");
     }
-    ExitCode::from(FAILED)
+    let has_failed = of_output.is_some() || is_refusal(error) || is_of_device(error);
+    ExitCode::from(if has_failed { FAILED } else { MISUSED })
+}
+
+/// Whether the model, its device or the connection to the device failed.
+fn is_of_device(error: &Failure) -> bool {
+    use burn_dfa_tokens::ErrorKind::{Connection, Model};
+
+    error.downcast_ref::<Error>().is_some_and(|error| matches!(error.kind(), Model | Connection))
 }

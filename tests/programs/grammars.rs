@@ -105,7 +105,7 @@ fn rules_are_drawn() {
     assert_eq!(svg.matches("marker-end").count(), 2, "{svg}");
     assert!(svg.contains("&quot;&lt;&amp;\\u{1}&quot;") && svg.contains(">2 to 5 times<"), "{svg}");
     assert!(!svg.contains('\u{1}'));
-    fails(&mut tool(&[&args[..], &["--most", "5"]].concat()), &["6 boxes", "--most"]);
+    fails(&mut tool(&[&args[..], &["--max-nodes", "5"]].concat()), &["6 boxes", "--max-nodes"]);
     fails(&mut tool(&["draw", "--rules", "--regex", "a", "-o", "a.svg"]), &["--rules is for grammars"]);
     fails(&mut tool(&[&["draw", "--rules"], &ARITHMETIC[..], &["-o", "a.dot"]].concat()), &[".svg"]);
 }
@@ -141,7 +141,7 @@ fn verdicts_on_grammars_are_counted() {
     ];
     let (path, rows) = (file("grammars.jsonl", &lines.join("\n")), file("grammar-rows.jsonl", ""));
     let args =
-        ["corpus", "--tokenizer", "models/tiny", path.to_str().unwrap(), "--out", rows.to_str().unwrap()];
+        ["corpus", "--tokenizer", "models/tiny", path.to_str().unwrap(), "--output", rows.to_str().unwrap()];
     let said = succeeds(&mut tool(&args));
     for line in [
         "passing           6 of 11 (0 more without tests, 1 skipped)",

@@ -101,8 +101,8 @@ fn a_limit_names_the_option_that_raises_it() {
 
     let prompt = ["--prompt", "x", "--max-tokens", "200", "--regex", "[ab]{150}"];
     let generate = |more: &[&str]| smollm2(&[&prompt[..], more].concat());
-    fails(&mut generate(&["--max-states", "100"]), &["raise --max-states"]);
-    fails(&mut generate(&["--max-device-bytes", "100"]), &["raise --max-device-bytes"]);
+    refuses(&mut generate(&["--max-states", "100"]), &["raise --max-states"]);
+    refuses(&mut generate(&["--max-device-bytes", "100"]), &["raise --max-device-bytes"]);
     let short = ["--prompt", "x", "--regex", "a{40}", "--max-tokens", "2"];
     fails(&mut smollm2(&short), &["raise --max-tokens to"]);
 }
@@ -150,7 +150,7 @@ fn numbers_that_make_no_sense_are_usage_errors() {
         ("sample", "--count"),
         ("sample", "--max-tokens"),
         ("sample", "--seed"),
-        ("draw", "--most"),
+        ("draw", "--max-nodes"),
     ] {
         for number in ["-1", "NaN", "1e3", beyond] {
             fails(&mut tool(&[command, &format!("{option}={number}")]), &["invalid value", option]);
@@ -165,14 +165,14 @@ fn numbers_that_make_no_sense_are_usage_errors() {
 #[test]
 fn usage_errors_are_json_on_request() {
     let Some(tool) = tool() else { return };
-    let error = |output: Output| {
-        assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0));
+    let error = |code: i32, output: Output| {
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(code), 0));
         let stderr = text(&output.stderr);
         assert_eq!(stderr.lines().count(), 1, "{stderr}");
         let line: Value = serde_json::from_str(&stderr).unwrap();
         line["error"].as_str().unwrap().to_owned()
     };
-    let tool = |args: &[&str]| error(tool(args).output().unwrap());
+    let tool = |args: &[&str]| error(2, tool(args).output().unwrap());
     assert!(tool(&["--json", "check"]).contains("--regex"));
     assert!(tool(&["check", "--json", "--regex", "a", "--no-such-option", "a"]).contains("--no-such-option"));
     assert!(tool(&["compile", "--regex", "a", "--json"]).contains("--tokenizer"));
@@ -181,9 +181,11 @@ fn usage_errors_are_json_on_request() {
     let seconds = tool(&["corpus", "--json", "--tokenizer", "models/tiny", "--seconds=NaN", "x"]);
     assert!(seconds.ends_with("this has to be a positive number of seconds"), "{seconds}");
     // Also for the program with models, and its other errors.
-    let generate = |args: &[&str]| error(smollm2(args).output().unwrap());
-    assert!(generate(&["--json", "--prompt", "x", "--seed=-1"]).contains("--seed"));
-    assert!(generate(&["--json", "--prompt", "x", "--regex", "a(b"]).contains("at byte 1"));
+    let generate = |code: i32, args: &[&str]| {
+        error(code, smollm2(&[&["--json", "--prompt", "x"], args].concat()).output().unwrap())
+    };
+    assert!(generate(2, &["--seed=-1"]).contains("--seed"));
+    assert!(generate(1, &["--regex", "a(b"]).contains("at byte 1"));
 }
 
 #[test]
@@ -257,7 +259,7 @@ fn unspellable_instances_are_counted_separately() {
     );
     let (rows, baseline) = (file("letters-rows.jsonl", ""), file("letters-baseline.json", ""));
     let (rows, baseline) = (rows.to_str().unwrap(), baseline.to_str().unwrap());
-    let args = ["corpus", "--tokenizer", tokenizer, "--eos", "4", "--out", rows, lines.to_str().unwrap()];
+    let args = ["corpus", "--tokenizer", tokenizer, "--eos", "4", "-o", rows, lines.to_str().unwrap()];
     let said = succeeds(&mut tool(&[&args[..], &["--baseline", baseline, "--update"]].concat()));
     // `xyz`, `A` and `é` have no tokens; `abc` has tokens, though not with its longest token at the
     // start.

@@ -20,7 +20,7 @@ fn a_structural_tag_is_a_constraint_of_every_command() {
     let tiny = ["--tokenizer", "models/tiny"];
     succeeds(&mut tool(&[&["compile"], &tiny[..], &args[..]].concat()));
     let picture = file("calls.svg", "");
-    let draw = ["draw", "--most", "1000", "-o", picture.to_str().unwrap()];
+    let draw = ["draw", "--max-nodes", "1000", "-o", picture.to_str().unwrap()];
     succeeds(&mut tool(&[&draw[..], &args[..]].concat()));
     let sample = ["sample", "--count", "5", "--max-tokens", "40", "--json"];
     let drawn = succeeds(&mut tool(&[&sample[..], &tiny[..], &args[..]].concat()));

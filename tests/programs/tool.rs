@@ -1,4 +1,4 @@
-//! The command line tool: compile, check, draw, inspect, sample, vocab, corpus.
+//! The command line tool: compile, check, draw, inspect, sample, vocab, corpus, doctor.
 
 use std::io::Read;
 use std::path::Path;
@@ -194,7 +194,7 @@ fn automata_are_drawn() {
     succeeds(&mut tool(&args));
     // Four states and two classes, digits and the end, and the background.
     assert_eq!(std::fs::read_to_string(path).unwrap().matches("<rect ").count(), 9);
-    fails(&mut tool(&["draw", "--regex", "a{300}"]), &["301 states", "--most"]);
+    fails(&mut tool(&["draw", "--regex", "a{300}"]), &["301 states", "--max-nodes"]);
     fails(&mut tool(&["draw", "--regex", "a", "-o", "a.png"]), &[".svg or .dot"]);
 }
 
@@ -265,8 +265,18 @@ fn values_and_files_are_checked_as_well() {
 fn every_command_helps_with_examples() {
     let Some(tool) = tool() else { return };
     let help = succeeds(&mut tool(&["--help"]));
-    for name in ["compile", "check", "explain", "inspect", "draw", "sample", "vocab", "corpus", "completions"]
-    {
+    for name in [
+        "compile",
+        "check",
+        "explain",
+        "inspect",
+        "draw",
+        "sample",
+        "vocab",
+        "corpus",
+        "doctor",
+        "completions",
+    ] {
         assert!(help.contains(name), "{help}");
         let own = succeeds(&mut tool(&[name, "--help"]));
         assert!(own.contains("Example") && own.contains(&format!("\n  burn-dfa {name} ")), "{own}");
@@ -287,7 +297,10 @@ fn random_texts_match_and_a_seed_repeats() {
         assert!(distinct.len() > 15, "{first}");
         assert_eq!(first, succeeds(&mut tool(&[&args, more].concat())));
     }
-    fails(&mut tool(&["sample", "--regex", "a{40}", "--max-tokens", "10"]), &["41 tokens", "raise it"]);
+    fails(
+        &mut tool(&["sample", "--regex", "a{40}", "--max-tokens", "10"]),
+        &["41 tokens", "raise --max-tokens to 41"],
+    );
 }
 
 #[test]
@@ -311,10 +324,39 @@ fn completions_include_every_subcommand() {
     let Some(tool) = tool() else { return };
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
         let script = succeeds(&mut tool(&["completions", shell]));
-        for name in
-            ["compile", "check", "explain", "inspect", "draw", "sample", "vocab", "corpus", "generate"]
-        {
+        for name in [
+            "compile", "check", "explain", "inspect", "draw", "sample", "vocab", "corpus", "generate",
+            "doctor",
+        ] {
             assert!(script.contains(name), "{shell}: {name} is missing");
         }
+    }
+}
+
+#[test]
+fn the_doctor_checks_devices() {
+    let Some(tool) = tool() else { return };
+    let lock = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.lock")).unwrap();
+    let burn = lock.split("name = \"burn\"\nversion = \"").nth(1).unwrap().split('"').next().unwrap();
+    let said = succeeds(&mut tool(&["doctor", "--device", "flex"]));
+    let version = env!("CARGO_PKG_VERSION");
+    let head = format!("burn-dfa   {version}\nburn       {burn}\nfeatures   flex");
+    assert!(said.starts_with(&head), "{said}");
+    assert!(said.contains("\nflex\n  device:  CPU, ") && said.ends_with("  masks:   equal\n"), "{said}");
+    let json = succeeds(&mut tool(&["doctor", "--device", "flex", "--json"]));
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!((&json["burn"], &json["devices"][0]["masks"]), (&burn.into(), &"equal".into()), "{json}");
+    assert_eq!(json["devices"][0]["dtypes"], Value::from(vec!["f32", "f16", "bf16"]), "{json}");
+    // Without the option, every local device of the build is checked. A device that fails has a
+    // remedy.
+    let output = tool(&["doctor", "--json"]).output().unwrap();
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let devices = json["devices"].as_array().unwrap();
+    let works = |device: &Value| device["masks"] == "equal";
+    assert!(devices.iter().all(|device| works(device) || device["remedy"].is_string()), "{json}");
+    assert_eq!(output.status.code(), Some(i32::from(!devices.iter().all(works))), "{json}");
+    fails(&mut tool(&["doctor", "--device", "tpu"]), &["no device of this name"]);
+    if !cfg!(feature = "cuda") {
+        fails(&mut tool(&["doctor", "--device", "cuda"]), &["build it with `--features cuda`"]);
     }
 }

@@ -17,7 +17,7 @@
 //! ```
 
 use std::cell::OnceCell;
-use std::io::{IsTerminal, Read, Write};
+use std::io::{self, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -82,8 +82,9 @@ fn read_weights(
     dtype: Weights,
     device: &Device,
 ) -> Result<Pretrained, DecoderError> {
-    let style =
-        ProgressStyle::with_template("loading {msg} {wide_bar} {decimal_bytes} of {decimal_total_bytes}");
+    let style = ProgressStyle::with_template(
+        "loading {msg} {wide_bar} {decimal_bytes} of {decimal_total_bytes}, {eta} left",
+    );
     let bar =
         ProgressBar::new(0).with_style(style.expect("a template")).with_message(folder.display().to_string());
     let loaded = opened.load(dtype, device, |progress| {
@@ -127,12 +128,12 @@ pub struct GenerateArgs {
     pub sampling: SamplingArgs,
     /// Where the model runs: flex, vulkan, wgpu, cuda, or remote:ws://host:port. All but flex need
     /// the feature of the same name.
-    #[arg(long, value_name = "DEVICE", default_value = "flex", visible_alias = "device")]
+    #[arg(long = "device", value_name = "DEVICE", default_value = "flex", visible_alias = "backend")]
     pub backend: Backend,
     /// The float type of the weights.
     #[arg(long, value_name = "TYPE", value_enum, default_value_t)]
     pub dtype: Weights,
-    /// Rows to generate from the prompt.
+    /// Number of outputs to generate from the prompt.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(..=4096))]
     pub batch: u64,
     /// Record the decode step once and replay it; a device that cannot, such as Flex, runs it
@@ -142,7 +143,8 @@ pub struct GenerateArgs {
     /// Print the prompt as the model reads it, special tokens included, to standard error.
     #[arg(long)]
     show_prompt: bool,
-    /// One JSON object per row, on a line each, instead of text.
+    /// Print JSON, one object per output and line. Errors are printed to standard error as
+    /// {"error": "…"}.
     #[arg(long)]
     pub json: bool,
     /// The compiled constraint, made before the weights are read.
@@ -176,7 +178,7 @@ impl GenerateArgs {
         let sampling = match GenerationConfig::from_json(text) {
             Ok(config) => config.sampling,
             Err(error) => {
-                eprintln!("{DIM}greedy; {error}{DIM:#}");
+                eprintln!("{DIM}note: decoding is greedy; {error}{DIM:#}");
                 return;
             }
         };
@@ -185,7 +187,10 @@ impl GenerateArgs {
         options.extend(sampling.top_k.map(|k| format!("--top-k {k}")));
         options.extend(sampling.top_p.map(|p| format!("--top-p {p}")));
         options.extend(sampling.min_p.map(|p| format!("--min-p {p}")));
-        eprintln!("{DIM}greedy; generation_config.json of the model recommends {}{DIM:#}", options.join(" "));
+        let options = options.join(" ");
+        eprintln!(
+            "{DIM}note: decoding is greedy; the model's generation_config.json recommends {options}{DIM:#}"
+        );
     }
 
     /// The compiled constraint; `None` for free text.
@@ -212,7 +217,8 @@ impl GenerateArgs {
     /// cut an output off.
     ///
     /// # Errors
-    /// The user made a mistake, or the model does not support the request.
+    /// The user made a mistake, the model does not support the request, the device failed, or the
+    /// output cannot be written.
     pub fn run(&self, pretrained: &Pretrained) -> Result<ExitCode, Failure> {
         let tokens = self.encode(pretrained)?;
         let vocabulary = pretrained.vocabulary();
@@ -243,7 +249,7 @@ impl GenerateArgs {
             let started = Instant::now();
             self.show(stream(model, vocabulary, &requests, &config)?, started)?
         };
-        self.report(&outputs, table.is_some(), tokens.len(), times);
+        self.report(&outputs, table.is_some(), tokens.len(), times)?;
         let cut_off = outputs.iter().any(|output| output.finish == FinishReason::MaxNewTokens);
         Ok(ExitCode::from(if cut_off { CUT_OFF } else { 0 }))
     }
@@ -253,14 +259,16 @@ impl GenerateArgs {
         let mut text = String::new();
         let text = match &self.prompt {
             Some(prompt) => prompt,
-            None if std::io::stdin().is_terminal() => "",
+            None if io::stdin().is_terminal() => "",
             None => {
-                std::io::stdin().read_to_string(&mut text).map_err(|e| format!("standard input: {e}"))?;
+                io::stdin()
+                    .read_to_string(&mut text)
+                    .map_err(|e| format!("cannot read standard input: {e}"))?;
                 text.trim_ascii_end()
             }
         };
         if text.is_empty() {
-            return Err("what is the model asked? give a --prompt, or a text on standard input".into());
+            return Err("no prompt is given: give --prompt, or a text on standard input".into());
         }
         Ok(match &self.system {
             Some(system) => pretrained.encode_chat(&[Message::system(system), Message::user(text)])?,
@@ -276,22 +284,29 @@ impl GenerateArgs {
 
     /// Prints the text as it comes, including escape sequences that the model generated.
     fn show(&self, mut pieces: TokenStream, started: Instant) -> Result<(Vec<Output>, Times), Failure> {
-        let mut first = None;
+        let (mut first, mut stdout) = (None, io::stdout());
         for piece in &mut pieces {
             let piece = piece?;
             first.get_or_insert_with(|| started.elapsed());
             if self.streams() {
-                print!("{}", piece.text);
-                std::io::stdout().flush()?;
+                write!(stdout, "{}", piece.text)?;
+                stdout.flush()?;
             }
         }
         let all = started.elapsed();
         Ok((pieces.stop(), Times { first: first.unwrap_or(all), all }))
     }
 
-    fn report(&self, outputs: &[Output], constrained: bool, prompt_tokens: usize, times: Times) {
+    fn report(
+        &self,
+        outputs: &[Output],
+        constrained: bool,
+        prompt_tokens: usize,
+        times: Times,
+    ) -> io::Result<()> {
+        let mut stdout = io::stdout();
         if self.streams() {
-            println!();
+            writeln!(stdout)?;
         }
         for output in outputs {
             if self.json {
@@ -303,13 +318,13 @@ impl GenerateArgs {
                     "prompt_tokens": prompt_tokens,
                     "seconds": times.all.as_secs_f64(),
                 });
-                println!("{row}");
+                writeln!(stdout, "{row}")?;
             } else if !self.streams() {
-                println!("{}", output.text());
+                writeln!(stdout, "{}", output.text())?;
             }
         }
         if self.json {
-            return;
+            return Ok(());
         }
         let generated: usize = outputs.iter().map(|output| output.tokens.len()).sum();
         let said = if self.streams() {
@@ -320,8 +335,10 @@ impl GenerateArgs {
         };
         eprintln!("{DIM}{said}{DIM:#}");
         if outputs.iter().any(|output| output.finish == FinishReason::MaxNewTokens) {
-            eprintln!("{DIM}cut off by --max-tokens {}{DIM:#}", self.sampling.max_tokens);
+            let most = self.sampling.max_tokens;
+            eprintln!("{DIM}note: cut off by --max-tokens {most}: raise it, or give a constraint{DIM:#}");
         }
+        Ok(())
     }
 }
 

@@ -13,6 +13,16 @@ use burn_dfa_engine::EngineConfig;
 use clap::builder::{PossibleValuesParser, RangedU64ValueParser, TypedValueParser};
 use clap::{Parser, ValueEnum};
 
+/// The help of the program.
+const ABOUT: &str = "Serve OpenAI's API for one model. A constrained answer is always complete and always fits its constraint.
+
+Exit codes: 0, the server was asked to end; 2, wrong usage, such as an unreadable model or a port in use.";
+const EXAMPLES: &str = "Examples:
+  burn-dfa-serve
+  burn-dfa-serve --model SmolLM2-135M-Instruct --rows 16
+  burn-dfa-serve --model SmolLM2-135M-Instruct.Q4_1.gguf --device wgpu --sync-interval 4
+  burn-dfa-serve --host 10.0.0.5 --port 8080 --api-key KEY";
+
 /// A server of OpenAI's API for one model. A constrained answer is always complete and always fits
 /// its constraint.
 ///
@@ -26,6 +36,8 @@ use clap::{Parser, ValueEnum};
 /// ```
 #[derive(Parser, Clone, Debug)]
 #[command(name = "burn-dfa-serve", version, args_override_self = true)]
+// The comment above has an example in Rust, which is no help for users of the program.
+#[command(about = "Serve OpenAI's API for one model", long_about = ABOUT, after_help = EXAMPLES)]
 pub struct Config {
     /// The address to listen on.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
@@ -47,24 +59,24 @@ pub struct Config {
     /// The float type of the weights.
     #[arg(long, value_name = "TYPE", value_enum, default_value_t)]
     pub dtype: Weights,
-    /// Answers that are generated at the same time. Keys and values of all rows are reserved at the
-    /// start.
+    /// Number of answers that are generated at the same time. Keys and values of all rows are
+    /// reserved at the start.
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = usizes(1..=4096))]
     pub rows: usize,
-    /// Tokens of prompt and answer together that a row can hold. Default: the model's positions, at
-    /// most 4096.
+    /// Maximum number of tokens of a row, prompt and answer together. Default: the model's
+    /// positions, at most 4096.
     #[arg(long, value_name = "TOKENS", value_parser = usizes(2..=1 << 24))]
     pub slots: Option<usize>,
-    /// Steps between two reads from the device. More steps are faster on a GPU, and stream in
-    /// larger chunks.
+    /// Number of steps between two reads from the device. More steps are faster on a GPU, and
+    /// stream in larger chunks.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = usizes(1..=256))]
     pub sync_interval: usize,
-    /// How long the tokens of a stream are held for its next event, in seconds; 0: each chunk is an
-    /// event.
+    /// How long the tokens of a stream are held for its next event, in seconds; with 0 each chunk
+    /// is an event.
     #[arg(long, value_name = "SECONDS", default_value = "0.005", value_parser = interval)]
     pub stream_interval: Duration,
-    /// Tokens of prompts that are read between two steps, so that a long prompt delays other
-    /// answers only briefly.
+    /// Number of tokens of prompts that are read between two steps, so that a long prompt delays
+    /// other answers only briefly.
     #[arg(long, value_name = "TOKENS", default_value_t = 256, value_parser = usizes(1..=1 << 20))]
     pub prompt_chunk: usize,
     /// Read every prompt from its beginning, even if it shares a prefix with the text of a row,
@@ -75,7 +87,7 @@ pub struct Config {
     /// meanwhile.
     #[arg(long)]
     pub lazy: bool,
-    /// The greatest number of most likely tokens whose log-probabilities a request may ask for.
+    /// Maximum number of most likely tokens whose log-probabilities a request may ask for.
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = usizes(0..=GenerationConfig::MAX_LOGPROBS as u64))]
     pub max_logprobs: usize,
     /// Compute no log-probabilities, which cost time at each step even if no request asks for them.
@@ -95,83 +107,84 @@ pub struct Config {
     #[arg(long, value_enum, default_value = "none")]
     pub reasoning: ReasoningMode,
 
-    /// A key for requests, sent as `Authorization: Bearer`; may be given more than once.
+    /// A key for requests, sent as `Authorization: Bearer`; repeat the option for each key.
     #[arg(long = "api-key", value_name = "KEY", env = "BURN_DFA_API_KEY", hide_env_values = true, value_parser = key)]
     pub api_keys: Vec<String>,
-    /// An origin whose pages may call the server from a browser, or *; may be given more than once.
-    /// Default: none.
+    /// An origin whose pages may call the server from a browser, or *; repeat the option for each
+    /// origin. Default: none.
     #[arg(long = "allow-origin", value_name = "ORIGIN")]
     pub allowed_origins: Vec<String>,
     /// A name of this server that requests may have in their `Host`, besides localhost and its
-    /// addresses, or *; may be given more than once. With a key, hosts are checked only if this is
-    /// given.
+    /// addresses, or *; repeat the option for each name. With a key, hosts are checked only if a
+    /// name is given.
     #[arg(long = "allow-host", value_name = "NAME")]
     pub allowed_hosts: Vec<String>,
     /// Encode special tokens within messages as special tokens, as vLLM does, and not as text.
     #[arg(long)]
     pub special_tokens_in_messages: bool,
 
-    /// Answers that may wait for a row; further requests are refused with 503.
+    /// Maximum number of answers that wait for a row; further requests are refused with 503.
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = usizes(1..=1 << 20))]
     pub max_queue: usize,
-    /// Threads that read requests, render chat templates and encode prompts.
+    /// Number of threads that read requests, render chat templates and encode prompts.
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = usizes(1..=256))]
     pub prepare_threads: usize,
-    /// Threads that compile constraints. If there are several, slow constraints leave one of them
+    /// Number of threads that compile constraints. Of several threads, slow constraints leave one
     /// to other constraints.
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = usizes(1..=256))]
     pub compile_threads: usize,
-    /// Longest time of one compilation, in seconds.
-    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
+    /// Maximum time of one compilation, in seconds.
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds, visible_alias = "max-seconds")]
     pub compile_deadline: Duration,
-    /// Most bytes of one structure of a compilation.
-    #[arg(long, value_name = "BYTES", default_value_t = 256 << 20)]
+    /// Maximum number of bytes of one automaton or compiled constraint during compilation.
+    #[arg(long, value_name = "BYTES", default_value_t = 256 << 20, visible_alias = "max-bytes")]
     pub compile_bytes: usize,
     /// The tokens that may spell forced text of constraints.
     #[command(flatten)]
     pub forced_text: ForcedTextArgs,
-    /// Bytes of compiled constraints that are kept in memory.
+    /// Maximum number of bytes of compiled constraints that are kept in memory.
     #[arg(long, value_name = "BYTES", default_value_t = 256 << 20)]
     pub cache_bytes: usize,
     /// A folder that keeps compiled constraints, at most 1 GiB of them. Default: none.
     #[arg(long, value_name = "DIR")]
     pub cache_dir: Option<PathBuf>,
 
-    /// States of the constraints that are in use at the same time. They are reserved on a GPU.
+    /// Maximum number of states of the constraints that are in use at the same time. They are
+    /// reserved on a GPU.
     #[arg(long, value_name = "N", default_value_t = 65_536, value_parser = usizes(32..=1 << 24))]
     pub arena_states: usize,
-    /// Greatest number of token classes of a constraint.
+    /// Maximum number of token classes of a constraint.
     #[arg(long, value_name = "N", default_value_t = 512, value_parser = usizes(64..=1 << 16))]
     pub arena_classes: usize,
-    /// Greatest number of exits of a procedure of a grammar, mostly 1.
+    /// Maximum number of exits of a procedure of a grammar, mostly 1.
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = usizes(1..=16))]
     pub arena_outcomes: usize,
-    /// Greatest number of frames on the stack of a row, roughly the nesting depth of values.
-    #[arg(long, value_name = "N", default_value_t = 64, value_parser = usizes(1..=1024))]
+    /// Maximum number of frames on the stack of a row, roughly the nesting depth of values.
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = usizes(1..=1024), visible_alias = "max-frames")]
     pub frames: usize,
 
-    /// Greatest size of a request in bytes.
+    /// Maximum number of bytes of a request.
     #[arg(long, value_name = "BYTES", default_value_t = 4 << 20)]
     pub max_body: usize,
-    /// Greatest size of a prompt in bytes, after the chat template.
+    /// Maximum number of bytes of a prompt, after the chat template.
     #[arg(long, value_name = "BYTES", default_value_t = 1 << 20)]
     pub max_prompt: usize,
-    /// Greatest size of a schema, a grammar or another constraint in bytes.
+    /// Maximum number of bytes of a schema, a grammar or another constraint.
     #[arg(long, value_name = "BYTES", default_value_t = 1 << 20)]
     pub max_constraint: usize,
-    /// Greatest number of tools of a request.
+    /// Maximum number of tools of a request.
     #[arg(long, value_name = "N", default_value_t = 128)]
     pub max_tools: usize,
-    /// Greatest number of answers to one request, its `n`.
+    /// Maximum number of answers to one request, its `n`.
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = usizes(1..=4096))]
     pub max_n: usize,
-    /// Greatest number of simultaneous connections.
+    /// Maximum number of simultaneous connections.
     #[arg(long, value_name = "N", default_value_t = 1024, value_parser = usizes(1..=1 << 20))]
     pub max_connections: usize,
-    /// How long a client may take to send a request, or to receive data, in seconds.
+    /// Maximum time that a client takes to send a request, or to receive data, in seconds.
     #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
     pub client_timeout: Duration,
-    /// How long answers may continue after the server was asked to end, in seconds.
+    /// Maximum time that answers continue after the server was asked to end, in seconds.
     #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
     pub grace: Duration,
     /// The form of the log.

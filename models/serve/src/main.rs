@@ -3,15 +3,15 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
+use burn_dfa::cli::{parse, report};
 use burn_dfa_serve::{App, Config, Failure, LogForm, Server};
-use clap::Parser;
 use tracing_subscriber::EnvFilter;
 
 /// How long work on requests may continue after the server has ended.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 fn main() -> ExitCode {
-    let config = Config::parse();
+    let config: Config = parse();
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     match config.log {
@@ -27,10 +27,7 @@ fn main() -> ExitCode {
     });
     match served {
         Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            eprintln!("error: {failure}");
-            ExitCode::from(2)
-        }
+        Err(failure) => report(&failure.to_string().into(), false),
     }
 }
 

@@ -38,7 +38,9 @@ impl Server {
     /// The address is in use, or does not belong to this machine.
     pub async fn bind(app: App) -> Result<Self, Failure> {
         let address = SocketAddr::new(app.config.host, app.config.port);
-        let listener = TcpListener::bind(address).await.map_err(|error| format!("{address}: {error}"))?;
+        let listener = TcpListener::bind(address).await;
+        let listener = listener
+            .map_err(|error| format!("cannot listen on {address}: {error}: give another --host or --port"))?;
         Ok(Self { app: Arc::new(app), listener })
     }
 

@@ -22,7 +22,7 @@ use futures_util::StreamExt;
 use indicatif::{ProgressBar, ProgressStyle};
 use tracing_subscriber::EnvFilter;
 
-/// Runs a query of SQL over files of Parquet, CSV or JSON lines that it names in FROM, with
+/// Run a query of SQL over files of Parquet, CSV or JSON lines that it names in FROM, with
 /// functions that a language model answers: extract(text, schema), classify(text, label, …),
 /// matches(text, pattern, instruction).
 ///
@@ -49,10 +49,10 @@ struct QueryArgs {
     /// The form of the result, on the standard output.
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
-    /// Greatest number of rows of a table; the query ends after them.
+    /// Maximum number of rows of a table; the query ends after them.
     #[arg(long, value_name = "N", default_value_t = 1000)]
     max_rows: usize,
-    /// Rows of a batch, which the engine gets together.
+    /// Number of rows of a batch, which the engine gets together.
     #[arg(long, value_name = "N", default_value_t = 1024, value_parser = at_least_one())]
     batch: usize,
     /// Number of partitions that are read at the same time. Default: one for each core, 16 on a
@@ -65,7 +65,7 @@ struct QueryArgs {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Starts the scheduler of a cluster, which plans queries and gives their tasks to executors.
+    /// Start the scheduler of a cluster, which plans queries and gives their tasks to executors.
     Scheduler {
         /// The address to listen on.
         #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
@@ -82,7 +82,7 @@ enum Command {
         #[command(flatten)]
         plan: PlanArgs,
     },
-    /// Starts an executor of a cluster, which has a model and runs tasks.
+    /// Start an executor of a cluster, which has a model and runs tasks.
     Executor {
         /// The host and port of the scheduler.
         #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:50050", value_parser = host_and_port)]
@@ -108,7 +108,7 @@ enum Command {
         #[command(flatten)]
         engine: Box<EngineArgs>,
     },
-    /// Writes example data: sentences that the embedded model has not seen, with their true
+    /// Write example data: sentences that the embedded model has not seen, with their true
     /// records.
     Generate {
         /// The folder of the files people, orders, events and teams.
@@ -225,7 +225,7 @@ async fn query(args: QueryArgs) -> Result<ExitCode, Failure> {
     }
     if end == End::Enough {
         eprintln!(
-            "The query was ended after {} rows: --max-rows allows more, and --format csv all.",
+            "note: the query ended after {} rows: raise --max-rows, or give --format csv for all rows",
             args.max_rows
         );
     }

@@ -29,13 +29,14 @@ pub struct PlanArgs {
     /// Default: the embedded model.
     #[arg(long, value_name = "PATH")]
     pub model: Option<PathBuf>,
-    /// States of the constraints that are in use at the same time. They are reserved on a GPU.
+    /// Maximum number of states of the constraints that are in use at the same time. They are
+    /// reserved on a GPU.
     #[arg(long, value_name = "N", default_value_t = 65_536, value_parser = sizes(32..=1 << 24))]
     pub arena_states: usize,
-    /// Greatest number of token classes of a constraint.
+    /// Maximum number of token classes of a constraint.
     #[arg(long, value_name = "N", default_value_t = 512, value_parser = sizes(64..=1 << 16))]
     pub arena_classes: usize,
-    /// Greatest number of exits of a procedure of a constraint, mostly 1.
+    /// Maximum number of exits of a procedure of a constraint, mostly 1.
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = sizes(1..=16))]
     pub arena_outcomes: usize,
     /// The style of the answers of `extract`.
@@ -99,21 +100,21 @@ pub struct EngineArgs {
     /// The float type of the weights.
     #[arg(long, value_name = "TYPE", value_enum, default_value_t)]
     pub dtype: Weights,
-    /// Rows of a table that are generated at the same time. Keys and values of all of them are
-    /// reserved at the start.
+    /// Number of rows of a table that are generated at the same time. Keys and values of all rows
+    /// are reserved at the start.
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = sizes(1..=4096))]
     pub rows: usize,
-    /// Tokens of prompt and answer together that a row can hold. Default: the model's positions, at
-    /// most 4096.
+    /// Maximum number of tokens of a row, prompt and answer together. Default: the model's
+    /// positions, at most 4096.
     #[arg(long, value_name = "TOKENS", default_value_t = 4096, hide_default_value = true, value_parser = sizes(2..=1 << 24))]
     pub slots: usize,
     /// Maximum number of tokens of an answer.
     #[arg(long, value_name = "TOKENS", default_value_t = 512, value_parser = sizes(1..=1 << 24))]
     pub max_tokens: usize,
-    /// Steps between two reads from the device. More steps are faster on a GPU.
+    /// Number of steps between two reads from the device. More steps are faster on a GPU.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = sizes(1..=256))]
     pub sync_interval: usize,
-    /// Threads of the model on the CPU. Default: one for each core.
+    /// Number of threads of the model on the CPU. Default: one for each core.
     #[arg(long, value_name = "N", value_parser = sizes(1..=1024))]
     pub threads: Option<usize>,
     /// The message of `extract`, with {text} and {schema}.

@@ -47,7 +47,7 @@ impl ConstraintArgs {
     }
 
     pub fn read(&self) -> Result<Constraint> {
-        self.one.read()?.ok_or_else(|| format!("{} asks for free text", self.one).into())
+        self.one.read()?.ok_or_else(|| format!("{} asks for free text: give a constraint", self.one).into())
     }
 
     /// As [`read`](Self::read), with any white space in JSON unless a style is named.
@@ -90,7 +90,10 @@ impl TokenizerArgs {
         }
         let ends = vocabulary.known_ends();
         if ends.is_empty() {
-            return Err("which ids end a sequence? give --eos, or the model's folder as --tokenizer".into());
+            return Err(
+                "no token is known to end a sequence: give --eos, or the model's folder as --tokenizer"
+                    .into(),
+            );
         }
         let names = ends.iter().map(|&id| {
             format!("{} {}", id.0, String::from_utf8_lossy(vocabulary.content(id).unwrap_or_default()))
@@ -103,7 +106,7 @@ impl TokenizerArgs {
     }
 
     fn path(&self) -> Result<&Path> {
-        Ok(self.tokenizer.as_deref().ok_or("name a tokenizer with --tokenizer")?)
+        Ok(self.tokenizer.as_deref().ok_or("no tokenizer is named: give --tokenizer")?)
     }
 
     /// The vocabulary, with end-of-sequence tokens only if given.

@@ -8,13 +8,14 @@ use std::process::{Command, ExitCode};
 
 use clap::Args;
 
-use crate::output::{Output, Result};
+use crate::output::{FOUND, Output, Result};
 
 const PROGRAM: &str = "burn-dfa-generate";
 
-/// Generate text with a model folder, under a constraint; see `burn-dfa generate --help`.
+/// Generate text with a model folder or a GGUF file, under a constraint; see `burn-dfa generate
+/// --help`.
 ///
-/// Runs the program burn-dfa-generate from the folder of this program or from PATH.
+/// The command runs burn-dfa-generate, from the folder of this program or from PATH.
 #[derive(Args)]
 #[command(disable_help_flag = true)]
 pub struct Generate {
@@ -38,7 +39,7 @@ impl Generate {
         })?;
         // A program ended by a signal has no code.
         let code = status.code().and_then(|code| u8::try_from(code).ok());
-        Ok(ExitCode::from(code.unwrap_or(2)))
+        Ok(ExitCode::from(code.unwrap_or(FOUND)))
     }
 }
 

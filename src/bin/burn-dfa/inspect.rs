@@ -19,7 +19,7 @@ use crate::output::{FOUND, Output, Result};
 ///
 /// A sound artifact can safely constrain a model: every index is in bounds, every state can be
 /// completed. With a tokenizer, the command also checks whether the artifact fits it. Exit codes:
-/// 0, sound; 1, not sound; 2, an error, such as a file that is no safetensors file.
+/// 0, sound; 1, not sound; 2, wrong usage, such as a file that is no safetensors file.
 #[derive(Args)]
 #[command(after_help = "Examples:
   burn-dfa inspect person.safetensors

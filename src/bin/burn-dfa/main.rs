@@ -1,11 +1,12 @@
 //! The command line over the library: compile, check, explain, draw and sample constraints, inspect
-//! compiled tables, print vocabularies, measure corpora.
+//! compiled tables, print vocabularies, measure corpora, check devices.
 
 mod args;
 mod check;
 mod compile;
 mod completions;
 mod corpus;
+mod doctor;
 mod draw;
 mod explain;
 mod generate;
@@ -17,16 +18,15 @@ mod vocab;
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 
-use burn_dfa::cli::{is_refusal, parse, report};
+use burn_dfa::cli::{parse, report};
 use clap::{CommandFactory, Parser, Subcommand};
 
-use output::{FOUND, Output, Result, Styles};
+use output::{Output, Result, Styles};
 
 /// Compile, check, explain, draw and sample constraints for constrained decoding.
 ///
-/// Exit codes: 0, success, and all checks hold; 1, a failed check: a text does not match, a
-/// constraint is refused, an artifact is not sound, or a count of a corpus got worse; 2, an error,
-/// such as an unreadable file, a file that is not JSON, or an unknown option.
+/// Exit codes: 0, success; 1, the work failed: a check does not hold, a constraint is refused, or a
+/// device fails; 2, wrong usage, such as an unknown option or an unreadable file.
 #[derive(Parser)]
 #[command(name = "burn-dfa", version)]
 #[command(after_help = "Examples:
@@ -37,8 +37,8 @@ use output::{FOUND, Output, Result, Styles};
 struct Cli {
     #[command(subcommand)]
     command: Command,
-    /// Print JSON: one object, or one per line. Errors are printed to standard error as {"error":
-    /// "…"}.
+    /// Print JSON: one object, or one per line. Errors are printed to standard error as
+    /// {"error": "…"}.
     #[arg(long, global = true)]
     json: bool,
 }
@@ -54,6 +54,7 @@ enum Command {
     Vocab(vocab::Vocab),
     Corpus(corpus::Corpus),
     Generate(generate::Generate),
+    Doctor(doctor::Doctor),
     Completions(completions::Completions),
 }
 
@@ -63,14 +64,7 @@ fn main() -> ExitCode {
     let mut stdout = BufWriter::new(io::stdout().lock());
     let result = run(&cli.command, &mut Output { to: &mut stdout, json: cli.json, styles });
     let result = result.and_then(|code| Ok(stdout.flush().map(|()| code)?));
-    result.unwrap_or_else(|error| {
-        // The reader of the output, such as `head`, has closed the pipe.
-        if error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe) {
-            return ExitCode::SUCCESS;
-        }
-        let failed = report(&error, cli.json);
-        if is_refusal(&error) { ExitCode::from(FOUND) } else { failed }
-    })
+    result.unwrap_or_else(|error| report(&error, cli.json))
 }
 
 fn run(command: &Command, out: &mut Output) -> Result<ExitCode> {
@@ -84,6 +78,7 @@ fn run(command: &Command, out: &mut Output) -> Result<ExitCode> {
         Command::Vocab(command) => command.run(out),
         Command::Corpus(command) => command.run(out),
         Command::Generate(command) => command.run(out),
+        Command::Doctor(command) => command.run(out),
         Command::Completions(command) => command.run(Cli::command(), out),
     }
 }

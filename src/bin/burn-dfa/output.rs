@@ -5,12 +5,12 @@ use std::io::Write;
 use anstyle::{AnsiColor, Style};
 use burn_dfa::cli::Failure;
 
-/// The result of a subcommand: an error is printed, and the exit code is 1 for a refused
-/// constraint, 2 otherwise.
+/// The result of a subcommand. An error is printed; its exit code is that of
+/// [`report`](burn_dfa::cli::report).
 pub type Result<T> = std::result::Result<T, Failure>;
 
 /// The exit code of a failed check: a text that does not match, a refused constraint, an unsound
-/// artifact, a count that got worse.
+/// artifact, a count that got worse, a device that fails.
 pub const FOUND: u8 = 1;
 
 /// The output of a subcommand.

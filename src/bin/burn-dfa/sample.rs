@@ -27,7 +27,7 @@ pub struct Sample {
     /// Number of texts.
     #[arg(long, value_name = "N", default_value_t = 1)]
     count: usize,
-    /// The same seed writes the same texts.
+    /// The seed; the same seed writes the same texts.
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
     /// Maximum number of tokens of a text, end of sequence included; without a tokenizer, of bytes
@@ -42,10 +42,10 @@ impl Sample {
         let table = self.compile.table(&self.constraint.read()?, &vocabulary)?;
         let least = table.tokens_to_end(table.start());
         if least > self.max_tokens {
-            let most = self.max_tokens;
-            return Err(
-                format!("the shortest text takes {least} tokens, --max-tokens is {most}: raise it").into()
-            );
+            return Err(format!(
+                "the shortest text takes {least} tokens (end of sequence included): raise --max-tokens to {least} at least"
+            )
+            .into());
         }
         for tokens in table.samples(&vocabulary, self.seed, self.max_tokens).take(self.count) {
             let text = vocabulary.decode(&tokens);

@@ -9,8 +9,8 @@ use clap::Parser;
 
 /// Generate text with a model of a Hugging Face folder or a GGUF file, under a constraint.
 ///
-/// Exit codes: 0, the output is complete; 1, `--max-tokens` cut it off (only possible for free
-/// text); 2, an error.
+/// Exit codes: 0, the output is complete; 1, the constraint is refused, the device fails, or
+/// `--max-tokens` cuts the output off (only free text); 2, wrong usage, such as an unreadable file.
 #[derive(Parser)]
 #[command(name = "burn-dfa generate", bin_name = "burn-dfa generate", version)]
 #[command(mut_arg("model", |arg| arg.required(true)))]
@@ -27,6 +27,7 @@ struct Cli {
 
 fn main() -> ExitCode {
     let Cli { generate } = parse();
-    let result = generate.load().and_then(|model| generate.run(&model.ok_or("name a model with --model")?));
+    let result =
+        generate.load().and_then(|model| generate.run(&model.ok_or("no model is named: give --model")?));
     result.unwrap_or_else(|error| report(&error, generate.json))
 }

@@ -22,8 +22,8 @@ use mismatch::{Mismatch, mismatch};
 /// as characters, as bytes and, with a tokenizer, as tokens. JSON matches with any white space,
 /// unless `--whitespace` names a style.
 ///
-/// Exit codes: 0, all texts match; 1, a text does not match, or the constraint is refused; 2, an
-/// error, such as an unreadable file.
+/// Exit codes: 0, all texts match; 1, a text does not match, or the constraint is refused; 2, wrong
+/// usage, such as an unreadable file.
 #[derive(Args)]
 #[command(after_help = "Examples:
   burn-dfa check --schema person.json '{\"name\": \"Ada\", \"age\": 36}'
@@ -123,7 +123,9 @@ fn written(constraint: &Constraint, text: &str, limits: &Limits) -> Result<Strin
     let written = constraint.json_text_from_str(text, limits);
     // The advice on a limit names command line options.
     let written = written.map_err(|error| format!("{text:?}: {}", message(&error)))?;
-    Ok(written.map(|(text, _)| text).ok_or("--value is for JSON schemas")?)
+    Ok(written
+        .map(|(text, _)| text)
+        .ok_or("--value is for JSON schemas: give --schema, or leave --value out")?)
 }
 
 /// A possible token: its id and its text, `None` for an end of sequence.

@@ -81,10 +81,14 @@ impl Baseline {
         let mut worse = Vec::new();
         for (name, summary) in summaries {
             let then = self.files.get(name);
-            let then = then.ok_or_else(|| format!("the baseline has no {name}: give --update"))?;
+            let then = then.ok_or_else(|| format!("the baseline has no {name}: write it with --update"))?;
             let now = Counts::from(summary);
             if now.rows != then.rows {
-                return Err(format!("{name}: {} rows, {} in the baseline", now.rows, then.rows).into());
+                let (now, then) = (now.rows, then.rows);
+                return Err(format!(
+                    "{name}: {now} rows, {then} in the baseline: write it again with --update"
+                )
+                .into());
             }
             let counts = [
                 ("invalid_accepted", then.invalid_accepted, now.invalid_accepted),

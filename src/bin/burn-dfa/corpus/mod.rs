@@ -49,7 +49,7 @@ use summary::Summary;
 #[command(mut_arg("max_seconds", |arg| arg.default_value("2").visible_alias("seconds")))]
 #[command(mut_arg("max_threads", |arg| arg.default_value("1")))]
 #[command(after_help = "Examples:
-  burn-dfa corpus --tokenizer tokenizer.json --out rows.jsonl maskbench/*.jsonl
+  burn-dfa corpus --tokenizer tokenizer.json -o rows.jsonl maskbench/*.jsonl
   burn-dfa corpus --tokenizer tokenizer.json examples/grammars/*.cases.jsonl
   burn-dfa corpus --tokenizer tokenizer.json --baseline benches/results/corpus.json maskbench/*.jsonl")]
 pub struct Corpus {
@@ -59,8 +59,8 @@ pub struct Corpus {
     #[arg(long, value_name = "TEXT")]
     only: Option<String>,
     /// Write a JSON line for each row to FILE.
-    #[arg(long, value_name = "FILE")]
-    out: Option<PathBuf>,
+    #[arg(short, long, value_name = "FILE", visible_alias = "out")]
+    output: Option<PathBuf>,
     /// Number of threads; compare only times of one thread.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
     jobs: u16,
@@ -104,7 +104,7 @@ impl Corpus {
             let file = std::fs::File::create(path);
             file.map(BufWriter::new).map_err(|error| format!("cannot write {}: {error}", path.display()))
         };
-        let mut lines = self.out.as_ref().map(create).transpose()?;
+        let mut lines = self.output.as_ref().map(create).transpose()?;
         let baseline = self.baseline.as_deref().filter(|_| !self.update);
         let baseline = baseline.map(|path| Baseline::read(path, &vocabulary)).transpose()?;
         let options = self.json.over(JsonOptions {
@@ -159,7 +159,7 @@ impl Corpus {
 
     /// The outcomes of `rows`, in order.
     fn measure(&self, bench: &Bench, rows: &[Row], path: &Path) -> Vec<Outcome> {
-        let style = ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len} {eta}");
+        let style = ProgressStyle::with_template("checking {msg} {wide_bar} {pos} of {len}, {eta} left");
         let bar = ProgressBar::new(rows.len() as u64).with_message(name(path));
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
         let next = AtomicUsize::new(0);

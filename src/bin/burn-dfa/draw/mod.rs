@@ -43,8 +43,8 @@ pub struct Draw {
     #[command(flatten)]
     tokenizer: TokenizerArgs,
     /// Maximum number of states to draw, by default 200, or of boxes of rules, by default 1,000.
-    #[arg(long, value_name = "N")]
-    most: Option<usize>,
+    #[arg(long, value_name = "N", visible_alias = "most")]
+    max_nodes: Option<usize>,
     #[command(flatten)]
     limits: LimitArgs,
 }
@@ -60,7 +60,7 @@ impl Draw {
             if extension.as_deref() != Some("svg") {
                 return Err("rules are drawn as SVG: name a file that ends in .svg with -o".into());
             }
-            let grammar = constraint.as_grammar().ok_or("--rules is for grammars")?;
+            let grammar = constraint.as_grammar().ok_or("--rules is for grammars: give --grammar")?;
             let diagrams = Diagrams::new(grammar);
             let (rules, boxes) = (diagrams.len(), diagrams.boxes());
             self.check(boxes, "boxes", 1000)?;
@@ -112,9 +112,9 @@ impl Draw {
     }
 
     fn check(&self, count: usize, what: &str, most: usize) -> Result<()> {
-        let most = self.most.unwrap_or(most);
+        let most = self.max_nodes.unwrap_or(most);
         if count > most {
-            return Err(format!("{count} {what} are too many to draw: --most is {most}, raise it").into());
+            return Err(format!("{count} {what} exceed --max-nodes {most}: raise it").into());
         }
         Ok(())
     }

@@ -27,7 +27,7 @@ use crate::output::{FOUND, Output, Result};
 /// location and a way to fix it. A grammar or a structural tag is compiled exactly or refused,
 /// except for the notes on its schemas. Its rules are copied into each other; a rule that is
 /// recursive in the middle is called, with a stack. Exit codes: 0, the constraint can be compiled;
-/// 1, it is refused; 2, an error, such as a file that is not JSON.
+/// 1, it is refused; 2, wrong usage, such as a file that is not JSON.
 #[derive(Args)]
 #[command(after_help = "Examples:
   burn-dfa explain --schema person.json
