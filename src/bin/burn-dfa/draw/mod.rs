@@ -24,9 +24,9 @@ use stack::Steps;
 ///
 /// The dead state is omitted. Accepting states have a double circle. In an automaton with a stack,
 /// call and RETURN states (↩, with the exit) have their own colors, and dashed lines lead to their
-/// next states; `--table` draws the automaton copied to a fixed depth. An SVG picture fits on a page:
-/// a long automaton has several parts, and a dashed circle has the number of a state in another
-/// part.
+/// next states; `--table` draws the automaton copied to a fixed depth. An SVG picture fits on a
+/// page: a long automaton has several parts, one below the other, and a dashed circle has the number
+/// of a state in another part.
 #[derive(Args)]
 #[command(after_help = "Examples:
   burn-dfa draw --regex '(cat|dog)s?' -o automaton.svg
