@@ -49,8 +49,9 @@ impl Steps {
         let mut at = automaton.start();
         let mut parts = vec![(String::new(), at.clone())];
         for (byte, char) in text.char_indices() {
-            let bytes = char.encode_utf8(&mut [0; 4]).as_bytes().to_vec();
-            let next = bytes.into_iter().fold(at, |at, byte| automaton.next(&at, byte));
+            let mut buffer = [0; 4];
+            let bytes = char.encode_utf8(&mut buffer).bytes();
+            let next = bytes.fold(at, |at, byte| automaton.next(&at, byte));
             if next.is_dead() {
                 return Err(format!("at byte {byte}: {char:?} cannot come here").into());
             }
