@@ -5,6 +5,7 @@ mod examples;
 mod grammars;
 mod json;
 mod options;
+mod pictures;
 mod ratchet;
 mod structural_tags;
 mod tool;

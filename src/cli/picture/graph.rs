@@ -22,6 +22,8 @@ use crate::cli::classes::of_bytes;
 /// ```
 #[derive(Debug)]
 pub struct Graph {
+    /// The states of the automaton, in order of discovery.
+    ids: Vec<ByteStateId>,
     pub(super) states: Vec<Kind>,
     pub(super) edges: Vec<Edge>,
 }
@@ -73,7 +75,7 @@ impl Graph {
             at += 1;
         }
         let kind = |&state: &ByteStateId| Kind::Reads { accepting: dfa.is_accepting(state) };
-        Self { states: found.order.iter().map(kind).collect(), edges: found.edges }
+        Self { states: found.order.iter().map(kind).collect(), ids: found.order, edges: found.edges }
     }
 
     fn of_pushdown(pushdown: &Pushdown) -> Self {
@@ -98,12 +100,17 @@ impl Graph {
                 Kind::Reads { accepting: pushdown.is_accepting(state) }
             });
         }
-        Self { states, edges: found.edges }
+        Self { ids: found.order, states, edges: found.edges }
     }
 
     /// Number of states.
     pub fn states(&self) -> usize {
         self.states.len()
+    }
+
+    /// The number of a state of the automaton in pictures; `None` if no text leads to it.
+    pub fn number(&self, state: ByteStateId) -> Option<usize> {
+        self.ids.iter().position(|id| *id == state)
     }
 
     /// The edges for a program.

@@ -1,67 +1,56 @@
-//! The layout of states and edges: layers from left to right, after Sugiyama, Tagawa and Toda
-//! (1981).
+//! The layout of a band: layers from left to right, after Sugiyama, Tagawa and Toda (1981).
 //!
-//! Edges that close a cycle are reversed. A state's layer is the length of the longest path from
-//! the start. An edge across several layers passes a point in each. The order within the layers
-//! follows the barycenters with the fewest crossings. Heights follow the heights of adjacent
-//! points.
+//! An edge across several layers passes a point in each. The order within the layers follows the
+//! barycenters with the fewest crossings. Heights follow the heights of adjacent points.
 
-use super::graph::Graph;
+use super::band::{Band, Node, RADIUS};
 
-/// Radius of a state.
-pub(super) const RADIUS: f64 = 18.0;
-/// Maximum number of characters of a label.
-pub(super) const LONGEST: usize = 22;
-/// Width of a character of a label.
-pub(super) const LETTER: f64 = 7.3;
 const SWEEPS: usize = 24;
 
-/// A drawing: the points of states first, then the points of long edges.
+/// A drawing: the points of nodes first, then the points of long lines.
 pub(super) struct Layout {
     pub(super) points: Vec<(f64, f64)>,
-    /// `[edges]`: the points of each edge from its source to its target; one point for a loop.
+    /// `[lines]`: the points of each line from its source to its target; one point for a loop.
     pub(super) routes: Vec<Vec<usize>>,
-    /// `[edges]`: whether the edge runs from right to left.
-    pub(super) back: Vec<bool>,
 }
 
-/// A graph with its layers and the routes of its edges.
-struct Layers {
+/// The points of a band with their layers, and the routes of its lines.
+struct Grid {
     layer: Vec<usize>,
     /// `[layers]`: the points of each layer from the top.
     order: Vec<Vec<usize>>,
     left: Vec<Vec<usize>>,
     right: Vec<Vec<usize>>,
     routes: Vec<Vec<usize>>,
-    back: Vec<bool>,
 }
 
 impl Layout {
-    pub(super) fn new(graph: &Graph) -> Self {
-        let mut layers = Layers::new(graph);
-        layers.untangle();
-        let heights = layers.heights(graph);
-        let columns = layers.columns(graph);
-        let points = layers.layer.iter().zip(heights).map(|(&layer, y)| (columns[layer], y)).collect();
-        Self { points, routes: layers.routes, back: layers.back }
+    pub(super) fn new(band: &Band) -> Self {
+        let mut grid = Grid::new(band);
+        grid.untangle();
+        let heights = grid.heights(band);
+        let columns = band.columns();
+        let points = grid.layer.iter().zip(heights).map(|(&layer, y)| (columns[layer], y)).collect();
+        Self { points, routes: grid.routes }
+    }
+
+    /// The y coordinate of the highest point.
+    pub(super) fn top(&self) -> f64 {
+        self.points.iter().map(|point| point.1).fold(f64::MAX, f64::min)
+    }
+
+    /// Moves all points down.
+    pub(super) fn move_down(&mut self, by: f64) {
+        self.points.iter_mut().for_each(|point| point.1 += by);
     }
 }
 
-impl Layers {
-    fn new(graph: &Graph) -> Self {
-        let states = graph.states.len();
-        let (back, finished) = cycles(graph);
-        let mut layer = vec![0; states];
-        for &state in finished.iter().rev() {
-            for (edge, back) in graph.edges.iter().zip(&back) {
-                if edge.from == state && edge.to != state && !back {
-                    layer[edge.to] = layer[edge.to].max(layer[state] + 1);
-                }
-            }
-        }
+impl Grid {
+    fn new(band: &Band) -> Self {
+        let mut layer = band.layer.clone();
         let mut routes = Vec::new();
-        for (edge, &back) in graph.edges.iter().zip(&back) {
-            let (low, high) = if back { (edge.to, edge.from) } else { (edge.from, edge.to) };
+        for line in &band.lines {
+            let (low, high) = if line.back { (line.to, line.from) } else { (line.from, line.to) };
             let mut route = vec![low];
             for between in layer[low] + 1..layer[high] {
                 route.push(layer.len());
@@ -70,7 +59,7 @@ impl Layers {
             if high != low {
                 route.push(high);
             }
-            if back {
+            if line.back {
                 route.reverse();
             }
             routes.push(route);
@@ -86,7 +75,7 @@ impl Layers {
             right[low].push(high);
             left[high].push(low);
         }
-        Self { layer, order, left, right, routes, back }
+        Self { layer, order, left, right, routes }
     }
 
     /// Sorts each layer by the barycenters of the adjacent layer, in alternating sweeps, and keeps
@@ -145,13 +134,15 @@ impl Layers {
 
     /// The height of every point: near its adjacent points, with a distance from the next point of
     /// its layer.
-    fn heights(&self, graph: &Graph) -> Vec<f64> {
-        let has_loop = |point: usize| graph.edges.iter().any(|edge| edge.from == point && edge.to == point);
-        let room = |point: usize| match point < graph.states.len() {
-            true if has_loop(point) => (RADIUS + 42.0, RADIUS + 10.0),
-            true => (RADIUS + 10.0, RADIUS + 10.0),
-            false => (14.0, 14.0),
+    fn heights(&self, band: &Band) -> Vec<f64> {
+        let has_loop = |point: usize| band.lines.iter().any(|line| line.from == point && line.to == point);
+        // The space above and below a point.
+        let space = |point: usize| match band.nodes.get(point) {
+            Some(Node::State(_)) if has_loop(point) => (RADIUS + 42.0, RADIUS + 10.0),
+            Some(Node::State(_) | Node::Link(_)) => (RADIUS + 10.0, RADIUS + 10.0),
+            Some(Node::Entry) | None => (14.0, 14.0),
         };
+        let spaces: Vec<(f64, f64)> = (0..self.layer.len()).map(space).collect();
         let mut heights = vec![0.0; self.layer.len()];
         for _ in 0..SWEEPS {
             for layer in &self.order {
@@ -163,7 +154,7 @@ impl Layers {
                         if near().count() == 0 { heights[point] } else { sum / near().count() as f64 }
                     })
                     .collect();
-                let apart = |above: usize, below: usize| room(layer[above]).1 + room(layer[below]).0;
+                let apart = |above: usize, below: usize| spaces[layer[above]].1 + spaces[layer[below]].0;
                 // Both passes keep the points apart, and so does their mean.
                 let (mut down, mut up) = (wanted.clone(), wanted);
                 for at in 1..layer.len() {
@@ -179,64 +170,4 @@ impl Layers {
         }
         heights
     }
-
-    /// The x coordinate of every layer: its distance from the previous layer is the width of the
-    /// labels between them.
-    fn columns(&self, graph: &Graph) -> Vec<f64> {
-        let mut gaps: Vec<f64> = vec![4.0 * RADIUS; self.order.len()];
-        for (edge, route) in graph.edges.iter().zip(&self.routes) {
-            let width = LETTER * edge.label.chars().count().min(LONGEST) as f64;
-            let low = self.layer[route[label_at(route)]];
-            let low = route.get(label_at(route) + 1).map_or(low, |&next| low.min(self.layer[next]));
-            // A label over a loop uses the space on both sides of its state.
-            let width = if route.len() == 1 { width / 2.0 } else { width };
-            gaps[low] = gaps[low].max(width + 2.0 * RADIUS + 40.0);
-            if let Some(before) = low.checked_sub(1).filter(|_| route.len() == 1) {
-                gaps[before] = gaps[before].max(width + 2.0 * RADIUS + 40.0);
-            }
-        }
-        let mut x = 0.0;
-        gaps.iter().map(|gap| (x, x += gap).0).collect()
-    }
-}
-
-/// The point of a route before its label.
-pub(super) fn label_at(route: &[usize]) -> usize {
-    (route.len().saturating_sub(1) / 2).min(route.len().saturating_sub(2))
-}
-
-/// Whether each edge closes a cycle, and the states in depth-first postorder.
-fn cycles(graph: &Graph) -> (Vec<bool>, Vec<usize>) {
-    #[derive(Clone, Copy, PartialEq)]
-    enum Met {
-        Not,
-        Within,
-        Left,
-    }
-    let mut met = vec![Met::Not; graph.states.len()];
-    let mut back = vec![false; graph.edges.len()];
-    let mut finished = Vec::new();
-    let out = |state: usize| -> Vec<usize> {
-        (0..graph.edges.len()).rev().filter(|&edge| graph.edges[edge].from == state).collect()
-    };
-    met[0] = Met::Within;
-    let mut path = vec![(0, out(0))];
-    while let Some((state, rest)) = path.last_mut() {
-        let Some(edge) = rest.pop() else {
-            met[*state] = Met::Left;
-            finished.push(*state);
-            path.pop();
-            continue;
-        };
-        let to = graph.edges[edge].to;
-        match met[to] {
-            Met::Within => back[edge] = to != *state,
-            Met::Left => {}
-            Met::Not => {
-                met[to] = Met::Within;
-                path.push((to, out(to)));
-            }
-        }
-    }
-    (back, finished)
 }

@@ -2,66 +2,159 @@
 
 use std::fmt::Write;
 
+use super::band::{Band, LETTER, Line, Node, RADIUS, label_at};
 use super::graph::{Graph, Kind};
-use super::layout::{LETTER, LONGEST, Layout, RADIUS, label_at};
+use super::layout::Layout;
+use super::text::escape;
+
+/// Maximum width of a picture: texts have 10 pixels or more on a page 900 pixels wide.
+pub const MAX_WIDTH: f64 = 1080.0;
+
+/// The font of texts, as attributes.
+pub const FONT: &str =
+    r##"font-family="ui-monospace, monospace" font-size="12" text-anchor="middle" fill="#1b1f24""##;
 
 /// Half the height of a letter, to center texts in every renderer.
 const MIDDLE: f64 = 4.0;
+/// The distances of a point from the borders of the page.
+const MARGINS: (f64, f64, f64, f64) = (60.0, 70.0, 50.0, 50.0);
+
+type Point = (f64, f64);
+
+/// The drawing so far.
+struct Pen<'g> {
+    graph: &'g Graph,
+    /// Whether states are targets of links.
+    has_links: bool,
+    lines: String,
+    labels: String,
+    states: String,
+    /// The labels of the band, with their widths.
+    placed: Vec<(Point, f64)>,
+    /// Left, top, right and bottom.
+    page: (f64, f64, f64, f64),
+}
 
 impl Graph {
-    /// The graph as an SVG picture.
+    /// The graph as an SVG picture of at most [`MAX_WIDTH`]. A long automaton has
+    /// several bands, one below the other; dashed circles have the numbers of states in other bands.
     pub fn svg(&self) -> String {
-        let layout = Layout::new(self);
-        let (mut lines, mut labels, mut states) = (String::new(), String::new(), String::new());
-        let start = layout.points[0];
-        edge(&mut lines, &format!("M{:.1},{:.1} h24", start.0 - RADIUS - 27.0, start.1), "start", false);
-        for (arc, (route, &back)) in self.edges.iter().zip(layout.routes.iter().zip(&layout.back)) {
-            let (line, place) = curve(&layout, route, back);
-            edge(
-                &mut lines,
-                &line,
-                &escape(&format!("{} → {}: {}", arc.from, arc.to, arc.label)),
-                arc.is_jump,
-            );
-            let mut short: String = arc.label.chars().take(LONGEST).collect();
-            if short.len() < arc.label.len() {
-                short.pop();
-                short.push('…');
+        let bands = Band::all(self);
+        let mut pen = Pen {
+            graph: self,
+            has_links: bands.len() > 1,
+            lines: String::new(),
+            labels: String::new(),
+            states: String::new(),
+            placed: Vec::new(),
+            page: (f64::MAX, f64::MAX, f64::MIN, f64::MIN),
+        };
+        for (at, band) in bands.iter().enumerate() {
+            let mut layout = Layout::new(band);
+            if at > 0 {
+                layout.move_down(pen.page.3 + MARGINS.1 - layout.top());
             }
-            ground(&mut labels, place, short.chars().count());
-            text(&mut labels, place, &escape(&short));
+            pen.draw(band, &layout);
         }
-        for (state, &kind) in self.states.iter().enumerate() {
-            let (x, y) = layout.points[state];
-            let accepting = kind == Kind::Reads { accepting: true };
-            let fill = match kind {
-                Kind::Reads { accepting: true } => "#ddf4e4",
-                Kind::Reads { accepting: false } => "#f6f8fa",
-                Kind::Call => "#ddeaff",
-                Kind::Return(_) => "#fff1d6",
-            };
-            for radius in [Some(RADIUS), accepting.then_some(RADIUS - 4.0)].into_iter().flatten() {
-                let circle = format!(
-                    r##"<circle cx="{x:.1}" cy="{y:.1}" r="{radius}" fill="{fill}" stroke="#1b1f24" stroke-width="1.3"/>"##
-                );
-                states.push_str(&circle);
-            }
-            let name = match kind {
-                Kind::Return(outcome) => format!("↩{outcome}"),
-                _ => state.to_string(),
-            };
-            text(&mut states, (x, y), &name);
-        }
+        let Pen { lines, labels, states, page: bounds, .. } = pen;
         let body = format!(
             "<g fill=\"none\" stroke=\"#57606a\" stroke-width=\"1.3\">{lines}</g>\n<g {FONT}>{labels}{states}</g>\n"
         );
-        page(&body, bounds(&layout))
+        page(&body, bounds)
+    }
+
+    /// The text in the circle of a state.
+    fn name(&self, state: usize) -> String {
+        match self.states[state] {
+            Kind::Return(outcome) => format!("↩{outcome}"),
+            _ => state.to_string(),
+        }
     }
 }
 
-/// The font of texts.
-const FONT: &str =
-    r##"font-family="ui-monospace, monospace" font-size="12" text-anchor="middle" fill="#1b1f24""##;
+impl Pen<'_> {
+    fn draw(&mut self, band: &Band, layout: &Layout) {
+        for &(x, y) in &layout.points {
+            let (left, top, right, bottom) = MARGINS;
+            self.cover((x - left, y - top, x + right, y + bottom));
+        }
+        // The nodes of states are in order, so the start is the first one.
+        if band.nodes[0] == Node::State(0) {
+            let (x, y) = layout.points[0];
+            edge(&mut self.lines, &format!("M{:.1},{y:.1} h24", x - RADIUS - 27.0), "start", false);
+        }
+        // Labels of loops have fixed points, so they come first.
+        self.placed.clear();
+        for is_loop in [true, false] {
+            for (line, route) in band.lines.iter().zip(&layout.routes) {
+                if (line.from == line.to) == is_loop {
+                    self.line(line, curve(layout, route, line.back));
+                }
+            }
+        }
+        for (&node, &at) in band.nodes.iter().zip(&layout.points) {
+            match node {
+                Node::State(state) => self.state(state, at),
+                Node::Link(state) => self.link(state, at),
+                Node::Entry => {}
+            }
+        }
+    }
+
+    /// Draws a line along a path, with its label at the first free point.
+    fn line(&mut self, line: &Line, (path, points): (String, Vec<Point>)) {
+        edge(&mut self.lines, &path, &escape(&line.title), line.is_jump);
+        let width = LETTER * line.short.chars().count() as f64 + 2.0;
+        let is_free = |at: &&Point| {
+            let apart = |other: &(Point, f64)| {
+                (at.0 - other.0.0).abs() > f64::midpoint(width, other.1) || (at.1 - other.0.1).abs() > 14.0
+            };
+            self.placed.iter().all(apart)
+        };
+        let at = *points.iter().find(is_free).unwrap_or(&points[0]);
+        self.placed.push((at, width));
+        self.cover((at.0 - width / 2.0, at.1 - 8.0, at.0 + width / 2.0, at.1 + 8.0));
+        ground(&mut self.labels, at, width);
+        let full = (line.short != line.label).then_some(line.label.as_str());
+        text(&mut self.labels, at, &escape(&line.short), full);
+    }
+
+    fn state(&mut self, state: usize, (x, y): Point) {
+        let kind = self.graph.states[state];
+        let accepting = kind == Kind::Reads { accepting: true };
+        let fill = match kind {
+            Kind::Reads { accepting: true } => "#ddf4e4",
+            Kind::Reads { accepting: false } => "#f6f8fa",
+            Kind::Call => "#ddeaff",
+            Kind::Return(_) => "#fff1d6",
+        };
+        let id = if self.has_links { format!(r#"id="state-{state}" "#) } else { String::new() };
+        let inner = accepting.then_some((RADIUS - 4.0, ""));
+        for (radius, id) in [Some((RADIUS, id.as_str())), inner].into_iter().flatten() {
+            let circle = format!(
+                r##"<circle {id}cx="{x:.1}" cy="{y:.1}" r="{radius}" fill="{fill}" stroke="#1b1f24" stroke-width="1.3"/>"##
+            );
+            self.states.push_str(&circle);
+        }
+        text(&mut self.states, (x, y), &self.graph.name(state), None);
+    }
+
+    /// Draws the number of a state in another band.
+    fn link(&mut self, state: usize, (x, y): Point) {
+        let circle = format!(
+            r##"<a href="#state-{state}"><circle cx="{x:.1}" cy="{y:.1}" r="{RADIUS}" fill="#ffffff" stroke="#57606a" stroke-dasharray="3 3"/>"##
+        );
+        self.states.push_str(&circle);
+        text(&mut self.states, (x, y), &self.graph.name(state), None);
+        self.states.push_str("</a>");
+    }
+
+    /// Extends the page to a rectangle.
+    fn cover(&mut self, (left, top, right, bottom): (f64, f64, f64, f64)) {
+        let page = self.page;
+        self.page = (page.0.min(left), page.1.min(top), page.2.max(right), page.3.max(bottom));
+    }
+}
 
 /// A picture that shows `(left, top, right, bottom)`.
 pub fn page(body: &str, (left, top, right, bottom): (f64, f64, f64, f64)) -> String {
@@ -87,9 +180,8 @@ fn edge(lines: &mut String, line: &str, title: &str, is_dashed: bool) {
     ));
 }
 
-/// A background for a label of `letters` letters, so no line crosses it.
-fn ground(labels: &mut String, (x, y): (f64, f64), letters: usize) {
-    let width = LETTER * letters as f64 + 2.0;
+/// A background for a label, so no line crosses it.
+fn ground(labels: &mut String, (x, y): Point, width: f64) {
     let (left, top) = (x - width / 2.0, y - 8.0);
     labels.push('\n');
     labels.push_str(&format!(
@@ -97,14 +189,16 @@ fn ground(labels: &mut String, (x, y): (f64, f64), letters: usize) {
     ));
 }
 
-fn text(texts: &mut String, (x, y): (f64, f64), said: &str) {
+/// A text that is escaped; `full` if it is shortened.
+fn text(texts: &mut String, (x, y): Point, said: &str, full: Option<&str>) {
     let y = y + MIDDLE;
+    let title = full.map(|full| format!("<title>{}</title>", escape(full))).unwrap_or_default();
     texts.push('\n');
-    texts.push_str(&format!(r#"<text x="{x:.1}" y="{y:.1}">{said}</text>"#));
+    texts.push_str(&format!(r#"<text x="{x:.1}" y="{y:.1}">{title}{said}</text>"#));
 }
 
-/// The line of an edge, and the position of its label.
-fn curve(layout: &Layout, route: &[usize], back: bool) -> (String, (f64, f64)) {
+/// The line of an edge, and the possible points of its label, the best first.
+fn curve(layout: &Layout, route: &[usize], back: bool) -> (String, Vec<Point>) {
     let at = |index: usize| layout.points[route[index]];
     let last = route.len() - 1;
     if last == 0 {
@@ -119,7 +213,7 @@ fn curve(layout: &Layout, route: &[usize], back: bool) -> (String, (f64, f64)) {
             y - 54.0,
             x + out
         );
-        return (line, (x, y - 50.0));
+        return (line, vec![(x, y - 50.0)]);
     }
     // Forward edges join the sides of states; backward edges join the bottoms, or the tops if the
     // route passes above.
@@ -132,7 +226,7 @@ fn curve(layout: &Layout, route: &[usize], back: bool) -> (String, (f64, f64)) {
         ((at(0).0 + RADIUS, at(0).1), (at(last).0 - RADIUS, at(last).1))
     };
     let mut line = format!("M{:.1},{:.1}", from.0, from.1);
-    let mut label = from;
+    let mut labels = Vec::new();
     for index in 0..last {
         let p = if index == 0 { from } else { at(index) };
         let q = if index + 1 == last { to } else { at(index + 1) };
@@ -150,36 +244,19 @@ fn curve(layout: &Layout, route: &[usize], back: bool) -> (String, (f64, f64)) {
             " C{:.1},{:.1} {:.1},{:.1} {:.1},{:.1}",
             first.0, first.1, second.0, second.1, q.0, q.1
         );
-        if index == label_at(route) {
-            // The middle of the curve.
-            let middle = |p: f64, a: f64, b: f64, q: f64| (p + 3.0 * a + 3.0 * b + q) / 8.0;
-            label = (middle(p.0, first.0, second.0, q.0), middle(p.1, first.1, second.1, q.1));
+        if index == label_at(route.len()) {
+            // The middle of the curve, or near it.
+            labels = [0.5, 0.43, 0.57, 0.36, 0.64].map(|t| bezier([p, first, second, q], t)).to_vec();
         }
     }
-    (line, label)
+    (line, labels)
 }
 
-fn bounds(layout: &Layout) -> (f64, f64, f64, f64) {
-    let fold = |pick: fn(&(f64, f64)) -> f64, best: fn(f64, f64) -> f64, from: f64| {
-        layout.points.iter().map(pick).fold(from, best)
+/// The point of a cubic Bézier curve at `t`, from 0 to 1.
+fn bezier([p, a, b, q]: [Point; 4], t: f64) -> Point {
+    let s = 1.0 - t;
+    let at = |p: f64, a: f64, b: f64, q: f64| {
+        s * s * s * p + 3.0 * s * s * t * a + 3.0 * s * t * t * b + t * t * t * q
     };
-    let (left, right) = (fold(|p| p.0, f64::min, f64::MAX), fold(|p| p.0, f64::max, f64::MIN));
-    let (top, bottom) = (fold(|p| p.1, f64::min, f64::MAX), fold(|p| p.1, f64::max, f64::MIN));
-    (left - 60.0, top - 70.0, right + 50.0, bottom + 50.0)
-}
-
-/// Escapes text for XML; invalid or invisible characters get Rust escapes.
-pub fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\\' | '\'' => escaped.push(c),
-            _ => escaped.extend(c.escape_debug()),
-        }
-    }
-    escaped
+    (at(p.0, a.0, b.0, q.0), at(p.1, a.1, b.1, q.1))
 }

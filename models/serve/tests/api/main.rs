@@ -13,6 +13,7 @@ mod guards;
 mod hostile;
 mod lazy;
 mod load;
+mod page;
 mod prefix;
 mod reasoning;
 mod reports;

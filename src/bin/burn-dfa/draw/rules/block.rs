@@ -1,6 +1,7 @@
 //! The sizes of the parts of a syntax diagram. The line of every part enters on the left and leaves
 //! on the right, at the same height.
 
+use burn_dfa::cli::picture::shortened;
 use burn_dfa::constraint::Shape;
 
 /// Half the height of a box.
@@ -13,12 +14,19 @@ pub const GAP: f64 = 14.0;
 pub const SPACE: f64 = 10.0;
 /// The width of a letter in a box.
 const LETTER: f64 = 7.3;
+/// The width of a box without its letters.
+const PADDING: f64 = 18.0;
 /// The height of a label.
 pub const LABEL: f64 = 14.0;
-/// Wider rows are broken.
-const WIDEST: f64 = 860.0;
-/// Maximum number of letters in a box.
-const LONGEST: usize = 56;
+/// The width of the lines around the branches of a fork, or around a loop.
+const AROUND: f64 = 4.0 * CORNER;
+/// The width of the lines from row to row and of the exit line on the right, and of the entry lines
+/// on the left.
+const TURNS: f64 = 6.0 * CORNER;
+/// In less width than this, an expression is one box.
+const NARROWEST: f64 = 260.0;
+/// Maximum number of letters in a box, and in its full text.
+const LONGEST: (usize, usize) = (56, 1000);
 
 /// A part of a diagram with its size: the heights `above` and `below` its line.
 pub struct Block {
@@ -44,16 +52,22 @@ pub enum Kind {
 }
 
 impl Block {
-    /// The diagram of an expression.
-    pub fn of(shape: &Shape) -> Self {
+    /// The diagram of an expression, of at most this width.
+    pub fn of(shape: &Shape, max_width: f64) -> Self {
+        let all = |parts: &[Shape], around: f64| {
+            parts.iter().map(|part| Self::of(part, max_width - around)).collect::<Vec<_>>()
+        };
         match shape {
-            Shape::Name(name) => Self::boxed(name, true),
+            Shape::Name(name) => Self::boxed(name, true, max_width),
             Shape::Text(text) if text == "\"\"" => Self::line(),
-            Shape::Text(text) => Self::boxed(text, false),
-            Shape::Sequence(parts) => Self::row(parts.iter().map(Self::of).collect()),
-            Shape::Choice(parts) => Self::fork(parts.iter().map(Self::of).collect()),
-            Shape::Repeat { inner, min, max } => Self::repeat(Self::of(inner), *min, *max),
-            _ => Self::boxed("?", false),
+            Shape::Text(text) => Self::boxed(text, false, max_width),
+            _ if max_width < NARROWEST => Self::boxed(&in_words(shape), false, max_width),
+            Shape::Sequence(parts) => Self::row(all(parts, TURNS), max_width),
+            Shape::Choice(parts) => Self::fork(all(parts, AROUND)),
+            Shape::Repeat { inner, min, max } => {
+                Self::repeat(Self::of(inner, max_width - 2.0 * AROUND), *min, *max)
+            }
+            _ => Self::boxed("?", false, max_width),
         }
     }
 
@@ -71,22 +85,24 @@ impl Block {
         Self { width: 0.0, above: 0.0, below: 0.0, kind: Kind::Line }
     }
 
-    fn boxed(all: &str, is_name: bool) -> Self {
-        let (text, full) = match all.char_indices().nth(LONGEST) {
-            Some((at, _)) => (format!("{}…", &all[..at]), Some(all.to_owned())),
-            None => (all.to_owned(), None),
-        };
-        let width = LETTER * text.chars().count() as f64 + 18.0;
+    fn boxed(all: &str, is_name: bool, max_width: f64) -> Self {
+        let (longest, longest_full) = LONGEST;
+        let fitting = ((max_width - PADDING) / LETTER) as usize;
+        let text = shortened(all, longest.min(fitting));
+        let full = (text != all).then(|| shortened(all, longest_full));
+        let width = LETTER * text.chars().count() as f64 + PADDING;
         Self { width, above: HALF, below: HALF, kind: Kind::Box { text, full, is_name } }
     }
 
-    fn row(parts: Vec<Self>) -> Self {
+    fn row(parts: Vec<Self>, max_width: f64) -> Self {
         let parts: Vec<Self> = parts.into_iter().filter(|part| !matches!(part.kind, Kind::Line)).collect();
+        let whole: f64 = parts.iter().map(|part| part.width + GAP).sum();
+        let longest = if whole <= max_width { max_width } else { max_width - TURNS };
         let mut rows: Vec<Vec<Self>> = Vec::new();
         let mut width = 0.0;
         for part in parts {
             match rows.last_mut() {
-                Some(row) if width + GAP + part.width <= WIDEST => {
+                Some(row) if width + GAP + part.width <= longest => {
                     width += GAP + part.width;
                     row.push(part);
                 }
@@ -101,9 +117,7 @@ impl Block {
             0 => Self::line(),
             1 => rows.remove(0),
             count => Self {
-                // Space for the lines from row to row and the exit line on the right, and for the
-                // entry lines on the left.
-                width: widest(&rows) + 6.0 * CORNER,
+                width: widest(&rows) + TURNS,
                 above: rows[0].above,
                 below: (1..count).map(|row| Self::step(&rows, row)).sum::<f64>() + rows[count - 1].below,
                 kind: Kind::Rows(rows),
@@ -139,10 +153,10 @@ impl Block {
             }
         }
         match branches.len() {
-            0 => Self::boxed("nothing", false),
+            0 => Self::boxed("nothing", false, NARROWEST),
             1 => branches.remove(0),
             count => Self {
-                width: widest(&branches) + 4.0 * CORNER,
+                width: widest(&branches) + AROUND,
                 above: branches[0].above,
                 below: (1..count).map(|at| Self::drop(&branches, at)).sum::<f64>()
                     + branches[count - 1].below,
@@ -175,7 +189,7 @@ impl Block {
     fn again(inner: Self, label: Option<String>) -> Self {
         let written = label.as_ref().map_or(0.0, |label| LETTER * label.chars().count() as f64);
         Self {
-            width: inner.width.max(written) + 4.0 * CORNER,
+            width: inner.width.max(written) + AROUND,
             above: inner.above,
             below: Self::turn(&inner) + if label.is_some() { LABEL } else { 2.0 },
             kind: Kind::Loop(inner.into(), label),
@@ -185,4 +199,21 @@ impl Block {
 
 fn widest(parts: &[Block]) -> f64 {
     parts.iter().map(|part| part.width).fold(0.0, f64::max)
+}
+
+/// An expression as text in one line.
+fn in_words(shape: &Shape) -> String {
+    let joined = |parts: &[Shape], between: &str| {
+        format!("({})", parts.iter().map(in_words).collect::<Vec<_>>().join(between))
+    };
+    match shape {
+        Shape::Name(text) | Shape::Text(text) => text.clone(),
+        Shape::Sequence(parts) => joined(parts, " "),
+        Shape::Choice(parts) => joined(parts, " | "),
+        Shape::Repeat { inner, min, max } => {
+            let max = max.map(|max| max.to_string()).unwrap_or_default();
+            format!("{}{{{min},{max}}}", in_words(inner))
+        }
+        _ => "?".to_owned(),
+    }
 }

@@ -6,7 +6,7 @@ mod block;
 use std::collections::HashMap;
 use std::fmt::Write;
 
-use burn_dfa::cli::picture::{escape, page};
+use burn_dfa::cli::picture::{FONT, MAX_WIDTH, escape, page, shortened};
 use burn_dfa::constraint::{Grammar, Shape};
 
 use block::{Block, CORNER, HALF, Kind, LABEL};
@@ -17,6 +17,12 @@ const INDENT: f64 = 24.0;
 const HEADING: f64 = 18.0;
 /// The distance between diagrams.
 const BETWEEN: f64 = 34.0;
+/// The distance from the diagrams to the borders of the picture.
+const MARGIN: f64 = 20.0;
+/// Maximum width of a diagram without the lines at its ends.
+const WIDEST: f64 = MAX_WIDTH - 2.0 * (INDENT + MARGIN);
+/// Width of a letter of a name.
+const LETTER: f64 = 8.0;
 
 /// The diagrams of a grammar.
 pub struct Diagrams {
@@ -37,7 +43,7 @@ impl Diagrams {
         let shapes = grammar.shapes();
         let numbers = shapes.iter().enumerate().map(|(at, (name, _))| (name.clone(), at)).collect();
         let ignored = grammar.ignored().map(|shape| ("ignored between terminals".to_owned(), shape));
-        let block = |(name, shape): (String, Shape)| (name, Block::of(&shape));
+        let block = |(name, shape): (String, Shape)| (name, Block::of(&shape, WIDEST));
         Self { all: shapes.into_iter().chain(ignored).map(block).collect(), numbers }
     }
 
@@ -58,29 +64,28 @@ impl Diagrams {
         for (at, (name, block)) in self.all.iter().enumerate() {
             let heading = bottom + BETWEEN;
             let line = heading + HEADING + block.above;
-            let name = escape(name);
+            let short = shortened(name, (WIDEST / LETTER) as usize);
+            let title =
+                if short == *name { String::new() } else { format!("<title>{}</title>", escape(name)) };
             let _never = writeln!(
                 pen.boxes,
-                r#"<text id="rule-{at}" x="0" y="{heading:.1}" text-anchor="start" font-weight="bold">{name}</text>"#
+                r#"<text id="rule-{at}" x="0" y="{heading:.1}" text-anchor="start" font-weight="bold">{title}{}</text>"#,
+                escape(&short)
             );
             let end = INDENT + block.width + INDENT;
             pen.line(0.0, line, &format!("m0,-6 v12 m4,-12 v12 m0,-6 H{INDENT:.1}"));
             pen.draw(block, INDENT, line);
             pen.line(end - INDENT, line, &format!("H{:.1} m0,-6 v12 m4,-12 v12", end - 4.0));
             bottom = line + block.below.max(HALF);
-            right = right.max(end).max(8.0 * name.chars().count() as f64);
+            right = right.max(end).max(LETTER * short.chars().count() as f64);
         }
         let body = format!(
             "<g fill=\"none\" stroke=\"#57606a\" stroke-width=\"1.3\">\n{}</g>\n<g {FONT}>\n{}</g>\n",
             pen.lines, pen.boxes
         );
-        page(&body, (-20.0, 0.0, right + 20.0, bottom + 20.0))
+        page(&body, (-MARGIN, 0.0, right + MARGIN, bottom + MARGIN))
     }
 }
-
-/// The font of texts.
-const FONT: &str =
-    r##"font-family="ui-monospace, monospace" font-size="12" text-anchor="middle" fill="#1b1f24""##;
 
 impl Pen<'_> {
     /// Draws a part whose line enters at `(x, y)`.
