@@ -150,7 +150,7 @@ fn mistakes_are_named() {
     fails(&mut smollm2(&["--prompt", "x", "--regex", "a", "--choice", "b"]), &["cannot be used with"]);
     if !cfg!(feature = "cuda") {
         fails(&mut smollm2(&["--prompt", "x", "--device", "cuda"]), &["--features cuda"]);
-        fails(&mut smollm2(&["--prompt", "x", "--backend", "cuda"]), &["--features cuda"]);
+        fails(&mut smollm2(&["--prompt", "x", "--device", "cuda"]), &["--features cuda"]);
     }
 }
 

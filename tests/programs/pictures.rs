@@ -56,7 +56,7 @@ fn automata_can_be_read_on_a_page() {
         &["--schema", "models/tiny/schemas/order.json"],
     ];
     for case in cases {
-        succeeds(&mut tool(&[&["draw", "--most", "2000", "-o", path], case].concat()));
+        succeeds(&mut tool(&[&["draw", "--max-nodes", "2000", "-o", path], case].concat()));
         assert_readable(&fs::read_to_string(path).unwrap(), &case.join(" "));
     }
 }

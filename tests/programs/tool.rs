@@ -53,7 +53,7 @@ fn a_corpus_is_counted_and_held_against_a_baseline() {
                 .concat(),
         )
     };
-    let stdout = succeeds(&mut run(&["--out", rows, "--baseline", baseline, "--update"]));
+    let stdout = succeeds(&mut run(&["--output", rows, "--baseline", baseline, "--update"]));
     let last = stdout.lines().last().unwrap();
     let counts = "passing=2/4 refused=1 valid_rejected=1/4 invalid_accepted=1/4 ttfm_us_p50=";
     assert!(last.starts_with(counts), "{last}");

@@ -95,7 +95,7 @@ pub struct EngineArgs {
     pub plan: PlanArgs,
     /// Where the model runs: flex, vulkan, wgpu, cuda, or remote:ws://host:port. All but flex need
     /// the feature of the same name.
-    #[arg(long, value_name = "DEVICE", default_value = "flex", visible_alias = "backend")]
+    #[arg(long, value_name = "DEVICE", default_value = "flex")]
     pub device: Backend,
     /// The float type of the weights.
     #[arg(long, value_name = "TYPE", value_enum, default_value_t)]

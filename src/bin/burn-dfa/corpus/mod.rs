@@ -59,7 +59,7 @@ pub struct Corpus {
     #[arg(long, value_name = "TEXT")]
     only: Option<String>,
     /// Write a JSON line for each row to FILE.
-    #[arg(short, long, value_name = "FILE", visible_alias = "out")]
+    #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Number of threads; compare only times of one thread.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
