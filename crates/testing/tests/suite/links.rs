@@ -116,7 +116,7 @@ fn faults_are_found() {
     assert!(headings.iter().eq(["a-b", "a-b-1", "de-f"]), "{headings:?}");
 }
 
-/// The page of a package has no files beside it.
+/// The page of a package shows no other files of the repository.
 #[test]
 fn readmes_of_published_crates_stand_alone() {
     for page in pages(&root().join("crates"), 1) {
