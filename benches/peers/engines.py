@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-from tokenizers import Tokenizer
-
 from artifact import DEAD, Artifact, Position
+from tokenizers import Tokenizer
 
 EOS = 0
 
@@ -123,7 +122,7 @@ class XGrammar:
         return importlib.metadata.version("xgrammar")
 
     def compile(self, schema: str, spaced: bool) -> Callable[[], State]:
-        compiler = self.library.GrammarCompiler(self.info, max_threads=1, cache_enabled=False)
+        compiler = self.library.GrammarCompiler(self.info, max_threads=1)
         compiled = compiler.compile_json_schema(
             schema, any_whitespace=not spaced, separators=(", ", ": ") if spaced else None, strict_mode=False
         )

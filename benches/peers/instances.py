@@ -17,7 +17,7 @@ writes an object key by key and asks the engine which key may follow. Instances 
 
 **Masks.** The first valid instance of a schema is consumed again, with exactly one space after each comma and colon for all
 engines, and the whole set of allowed tokens at each position is compared with burn-dfa's. burn-dfa's masks come from its
-artifact, a file that this script reads with numpy (docs/artifact.md).
+artifact, a file that artifact.py reads with numpy. engines.py lists the settings of all engines.
 
 llama.cpp runs as a library of its converter and its matcher (`--llama-cpp libgrammar.so`); llama_cpp.cpp says how to build it.
 """
@@ -38,8 +38,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-from engines import ENGINES, EOS, BurnDfa, Engine, LlamaCpp, OutlinesCore, State, Vocabulary
+from engines import (
+    ENGINES,
+    EOS,
+    BurnDfa,
+    Engine,
+    LlamaCpp,
+    OutlinesCore,
+    State,
+    Vocabulary,
+)
 
 SEARCH_CHECKS = 150
 GIB = 1 << 30
@@ -462,8 +470,8 @@ def notes(names: list[str]) -> list[str]:
         BurnDfa.name: "- An accepted invalid instance is a provable error: the engine allows a text that the schema forbids. "
         "Only instances of compiled schemas are judged.",
         OutlinesCore.name: "- outlines-core closes objects that declare properties, and no setting changes that.",
-        LlamaCpp.name: "- llama.cpp's converter closes objects too, as its guide says, without a setting. Its converter and "
-        "its matcher run without its sampler.",
+        LlamaCpp.name: "- llama.cpp closes objects by default, as its guide says, without a setting. Its converter and its "
+        "matcher run without its sampler.",
     }
     return [note for name, note in notes.items() if name in names]
 
@@ -517,10 +525,12 @@ def mask_table(
     total = sum(row["positions"] > 0 for row in ours.values())
     short = sum(0 < row["positions"] < row["wanted"] for row in ours.values())
     about = (
-        f"The first valid instance of the first {len(ours):,} schemas that have one, at most {args.positions} positions each. "
-        f"burn-dfa compiles {total:,} of the schemas, and cuts off {short:,} of their texts. White space is exactly one space "
-        "after each comma and colon. The end of the text counts as a token; other special tokens do not count. An engine cuts "
-        "a text off if it rejects a token of it; properties are in the declared order, without a search for another."
+        f"The texts are the first valid instances of the first {len(ours):,} schemas that have one, with at most "
+        f"{args.positions} positions each. burn-dfa compiles {total:,} of the schemas, and rejects {short:,} of the texts. "
+        "*Schemas* counts the schemas that burn-dfa and the engine compile; the engine may have run on fewer schemas. White "
+        "space is exactly one space after each comma and colon. The end of the text counts as a token, and other special "
+        "tokens do not count. *Texts cut off* counts the texts of which the engine rejects a token. Properties are in the "
+        "declared order, without a search for another order."
     )
     return [about, "", *lines, "", *tokens]
 
