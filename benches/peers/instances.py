@@ -529,7 +529,7 @@ def mask_table(
         f"{args.positions} positions each. burn-dfa compiles {total:,} of the schemas, and rejects {short:,} of the texts. "
         "*Schemas* counts the schemas that burn-dfa and the engine compile; the engine may have run on fewer schemas. White "
         "space is exactly one space after each comma and colon. The end of the text counts as a token, and other special "
-        "tokens do not count. *Texts cut off* counts the texts of which the engine rejects a token. Properties are in the "
+        "tokens do not count. *Texts cut off* counts texts with a token that the engine rejects. Properties are in the "
         "declared order, without a search for another order."
     )
     return [about, "", *lines, "", *tokens]
