@@ -40,6 +40,7 @@ fn choosing(choice: &str, requests: &[Request]) -> (Vec<Request>, GenerationConf
             (rows, GenerationConfig::new())
         }
         "sampled" => (requests.to_vec(), GenerationConfig::new().with_sampling(warm)),
+        "with log-probabilities" => (requests.to_vec(), GenerationConfig::new().with_logprobs(Some(2))),
         _ => (requests.to_vec(), GenerationConfig::new()),
     }
 }
@@ -101,7 +102,8 @@ fn record(name: &str, choice: &str, steps: usize) -> Recorded {
 #[test]
 fn every_step_has_the_same_operations_and_reads_nothing_back() {
     let _turn = alone();
-    for (name, choice) in DRAFTERS.into_iter().flat_map(|name| CHOICES.map(|choice| (name, choice))) {
+    let choices = || CHOICES.into_iter().chain(["with log-probabilities"]);
+    for (name, choice) in DRAFTERS.into_iter().flat_map(|name| choices().map(move |choice| (name, choice))) {
         // Reading the prompts counts as a step, and the next step uploads tensors that later steps
         // reuse.
         let [one, short, long] = [1, 2, 8].map(|steps| record(name, choice, steps));
