@@ -215,7 +215,7 @@ fn the_embedded_model_writes_the_same_in_a_slot_and_alone() {
             5 => None,
             kind => Some(&tables[kind]),
         };
-        let rows: Vec<_> = (0..if name == "flex" { 24 } else { 6 }).map(of).collect();
+        let rows: Vec<_> = (0..if name == "flex" { 24 } else { 4 }).map(of).collect();
         let requests = embedded.requests(&rows, 60, 0);
         let config = GenerationConfig::new().with_sync_interval(6);
         let (model, vocabulary) = (embedded.model(), &embedded.vocabulary);

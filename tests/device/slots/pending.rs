@@ -141,7 +141,7 @@ fn outputs_do_not_depend_on_when_tables_are_compiled() {
         let (chunks, requests) = if name == "flex" {
             (&[None, Some(1), Some(7)][..], &requests[..])
         } else {
-            (&[None, Some(7)][..], &requests[..16])
+            (&[Some(7)][..], &requests[..8])
         };
         for &chunk in chunks {
             for (make, prefixes) in [ContinuousBatch::new, ContinuousBatch::record]
