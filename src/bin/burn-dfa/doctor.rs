@@ -21,12 +21,11 @@ use crate::output::{FOUND, Output, Result, Styles};
 const BURN: &str = "0.22.1";
 
 /// The features of a build that concern devices, and whether this build has them.
-const FEATURES: [(&str, bool); 7] = [
+const FEATURES: [(&str, bool); 6] = [
     ("flex", cfg!(feature = "flex")),
     ("vulkan", cfg!(feature = "vulkan")),
     ("wgpu", cfg!(feature = "wgpu")),
     ("cuda", cfg!(feature = "cuda")),
-    ("autotune", cfg!(feature = "autotune")),
     ("fusion", cfg!(feature = "fusion")),
     ("remote", cfg!(feature = "remote")),
 ];
