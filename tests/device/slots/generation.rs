@@ -207,6 +207,10 @@ fn rows_with_stacks_begin_and_end_independently() {
 #[test]
 fn the_embedded_model_writes_the_same_in_a_slot_and_alone() {
     for (name, device) in devices::all() {
+        // Mesa takes many minutes to compile the kernel that advances these rows.
+        if devices::is_software_gpu(name, &device) {
+            continue;
+        }
         let embedded = Embedded::load(&device);
         let tables = ["person", "order", "event", "team"].map(|kind| embedded.schema(kind));
         let digits = embedded.regex("[0-9]{3}-[0-9]{4}");
