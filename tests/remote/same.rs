@@ -39,7 +39,7 @@ fn tables(vocabulary: &Vocabulary) -> Vec<CompiledConstraint> {
 }
 
 fn requests(tables: &[Option<&CompiledConstraint>]) -> Vec<Request> {
-    let row = |(index, &table): (usize, &Option<&'a CompiledConstraint>)| {
+    let row = |(index, &table): (usize, &Option<&CompiledConstraint>)| {
         let prompt = (0..=index as u32 % 5).map(TokenId).collect();
         let needed = table.map_or(1, |table| table.tokens_to_end(table.start()) as usize);
         Request {
