@@ -1,4 +1,5 @@
-//! What three processors of an application add to a constrained step, beside their operations alone.
+//! The time that three processors of an application add to a constrained step, compared with the
+//! time of their operations alone.
 //!
 //! `cargo bench --bench processors`, on the device in `BURN_DEVICE`, by default Flex. Times are
 //! medians of rounds in which all cases take turns. The last column is the time of the loop with

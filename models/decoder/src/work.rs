@@ -3,7 +3,8 @@
 //! Comparing, searching and slicing take time in proportion to their operands, and lists that share
 //! their items are larger than their memory: after `{% set x = [x, x] %}` sixty times, comparing
 //! `x` with an equal list would never end. So operations that read values count their bytes and
-//! items first, up to [`MAX_WORK`](crate::budget::MAX_WORK) in one rendering. Values that contain themselves cannot be made.
+//! items first, up to [`MAX_WORK`](crate::budget::MAX_WORK) in one rendering. Values that contain
+//! themselves cannot be made.
 
 use std::sync::Arc;
 
