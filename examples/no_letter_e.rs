@@ -1,14 +1,29 @@
-//! A logits processor of an application next to a schema: text without the letter e.
+//! A logits processor of an application: text without the letter e. The embedded model writes an
+//! object under a schema, and a real model writes a poem.
 //!
-//!     cargo run --release --example no_letter_e -- "Meet Nora Keller, a 34 year old baker from Lisbon."
+//!     cargo run --release --example no_letter_e
+//!     cargo run --release --example no_letter_e -- --model models/smollm2/SmolLM2-135M-Instruct.Q4_1.gguf
 
 use std::error::Error;
+use std::path::PathBuf;
 
 use burn::tensor::{Device, Tensor};
-use burn_dfa::Vocabulary;
-use burn_dfa::generation::{GenerationConfig, Request, generate};
+use burn_dfa::generation::{CausalLm, GenerationConfig};
 use burn_dfa::processor::{InitContext, LogitsProcessor, StepContext};
-use burn_dfa::{Compile, TokenId};
+use burn_dfa::{TokenId, Vocabulary};
+use burn_dfa_decoder::{Generator, Pretrained};
+use clap::Parser;
+
+/// Text without the letter e.
+#[derive(Parser)]
+struct Args {
+    /// A GGUF file, or a Hugging Face folder. Default: the embedded model, under a schema.
+    #[arg(long, value_name = "PATH")]
+    model: Option<PathBuf>,
+    /// The prompt. Default: a sentence for the embedded model, and a request for a poem for others.
+    #[arg(long, value_name = "TEXT")]
+    prompt: Option<String>,
+}
 
 /// Lowers the logits of tokens with the letter e.
 struct NoLetterE {
@@ -40,21 +55,25 @@ impl LogitsProcessor for NoLetterE {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let sentence = std::env::args().nth(1);
-    let sentence = sentence.unwrap_or("Meet Nora Keller, a 34 year old baker from Lisbon.".to_owned());
+    let args = Args::parse();
     let device = Device::flex();
-    let tiny = burn_dfa_tiny::load(&device)?;
-    let (model, vocabulary) = (tiny.model(), tiny.vocabulary());
-    let schema = burn_dfa_tiny::schema("person").ok_or("no such schema")?;
-    let person = schema.constraint()?.compile(vocabulary)?;
-    let requests = [Request::new(tiny.prompt(&sentence)?, 60).with_constraint(&person)];
+    let (pretrained, prompt, constraint) = match args.model {
+        Some(path) => {
+            (Pretrained::load(path, None, &device)?, "Write a short poem in the style of Shakespeare.", None)
+        }
+        None => {
+            let schema = burn_dfa_tiny::schema("person").ok_or("no such schema")?;
+            let sentence = "Meet Nora Keller, a 34 year old baker from Lisbon.";
+            (burn_dfa_tiny::load(&device)?, sentence, Some(schema.constraint()?))
+        }
+    };
+    let prompt = args.prompt.as_deref().unwrap_or(prompt);
+    let vocab_size = pretrained.model().vocab_size();
+    let no_e = NoLetterE::new(pretrained.vocabulary(), vocab_size, &device);
 
-    let no_e = NoLetterE::new(vocabulary, burn_dfa::generation::CausalLm::vocab_size(model), &device);
-    let configs =
-        [("schema", GenerationConfig::new()), ("schema, no e", GenerationConfig::new().with_processor(no_e))];
-    for (name, config) in configs {
-        let outputs = generate(model, vocabulary, &requests, &config)?;
-        println!("{name:13} {}", outputs[0].text());
-    }
+    let generator = Generator::new(pretrained).with_max_new_tokens(80);
+    println!("with every letter\n{}\n", generator.generate(prompt, constraint.as_ref())?);
+    let generator = generator.with_config(GenerationConfig::new().with_processor(no_e));
+    println!("without e\n{}", generator.generate(prompt, constraint.as_ref())?);
     Ok(())
 }

@@ -33,7 +33,13 @@ fn no_letter_e_keeps_the_schema_and_avoids_the_letter() {
     let output = succeeds(&mut example("no_letter_e"));
     let text = "\"[^\"eE]*\"";
     let person = format!(r#"\{{"name":{text},"age":\d+,"city":{text}(,"job":{text})?\}}"#);
-    assert_lines(&output, &[r"schema +\{.*\}", &format!("schema, no e +{person}")]);
+    assert_lines(&output, &["with every letter", r"\{.*\}", "", "without e", &person]);
+}
+
+#[test]
+fn dfa_123123_writes_these_digits() {
+    let output = succeeds(&mut example("dfa_123123"));
+    assert_lines(&output, &["free +\".*\"", "constrained +\"123123\""]);
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! The examples and the command line tool, run as a user runs them.
 
+#[cfg(unix)]
+mod book;
 mod capacity;
 mod examples;
 mod grammars;
