@@ -41,18 +41,20 @@ const DIM: Style = AnsiColor::BrightBlack.on_default();
 /// The exit code if an output was cut off.
 const CUT_OFF: u8 = 1;
 
-/// The float type of a model's weights, as written on a command line.
+/// The type of a model's weights in memory, as written on a command line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Weights {
-    /// The stored type; f32 on a device that lacks it. On flex the quantized blocks of a GGUF file
-    /// multiply as they are stored; other devices dequantize them to f32.
+    /// The stored float type; f32 on a device that lacks it. On flex the quantized blocks of a GGUF
+    /// file take as much memory as in the file, and multiply as they are stored. Other devices
+    /// dequantize them to f32, 4 bytes a weight.
     #[default]
     Stored,
-    /// 32-bit floats.
+    /// 32-bit floats, 4 bytes a weight. Quantized blocks are dequantized.
     F32,
-    /// 16-bit floats of IEEE 754.
+    /// 16-bit floats of IEEE 754, 2 bytes a weight. Quantized blocks are dequantized and rounded.
     F16,
-    /// 16-bit floats with the exponents of f32.
+    /// 16-bit floats with the exponents of f32, 2 bytes a weight. Quantized blocks are dequantized
+    /// and rounded.
     Bf16,
 }
 
@@ -130,7 +132,8 @@ pub struct GenerateArgs {
     /// the feature of the same name.
     #[arg(long = "device", value_name = "DEVICE", default_value = "flex")]
     pub backend: Backend,
-    /// The float type of the weights.
+    /// The type of the weights in memory. With stored, flex keeps the quantized blocks of a GGUF
+    /// file; with the other types, and on other devices, they become floats.
     #[arg(long, value_name = "TYPE", value_enum, default_value_t)]
     pub dtype: Weights,
     /// Number of outputs to generate from the prompt.

@@ -56,7 +56,8 @@ pub struct Config {
     /// the feature of the same name.
     #[arg(long, value_name = "DEVICE", default_value = "flex")]
     pub device: Backend,
-    /// The float type of the weights.
+    /// The type of the weights in memory. With stored, flex keeps the quantized blocks of a GGUF
+    /// file; with the other types, and on other devices, they become floats.
     #[arg(long, value_name = "TYPE", value_enum, default_value_t)]
     pub dtype: Weights,
     /// Number of answers that are generated at the same time. Keys and values of all rows are

@@ -1,12 +1,14 @@
 //! GGUF files that are made from folders as llama.cpp's converter makes them: the same configuration
-//! and weights are read from both.
+//! and weights are read from both. With `BURN_DFA_GGUF`, the real model as well.
+
+mod real_model;
 
 use std::collections::BTreeMap;
 use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};
 
 use burn::tensor::{DType, Device, FloatDType, Int, Tensor};
-use burn_dfa::generation::{GenerationConfig, Request, generate};
+use burn_dfa::generation::{CausalLm, GenerationConfig, Request, generate};
 use burn_dfa_decoder::{
     Decoder, DecoderConfig, DecoderError, Family, FolderProblem, Llama3Scaling, LoadProgress, Message,
     Pretrained, Rope, RopeScaling, YarnScaling,
@@ -18,6 +20,9 @@ use safetensors::tensor::{Dtype, TensorView};
 
 /// Shapes and numbers by the names of a folder.
 type Tensors = BTreeMap<String, (Vec<usize>, Vec<f32>)>;
+
+/// The number of greedy steps that are compared.
+const STEPS: usize = 40;
 
 /// An empty folder of this test.
 fn scratch(name: &str) -> PathBuf {
@@ -326,25 +331,19 @@ fn quantised_blocks() {
     }
 }
 
-/// The real model, if `BURN_DFA_GGUF` names its file: the next token in blocks is that of 32-bit
-/// floats after nearly all prefixes of a text.
-#[test]
-fn a_real_model_in_blocks() {
-    let Some(path) = std::env::var_os("BURN_DFA_GGUF") else {
-        return burn_dfa_testing::skip::skipped(format_args!("BURN_DFA_GGUF names no file"));
-    };
-    let device = Device::flex();
-    let blocks = Pretrained::load(&path, None, &device).unwrap();
-    let floats = Decoder::load(&path, FloatDType::F32, &device).unwrap();
-    let text = "The capital of France is Paris. Water boils at 100 degrees Celsius at sea level, and freezes \
-        at zero. In 1969, two people walked on the Moon for the first time; they stayed for less than a day.";
-    let ids: Vec<i64> = blocks.encode(text).unwrap().iter().map(|token| i64::from(token.0)).collect();
-    let tokens = Tensor::<1, Int>::from_ints(ids.as_slice(), &device).unsqueeze::<2>();
-    let [found, expected] = [blocks.model(), &floats]
-        .map(|model| model.forward(tokens.clone()).argmax(2).try_into_vec_as::<i64>().unwrap());
-    let agreeing = found.iter().zip(&expected).filter(|(found, expected)| found == expected).count();
-    println!("{agreeing} of {} next tokens agree", found.len());
-    assert!(agreeing * 20 >= found.len() * 19, "{agreeing} of {}", found.len());
+/// The tokens of greedy steps after a prompt.
+fn greedy(model: &Decoder, prompt: &[i64]) -> Vec<i64> {
+    let device = model.device();
+    let tokens = Tensor::<1, Int>::from_ints(prompt, &device).unsqueeze::<2>();
+    let padding = Tensor::<1, Int>::from_ints([0], &device);
+    let (mut logits, mut cache) = model.prefill(tokens, padding, prompt.len() + STEPS);
+    let mut output = Vec::new();
+    for _ in 0..STEPS {
+        let next: Tensor<1, Int> = logits.argmax(1).reshape([1]);
+        output.extend(next.clone().try_into_vec_as::<i64>().unwrap());
+        logits = model.step(next, &mut cache);
+    }
+    output
 }
 
 /// The embedded model as a GGUF file, with its tokenizer, chat template and ends.
@@ -382,6 +381,9 @@ fn a_whole_model() {
         generate(model, vocabulary, &[Request::new(prompt, 30)], &config).unwrap().remove(0).tokens
     };
     assert_eq!(answer(&found), answer(&expected));
+    let prompt = found.prompt("Meet Ada, 36.").unwrap();
+    let prompt: Vec<i64> = prompt.iter().map(|token| i64::from(token.0)).collect();
+    assert_eq!(greedy(found.model(), &prompt), greedy(expected.model(), &prompt));
     let tokens = || Tensor::<2, Int>::from_ints([[5, 70, 3, 3, 79]], &device);
     let logits =
         |pretrained: &Pretrained| pretrained.model().forward(tokens()).try_into_vec_as::<f32>().unwrap();
