@@ -22,7 +22,7 @@ impl ConstraintProcessor {
     ///     .with_eos([TokenId(2)])?;
     /// let table = CompiledConstraint::compile(&Constraint::regex("ab*")?, &vocabulary, &Limits::default())?;
     /// let device = Device::flex();
-    /// let capacity = Capacity::new().with_tables(2).with_states(64).with_classes(8);
+    /// let capacity = Capacity::new().with_constraints(2).with_states(64).with_classes(8);
     /// let options = TensorOptions::new().with_capacity(capacity);
     /// let mut processor = ConstraintProcessor::slots(Arena::new(&vocabulary, 3, &options, &device)?, 3)?;
     /// let mut position = processor.start();

@@ -91,7 +91,7 @@ fn every_token_has_the_log_probabilities_of_its_logits() {
     for (name, device) in devices::all() {
         let model = RandomLm::new(vocabulary.len() + 3, 8, DType::F32, &device);
         for kernels in [Kernels::Fused, Kernels::BuiltIn] {
-            let capacity = Capacity { tables: 3, states: 200, classes: 100, ..Capacity::new() };
+            let capacity = Capacity { constraints: 3, states: 200, classes: 100, ..Capacity::new() };
             let config = GenerationConfig::new()
                 .with_tensors(TensorOptions { kernels, capacity, ..TensorOptions::default() })
                 .with_row_features(SamplingFeatures::ALL)

@@ -224,7 +224,7 @@ fn every_option_matches_the_host() {
 }
 
 fn tensors(kernels: Kernels) -> TensorOptions {
-    let capacity = Capacity { tables: 4, states: 600, classes: 300, ..Capacity::new() };
+    let capacity = Capacity { constraints: 4, states: 600, classes: 300, ..Capacity::new() };
     TensorOptions { kernels, capacity, ..TensorOptions::default() }
 }
 

@@ -311,7 +311,7 @@ fn fitting_tables_are_replaced_in_place() {
             ] {
                 let [small, other, large] = ["a{2}b", "(c|1)+", "a{150}"]
                     .map(|pattern| form(&Constraint::regex(pattern).unwrap(), &vocabulary));
-                let capacity = Capacity { states: 20, classes: 30, tables: 2, ..Capacity::new() };
+                let capacity = Capacity { states: 20, classes: 30, constraints: 2, ..Capacity::new() };
                 let options =
                     TensorOptions { layout: Some(layout), kernels, capacity, ..TensorOptions::default() };
                 let mut tensors = DeviceConstraint::new(&[&small], WIDTH, &options, &device).unwrap();

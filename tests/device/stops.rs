@@ -14,7 +14,7 @@ use crate::common::model::RandomLm;
 use burn_dfa_testing::words::{tabulated, vocabulary};
 
 fn config() -> GenerationConfig {
-    let capacity = Capacity { tables: 3, states: 300, classes: 100, ..Capacity::new() };
+    let capacity = Capacity { constraints: 3, states: 300, classes: 100, ..Capacity::new() };
     let tensors = TensorOptions { capacity, ..TensorOptions::default() };
     GenerationConfig::new().with_temperature(1.0).with_tensors(tensors).with_sync_interval(3)
 }

@@ -26,7 +26,7 @@ fn regex(pattern: &str, vocabulary: &Vocabulary) -> CompiledConstraint {
 }
 
 fn config() -> GenerationConfig {
-    let capacity = Capacity { tables: 2, states: 96, classes: 32, ..Capacity::new() };
+    let capacity = Capacity { constraints: 2, states: 96, classes: 32, ..Capacity::new() };
     GenerationConfig::new()
         .with_sync_interval(4)
         .with_tensors(TensorOptions { capacity, ..TensorOptions::default() })

@@ -302,7 +302,7 @@ fn tables_with_and_without_a_marker_replace_each_other() {
     let capacity = burn_dfa::Capacity {
         states: with.state_count() + 9,
         classes: with.class_count() + 9,
-        tables: 1,
+        constraints: 1,
         ..burn_dfa::Capacity::new()
     };
     let options = TensorOptions { capacity, kernels: Kernels::BuiltIn, ..TensorOptions::default() };

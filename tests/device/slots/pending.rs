@@ -21,7 +21,7 @@ use crate::common::{devices, embedded::Embedded, model::RandomLm};
 use burn_dfa_testing::words::{compact, vocabulary, vocabulary_of};
 
 fn config(states: usize) -> GenerationConfig {
-    let capacity = Capacity { tables: 4, states, classes: 300, ..Capacity::new() }.with_stack(4, 64);
+    let capacity = Capacity { constraints: 4, states, classes: 300, ..Capacity::new() }.with_stack(4, 64);
     let tensors = TensorOptions { capacity, ..TensorOptions::default() };
     GenerationConfig::new()
         .with_tensors(tensors)

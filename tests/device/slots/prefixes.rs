@@ -20,7 +20,7 @@ use burn_dfa_testing::words::{EOS, vocabulary};
 const LEAST: usize = 16;
 
 fn config(states: usize) -> GenerationConfig {
-    let capacity = Capacity { tables: 4, states, classes: 300, ..Capacity::new() };
+    let capacity = Capacity { constraints: 4, states, classes: 300, ..Capacity::new() };
     let tensors = TensorOptions { capacity, ..TensorOptions::default() };
     let config = GenerationConfig::new().with_tensors(tensors).with_sync_interval(4);
     config.with_row_features(SamplingFeatures::ALL).with_prefix_cache(true)

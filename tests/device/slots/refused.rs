@@ -23,7 +23,7 @@ fn regex(pattern: &str, vocabulary: &Vocabulary) -> CompiledConstraint {
 }
 
 fn config() -> GenerationConfig {
-    let capacity = Capacity { tables: 2, states: 64, classes: 32, ..Capacity::new() };
+    let capacity = Capacity { constraints: 2, states: 64, classes: 32, ..Capacity::new() };
     let tensors = TensorOptions { capacity, ..TensorOptions::default() };
     GenerationConfig::new().with_tensors(tensors).with_sync_interval(4)
 }
