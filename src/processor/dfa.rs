@@ -60,7 +60,7 @@ impl ConstraintProcessor {
     /// # Errors
     /// [`ErrorKind::Input`](crate::ErrorKind::Input) for an empty batch or an index out of range.
     pub fn new(table: DeviceConstraint, rows: &[usize]) -> Result<Self> {
-        check_rows(rows, table.table_count())?;
+        check_rows(rows, table.constraint_count())?;
         let rows = rows.iter().copied().map(Some).collect();
         Ok(Self { tables: Tables::Fixed(table), rows, budgets: None })
     }
