@@ -133,6 +133,6 @@ impl ConstraintProcessor {
     /// constraint may be loaded while it exists.
     pub(crate) fn row(&self, row: usize) -> Self {
         let budgets = self.budgets.as_ref().map(|budgets| vec![budgets[row]]);
-        Self { tables: Tables::Fixed(self.table().clone()), rows: vec![self.rows[row]], budgets }
+        Self { tables: Tables::Fixed(self.device_constraint().clone()), rows: vec![self.rows[row]], budgets }
     }
 }

@@ -28,8 +28,8 @@ use burn_dfa_tokens::{CompiledConstraint, Error, Result, Room, StateId};
 /// no space.
 ///
 /// A clone is an independent arena: neither sees later loads of the other. A graph that you record
-/// yourself reads new constraints only while neither the arena nor its [`table`](Self::table) has a
-/// clone.
+/// yourself reads new constraints only while neither the arena nor its
+/// [`device_constraint`](Self::device_constraint) has a clone.
 ///
 /// ```
 /// use burn::tensor::Device;
@@ -54,8 +54,9 @@ use burn_dfa_tokens::{CompiledConstraint, Error, Result, Room, StateId};
 /// arena.release(second)?;
 /// let third = arena.admit(&aa)?;
 ///
-/// let states = arena.table().states(&[arena.table().start(first), arena.table().start(third)])?;
-/// let illegal = arena.table().illegal(states, None).into_data().try_to_vec::<bool>().unwrap();
+/// let constraints = arena.device_constraint();
+/// let states = constraints.states(&[constraints.start(first), constraints.start(third)])?;
+/// let illegal = constraints.illegal(states, None).into_data().try_to_vec::<bool>().unwrap();
 /// assert_eq!(illegal, [false, true, true, false, true, true]);
 /// # Ok::<(), burn_dfa::Error>(())
 /// ```
@@ -246,7 +247,7 @@ impl Arena {
 
     /// The device constraint of all loaded constraints; its [`DeviceConstraint::start`] of any
     /// other is [`StateId::DEAD`]. A clone keeps the constraints loaded now, in separate buffers.
-    pub fn table(&self) -> &DeviceConstraint {
+    pub fn device_constraint(&self) -> &DeviceConstraint {
         &self.table
     }
 

@@ -99,7 +99,7 @@ fn room_is_shared_refused_and_given_back() {
         arena.release(first).unwrap();
         assert_eq!(arena.admit(&compile("c")).unwrap_err().kind(), ErrorKind::Full, "held once more");
         arena.release(first).unwrap();
-        assert_eq!(arena.table().start(first), StateId::DEAD);
+        assert_eq!(arena.device_constraint().start(first), StateId::DEAD);
         arena.release(second).unwrap();
         arena.release(third).unwrap();
         assert_eq!(arena.room(), all);

@@ -194,7 +194,7 @@ fn soak(
     let capacity = Capacity { constraints: 12, states: 20 * PAGE, classes: 40, ..Capacity::new() };
     let options = TensorOptions { capacity, kernels, layout, mask_rows_bytes, ..TensorOptions::default() };
     let arena = Arena::new(&vocabulary, WIDTH, &options, device).unwrap();
-    let (room, bytes) = (arena.room(), arena.table().bytes());
+    let (room, bytes) = (arena.room(), arena.device_constraint().bytes());
     let processor = ConstraintProcessor::slots(arena, ROWS).unwrap();
     let mut rng = StdRng::seed_from_u64(8);
     let values: Vec<f32> = (0..ROWS * WIDTH).map(|_| rng.random_range(-6.0..6.0)).collect();
@@ -220,7 +220,7 @@ fn soak(
         }
         soak.check_room();
         soak.step(&logits, &values);
-        assert_eq!(soak.arena().table().bytes(), bytes);
+        assert_eq!(soak.arena().device_constraint().bytes(), bytes);
     }
     for row in 0..ROWS {
         if soak.rows[row].is_some() {
