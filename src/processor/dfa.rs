@@ -16,7 +16,7 @@ use burn_dfa_tokens::{CompiledConstraint, Error, Result, RowPosition, StateId};
 /// the budget, so every row ends in time.
 ///
 /// Its two steps, [`advance`](Self::advance) and [`mask`](Self::mask), can be called separately.
-/// With [`slots`](Self::slots), rows begin and end independently, each with its constraint.
+/// With [`continuous`](Self::continuous), rows begin and end independently, each with its constraint.
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
@@ -84,7 +84,7 @@ impl ConstraintProcessor {
     /// # Errors
     /// As [`DeviceConstraint::replace`], [`new`](Self::new) and
     /// [`with_budgets`](Self::with_budgets), and [`ErrorKind::Input`](crate::ErrorKind::Input) for another number of rows, or
-    /// for a processor of [`slots`](Self::slots). An error changes nothing.
+    /// for a processor of [`continuous`](Self::continuous). An error changes nothing.
     pub fn replace(
         &mut self,
         tables: &[&CompiledConstraint],

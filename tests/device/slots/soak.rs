@@ -195,7 +195,7 @@ fn soak(
     let options = TensorOptions { capacity, kernels, layout, mask_rows_bytes, ..TensorOptions::default() };
     let arena = Arena::new(&vocabulary, WIDTH, &options, device).unwrap();
     let (room, bytes) = (arena.room(), arena.device_constraint().bytes());
-    let processor = ConstraintProcessor::slots(arena, ROWS).unwrap();
+    let processor = ConstraintProcessor::continuous(arena, ROWS).unwrap();
     let mut rng = StdRng::seed_from_u64(8);
     let values: Vec<f32> = (0..ROWS * WIDTH).map(|_| rng.random_range(-6.0..6.0)).collect();
     let logits = Tensor::<2>::from_data(TensorData::new(values.clone(), [ROWS, WIDTH]), (device, DType::F32));
