@@ -60,12 +60,12 @@ fn room_is_shared_refused_and_given_back() {
         CompiledConstraint::compile(&Constraint::regex(pattern).unwrap(), &vocabulary, &Limits::default())
             .unwrap()
     };
-    let walked = CompiledConstraint::compile_byte_level(
+    let byte_level = CompiledConstraint::compile_byte_level(
         &Constraint::regex("a{9}").unwrap(),
         &vocabulary,
         &Limits::default(),
     );
-    let walked = walked.unwrap();
+    let byte_level = byte_level.unwrap();
     for kernels in [Kernels::Fused, Kernels::BuiltIn] {
         let mut arena = arena(&vocabulary, kernels, None);
         let all = arena.capacity();
@@ -92,7 +92,7 @@ fn room_is_shared_refused_and_given_back() {
         assert_eq!(arena.admit(&compile("a{200}")).unwrap_err().kind(), ErrorKind::Input, "never fits");
         assert_eq!(arena.release(2).unwrap_err().kind(), ErrorKind::Input);
         assert_eq!(arena.release(9).unwrap_err().kind(), ErrorKind::Input);
-        let second = arena.admit(&walked).unwrap();
+        let second = arena.admit(&byte_level).unwrap();
         let third = arena.admit(&compile("b")).unwrap();
         assert_eq!(arena.room(), Room { states: 0, constraints: 0 });
         assert_eq!(arena.admit(&compile("c")).unwrap_err().kind(), ErrorKind::Full);
@@ -105,7 +105,7 @@ fn room_is_shared_refused_and_given_back() {
         assert_eq!(arena.room(), all);
     }
     let mut classes = arena(&vocabulary, Kernels::BuiltIn, Some(Layout::TokenLevel));
-    let error = classes.admit(&walked).unwrap_err();
+    let error = classes.admit(&byte_level).unwrap_err();
     assert!(error.kind() == ErrorKind::Input && error.to_string().contains("byte-level"), "{error}");
     let none = TensorOptions::default();
     assert_eq!(Arena::new(&vocabulary, 9, &none, &Device::flex()).unwrap_err().kind(), ErrorKind::Input);
