@@ -6,7 +6,7 @@ use super::ends::AT_ONCE;
 use super::{CallState, Frame, Item, Outcome, Procedure, ROW_BYTES, Row, Subsets, Target, Witness};
 
 /// The items entered by a call: the further calls of each lead, and the node.
-type Ways = Vec<(Vec<u32>, u32)>;
+type Paths = Vec<(Vec<u32>, u32)>;
 
 impl Subsets<'_, '_> {
     /// The target of a byte in a procedure, given the items after the byte.
@@ -54,35 +54,35 @@ impl Subsets<'_, '_> {
     /// The call state of items that all have a lead.
     pub(super) fn called(&mut self, within: u32, items: &[Item], story: Witness) -> Outcome<u32> {
         // The items entered by each outermost call.
-        let mut entered: Vec<((u32, u32), Ways)> = Vec::new();
+        let mut entered: Vec<((u32, u32), Paths)> = Vec::new();
         for item in items {
             let calls = self.calls_of(item.lead);
             let by = (item.tag, calls[0]);
-            let way = (calls[1..].to_vec(), item.node);
+            let path = (calls[1..].to_vec(), item.node);
             match entered.iter_mut().find(|(known, _)| *known == by) {
-                Some((_, ways)) => ways.push(way),
-                None => entered.push((by, vec![way])),
+                Some((_, paths)) => paths.push(path),
+                None => entered.push((by, vec![path])),
             }
         }
-        for (_, ways) in &mut entered {
-            ways.sort_unstable();
+        for (_, paths) in &mut entered {
+            paths.sort_unstable();
         }
         // Calls with the same entered items become one entry.
         entered.sort_unstable_by(|a, b| (&a.1, a.0).cmp(&(&b.1, b.0)));
         let mut frame = Frame::new();
         let mut entry = Vec::new();
-        let mut last: Option<&Ways> = None;
-        for (by, ways) in &entered {
-            if last == Some(ways) {
+        let mut last: Option<&Paths> = None;
+        for (by, paths) in &entered {
+            if last == Some(paths) {
                 if let Some(calls) = frame.last_mut() {
                     calls.push(*by);
                 }
                 continue;
             }
-            last = Some(ways);
+            last = Some(paths);
             let tag = frame.len() as u32;
             frame.push(vec![*by]);
-            for (calls, node) in ways {
+            for (calls, node) in paths {
                 let lead = calls.iter().try_fold(0, |lead, &call| self.longer(lead, call)).unwrap_or(0);
                 entry.push(Item { tag, lead, node: *node });
             }

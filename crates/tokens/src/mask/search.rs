@@ -145,7 +145,7 @@ impl Found {
                 |&token: &u32| vocabulary.bytes(TokenId(token)).is_some_and(|bytes| bytes.len() >= shortest);
             return self.text.retain(fits);
         }
-        let Some(runs) = parts.character_runs(at.position, left, at.thresholds) else {
+        let Some(runs) = parts.token_slices(at.position, left, at.thresholds) else {
             return self.read(at, left, [Unread::all(trie)]);
         };
         let characters = vocabulary.characters();
