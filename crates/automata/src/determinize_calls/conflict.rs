@@ -29,7 +29,7 @@ pub enum ConflictKind {
 }
 
 impl Subsets<'_, '_> {
-    /// A reading that exceeds the longest lead by one more call.
+    /// A reading with one pending call too many.
     pub(super) fn too_far_ahead(&self, call: u32) -> Failure {
         let rule = self.network.origin(call);
         self.conflict(ConflictKind::Height, [rule; 2], None, self.now)

@@ -5,14 +5,14 @@ use super::conflict::ConflictKind;
 use super::ends::AT_ONCE;
 use super::{CallState, Frame, Item, Outcome, Procedure, ROW_BYTES, Row, Subsets, Target, Witness};
 
-/// The items entered by a call: the further calls of each lead, and the node.
+/// The items entered by a call: the further pending calls of each, and the node.
 type Paths = Vec<(Vec<u32>, u32)>;
 
 impl Subsets<'_, '_> {
     /// The target of a byte in a procedure, given the items after the byte.
     pub(super) fn target(&mut self, piece: u32, items: &[Item], story: Witness) -> Outcome<Target> {
         self.now = story;
-        if let [Item { tag: 0, lead: 0, node }] = *items
+        if let [Item { tag: 0, pending: 0, node }] = *items
             && self.reads_alone(node).is_some()
         {
             return self.state(piece, items, story).map(Target::State);
@@ -21,7 +21,7 @@ impl Subsets<'_, '_> {
         if items.is_empty() {
             return Ok(Target::Dead);
         }
-        if items.iter().all(|item| self.returns(item) || self.lag_of(item).is_some()) {
+        if items.iter().all(|item| self.returns(item) || self.early_return_of(item).is_some()) {
             return Ok(Target::Return(self.outcome(AT_ONCE, &items)));
         }
         if items.iter().all(|item| self.is_ahead(item)) {
@@ -51,12 +51,12 @@ impl Subsets<'_, '_> {
         Ok(items)
     }
 
-    /// The call state of items that all have a lead.
+    /// The call state of items that all have pending calls.
     pub(super) fn called(&mut self, within: u32, items: &[Item], story: Witness) -> Outcome<u32> {
         // The items entered by each outermost call.
         let mut entered: Vec<((u32, u32), Paths)> = Vec::new();
         for item in items {
-            let calls = self.calls_of(item.lead);
+            let calls = self.calls_of(item.pending);
             let by = (item.tag, calls[0]);
             let path = (calls[1..].to_vec(), item.node);
             match entered.iter_mut().find(|(known, _)| *known == by) {
@@ -83,8 +83,9 @@ impl Subsets<'_, '_> {
             let tag = frame.len() as u32;
             frame.push(vec![*by]);
             for (calls, node) in paths {
-                let lead = calls.iter().try_fold(0, |lead, &call| self.longer(lead, call)).unwrap_or(0);
-                entry.push(Item { tag, lead, node: *node });
+                let pending =
+                    calls.iter().try_fold(0, |pending, &call| self.longer(pending, call)).unwrap_or(0);
+                entry.push(Item { tag, pending, node: *node });
             }
         }
         entry.sort_unstable();
@@ -120,7 +121,7 @@ impl Subsets<'_, '_> {
         }
         let piece = self.pieces.len() as u32;
         self.pieces.push(Procedure { known_calls: key.1.clone(), ..Procedure::default() });
-        // Even if all items still have a lead: a call never directly enters another call. The
+        // Even if all items still have pending calls: a call never directly enters another call. The
         // second call is pushed after the next byte.
         let entry = key.0.clone();
         self.piece_of.insert(key, piece);
@@ -132,28 +133,28 @@ impl Subsets<'_, '_> {
         Ok(piece)
     }
 
-    /// Refuses items with more distinct leads than the limit.
+    /// Refuses items with more distinct pending calls than the limit.
     fn count_leads(&mut self, items: &[Item], story: Witness) -> Outcome<()> {
-        let leads = sorted(items.iter().map(|item| item.lead).collect());
-        self.widest = self.widest.max(leads.len());
-        if leads.len() <= self.positions {
+        let pending_calls = sorted(items.iter().map(|item| item.pending).collect());
+        self.widest = self.widest.max(pending_calls.len());
+        if pending_calls.len() <= self.positions {
             return Ok(());
         }
-        let of = |lead| {
-            items.iter().find(|item| item.lead == lead).map_or(0, |item| self.network.origin(item.node))
+        let of = |pending| {
+            items.iter().find(|item| item.pending == pending).map_or(0, |item| self.network.origin(item.node))
         };
-        let origins = [of(leads[0]), of(leads[leads.len() - 1])];
+        let origins = [of(pending_calls[0]), of(pending_calls[pending_calls.len() - 1])];
         Err(self.conflict(ConflictKind::Height, origins, None, story))
     }
 
     /// The state of a set of items in a procedure.
     pub(super) fn state(&mut self, piece: u32, items: &[Item], story: Witness) -> Outcome<u32> {
-        if items.windows(2).any(|two| two[0].lead != two[1].lead) {
+        if items.windows(2).any(|two| two[0].pending != two[1].pending) {
             self.count_leads(items, story)?;
         }
         self.key.clear();
         self.key.push(piece);
-        self.key.extend(items.iter().flat_map(|item| [item.tag, item.lead, item.node]));
+        self.key.extend(items.iter().flat_map(|item| [item.tag, item.pending, item.node]));
         let (state, new) = self.sets.intern(&self.key);
         if new {
             self.rows.push(Row::default());

@@ -20,7 +20,7 @@ impl Subsets<'_, '_> {
         }
         let words = key[1..].chunks_exact(3);
         let items: Vec<Item> =
-            words.map(|word| Item { tag: word[0], lead: word[1], node: word[2] }).collect();
+            words.map(|word| Item { tag: word[0], pending: word[1], node: word[2] }).collect();
         let ahead = self.ahead(piece, &items)?;
         let from = self.runs.len();
         let mut cuts = Cuts::new();
@@ -77,7 +77,7 @@ impl Subsets<'_, '_> {
         }
     }
 
-    /// The row of a state of one item without tag and lead, which reads by the given runs.
+    /// The row of a state of one item without tag and pending calls, which reads by the given runs.
     fn row_alone(&mut self, state: u32, piece: u32, runs: Span) -> Outcome<Row> {
         let from = self.runs.len();
         let network = self.network;
@@ -86,7 +86,7 @@ impl Subsets<'_, '_> {
             let target = match self.moved_alone.get(&key) {
                 Some(&known) => known,
                 None => {
-                    let item = Item { tag: 0, lead: 0, node: next };
+                    let item = Item { tag: 0, pending: 0, node: next };
                     let target = self.target(piece, &[item], Witness::Read { from: state, byte: first })?;
                     self.moved_alone.insert(key, target);
                     target
@@ -142,7 +142,7 @@ impl Subsets<'_, '_> {
         next.dedup();
         self.key.clear();
         self.key.push(piece);
-        self.key.extend(next.iter().flat_map(|item| [item.tag, item.lead, item.node]));
+        self.key.extend(next.iter().flat_map(|item| [item.tag, item.pending, item.node]));
         let (number, new) = self.moves.intern(&self.key);
         if new {
             self.moved.push(Target::Dead);
