@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_circle_of_steps_is_followed_for_a_while() {
+    fn a_cycle_of_steps_is_followed_for_a_while() {
         let vocabulary = vocabulary();
         let text = Constraint::regex("(ab)*").unwrap();
         let table = CompiledConstraint::compile_byte_level(&text, &vocabulary, &Limits::default()).unwrap();
