@@ -80,7 +80,7 @@ impl Subsets<'_, '_> {
         self.tick(1)?;
         let Ok(byte) = u8::try_from(before) else {
             if ahead.accepting {
-                return Err(self.may_end_with_text(call, forbidden.story));
+                return Err(self.may_end_with_text(call, forbidden.witness));
             }
             if ahead.ended_behind.is_empty() {
                 return Ok(());
@@ -96,7 +96,7 @@ impl Subsets<'_, '_> {
                 call,
                 forbidden.piece,
                 inner.unwrap_or(other.node),
-                forbidden.story,
+                forbidden.witness,
             ));
         }
         if ended.is_empty() {
@@ -116,16 +116,16 @@ impl Subsets<'_, '_> {
         }
         let at = piece.outcomes.iter().position(|known| *known == outcome).unwrap_or(0);
         let (from, byte) = piece.met[at];
-        let story = Witness::After { call, from, byte };
+        let witness = Witness::After { call, from, byte };
         let (before, ended) = self.ending(outcome);
         let target = if let Ok(byte) = u8::try_from(before) {
             let ahead = self.ahead_of(call, ended)?;
             let (mut next, ended) = ahead.after(byte);
-            self.now = story;
-            self.read(within, byte, &mut next, ended, story)?
+            self.now = witness;
+            self.read(within, byte, &mut next, ended, witness)?
         } else {
             let items = self.items_after(call, ended);
-            self.target(within, &items, story)?
+            self.target(within, &items, witness)?
         };
         if let Target::Return(outcome) = target {
             self.ends(within, outcome, from, byte);

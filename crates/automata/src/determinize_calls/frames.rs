@@ -10,12 +10,12 @@ type Paths = Vec<(Vec<u32>, u32)>;
 
 impl Subsets<'_, '_> {
     /// The target of a byte in a procedure, given the items after the byte.
-    pub(super) fn target(&mut self, piece: u32, items: &[Item], story: Witness) -> Outcome<Target> {
-        self.now = story;
+    pub(super) fn target(&mut self, piece: u32, items: &[Item], witness: Witness) -> Outcome<Target> {
+        self.now = witness;
         if let [Item { tag: 0, pending: 0, node }] = *items
             && self.reads_alone(node).is_some()
         {
-            return self.state(piece, items, story).map(Target::State);
+            return self.state(piece, items, witness).map(Target::State);
         }
         let items = self.settled(piece, items)?;
         if items.is_empty() {
@@ -25,9 +25,9 @@ impl Subsets<'_, '_> {
             return Ok(Target::Return(self.outcome(AT_ONCE, &items)));
         }
         if items.iter().all(|item| self.is_ahead(item)) {
-            return self.called(piece, &items, story).map(Target::Call);
+            return self.called(piece, &items, witness).map(Target::Call);
         }
-        self.state(piece, &items, story).map(Target::State)
+        self.state(piece, &items, witness).map(Target::State)
     }
 
     /// The items reachable from `items` without reading, past the terminals that must end.
@@ -52,7 +52,7 @@ impl Subsets<'_, '_> {
     }
 
     /// The call state of items that all have pending calls.
-    pub(super) fn called(&mut self, within: u32, items: &[Item], story: Witness) -> Outcome<u32> {
+    pub(super) fn called(&mut self, within: u32, items: &[Item], witness: Witness) -> Outcome<u32> {
         // The items entered by each outermost call.
         let mut entered: Vec<((u32, u32), Paths)> = Vec::new();
         for item in items {
@@ -93,14 +93,14 @@ impl Subsets<'_, '_> {
             let calls = frame.iter().map(|calls| sorted(calls.iter().map(|&(_, call)| call).collect()));
             calls.collect()
         });
-        let piece = self.piece(entry, known_calls, story)?;
+        let piece = self.piece(entry, known_calls, witness)?;
         let key = (within, piece, frame.clone());
         if let Some(&known) = self.call_of.get(&key) {
             return Ok(known);
         }
         let call = self.calls.len() as u32;
         self.call_of.insert(key, call);
-        self.calls.push(CallState { within, piece, frame, returns: FastMap::default(), story });
+        self.calls.push(CallState { within, piece, frame, returns: FastMap::default(), witness });
         self.pieces[piece as usize].callers.push(call);
         let of = &self.pieces[piece as usize];
         self.owed.extend(of.outcomes.iter().map(|&outcome| (call, outcome)));
@@ -113,7 +113,7 @@ impl Subsets<'_, '_> {
         &mut self,
         entry: Vec<Item>,
         known_calls: Option<Vec<Vec<u32>>>,
-        story: Witness,
+        witness: Witness,
     ) -> Outcome<u32> {
         let key = (entry, known_calls);
         if let Some(&known) = self.piece_of.get(&key) {
@@ -125,7 +125,7 @@ impl Subsets<'_, '_> {
         // second call is pushed after the next byte.
         let entry = key.0.clone();
         self.piece_of.insert(key, piece);
-        let enter = self.state(piece, &entry, story)?;
+        let enter = self.state(piece, &entry, witness)?;
         self.begins[enter as usize] = true;
         let of = &mut self.pieces[piece as usize];
         of.enter = enter;
@@ -134,7 +134,7 @@ impl Subsets<'_, '_> {
     }
 
     /// Refuses items with more distinct pending calls than the limit.
-    fn count_leads(&mut self, items: &[Item], story: Witness) -> Outcome<()> {
+    fn count_pending(&mut self, items: &[Item], witness: Witness) -> Outcome<()> {
         let pending_calls = sorted(items.iter().map(|item| item.pending).collect());
         self.widest = self.widest.max(pending_calls.len());
         if pending_calls.len() <= self.positions {
@@ -144,13 +144,13 @@ impl Subsets<'_, '_> {
             items.iter().find(|item| item.pending == pending).map_or(0, |item| self.network.origin(item.node))
         };
         let origins = [of(pending_calls[0]), of(pending_calls[pending_calls.len() - 1])];
-        Err(self.conflict(ConflictKind::Height, origins, None, story))
+        Err(self.conflict(ConflictKind::Height, origins, None, witness))
     }
 
     /// The state of a set of items in a procedure.
-    pub(super) fn state(&mut self, piece: u32, items: &[Item], story: Witness) -> Outcome<u32> {
+    pub(super) fn state(&mut self, piece: u32, items: &[Item], witness: Witness) -> Outcome<u32> {
         if items.windows(2).any(|two| two[0].pending != two[1].pending) {
-            self.count_leads(items, story)?;
+            self.count_pending(items, witness)?;
         }
         self.key.clear();
         self.key.push(piece);
@@ -158,7 +158,7 @@ impl Subsets<'_, '_> {
         let (state, new) = self.sets.intern(&self.key);
         if new {
             self.rows.push(Row::default());
-            self.stories.push(story);
+            self.witnesses.push(witness);
             self.begins.push(false);
             let meter = self.network.meter();
             meter.states(self.rows.len() + self.calls.len())?;

@@ -157,7 +157,7 @@ struct Forbidden {
     outcome: u32,
     /// The number of the continuing items among the moves; `None` at the end of the text.
     inner: Option<u32>,
-    story: Witness,
+    witness: Witness,
 }
 
 /// The key of a procedure: its entry items and, if its callers are known, the calls by tag.
@@ -174,7 +174,7 @@ struct CallState {
     frame: Frame,
     /// By exit.
     returns: FastMap<u32, Target>,
-    story: Witness,
+    witness: Witness,
 }
 
 /// The range of a state's runs.
@@ -214,7 +214,7 @@ struct Subsets<'n, 'm> {
     special: &'n FastMap<u32, ()>,
     /// The states: the procedure, and the items.
     sets: Interner<u32>,
-    stories: Vec<Witness>,
+    witnesses: Vec<Witness>,
     /// Whether a state is the start of a procedure.
     begins: Vec<bool>,
     rows: Vec<Row>,
@@ -269,7 +269,7 @@ impl<'n, 'm> Subsets<'n, 'm> {
             pending_of: FastMap::default(),
             special,
             sets: Interner::new(),
-            stories: Vec::new(),
+            witnesses: Vec::new(),
             begins: Vec::new(),
             rows: Vec::new(),
             runs: Vec::new(),

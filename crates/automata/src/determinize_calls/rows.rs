@@ -10,7 +10,7 @@ use super::{Forbidden, Item, Outcome, Row, Subsets, Target, Witness};
 impl Subsets<'_, '_> {
     /// Computes the target of each byte.
     pub(super) fn row(&mut self, state: u32) -> Outcome<Row> {
-        self.now = self.stories[state as usize];
+        self.now = self.witnesses[state as usize];
         let key = self.sets.get(state);
         let piece = key[0];
         if let [_, 0, 0, node] = *key
@@ -30,7 +30,7 @@ impl Subsets<'_, '_> {
         } else {
             cuts = self.cuts.clone();
             let outcome = self.outcome(TEXT_END, &ahead.ended_behind);
-            self.forbid(piece, Forbidden { piece, outcome, inner: None, story: self.now });
+            self.forbid(piece, Forbidden { piece, outcome, inner: None, witness: self.now });
         }
         let (mut inner, mut outer) = (Sweep::new(&ahead.inner), Sweep::new(&ahead.outer));
         let mut counted = Sweep::new(&ahead.counted);
@@ -46,8 +46,8 @@ impl Subsets<'_, '_> {
                 ended = &ahead.ended_behind;
             }
             next.extend(counted.at(byte).iter().map(after));
-            let story = Witness::Read { from: state, byte };
-            let target = self.read(piece, byte, &mut next, ended, story)?;
+            let witness = Witness::Read { from: state, byte };
+            let target = self.read(piece, byte, &mut next, ended, witness)?;
             if let Target::Return(outcome) = target {
                 self.ends(piece, outcome, state, byte);
             }
@@ -58,8 +58,8 @@ impl Subsets<'_, '_> {
         if let Some(symbol) = self.network.boundary() {
             let items = self.past_boundary(piece, &items)?;
             if !items.is_empty() {
-                let story = Witness::Read { from: state, byte: symbol };
-                let target = Target::State(self.state(piece, &items, story)?);
+                let witness = Witness::Read { from: state, byte: symbol };
+                let target = Target::State(self.state(piece, &items, witness)?);
                 let at = from + self.runs[from..].partition_point(|run| run.0 < symbol);
                 self.runs.insert(at, (symbol, symbol, target));
             }
@@ -115,10 +115,10 @@ impl Subsets<'_, '_> {
         if forked.is_empty() {
             return Ok(());
         }
-        let story = self.stories[state as usize];
+        let witness = self.witnesses[state as usize];
         let items = self.settled(piece, &forked)?;
         if !items.is_empty() {
-            let to = self.state(piece, &items, story)?;
+            let to = self.state(piece, &items, witness)?;
             self.forks.push((state, to));
         }
         Ok(())
@@ -132,7 +132,7 @@ impl Subsets<'_, '_> {
         byte: u8,
         next: &mut Vec<Item>,
         ended: &[Item],
-        story: Witness,
+        witness: Witness,
     ) -> Outcome<Target> {
         if next.is_empty() {
             let returns = |own: &mut Self| Target::Return(own.outcome(u16::from(byte), ended));
@@ -146,11 +146,11 @@ impl Subsets<'_, '_> {
         let (number, new) = self.moves.intern(&self.key);
         if new {
             self.moved.push(Target::Dead);
-            self.moved[number as usize] = self.target(piece, next, story)?;
+            self.moved[number as usize] = self.target(piece, next, witness)?;
         }
         if !ended.is_empty() {
             let outcome = self.outcome(u16::from(byte), ended);
-            self.forbid(piece, Forbidden { piece, outcome, inner: Some(number), story });
+            self.forbid(piece, Forbidden { piece, outcome, inner: Some(number), witness });
         }
         self.tick(next.len())?;
         Ok(self.moved[number as usize])
