@@ -24,10 +24,9 @@
 //! | [`StateId::UNCONSTRAINED`] | rows without a constraint | every token of the vocabulary, special ones too; end of sequence leads to `DONE` |
 //!
 //! # Reserved classes
-//! Class 0 ([`CompiledConstraint::NEVER`]) holds ids that no state allows (ids past the vocabulary,
-//! unused ids), class 1 ([`CompiledConstraint::EOS`]) the end-of-sequence ids, class 2
-//! ([`CompiledConstraint::UNMATCHED`]) ids that only `UNCONSTRAINED` allows: special tokens, and
-//! tokens that match no state of the constraint. States of free text, before a
+//! Class 0 (`NEVER`) holds ids that no state allows (ids past the vocabulary, unused ids), class 1
+//! (`EOS`) the end-of-sequence ids, class 2 (`UNMATCHED`) ids that only `UNCONSTRAINED` allows:
+//! special tokens, and tokens that match no state of the constraint. States of free text, before a
 //! [marker](burn_dfa_constraints::Marker), also allow special tokens, which do not leave the state;
 //! in constraints with free text, text tokens that match no state have another class.
 //!
@@ -139,10 +138,13 @@ pub struct CompiledConstraint {
 
 impl CompiledConstraint {
     /// The column of ids that no state allows.
+    #[doc(hidden)]
     pub const NEVER: u32 = 0;
     /// The column of the end-of-sequence ids.
+    #[doc(hidden)]
     pub const EOS: u32 = 1;
     /// The column of ids that only an unconstrained row, or free text, may emit.
+    #[doc(hidden)]
     pub const UNMATCHED: u32 = 2;
     /// Number of reserved columns.
     #[doc(hidden)]
