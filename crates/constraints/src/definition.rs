@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_means_the_same() {
+    fn a_written_definition_has_the_same_language() {
         let schema = json!({"type": "object", "properties": {"b": {"type": "integer"}, "a": {"enum": ["\"", null, 1.5]}}});
         let pattern = CharPattern::new()
             .one_or_more(CharClass::UPPER.or(&CharClass::any_of("]^-é")))
