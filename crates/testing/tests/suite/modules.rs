@@ -16,8 +16,8 @@ const PACKAGES: [&str; 10] = [
     "models/serve",
 ];
 
-/// The modules in the source folder of a package. A folder without `mod.rs` belongs to a module
-/// beside it, or holds no module.
+/// The modules in the source folder of a package. A folder without `mod.rs` belongs to a file
+/// of the same name, or holds no module.
 fn modules(folder: &Path) -> BTreeSet<String> {
     let files = std::fs::read_dir(folder.join("src")).expect("a folder of sources");
     let paths: Vec<PathBuf> = files.map(|file| file.expect("a file").path()).collect();
