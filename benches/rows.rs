@@ -177,7 +177,7 @@ fn walk(
     let first = steps.len();
     for run in 0..RUNS {
         let mut position = rows.processor.start();
-        let none = rows.processor.table().no_token() as i32;
+        let none = rows.processor.device_constraint().no_token() as i32;
         for (step, token) in std::iter::once(none).chain(text.iter().copied()).enumerate() {
             let (masked, next, time) = rows.step(position, token);
             position = next;
@@ -210,7 +210,7 @@ fn print_places(vocabulary: &Vocabulary, ids: &HashMap<&[u8], u32>, dtype: DType
             let table =
                 CompiledConstraint::compile(&constraint, vocabulary, &Limits::default()).expect("a table");
             let rows = Rows::new(&table, dtype, rows).expect("the table fits");
-            let mut last = rows.processor.table().no_token() as i32;
+            let mut last = rows.processor.device_constraint().no_token() as i32;
             let mut position = rows.processor.start();
             for token in cut(text.as_bytes(), ids) {
                 position = rows.step(position, last).1;

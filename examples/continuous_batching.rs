@@ -44,7 +44,7 @@ const SLOTS: usize = 160;
 /// The longest record has about 50 tokens.
 const MAX_TOKENS: usize = 96;
 /// Space for the constraints of most rows.
-const ROOM: Capacity = Capacity { tables: 6, states: 12_000, classes: 320, ..Capacity::new() };
+const ROOM: Capacity = Capacity { constraints: 6, states: 12_000, classes: 320, ..Capacity::new() };
 
 fn main() -> Result<()> {
     let args = Args::parse();

@@ -160,7 +160,7 @@ fn main() -> burn_dfa::Result<()> {
     show("recorded", &outputs);
     assert_eq!(outputs, expected);
 
-    let capacity = Capacity::new().with_tables(1).with_states(64).with_classes(32);
+    let capacity = Capacity::new().with_constraints(1).with_states(64).with_classes(32);
     let tensors = TensorOptions { capacity, ..TensorOptions::default() };
     let mut batch =
         ContinuousBatch::record(&cached, &vocabulary, 2, 32, &config.clone().with_tensors(tensors))?;

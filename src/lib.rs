@@ -64,6 +64,7 @@
 #![cfg_attr(not(feature = "flex"), allow(dead_code, unused_imports, unused_variables))]
 
 #[cfg(feature = "cli")]
+#[doc(hidden)]
 pub mod cli;
 pub mod generation;
 #[doc = include_str!("../docs/glossary.md")]

@@ -208,7 +208,7 @@ impl Subject {
     fn slots(&self, batch: usize, clock: &Clock) -> Measured {
         let device = self.model.device();
         let (states, classes) = (self.table.state_count(), self.table.class_count());
-        let capacity = Capacity::new().with_tables(1).with_states(states).with_classes(classes);
+        let capacity = Capacity::new().with_constraints(1).with_states(states).with_classes(classes);
         let tensors = TensorOptions { capacity, ..TensorOptions::default() };
         let config = GenerationConfig::new().with_tensors(tensors);
         let requests = [false, true].map(|is_constrained| self.requests(batch, is_constrained));

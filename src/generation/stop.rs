@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_go_on_is_held_back() {
+    fn text_that_may_begin_a_stop_string_is_held_back() {
         let mut stops = stops(&["\n\n", "END"]);
         assert_eq!(stops.push(b"one\n"), (b"one".to_vec(), false));
         assert_eq!(stops.push(b"two E"), (b"\ntwo ".to_vec(), false));

@@ -16,7 +16,7 @@ use burn_dfa_tokens::{CompiledConstraint, Error, Result, RowPosition, StateId};
 /// the budget, so every row ends in time.
 ///
 /// Its two steps, [`advance`](Self::advance) and [`mask`](Self::mask), can be called separately.
-/// With [`slots`](Self::slots), rows begin and end independently, each with its constraint.
+/// With [`continuous`](Self::continuous), rows begin and end independently, each with its constraint.
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
@@ -60,7 +60,7 @@ impl ConstraintProcessor {
     /// # Errors
     /// [`ErrorKind::Input`](crate::ErrorKind::Input) for an empty batch or an index out of range.
     pub fn new(table: DeviceConstraint, rows: &[usize]) -> Result<Self> {
-        check_rows(rows, table.table_count())?;
+        check_rows(rows, table.constraint_count())?;
         let rows = rows.iter().copied().map(Some).collect();
         Ok(Self { tables: Tables::Fixed(table), rows, budgets: None })
     }
@@ -72,7 +72,7 @@ impl ConstraintProcessor {
     /// - [`ErrorKind::Budget`](crate::ErrorKind::Budget): a budget is below the shortest output of the row's constraint;
     /// - [`ErrorKind::Input`](crate::ErrorKind::Input): not one budget per row, or a budget of 2³¹ or more.
     pub fn with_budgets(mut self, budgets: &[usize]) -> Result<Self> {
-        let table = self.table();
+        let table = self.device_constraint();
         check_budgets(budgets, &self.rows, |index, budget| table.needed_beyond(index, budget))?;
         self.budgets = Some(budgets.to_vec());
         Ok(self)
@@ -84,7 +84,7 @@ impl ConstraintProcessor {
     /// # Errors
     /// As [`DeviceConstraint::replace`], [`new`](Self::new) and
     /// [`with_budgets`](Self::with_budgets), and [`ErrorKind::Input`](crate::ErrorKind::Input) for another number of rows, or
-    /// for a processor of [`slots`](Self::slots). An error changes nothing.
+    /// for a processor of [`continuous`](Self::continuous). An error changes nothing.
     pub fn replace(
         &mut self,
         tables: &[&CompiledConstraint],
@@ -108,16 +108,16 @@ impl ConstraintProcessor {
     }
 
     /// The device constraint of the processor.
-    pub fn table(&self) -> &DeviceConstraint {
+    pub fn device_constraint(&self) -> &DeviceConstraint {
         match &self.tables {
             Tables::Fixed(table) => table,
-            Tables::Arena(arena) => arena.table(),
+            Tables::Arena(arena) => arena.device_constraint(),
         }
     }
 
     /// The position before the first token.
     pub fn start(&self) -> Position {
-        let table = self.table();
+        let table = self.device_constraint();
         let start = |(row, table_of): (usize, &Option<usize>)| {
             let state = table_of.map_or(StateId::DONE, |index| table.start(index));
             let budget = |budgets: &Vec<usize>| budgets[row] as u32;
@@ -132,7 +132,7 @@ impl ConstraintProcessor {
     /// # Shapes
     /// - `tokens`: `[batch]`
     pub fn advance(&self, position: Position, tokens: Tensor<1, Int>) -> Position {
-        step::after(self.table(), position, tokens.cast(DType::I32))
+        step::after(self.device_constraint(), position, tokens.cast(DType::I32))
     }
 
     /// Sets the logits of illegal tokens to −∞.
@@ -144,9 +144,12 @@ impl ConstraintProcessor {
     /// If [`check`](Self::check) refuses `logits`.
     pub fn mask(&self, position: &Position, logits: Tensor<2>) -> Tensor<2> {
         self.expect(&logits);
-        let none =
-            Tensor::full([self.rows.len()], self.table().no_token() as i32, (&logits.device(), DType::I32));
-        step::mask(self.table(), logits, position.clone(), none).0
+        let none = Tensor::full(
+            [self.rows.len()],
+            self.device_constraint().no_token() as i32,
+            (&logits.device(), DType::I32),
+        );
+        step::mask(self.device_constraint(), logits, position.clone(), none).0
     }
 
     /// Follows a tree of drafts and sets the logits of tokens that are illegal after a node to −∞,
@@ -199,14 +202,14 @@ impl ConstraintProcessor {
         tokens: Tensor<2, Int>,
         logits: Tensor<3>,
     ) -> (Tensor<3>, Position<3>) {
-        let expected = [self.rows.len(), tree.len(), self.table().vocab_size()];
+        let expected = [self.rows.len(), tree.len(), self.device_constraint().vocab_size()];
         assert_eq!(logits.dims(), expected, "logits of every row and node");
         assert_eq!(tokens.dims(), [expected[0], expected[1]], "one token for every row and node");
         if let Err(error) = self.check_kind(logits.dtype(), &logits.device()) {
             panic!("{error}");
         }
         let tokens = tokens.cast(DType::I32);
-        step::mask_tree(self.table(), tree.parents(), logits, position.clone(), tokens)
+        step::mask_tree(self.device_constraint(), tree.parents(), logits, position.clone(), tokens)
     }
 
     /// Checks whether [`mask`](Self::mask) and the processor accept `logits`: `[rows, vocab_size]`,
@@ -215,7 +218,7 @@ impl ConstraintProcessor {
     /// # Errors
     /// [`ErrorKind::Input`](crate::ErrorKind::Input) if they do not.
     pub fn check(&self, logits: &Tensor<2>) -> Result<()> {
-        let (shape, expected) = (logits.dims(), [self.rows.len(), self.table().vocab_size()]);
+        let (shape, expected) = (logits.dims(), [self.rows.len(), self.device_constraint().vocab_size()]);
         if shape != expected {
             return Err(Error::input(format!(
                 "logits of shape {shape:?} for rows and tables of shape {expected:?}"
@@ -228,7 +231,7 @@ impl ConstraintProcessor {
         if !reads(dtype) {
             return Err(Error::input(format!("logits of type {dtype:?}: cast them to f32, f16 or bf16")));
         }
-        let table = self.table().device();
+        let table = self.device_constraint().device();
         if device != table {
             return Err(Error::input(format!("logits on {device:?}, the table on {table:?}")));
         }
@@ -286,7 +289,7 @@ impl LogitsProcessor for ConstraintProcessor {
 
     fn process(&self, position: Position, logits: Tensor<2>, context: &StepContext) -> (Tensor<2>, Position) {
         self.expect(&logits);
-        step::mask(self.table(), logits, position, context.tokens.clone().cast(DType::I32))
+        step::mask(self.device_constraint(), logits, position, context.tokens.clone().cast(DType::I32))
     }
 
     fn sample_step(
@@ -296,7 +299,7 @@ impl LogitsProcessor for ConstraintProcessor {
         logits: Tensor<2>,
         sampler: &dyn Sampler,
     ) {
-        let Some(rule) = sampler.rule().filter(|_| self.table().is_fused()) else {
+        let Some(rule) = sampler.rule().filter(|_| self.device_constraint().is_fused()) else {
             return process_and_sample(self, position, context, logits, sampler);
         };
         self.expect(&logits);
@@ -307,7 +310,8 @@ impl LogitsProcessor for ConstraintProcessor {
             position.values.inplace(|values| {
                 let position = Position { values, rows };
                 let tokens = tokens.cast(DType::I32);
-                let (tokens, position) = step::choose(self.table(), logits, position, tokens, step, rule);
+                let (tokens, position) =
+                    step::choose(self.device_constraint(), logits, position, tokens, step, rule);
                 chosen = Some(tokens);
                 position.values
             });

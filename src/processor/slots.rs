@@ -22,9 +22,9 @@ impl ConstraintProcessor {
     ///     .with_eos([TokenId(2)])?;
     /// let table = CompiledConstraint::compile(&Constraint::regex("ab*")?, &vocabulary, &Limits::default())?;
     /// let device = Device::flex();
-    /// let capacity = Capacity::new().with_tables(2).with_states(64).with_classes(8);
+    /// let capacity = Capacity::new().with_constraints(2).with_states(64).with_classes(8);
     /// let options = TensorOptions::new().with_capacity(capacity);
-    /// let mut processor = ConstraintProcessor::slots(Arena::new(&vocabulary, 3, &options, &device)?, 3)?;
+    /// let mut processor = ConstraintProcessor::continuous(Arena::new(&vocabulary, 3, &options, &device)?, 3)?;
     /// let mut position = processor.start();
     ///
     /// processor.admit(&mut position, 0, Some(&table), 8)?;
@@ -38,7 +38,7 @@ impl ConstraintProcessor {
     /// assert_eq!(position.is_done().into_data().try_to_vec::<bool>().unwrap(), [true, true, false]);
     /// # Ok::<(), burn_dfa::Error>(())
     /// ```
-    pub fn slots(arena: Arena, rows: usize) -> Result<Self> {
+    pub fn continuous(arena: Arena, rows: usize) -> Result<Self> {
         if rows == 0 {
             return Err(Error::input("a batch needs at least one row"));
         }
@@ -57,7 +57,7 @@ impl ConstraintProcessor {
     /// - as [`Arena::admit`]; after [`ErrorKind::Full`](crate::ErrorKind::Full), try again when a row was released;
     /// - [`ErrorKind::Budget`](crate::ErrorKind::Budget): the budget is below the shortest output of the constraint;
     /// - [`ErrorKind::Input`](crate::ErrorKind::Input): the row does not exist or is not idle, or the processor was not made
-    ///   by [`slots`](Self::slots).
+    ///   by [`continuous`](Self::continuous).
     pub fn admit(
         &mut self,
         position: &mut Position,
@@ -92,7 +92,7 @@ impl ConstraintProcessor {
     ///
     /// # Errors
     /// [`ErrorKind::Input`](crate::ErrorKind::Input): the row does not exist or is idle, or the processor was not made by
-    /// [`slots`](Self::slots).
+    /// [`continuous`](Self::continuous).
     pub fn release(&mut self, position: &mut Position, row: usize) -> Result<()> {
         let (arena, seat) = self.seat_of(row)?;
         let table = seat.take().ok_or_else(|| Error::input(format!("row {row} is idle")))?;
@@ -104,12 +104,12 @@ impl ConstraintProcessor {
         Ok(())
     }
 
-    /// Whether a row of a processor of [`slots`](Self::slots) has no constraint.
+    /// Whether a row of a processor of [`continuous`](Self::continuous) has no constraint.
     pub(crate) fn is_idle(&self, row: usize) -> bool {
         self.rows[row].is_none()
     }
 
-    /// The arena of a processor of [`slots`](Self::slots).
+    /// The arena of a processor of [`continuous`](Self::continuous).
     pub fn arena(&self) -> Option<&Arena> {
         match &self.tables {
             Tables::Fixed(_) => None,
@@ -121,7 +121,7 @@ impl ConstraintProcessor {
         let rows = self.rows.len();
         let Tables::Arena(arena) = &mut self.tables else {
             return Err(Error::input(
-                "the rows of this processor do not come and go: make it with `ConstraintProcessor::slots`",
+                "the rows of this processor do not come and go: make it with `ConstraintProcessor::continuous`",
             ));
         };
         let seat = self.rows.get_mut(row);
@@ -133,6 +133,6 @@ impl ConstraintProcessor {
     /// constraint may be loaded while it exists.
     pub(crate) fn row(&self, row: usize) -> Self {
         let budgets = self.budgets.as_ref().map(|budgets| vec![budgets[row]]);
-        Self { tables: Tables::Fixed(self.table().clone()), rows: vec![self.rows[row]], budgets }
+        Self { tables: Tables::Fixed(self.device_constraint().clone()), rows: vec![self.rows[row]], budgets }
     }
 }

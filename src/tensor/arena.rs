@@ -28,8 +28,8 @@ use burn_dfa_tokens::{CompiledConstraint, Error, Result, Room, StateId};
 /// no space.
 ///
 /// A clone is an independent arena: neither sees later loads of the other. A graph that you record
-/// yourself reads new constraints only while neither the arena nor its [`table`](Self::table) has a
-/// clone.
+/// yourself reads new constraints only while neither the arena nor its
+/// [`device_constraint`](Self::device_constraint) has a clone.
 ///
 /// ```
 /// use burn::tensor::Device;
@@ -42,7 +42,7 @@ use burn_dfa_tokens::{CompiledConstraint, Error, Result, Room, StateId};
 /// };
 /// let (ab, ba, aa) = (compile("ab")?, compile("ba")?, compile("aa")?);
 ///
-/// let capacity = Capacity::new().with_tables(2).with_states(64).with_classes(8);
+/// let capacity = Capacity::new().with_constraints(2).with_states(64).with_classes(8);
 /// let options = TensorOptions { capacity, ..TensorOptions::default() };
 /// let mut arena = Arena::new(&vocabulary, 3, &options, &Device::flex())?;
 /// let first = arena.admit(&ab)?;
@@ -50,12 +50,13 @@ use burn_dfa_tokens::{CompiledConstraint, Error, Result, Room, StateId};
 /// assert_eq!(arena.admit(&ab)?, first); // shared
 ///
 /// let error = arena.admit(&aa).unwrap_err();
-/// assert!(error.kind() == ErrorKind::Full && error.room().unwrap()[1].tables == 0);
+/// assert!(error.kind() == ErrorKind::Full && error.room().unwrap()[1].constraints == 0);
 /// arena.release(second)?;
 /// let third = arena.admit(&aa)?;
 ///
-/// let states = arena.table().states(&[arena.table().start(first), arena.table().start(third)])?;
-/// let illegal = arena.table().illegal(states, None).into_data().try_to_vec::<bool>().unwrap();
+/// let constraints = arena.device_constraint();
+/// let states = constraints.states(&[constraints.start(first), constraints.start(third)])?;
+/// let illegal = constraints.illegal(states, None).into_data().try_to_vec::<bool>().unwrap();
 /// assert_eq!(illegal, [false, true, true, false, true, true]);
 /// # Ok::<(), burn_dfa::Error>(())
 /// ```
@@ -86,7 +87,7 @@ impl Arena {
     /// [`Layout::TokenLevel`] is smaller and holds only token-level ones.
     ///
     /// # Errors
-    /// - [`ErrorKind::Input`](crate::ErrorKind::Input): a capacity of 0 tables or 0 states;
+    /// - [`ErrorKind::Input`](crate::ErrorKind::Input): a capacity of 0 constraints or 0 states;
     /// - [`ErrorKind::IncompatibleVocabulary`](crate::ErrorKind::IncompatibleVocabulary): `vocab_size` is below the size of the vocabulary;
     /// - [`ErrorKind::Limit`](crate::ErrorKind::Limit): as [`DeviceConstraint::new`].
     pub fn new(
@@ -96,9 +97,9 @@ impl Arena {
         device: &Device,
     ) -> Result<Self> {
         let capacity = options.capacity;
-        if capacity.tables == 0 || capacity.states == 0 {
+        if capacity.constraints == 0 || capacity.states == 0 {
             return Err(Error::input(
-                "an arena without room: say in `TensorOptions::capacity` how many tables and states it holds",
+                "an arena without room: say in `TensorOptions::capacity` how many constraints and states it holds",
             ));
         }
         let free = CompiledConstraint::unconstrained(vocabulary);
@@ -134,7 +135,11 @@ impl Arena {
         table.on_host = vec![None; sizes.tables];
         table.starts[Self::UNCONSTRAINED] = free.start();
         table.on_host[Self::UNCONSTRAINED] = Some(free);
-        Ok(Self { table, loaded: vec![None; capacity.tables], free: (0..sizes.pages() as u32).collect() })
+        Ok(Self {
+            table,
+            loaded: vec![None; capacity.constraints],
+            free: (0..sizes.pages() as u32).collect(),
+        })
     }
 
     /// Loads `table`, or shares it if it is loaded already; returns its number, see
@@ -167,7 +172,7 @@ impl Arena {
         }
         let count = pages_of(table.state_count());
         self.expect_room(table, count)?;
-        let needed = Room { states: count * PAGE, tables: 1 };
+        let needed = Room { states: count * PAGE, constraints: 1 };
         let Some(place) = self.loaded.iter().position(Option::is_none).filter(|_| count <= self.free.len())
         else {
             return Err(Error::full(needed, self.room()));
@@ -242,19 +247,19 @@ impl Arena {
 
     /// The device constraint of all loaded constraints; its [`DeviceConstraint::start`] of any
     /// other is [`StateId::DEAD`]. A clone keeps the constraints loaded now, in separate buffers.
-    pub fn table(&self) -> &DeviceConstraint {
+    pub fn device_constraint(&self) -> &DeviceConstraint {
         &self.table
     }
 
     /// The free space.
     pub fn room(&self) -> Room {
-        let tables = self.loaded.iter().filter(|loaded| loaded.is_none()).count();
-        Room { states: self.free.len() * PAGE, tables }
+        let constraints = self.loaded.iter().filter(|loaded| loaded.is_none()).count();
+        Room { states: self.free.len() * PAGE, constraints }
     }
 
     /// The space of the empty arena.
     pub fn capacity(&self) -> Room {
-        Room { states: self.table.sizes.pages() * PAGE, tables: self.loaded.len() }
+        Room { states: self.table.sizes.pages() * PAGE, constraints: self.loaded.len() }
     }
 
     /// How often a constraint is loaded.

@@ -342,7 +342,7 @@ impl DeviceConstraint {
     }
 
     /// Number of constraints.
-    pub fn table_count(&self) -> usize {
+    pub fn constraint_count(&self) -> usize {
         self.starts.len()
     }
 

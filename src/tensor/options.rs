@@ -51,8 +51,8 @@ impl fmt::Display for Layout {
 /// ```
 /// use burn_dfa::Capacity;
 ///
-/// let capacity = Capacity::new().with_tables(4).with_states(10_000).with_classes(300);
-/// assert_eq!((capacity.states, capacity.classes, capacity.tables), (10_000, 300, 4));
+/// let capacity = Capacity::new().with_constraints(4).with_states(10_000).with_classes(300);
+/// assert_eq!((capacity.states, capacity.classes, capacity.constraints), (10_000, 300, 4));
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Capacity {
@@ -62,7 +62,7 @@ pub struct Capacity {
     /// [`CompiledConstraint::class_count`](crate::CompiledConstraint::class_count).
     pub classes: usize,
     /// Number of constraints.
-    pub tables: usize,
+    pub constraints: usize,
     /// Exits per procedure of constraints with calls, as counted by
     /// [`CompiledConstraint::outcomes`](crate::CompiledConstraint::outcomes); 0 if no constraint
     /// has calls.
@@ -75,7 +75,7 @@ pub struct Capacity {
 impl Capacity {
     /// No reserve: only the needed sizes.
     pub const fn new() -> Self {
-        Self { states: 0, classes: 0, tables: 0, outcomes: 0, frames: 0 }
+        Self { states: 0, classes: 0, constraints: 0, outcomes: 0, frames: 0 }
     }
 
     /// Sets [`states`](Self::states).
@@ -93,9 +93,9 @@ impl Capacity {
         Self { outcomes, frames, ..self }
     }
 
-    /// Sets [`tables`](Self::tables).
-    pub fn with_tables(self, tables: usize) -> Self {
-        Self { tables, ..self }
+    /// Sets [`constraints`](Self::constraints).
+    pub fn with_constraints(self, constraints: usize) -> Self {
+        Self { constraints, ..self }
     }
 }
 

@@ -17,16 +17,61 @@ pub enum Call {
     StepRows,
 }
 
-/// A [`RandomLm`] whose logits pass through a function, which gets no tensor of a cache.
-pub struct Altered<F> {
+/// What an [`Altered`] model does differently. It gets no tensor of a cache but to clone it.
+pub trait Change {
+    /// Whether the model reads prompts in chunks and copies prefixes.
+    const EXTENDS: bool = true;
+
+    fn logits(&self, _: Call, logits: Tensor<2>) -> Tensor<2> {
+        logits
+    }
+
+    fn step<C: Clone>(&self, cache: &mut C, step: impl FnOnce(&mut C) -> Tensor<2>) -> Tensor<2> {
+        step(cache)
+    }
+}
+
+impl<F: Fn(Call, Tensor<2>) -> Tensor<2>> Change for F {
+    fn logits(&self, call: Call, logits: Tensor<2>) -> Tensor<2> {
+        self(call, logits)
+    }
+}
+
+/// Reads prompts whole and copies no prefixes.
+pub struct WholePrompts;
+
+impl Change for WholePrompts {
+    const EXTENDS: bool = false;
+}
+
+/// Assigns a new cache at every step, so the model cannot make the promise of [`Recordable`].
+pub struct ReassignedCache;
+
+impl Change for ReassignedCache {
+    fn step<C: Clone>(&self, cache: &mut C, step: impl FnOnce(&mut C) -> Tensor<2>) -> Tensor<2> {
+        let mut other = cache.clone();
+        let logits = step(&mut other);
+        *cache = other;
+        logits
+    }
+}
+
+/// A [`RandomLm`] with a change, such as a function for its logits.
+pub struct Altered<A> {
     model: RandomLm,
     positions: Option<usize>,
-    alter: F,
+    change: A,
 }
 
 impl<F: Fn(Call, Tensor<2>) -> Tensor<2>> Altered<F> {
-    pub fn new(model: RandomLm, alter: F) -> Self {
-        Self { model, positions: None, alter }
+    pub fn new(model: RandomLm, logits: F) -> Self {
+        Self::with_change(model, logits)
+    }
+}
+
+impl<A: Change> Altered<A> {
+    pub fn with_change(model: RandomLm, change: A) -> Self {
+        Self { model, positions: None, change }
     }
 
     /// Limits the positions of the model.
@@ -40,7 +85,7 @@ impl<F: Fn(Call, Tensor<2>) -> Tensor<2>> Altered<F> {
 #[allow(unsafe_code)]
 unsafe impl<F: Fn(Call, Tensor<2>) -> Tensor<2>> Recordable for Altered<F> {}
 
-impl<F: Fn(Call, Tensor<2>) -> Tensor<2>> CausalLm for Altered<F> {
+impl<A: Change> CausalLm for Altered<A> {
     type Cache = <RandomLm as CausalLm>::Cache;
 
     fn device(&self) -> Device {
@@ -62,15 +107,16 @@ impl<F: Fn(Call, Tensor<2>) -> Tensor<2>> CausalLm for Altered<F> {
         capacity: usize,
     ) -> (Tensor<2>, Self::Cache) {
         let (logits, cache) = self.model.prefill(tokens, padding, capacity);
-        ((self.alter)(Call::Prefill, logits), cache)
+        (self.change.logits(Call::Prefill, logits), cache)
     }
 
     fn step(&self, tokens: Tensor<1, Int>, cache: &mut Self::Cache) -> Tensor<2> {
-        (self.alter)(Call::Step, self.model.step(tokens, cache))
+        let logits = self.change.step(cache, |cache| self.model.step(tokens, cache));
+        self.change.logits(Call::Step, logits)
     }
 }
 
-impl<F: Fn(Call, Tensor<2>) -> Tensor<2>> ContinuousLm for Altered<F> {
+impl<A: Change> ContinuousLm for Altered<A> {
     type SlotCache = <RandomLm as ContinuousLm>::SlotCache;
 
     fn slots(&self, rows: usize, capacity: usize) -> Self::SlotCache {
@@ -79,11 +125,11 @@ impl<F: Fn(Call, Tensor<2>) -> Tensor<2>> ContinuousLm for Altered<F> {
 
     fn begin(&self, row: usize, prompt: Tensor<2, Int>, cache: &mut Self::SlotCache) -> Tensor<2> {
         let logits = self.model.begin(row, prompt.clone(), cache);
-        (self.alter)(Call::Begin(prompt), logits)
+        self.change.logits(Call::Begin(prompt), logits)
     }
 
     fn reads_in_pieces(&self) -> bool {
-        self.model.reads_in_pieces()
+        A::EXTENDS
     }
 
     fn extend(
@@ -93,19 +139,22 @@ impl<F: Fn(Call, Tensor<2>) -> Tensor<2>> ContinuousLm for Altered<F> {
         tokens: Tensor<2, Int>,
         cache: &mut Self::SlotCache,
     ) -> Tensor<2> {
+        assert!(A::EXTENDS, "row {row} at {at}: this model reads prompts whole");
         let logits = self.model.extend(row, at, tokens.clone(), cache);
-        (self.alter)(Call::Extend(tokens), logits)
+        self.change.logits(Call::Extend(tokens), logits)
     }
 
     fn copies_prefixes(&self) -> bool {
-        self.model.copies_prefixes()
+        A::EXTENDS
     }
 
     fn copy_prefix(&self, from: usize, to: usize, length: usize, cache: &mut Self::SlotCache) {
+        assert!(A::EXTENDS, "{length} tokens of row {from} for row {to}: this model copies none");
         self.model.copy_prefix(from, to, length, cache);
     }
 
     fn step_rows(&self, tokens: Tensor<1, Int>, cache: &mut Self::SlotCache) -> Tensor<2> {
-        (self.alter)(Call::StepRows, self.model.step_rows(tokens, cache))
+        let logits = self.change.step(cache, |cache| self.model.step_rows(tokens, cache));
+        self.change.logits(Call::StepRows, logits)
     }
 }

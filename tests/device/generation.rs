@@ -14,10 +14,10 @@ use burn::tensor::{DType, Device, Int, Tensor};
 use burn_dfa::generation::{FinishReason, GenerationConfig, Request, generate, generate_with};
 use burn_dfa::sampling::{GumbelMax, Sampler};
 use burn_dfa::{CompiledConstraint, Constraint, Layout, StateId, TensorOptions, TokenId, Vocabulary};
-use burn_dfa_testing::words::{EOS, tabulated, vocabulary};
+use burn_dfa_testing::words::{EOS, token_level, vocabulary};
 
 fn regex(pattern: &str, vocabulary: &Vocabulary) -> CompiledConstraint {
-    tabulated(&Constraint::regex(pattern).unwrap(), vocabulary)
+    token_level(&Constraint::regex(pattern).unwrap(), vocabulary)
 }
 
 fn sampled() -> GenerationConfig {

@@ -14,7 +14,7 @@ use burn_dfa::generation::{
 use burn_dfa::{Capacity, CompiledConstraint, Constraint, Kernels, TensorOptions, TokenId, Vocabulary};
 
 use crate::common::{devices, model::RandomLm};
-use burn_dfa_testing::words::{tabulated, vocabulary};
+use burn_dfa_testing::words::{token_level, vocabulary};
 
 /// Sums of exponentials in f32 against f64.
 const TOLERANCE: f64 = 1e-5;
@@ -74,7 +74,7 @@ fn check(model: &RandomLm, vocabulary: &Vocabulary, request: &Request, output: &
 fn every_token_has_the_log_probabilities_of_its_logits() {
     let vocabulary = vocabulary();
     let tables = ["[a-c]{2,9}", "(true|false){2}"]
-        .map(|pattern| tabulated(&Constraint::regex(pattern).unwrap(), &vocabulary));
+        .map(|pattern| token_level(&Constraint::regex(pattern).unwrap(), &vocabulary));
     let warm = SamplingOptions::new().with_temperature(1.2).with_top_k(9).with_presence_penalty(0.5);
     let requests: Vec<Request> = (0..5)
         .map(|index| {
@@ -91,7 +91,7 @@ fn every_token_has_the_log_probabilities_of_its_logits() {
     for (name, device) in devices::all() {
         let model = RandomLm::new(vocabulary.len() + 3, 8, DType::F32, &device);
         for kernels in [Kernels::Fused, Kernels::BuiltIn] {
-            let capacity = Capacity { tables: 3, states: 200, classes: 100, ..Capacity::new() };
+            let capacity = Capacity { constraints: 3, states: 200, classes: 100, ..Capacity::new() };
             let config = GenerationConfig::new()
                 .with_tensors(TensorOptions { kernels, capacity, ..TensorOptions::default() })
                 .with_row_features(SamplingFeatures::ALL)
@@ -150,7 +150,7 @@ fn every_token_has_the_log_probabilities_of_its_logits() {
 #[test]
 fn likeliest_tokens_are_limited_by_the_vocabulary_and_the_request() {
     let vocabulary = vocabulary();
-    let table = tabulated(&Constraint::regex("[xyz]").unwrap(), &vocabulary);
+    let table = token_level(&Constraint::regex("[xyz]").unwrap(), &vocabulary);
     let model = RandomLm::new(vocabulary.len(), 8, DType::F32, &Device::flex());
     let requests = [Request::new(vec![TokenId(1)], 4).with_constraint(&table)];
     let ask = |top: Option<usize>| {

@@ -15,13 +15,13 @@ use burn_dfa::{
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
 use crate::common::{devices, model::RandomLm};
-use burn_dfa_testing::words::{EOS, tabulated, vocabulary};
+use burn_dfa_testing::words::{EOS, token_level, vocabulary};
 
 const NEVER: f32 = f32::NEG_INFINITY;
 
 fn tables(vocabulary: &Vocabulary) -> Vec<CompiledConstraint> {
     let patterns = ["[a-f]{3,30}", r"[0-9]+(,[0-9]+)*", "(true|false|null)+"];
-    let table = |pattern| tabulated(&Constraint::regex(pattern).unwrap(), vocabulary);
+    let table = |pattern| token_level(&Constraint::regex(pattern).unwrap(), vocabulary);
     patterns.map(table).into()
 }
 
@@ -224,7 +224,7 @@ fn every_option_matches_the_host() {
 }
 
 fn tensors(kernels: Kernels) -> TensorOptions {
-    let capacity = Capacity { tables: 4, states: 600, classes: 300, ..Capacity::new() };
+    let capacity = Capacity { constraints: 4, states: 600, classes: 300, ..Capacity::new() };
     TensorOptions { kernels, capacity, ..TensorOptions::default() }
 }
 
@@ -293,7 +293,7 @@ fn the_options_of_other_rows_do_not_affect_a_row() {
 #[test]
 fn no_option_overrides_a_constraint() {
     let vocabulary = vocabulary();
-    let table = tabulated(&Constraint::regex("ab[0-9]{2}(x|y)").unwrap(), &vocabulary);
+    let table = token_level(&Constraint::regex("ab[0-9]{2}(x|y)").unwrap(), &vocabulary);
     let everything = || (0..vocabulary.len() as u32).map(TokenId);
     for (_, device) in devices::all() {
         let model = lm(&vocabulary, &device);

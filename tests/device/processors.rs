@@ -265,7 +265,7 @@ impl Sampler for LastId {
 
 /// With capacity for the constraints of a continuous batch.
 fn config() -> GenerationConfig {
-    let capacity = Capacity::new().with_tables(3).with_states(500).with_classes(300);
+    let capacity = Capacity::new().with_constraints(3).with_states(500).with_classes(300);
     GenerationConfig::new().with_tensors(TensorOptions { capacity, ..TensorOptions::default() })
 }
 

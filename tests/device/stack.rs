@@ -16,7 +16,7 @@ use rand::{Rng, SeedableRng, rngs::StdRng};
 use serde_json::{Value, json};
 
 use crate::common::{devices, ints, model::RandomLm};
-use burn_dfa_testing::words::{EOS, compact, tabulated, vocabulary_of};
+use burn_dfa_testing::words::{EOS, compact, token_level, vocabulary_of};
 
 /// Tokens that enter and leave several arrays and objects at once.
 pub(crate) fn vocabulary() -> Vocabulary {
@@ -246,7 +246,7 @@ fn masks_match_the_host_on_every_device() {
         tables.extend(grammars(&vocabulary, frames));
         // Also rows without a stack.
         tables.push(CompiledConstraint::unconstrained(&vocabulary));
-        tables.push(tabulated(&Constraint::regex("(true|[a-z]*12)+").unwrap(), &vocabulary));
+        tables.push(token_level(&Constraint::regex("(true|[a-z]*12)+").unwrap(), &vocabulary));
         let tables: Vec<_> = tables.iter().collect();
         for (name, device) in devices::all() {
             for kernels in [Kernels::Fused, Kernels::BuiltIn] {
@@ -270,7 +270,7 @@ fn masks_match_the_host_on_every_device() {
 fn only_the_byte_level_layout_has_a_stack() {
     let vocabulary = vocabulary();
     let calls = compile(&json!({}), &vocabulary, 8);
-    let regex = tabulated(&Constraint::regex("a").unwrap(), &vocabulary);
+    let regex = token_level(&Constraint::regex("a").unwrap(), &vocabulary);
     let layout = |layout: Option<Layout>| {
         let options = TensorOptions { layout, ..TensorOptions::new() };
         let constraint =

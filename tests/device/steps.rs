@@ -55,7 +55,7 @@ fn tables(
     tables
 }
 
-fn walked(constraint: &Constraint, vocabulary: &Vocabulary) -> CompiledConstraint {
+fn byte_level(constraint: &Constraint, vocabulary: &Vocabulary) -> CompiledConstraint {
     CompiledConstraint::compile_byte_level(constraint, vocabulary, &Limits::default()).unwrap()
 }
 
@@ -65,7 +65,7 @@ fn longest(constraint: &Constraint, vocabulary: &Vocabulary) -> CompiledConstrai
     CompiledConstraint::compile_byte_level(constraint, vocabulary, &limits).unwrap()
 }
 
-fn tabulated(constraint: &Constraint, vocabulary: &Vocabulary) -> CompiledConstraint {
+fn token_level(constraint: &Constraint, vocabulary: &Vocabulary) -> CompiledConstraint {
     CompiledConstraint::compile_token_level(constraint, vocabulary, &Limits::default()).unwrap()
 }
 
@@ -224,10 +224,10 @@ fn run(tables: &[CompiledConstraint], options: &TensorOptions, device: &Device, 
 fn every_layout_and_kernel_matches_the_host() {
     for singles in [true, false] {
         let vocabulary = vocabulary(singles);
-        let tabulated = tables(&vocabulary, tabulated);
-        let walked = tables(&vocabulary, walked);
+        let token_level = tables(&vocabulary, token_level);
+        let byte_level = tables(&vocabulary, byte_level);
         let longest = tables(&vocabulary, longest);
-        assert!(walked[0].is_byte_level() && !tabulated[0].is_byte_level());
+        assert!(byte_level[0].is_byte_level() && !token_level[0].is_byte_level());
         for (name, device) in devices::all() {
             for dtype in half_types(&device) {
                 for kernels in [Kernels::BuiltIn, Kernels::Fused] {
@@ -239,12 +239,12 @@ fn every_layout_and_kernel_matches_the_host() {
                         continue;
                     }
                     for layout in [Layout::Dense, Layout::TokenLevel, Layout::ByteLevel] {
-                        run(&tabulated, &options(Some(layout)), &device, dtype, 1);
-                        run(&tabulated[..1], &options(Some(layout)), &device, dtype, 2);
+                        run(&token_level, &options(Some(layout)), &device, dtype, 1);
+                        run(&token_level[..1], &options(Some(layout)), &device, dtype, 2);
                     }
                     for layout in [Layout::Dense, Layout::ByteLevel] {
-                        run(&walked, &options(Some(layout)), &device, dtype, 3);
-                        run(&walked[..1], &options(Some(layout)), &device, dtype, 4);
+                        run(&byte_level, &options(Some(layout)), &device, dtype, 3);
+                        run(&byte_level[..1], &options(Some(layout)), &device, dtype, 4);
                         run(&longest, &options(Some(layout)), &device, dtype, 5);
                     }
                 }
@@ -259,15 +259,17 @@ fn both_forms_allow_the_same_tokens() {
     let mut rng = StdRng::seed_from_u64(5);
     for singles in [true, false] {
         let vocabulary = vocabulary(singles);
-        for (tabulated, walked) in tables(&vocabulary, tabulated).iter().zip(&tables(&vocabulary, walked)) {
+        for (token_level, byte_level) in
+            tables(&vocabulary, token_level).iter().zip(&tables(&vocabulary, byte_level))
+        {
             for _ in 0..200 {
-                let (mut left, mut right) = (tabulated.start(), walked.start());
+                let (mut left, mut right) = (token_level.start(), byte_level.start());
                 for _ in 0..30 {
-                    let allowed: Vec<_> = tabulated.allowed(left).collect();
-                    assert_eq!(allowed, walked.allowed(right).collect::<Vec<_>>());
-                    assert!(walked.tokens_to_end(right) >= tabulated.tokens_to_end(left));
+                    let allowed: Vec<_> = token_level.allowed(left).collect();
+                    assert_eq!(allowed, byte_level.allowed(right).collect::<Vec<_>>());
+                    assert!(byte_level.tokens_to_end(right) >= token_level.tokens_to_end(left));
                     let token = allowed[rng.random_range(0..allowed.len())];
-                    (left, right) = (tabulated.next(left, token), walked.next(right, token));
+                    (left, right) = (token_level.next(left, token), byte_level.next(right, token));
                 }
             }
         }
@@ -305,13 +307,13 @@ fn fitting_tables_are_replaced_in_place() {
     for (name, device) in devices::all() {
         for kernels in [Kernels::BuiltIn, Kernels::Fused] {
             for (layout, form) in [
-                (Layout::Dense, &tabulated as &dyn Fn(&Constraint, &Vocabulary) -> CompiledConstraint),
-                (Layout::TokenLevel, &tabulated),
-                (Layout::ByteLevel, &walked),
+                (Layout::Dense, &token_level as &dyn Fn(&Constraint, &Vocabulary) -> CompiledConstraint),
+                (Layout::TokenLevel, &token_level),
+                (Layout::ByteLevel, &byte_level),
             ] {
                 let [small, other, large] = ["a{2}b", "(c|1)+", "a{150}"]
                     .map(|pattern| form(&Constraint::regex(pattern).unwrap(), &vocabulary));
-                let capacity = Capacity { states: 20, classes: 30, tables: 2, ..Capacity::new() };
+                let capacity = Capacity { states: 20, classes: 30, constraints: 2, ..Capacity::new() };
                 let options =
                     TensorOptions { layout: Some(layout), kernels, capacity, ..TensorOptions::default() };
                 let mut tensors = DeviceConstraint::new(&[&small], WIDTH, &options, &device).unwrap();
@@ -341,7 +343,7 @@ fn fitting_tables_are_replaced_in_place() {
 #[test]
 fn logits_of_another_kind_are_typed_errors() {
     let vocabulary = vocabulary(true);
-    let table = tabulated(&Constraint::regex("a+").unwrap(), &vocabulary);
+    let table = token_level(&Constraint::regex("a+").unwrap(), &vocabulary);
     let device = Device::flex();
     let tensors = DeviceConstraint::new(&[&table], WIDTH, &TensorOptions::default(), &device).unwrap();
     let processor = ConstraintProcessor::new(tensors, &[0, 0]).unwrap();
@@ -363,7 +365,7 @@ fn logits_of_another_kind_are_typed_errors() {
 #[test]
 fn a_table_above_the_binding_limit_is_refused_before_upload() {
     let vocabulary = vocabulary(true);
-    let table = tabulated(&Constraint::regex("a{400}").unwrap(), &vocabulary);
+    let table = token_level(&Constraint::regex("a{400}").unwrap(), &vocabulary);
     let options =
         TensorOptions { layout: Some(Layout::Dense), max_bytes: usize::MAX, ..TensorOptions::default() };
     for (name, device) in devices::all() {

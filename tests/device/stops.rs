@@ -11,10 +11,10 @@ use burn_dfa::vocabulary::TokenKind;
 use burn_dfa::{Capacity, Constraint, TensorOptions, TokenId, Vocabulary};
 
 use crate::common::model::RandomLm;
-use burn_dfa_testing::words::{tabulated, vocabulary};
+use burn_dfa_testing::words::{token_level, vocabulary};
 
 fn config() -> GenerationConfig {
-    let capacity = Capacity { tables: 3, states: 300, classes: 100, ..Capacity::new() };
+    let capacity = Capacity { constraints: 3, states: 300, classes: 100, ..Capacity::new() };
     let tensors = TensorOptions { capacity, ..TensorOptions::default() };
     GenerationConfig::new().with_temperature(1.0).with_tensors(tensors).with_sync_interval(3)
 }
@@ -22,7 +22,7 @@ fn config() -> GenerationConfig {
 #[test]
 fn a_row_ends_before_its_first_stop_string_in_every_loop() {
     let vocabulary = vocabulary();
-    let table = tabulated(&Constraint::regex("([ab]|é|été){40}").unwrap(), &vocabulary);
+    let table = token_level(&Constraint::regex("([ab]|é|été){40}").unwrap(), &vocabulary);
     let model = RandomLm::new(vocabulary.len(), 8, DType::F32, &Device::flex());
     let stops: [&[&str]; 5] = [&[], &["ab"], &["ba", "éé"], &["aab", "ab", "é"], &["never", "bbbb"]];
     let requests: Vec<Request> = (0..20)

@@ -6,13 +6,11 @@ use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use burn::tensor::{DType, Device, Int, StreamId, Tensor};
-use burn_dfa::generation::{
-    CausalLm, ContinuousBatch, ContinuousLm, DecodeGraph, GenerationConfig, Output, Request,
-};
+use burn_dfa::generation::{ContinuousBatch, ContinuousLm, DecodeGraph, GenerationConfig, Output, Request};
 use burn_dfa::{Capacity, CompiledConstraint, Constraint, Error, Limits, TensorOptions, TokenId, Vocabulary};
 
 use crate::alone;
-use crate::common::altered::{Altered, Call};
+use crate::common::altered::{Altered, Call, ReassignedCache};
 use crate::common::devices;
 use crate::common::model::{RandomLm, run};
 use burn_dfa_testing::words::vocabulary_of;
@@ -28,7 +26,7 @@ fn regex(pattern: &str, vocabulary: &Vocabulary) -> CompiledConstraint {
 }
 
 fn config() -> GenerationConfig {
-    let capacity = Capacity { tables: 2, states: 96, classes: 32, ..Capacity::new() };
+    let capacity = Capacity { constraints: 2, states: 96, classes: 32, ..Capacity::new() };
     GenerationConfig::new()
         .with_sync_interval(4)
         .with_tensors(TensorOptions { capacity, ..TensorOptions::default() })
@@ -91,56 +89,6 @@ fn values_kept_from_a_recorded_batch_do_not_change_it() {
     }
 }
 
-/// A model that assigns a new cache at every step. It cannot make the promise of `Recordable`.
-struct Reassigning(RandomLm);
-
-impl CausalLm for Reassigning {
-    type Cache = <RandomLm as CausalLm>::Cache;
-
-    fn device(&self) -> Device {
-        self.0.device()
-    }
-
-    fn vocab_size(&self) -> usize {
-        self.0.vocab_size()
-    }
-
-    fn prefill(
-        &self,
-        tokens: Tensor<2, Int>,
-        padding: Tensor<1, Int>,
-        capacity: usize,
-    ) -> (Tensor<2>, Self::Cache) {
-        self.0.prefill(tokens, padding, capacity)
-    }
-
-    fn step(&self, tokens: Tensor<1, Int>, cache: &mut Self::Cache) -> Tensor<2> {
-        let mut other = cache.clone();
-        let logits = self.0.step(tokens, &mut other);
-        *cache = other;
-        logits
-    }
-}
-
-impl ContinuousLm for Reassigning {
-    type SlotCache = <RandomLm as ContinuousLm>::SlotCache;
-
-    fn slots(&self, rows: usize, capacity: usize) -> Self::SlotCache {
-        self.0.slots(rows, capacity)
-    }
-
-    fn begin(&self, row: usize, prompt: Tensor<2, Int>, cache: &mut Self::SlotCache) -> Tensor<2> {
-        self.0.begin(row, prompt, cache)
-    }
-
-    fn step_rows(&self, tokens: Tensor<1, Int>, cache: &mut Self::SlotCache) -> Tensor<2> {
-        let mut other = self.0.slots(2, SLOTS);
-        std::mem::swap(cache, &mut other);
-        *cache = other.clone();
-        self.0.step_rows(tokens, cache)
-    }
-}
-
 #[test]
 fn a_model_that_reassigns_its_cache_runs_unrecorded() {
     let _turn = alone();
@@ -151,7 +99,7 @@ fn a_model_that_reassigns_its_cache_runs_unrecorded() {
         let model = RandomLm::new(vocabulary.len(), 5, DType::F32, &device);
         let one = std::slice::from_ref(&request);
         let expected = run(&model, &vocabulary, one, &config()).unwrap();
-        let model = Reassigning(model);
+        let model = Altered::with_change(model, ReassignedCache);
         let outputs = burn_dfa::generation::generate(&model, &vocabulary, one, &config()).unwrap();
         assert_eq!(outputs, expected, "{name}");
         let mut slots = ContinuousBatch::new(&model, &vocabulary, 2, SLOTS, &config()).unwrap();

@@ -16,7 +16,7 @@ use crate::common::embedded::{Embedded, POSITIONS};
 
 /// Reserves space for the constraints of all batches.
 fn tensors(kernels: Kernels) -> TensorOptions {
-    let capacity = Capacity { tables: 3, states: 2000, classes: 400, ..Capacity::new() };
+    let capacity = Capacity { constraints: 3, states: 2000, classes: 400, ..Capacity::new() };
     TensorOptions { kernels, capacity, ..TensorOptions::default() }
 }
 

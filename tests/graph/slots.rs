@@ -81,7 +81,7 @@ fn soak(name: &str, device: &Device, arrivals: usize) {
             generate(&model, &vocabulary, request, &GenerationConfig::new()).unwrap().remove(0)
         })
         .collect();
-    let capacity = Capacity { tables: 11, states: 500, classes: 40, ..Capacity::new() };
+    let capacity = Capacity { constraints: 11, states: 500, classes: 40, ..Capacity::new() };
     let tensors = TensorOptions { capacity, ..TensorOptions::default() };
     let config = GenerationConfig::new().with_tensors(tensors).with_sync_interval(8);
     let mut slots = ContinuousBatch::record(&model, &vocabulary, ROWS, 160, &config).unwrap();
@@ -185,7 +185,7 @@ fn the_recorded_embedded_model_writes_the_output_of_each_request_alone() {
                 if name != "flex" && kernels == Kernels::BuiltIn && kind != "filters" {
                     continue;
                 }
-                let capacity = Capacity { tables: 2, states: 6000, classes: 300, ..Capacity::new() };
+                let capacity = Capacity { constraints: 2, states: 6000, classes: 300, ..Capacity::new() };
                 let tensors = TensorOptions { capacity, kernels, ..TensorOptions::default() };
                 let config = config.clone().with_tensors(tensors);
                 let mut slots = ContinuousBatch::record(model, vocabulary, 3, 256, &config).unwrap();
@@ -266,7 +266,7 @@ fn check_steps(config: &GenerationConfig, tables: fn(&Embedded) -> Vec<CompiledC
 #[test]
 fn a_step_has_the_same_operations_for_any_loaded_constraints() {
     let _turn = alone();
-    let capacity = Capacity { tables: 3, states: 12_000, classes: 300, ..Capacity::new() };
+    let capacity = Capacity { constraints: 3, states: 12_000, classes: 300, ..Capacity::new() };
     let tensors = TensorOptions { capacity, ..TensorOptions::default() };
     for (temperature, row_features) in
         [(None, SamplingFeatures::NONE), (Some(0.8), SamplingFeatures::NONE), (None, SamplingFeatures::ALL)]
@@ -287,7 +287,8 @@ fn a_step_has_the_same_operations_for_any_loaded_constraints() {
 #[test]
 fn a_step_has_the_same_operations_for_any_number_of_ending_calls() {
     let _turn = alone();
-    let capacity = Capacity { tables: 2, states: 1_000, classes: 100, ..Capacity::new() }.with_stack(2, 2);
+    let capacity =
+        Capacity { constraints: 2, states: 1_000, classes: 100, ..Capacity::new() }.with_stack(2, 2);
     let tensors = TensorOptions { capacity, ..TensorOptions::default() };
     let config = GenerationConfig::new().with_sync_interval(64).with_tensors(tensors);
     // In the first grammar a byte follows the end of a call; in the second the next call may

@@ -68,7 +68,7 @@ fn a_server_lost_during_a_batch_is_an_error_and_the_request_can_be_sent_again() 
 fn a_server_lost_during_a_continuous_batch_is_an_error() {
     let vocabulary = vocabulary();
     let table = table(&vocabulary);
-    let capacity = Capacity { tables: 2, states: 600, classes: 300, ..Capacity::new() };
+    let capacity = Capacity { constraints: 2, states: 600, classes: 300, ..Capacity::new() };
     let config = GenerationConfig::new().with_tensors(TensorOptions { capacity, ..TensorOptions::default() });
     let line = Line::to(&hosting());
     let serve = |device: &Device, cut: bool| {

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::common::model::{RandomLm, run};
 use burn_dfa_testing::{
     data,
-    words::{tabulated, vocabulary},
+    words::{token_level, vocabulary},
 };
 
 /// The expected language of an output, by an independent engine.
@@ -105,7 +105,7 @@ fn every_generation_matches_its_constraint_and_is_complete_within_its_budget() {
     let mut rng = StdRng::seed_from_u64(1);
     let compiled: Vec<_> = constraints()
         .into_iter()
-        .map(|(name, constraint, oracle)| (name, tabulated(&constraint, &vocabulary), oracle))
+        .map(|(name, constraint, oracle)| (name, token_level(&constraint, &vocabulary), oracle))
         .collect();
     assert!(compiled.len() >= 40, "{} constraints", compiled.len());
     let mut generations = 0;
@@ -160,7 +160,7 @@ fn real_vocabularies_keep_the_guarantee() {
         let device = Device::flex();
         let model = RandomLm::new(vocabulary.len(), 5, DType::F32, &device);
         for (seed, (name, constraint, oracle)) in constraints().into_iter().enumerate() {
-            let table = tabulated(&constraint, &vocabulary);
+            let table = token_level(&constraint, &vocabulary);
             let budget = table.tokens_to_end(table.start()) as usize + 12;
             let request =
                 Request::new(vec![TokenId(40)], budget).with_constraint(&table).with_seed(seed as u64);

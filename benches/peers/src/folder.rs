@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_folder_is_an_error_that_names_it() {
+    fn an_unreadable_model_folder_is_an_error_that_names_it() {
         let without_end =
             json!({"model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}, "decoder": {"type": "Fuse"}});
         let cases = [

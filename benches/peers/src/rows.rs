@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_row_is_an_error_that_names_the_line() {
+    fn a_malformed_row_is_an_error_that_names_the_line() {
         for bad in [
             "{",
             "[]",

@@ -177,20 +177,20 @@ impl fmt::Display for Unenforced {
 /// Capacity of an `Arena`, used or free.
 ///
 /// ```
-/// let room = burn_dfa_common::Room { states: 64, tables: 2 };
-/// assert_eq!(room.to_string(), "64 states and 2 tables");
+/// let room = burn_dfa_common::Room { states: 64, constraints: 2 };
+/// assert_eq!(room.to_string(), "64 states and 2 constraints");
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Room {
     /// States, in whole pages.
     pub states: usize,
     /// Compiled constraints.
-    pub tables: usize,
+    pub constraints: usize,
 }
 
 impl fmt::Display for Room {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} states and {} tables", self.states, self.tables)
+        write!(f, "{} states and {} constraints", self.states, self.constraints)
     }
 }
 

@@ -11,12 +11,12 @@ use burn_dfa_automata::ByteDfa;
 use burn_dfa_common::{Result, limits::Meter};
 
 /// A JSON schema as given, with its options.
-pub(super) struct Given {
+pub(super) struct SchemaSource {
     schema: Json,
     options: JsonOptions,
 }
 
-impl Given {
+impl SchemaSource {
     pub(super) fn new(schema: Json, options: JsonOptions) -> Self {
         Self { schema, options }
     }
@@ -34,9 +34,9 @@ impl Given {
     }
 }
 
-impl fmt::Debug for Given {
+impl fmt::Debug for SchemaSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Given").field("options", &self.options).finish_non_exhaustive()
+        f.debug_struct("SchemaSource").field("options", &self.options).finish_non_exhaustive()
     }
 }
 
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_means_the_same() {
+    fn a_written_definition_has_the_same_language() {
         let schema = json!({"type": "object", "properties": {"b": {"type": "integer"}, "a": {"enum": ["\"", null, 1.5]}}});
         let pattern = CharPattern::new()
             .one_or_more(CharClass::UPPER.or(&CharClass::any_of("]^-é")))

@@ -34,7 +34,7 @@ use std::sync::Arc;
 
 pub use burn_dfa_common::{Cancel, Error, ErrorKind, ForcedText, Limit, Limits, Result, Unenforced};
 use deferred::Deferred;
-use definition::Given;
+use definition::SchemaSource;
 pub use grammar::{CalledPart, Expression, Grammar, GrammarBuilder, GrammarReport, RuleUse, Shape, Syntax};
 use grammar::{GivenGrammar, Lexical};
 pub use json_schema::{
@@ -93,7 +93,7 @@ enum Kind {
     Choice(Arc<[String]>),
     Pattern(CharPattern),
     /// With the schema as it was given.
-    JsonSchema(Box<json_schema::Schema>, Arc<Given>),
+    JsonSchema(Box<json_schema::Schema>, Arc<SchemaSource>),
     /// A schema in a style, within a structural tag.
     Styled(Arc<Styled>),
     /// With its text, if it was read from one.
@@ -287,7 +287,7 @@ impl Constraint {
 
     fn of_schema(schema: Json, options: &JsonOptions) -> Result<Self> {
         let read = json_schema::parse(&schema, options)?;
-        Ok(Kind::JsonSchema(Box::new(read), Arc::new(Given::new(schema, options.clone()))).into())
+        Ok(Kind::JsonSchema(Box::new(read), Arc::new(SchemaSource::new(schema, options.clone()))).into())
     }
 
     /// Remarks on a JSON schema: keywords that are bounded, ignored, or read as in another draft;

@@ -62,11 +62,11 @@ pub(crate) enum Found<T> {
     Done(T),
     Running(Shared<T>),
     /// The source is unknown: the caller compiles it.
-    New(Shared<T>, Begun<T>),
+    New(Shared<T>, StartedCompilation<T>),
 }
 
 /// What the caller needs to compile an unknown source.
-pub(crate) struct Begun<T> {
+pub(crate) struct StartedCompilation<T> {
     pub(crate) progress: watch::Sender<Progress<T>>,
     pub(crate) constraint: burn_dfa::ConstraintSender,
     pub(crate) cancel: Cancel,
@@ -96,7 +96,7 @@ impl<T: Clone> Cache<T> {
                 let shared = Shared { begun, constraint: pending, progress: receiver };
                 let running = Running { shared: shared.clone(), waiting: 1, cancel: cancel.clone() };
                 self.entries.insert(key, Entry::Running(running));
-                Found::New(shared, Begun { progress, constraint, cancel })
+                Found::New(shared, StartedCompilation { progress, constraint, cancel })
             }
         }
     }

@@ -13,7 +13,7 @@ use burn_dfa::generation::Cancel;
 use burn_dfa::{ConstraintSender, Error, Limit, Limits, Vocabulary};
 use tokio::sync::{oneshot, watch};
 
-use crate::cache::{Begun, Cache, Found, Key, Progress, Shared};
+use crate::cache::{Cache, Found, Key, Progress, Shared, StartedCompilation};
 use crate::compilation::{Compilation, Running, Wait};
 use crate::frontend::{Frontend, Outcome, Task};
 use crate::pool::{CancelOnDrop, Client, Pool};
@@ -153,9 +153,9 @@ impl<F: Frontend> Compiler<F> {
         key: Key,
         source: F::Source,
         shared: &Shared<Outcome<F>>,
-        begun: Begun<Outcome<F>>,
+        begun: StartedCompilation<Outcome<F>>,
     ) {
-        let Begun { progress, constraint, cancel } = begun;
+        let StartedCompilation { progress, constraint, cancel } = begun;
         let (compiler, begun, constraint) = (self.clone(), shared.begun, Some(constraint));
         let job = Job { compiler, key, begun, source, progress, constraint, cancel: cancel.clone() };
         self.run_in_pool(

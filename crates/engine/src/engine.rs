@@ -27,7 +27,7 @@ use crate::{EngineConfig, Generation, GenerationRequest, Metrics, SubmitError};
 /// use burn_dfa_engine::{Engine, EngineConfig, Event, GenerationRequest, Prompt};
 ///
 /// let tiny = burn_dfa_tiny::load(&Device::flex())?;
-/// let capacity = Capacity::new().with_tables(2).with_states(256).with_classes(64);
+/// let capacity = Capacity::new().with_constraints(2).with_states(256).with_classes(64);
 /// let config = EngineConfig {
 ///     rows: 2,
 ///     slots: 256,

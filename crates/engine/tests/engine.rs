@@ -16,7 +16,7 @@ use tokio::runtime::{Builder, Runtime};
 /// An engine of two rows whose arena holds `states` states.
 fn start(states: usize, prompt_chunk: Option<usize>, max_queue: usize, metrics: Arc<dyn Metrics>) -> Engine {
     let tiny = burn_dfa_tiny::load(&Device::flex()).expect("it loads");
-    let capacity = Capacity::new().with_tables(2).with_states(states).with_classes(256);
+    let capacity = Capacity::new().with_constraints(2).with_states(states).with_classes(256);
     let config = EngineConfig {
         rows: 2,
         slots: 256,

@@ -29,6 +29,6 @@ pub fn compact(schema: &Value) -> Constraint {
 }
 
 /// The compiled constraint in the token-level form, which fits every layout.
-pub fn tabulated(constraint: &Constraint, vocabulary: &Vocabulary) -> CompiledConstraint {
+pub fn token_level(constraint: &Constraint, vocabulary: &Vocabulary) -> CompiledConstraint {
     CompiledConstraint::compile_token_level(constraint, vocabulary, &Limits::default()).unwrap()
 }

@@ -83,7 +83,7 @@ pub(super) fn build(source: Source, vocabulary: &Vocabulary, meter: &Meter) -> R
     let eos: Vec<TokenId> = vocabulary.eos().iter().copied().collect();
     let tokens = ClassTokens::by_runs(class_count, runs.chain([(CompiledConstraint::EOS, &*eos)]));
     let fingerprint = vocabulary.fingerprint();
-    Ok(CompiledConstraint::tabulated(
+    Ok(CompiledConstraint::token_level(
         next,
         class_count,
         class,
@@ -130,7 +130,7 @@ pub(super) fn unconstrained(vocabulary: &Vocabulary) -> CompiledConstraint {
     let next = reserved_rows(StateId::RESERVED as usize, class_count);
     let to_end = RESERVED_TOKENS_TO_END.to_vec();
     let (start, fingerprint) = (StateId::UNCONSTRAINED, vocabulary.fingerprint());
-    CompiledConstraint::tabulated(next, class_count, class, to_end, start, fingerprint, Default::default())
+    CompiledConstraint::token_level(next, class_count, class, to_end, start, fingerprint, Default::default())
 }
 
 /// `(from, to)` for every token, nearly without duplicates.

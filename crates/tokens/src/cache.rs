@@ -92,13 +92,13 @@ impl ConstraintCache {
     ///
     /// # Errors
     /// As [`CompiledConstraint::compile_token_level`].
-    pub fn tabulate(
+    pub fn compile_token_level(
         &self,
         constraint: &Constraint,
         vocabulary: &Vocabulary,
         limits: &Limits,
     ) -> Result<CompiledConstraint> {
-        self.get("tabulate", CompiledConstraint::compile_token_level, constraint, vocabulary, limits)
+        self.get("token-level", CompiledConstraint::compile_token_level, constraint, vocabulary, limits)
     }
 
     /// The result of [`CompiledConstraint::compile_byte_level`], loaded if present; as
@@ -106,13 +106,13 @@ impl ConstraintCache {
     ///
     /// # Errors
     /// As [`CompiledConstraint::compile_byte_level`].
-    pub fn walk(
+    pub fn compile_byte_level(
         &self,
         constraint: &Constraint,
         vocabulary: &Vocabulary,
         limits: &Limits,
     ) -> Result<CompiledConstraint> {
-        self.get("walk", CompiledConstraint::compile_byte_level, constraint, vocabulary, limits)
+        self.get("byte-level", CompiledConstraint::compile_byte_level, constraint, vocabulary, limits)
     }
 
     /// Bytes of all entries.

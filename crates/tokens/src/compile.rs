@@ -13,7 +13,7 @@ use burn_dfa_constraints::{Marker, TokenAutomaton};
 use burn_dfa_vocabulary::{CONTINUATION, LENGTH_CLASSES, Symbols, TokenId, Vocabulary};
 
 /// The effects of a vocabulary's tokens on the states of an automaton.
-struct Followed<'a> {
+struct TokenEffects<'a> {
     columns: Columns,
     tokens: &'a [TokenId],
     /// The columns of runs of tokens; tokens outside of the runs have no transitions.
@@ -22,7 +22,7 @@ struct Followed<'a> {
     spells: bool,
 }
 
-impl<'a> Followed<'a> {
+impl<'a> TokenEffects<'a> {
     /// Follows every token's bytes through `dfa`, sharing the work of common prefixes.
     fn new(dfa: &ByteDfa, vocabulary: &'a Vocabulary, meter: &Meter) -> Result<Self> {
         let mut walk = Walk::new(dfa);
@@ -76,7 +76,7 @@ pub(super) fn from_bytes(
     meter: &Meter,
 ) -> Result<CompiledConstraint> {
     let dfa = &*text.dfa;
-    let Followed { columns, tokens, runs, spells } = Followed::new(dfa, vocabulary, meter)?;
+    let TokenEffects { columns, tokens, runs, spells } = TokenEffects::new(dfa, vocabulary, meter)?;
     let states = dfa.state_count();
     let accepting = (0..states as u32).map(|s| dfa.is_accepting(ByteStateId(s))).collect();
     // If all bytes are tokens, every state reachable by bytes is reachable by tokens.

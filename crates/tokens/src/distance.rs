@@ -104,8 +104,8 @@ enum Step {
 
 /// The maximum number of trie nodes that are visited to find the distance of a place: along the
 /// shortest texts, and along longer texts.
-const MOST_VISITS: usize = 1_000;
-const MOST_LATER: usize = 32;
+const MAX_VISITS: usize = 1_000;
+const MAX_LATER: usize = 32;
 
 /// The maximum number of bytes by which a text exceeds the shortest one.
 const EXCESS: u32 = 4;
@@ -353,14 +353,14 @@ impl<'a> Paths<'a> {
 
     /// The next visit, within the limits on their number.
     fn next(&mut self, visited: &mut usize, later: &mut usize) -> Option<Visit> {
-        if *visited < MOST_VISITS
+        if *visited < MAX_VISITS
             && let Some(visit) = self.visits.pop()
         {
             *visited += 1;
             return Some(visit);
         }
         *later += 1;
-        if *later <= MOST_LATER { self.later.pop() } else { None }
+        if *later <= MAX_LATER { self.later.pop() } else { None }
     }
 
     /// The distance by a token that leads to fewer than `bytes`, `bytes` for another token; `None`

@@ -24,10 +24,9 @@
 //! | [`StateId::UNCONSTRAINED`] | rows without a constraint | every token of the vocabulary, special ones too; end of sequence leads to `DONE` |
 //!
 //! # Reserved classes
-//! Class 0 ([`CompiledConstraint::NEVER`]) holds ids that no state allows (ids past the vocabulary,
-//! unused ids), class 1 ([`CompiledConstraint::EOS`]) the end-of-sequence ids, class 2
-//! ([`CompiledConstraint::UNMATCHED`]) ids that only `UNCONSTRAINED` allows: special tokens, and
-//! tokens that match no state of the constraint. States of free text, before a
+//! Class 0 (`NEVER`) holds ids that no state allows (ids past the vocabulary, unused ids), class 1
+//! (`EOS`) the end-of-sequence ids, class 2 (`UNMATCHED`) ids that only `UNCONSTRAINED` allows:
+//! special tokens, and tokens that match no state of the constraint. States of free text, before a
 //! [marker](burn_dfa_constraints::Marker), also allow special tokens, which do not leave the state;
 //! in constraints with free text, text tokens that match no state have another class.
 //!
@@ -139,10 +138,13 @@ pub struct CompiledConstraint {
 
 impl CompiledConstraint {
     /// The column of ids that no state allows.
+    #[doc(hidden)]
     pub const NEVER: u32 = 0;
     /// The column of the end-of-sequence ids.
+    #[doc(hidden)]
     pub const EOS: u32 = 1;
     /// The column of ids that only an unconstrained row, or free text, may emit.
+    #[doc(hidden)]
     pub const UNMATCHED: u32 = 2;
     /// Number of reserved columns.
     #[doc(hidden)]
@@ -180,7 +182,7 @@ impl CompiledConstraint {
         if text.counts() {
             return Ok(compile::from_bytes(&text, vocabulary, &meter)?.followed(text.unrolled));
         }
-        let walked = || match walk::from_bytes(&text, vocabulary, &meter) {
+        let byte_level = || match walk::from_bytes(&text, vocabulary, &meter) {
             // Not every token read whole has a byte-level form.
             Err(error) if error.kind() == ErrorKind::Grammar => {
                 compile::from_bytes(&text, vocabulary, &meter)
@@ -188,11 +190,11 @@ impl CompiledConstraint {
             result => result,
         };
         if is_large(text.dfa.state_count()) {
-            return Ok(walked()?.followed(text.unrolled));
+            return Ok(byte_level()?.followed(text.unrolled));
         }
-        let tabulated = Limits { bytes: limits.bytes.min(limits.token_level_bytes), ..limits.clone() };
-        let table = match compile::from_bytes(&text, vocabulary, &meter.with_limits(&tabulated)) {
-            Err(error) if error.breached() == Some(Limit::Bytes(tabulated.bytes)) => walked(),
+        let token_level = Limits { bytes: limits.bytes.min(limits.token_level_bytes), ..limits.clone() };
+        let table = match compile::from_bytes(&text, vocabulary, &meter.with_limits(&token_level)) {
+            Err(error) if error.breached() == Some(Limit::Bytes(token_level.bytes)) => byte_level(),
             result => result,
         };
         Ok(table?.followed(text.unrolled))
@@ -210,9 +212,9 @@ impl CompiledConstraint {
     ) -> Result<Self> {
         let meter = Meter::start(limits);
         match Self::lower(constraint, vocabulary, &meter)? {
-            Lowered::Bytes(text) => tabulated(text, vocabulary, &meter),
+            Lowered::Bytes(text) => token_level(text, vocabulary, &meter),
             Lowered::Rows(rows, unrolled) => {
-                tabulated(TextAutomaton::of_rows(&rows, unrolled, &meter)?, vocabulary, &meter)
+                token_level(TextAutomaton::of_rows(&rows, unrolled, &meter)?, vocabulary, &meter)
             }
             Lowered::Tokens(automaton, markers) => {
                 compile::from_tokens(automaton, &markers, vocabulary, &meter)
@@ -246,7 +248,7 @@ impl CompiledConstraint {
                 let text = TokenStates::new(&text, vocabulary, &meter)?;
                 if text.counts() {
                     return Err(Error::grammar_as_a_whole(
-                        "it counts tokens, and where one ends is not known byte by byte: compile it tabulated",
+                        "it counts tokens, and bytes alone do not tell where a token ends: compile it with `CompiledConstraint::compile_token_level`",
                     ));
                 }
                 Ok(walk::from_bytes(&text, vocabulary, &meter)?.followed(text.unrolled))
@@ -254,9 +256,9 @@ impl CompiledConstraint {
             Lowered::Rows(rows, unrolled) => {
                 Ok(walk::from_rows(&rows, vocabulary, &meter)?.followed(Some(unrolled)))
             }
-            Lowered::Tokens(..) => {
-                Err(Error::input("a constraint over token ids has no bytes to walk: compile it tabulated"))
-            }
+            Lowered::Tokens(..) => Err(Error::input(
+                "a constraint over token ids has no bytes to follow: compile it with `CompiledConstraint::compile_token_level`",
+            )),
         }
     }
 
@@ -294,7 +296,7 @@ impl CompiledConstraint {
     }
 
     /// A token-level constraint of valid arrays.
-    fn tabulated(
+    fn token_level(
         next: Vec<u32>,
         classes: usize,
         class: ClassMap,
@@ -418,7 +420,7 @@ impl CompiledConstraint {
     /// The least number of tokens, end of sequence included, from `state` to [`StateId::DONE`]: 0
     /// in `DONE`, 1 in accepting states, 0 in `UNCONSTRAINED` (which has no end to reach),
     /// `u32::MAX` in `DEAD`. In the byte-level form it may be an upper bound, see
-    /// [`walk`](Self::compile_byte_level).
+    /// [`compile_byte_level`](Self::compile_byte_level).
     ///
     /// # Panics
     /// If `state` is not a state of the constraint.
@@ -472,7 +474,7 @@ impl CompiledConstraint {
     }
 }
 
-fn tabulated(text: TextAutomaton, vocabulary: &Vocabulary, meter: &Meter) -> Result<CompiledConstraint> {
+fn token_level(text: TextAutomaton, vocabulary: &Vocabulary, meter: &Meter) -> Result<CompiledConstraint> {
     let text = TokenStates::new(&text, vocabulary, meter)?;
     Ok(compile::from_bytes(&text, vocabulary, meter)?.followed(text.unrolled))
 }

@@ -376,7 +376,7 @@ mod tests {
                 CompiledConstraint::compile_byte_level(&constraint, &vocabulary, &Limits::default()).unwrap();
             let rows = &table.parts().next;
             let TokenReading::Bytes { column_of, .. } = &table.parts().reading else {
-                panic!("a walked table")
+                panic!("a byte-level constraint")
             };
             assert!(matches!(rows.form, Form::OnDemand(_)), "{constraint:?}");
             let mut whole = TableRows::whole(rows.all().into_owned(), rows.columns());

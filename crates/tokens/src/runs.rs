@@ -38,7 +38,7 @@ use burn_dfa_vocabulary::{
 };
 
 /// The maximum number of states with cached slices.
-const MAX_RUNS: usize = 128;
+const MAX_SLICES: usize = 128;
 
 /// The legal tokens among the tokens with some first characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -210,7 +210,7 @@ impl Eq for CharTransitionCache {}
 impl TableParts {
     /// The token slices at `position` with the budget `left` after the next token; `None` if all
     /// tokens must be read.
-    pub(crate) fn character_runs(
+    pub(crate) fn token_slices(
         &self,
         position: &RowPosition,
         left: &mut BudgetInterval,
@@ -240,7 +240,7 @@ impl TableParts {
             seen: Vec::new(),
             followed: Vec::new(),
         };
-        reader.known_runs((position.state, top.unwrap_or(StackTop::EMPTY)))
+        reader.known_slices((position.state, top.unwrap_or(StackTop::EMPTY)))
     }
 
     /// The number of trie nodes of tokens whose first byte has a transition from `state`.
@@ -285,7 +285,7 @@ type Place = (StateId, StackTop);
 
 /// Characters that lead to the same configuration.
 #[derive(Clone)]
-struct Way {
+struct CharTransition {
     to: Place,
     /// The configurations between the bytes of these characters.
     amid: Vec<Place>,
@@ -299,17 +299,17 @@ struct Way {
 
 /// The transitions of all characters from one configuration.
 #[derive(Clone, Default)]
-struct Ways {
-    to: Vec<Way>,
+struct CharTransitions {
+    to: Vec<CharTransition>,
     /// First bytes of tokens to read: some of their characters are dead, lead to another
     /// configuration, or make calls that exceed the stack.
     split: CharacterSet,
 }
 
-impl Ways {
+impl CharTransitions {
     /// The dead characters.
     fn dead(&self) -> CharacterSet {
-        let alive = self.to.iter().fold(self.split, |all, way| all.or(way.set));
+        let alive = self.to.iter().fold(self.split, |all, transition| all.or(transition.set));
         CharacterSet::CHARACTERS.without(alive)
     }
 }
@@ -330,7 +330,7 @@ impl Family {
 }
 
 /// One or more steps from a configuration.
-struct Followed {
+struct StepEffect {
     /// The number of steps.
     steps: usize,
     /// The configuration after the last step.
@@ -342,7 +342,7 @@ struct Followed {
 }
 
 /// The result of [`Reader::follow`].
-struct FollowedWide {
+struct WideEffect {
     begun: Place,
     moved: bool,
     /// The index of the characters in `CharTransitionCache::wide`.
@@ -372,9 +372,9 @@ struct Reader<'a> {
     /// ends no token.
     farthest: Option<Vec<(u32, u32)>>,
     /// The transitions of characters that were found for this position.
-    seen: Vec<(Place, Rc<Ways>)>,
+    seen: Vec<(Place, Rc<CharTransitions>)>,
     /// The non-ASCII characters that were followed after their first bytes.
-    followed: Vec<FollowedWide>,
+    followed: Vec<WideEffect>,
 }
 
 /// A state entered by first bytes.
@@ -387,7 +387,7 @@ struct Entered {
 }
 
 impl Reader<'_> {
-    fn known_runs(&mut self, start: Place) -> Option<Arc<TokenSlices>> {
+    fn known_slices(&mut self, start: Place) -> Option<Arc<TokenSlices>> {
         if let Some((runs, farthest)) = self.known.runs.get(&start.0.0).cloned()
             && self.can_end_in_all(&farthest, start.1)
         {
@@ -395,7 +395,7 @@ impl Reader<'_> {
         }
         let runs = Arc::new(self.runs(start)?);
         if let Some(farthest) = self.farthest.take().filter(|_| !self.moves_stack) {
-            if self.known.runs.len() >= MAX_RUNS {
+            if self.known.runs.len() >= MAX_SLICES {
                 self.known.runs.clear();
             }
             self.known.runs.insert(start.0.0, (Arc::clone(&runs), farthest.into()));
@@ -408,19 +408,20 @@ impl Reader<'_> {
         if !self.entered.iter().any(|entered| self.is_broad(StateId(entered.to))) {
             return None;
         }
-        let bare = self.ways_by_step(start).unwrap_or_else(|| self.ways_entered(start));
-        let behind_space = bare.to.iter().find(|way| way.set.contains(b' ')).map(|way| way.to);
+        let bare = self.transitions_by_step(start).unwrap_or_else(|| self.transitions_of_entered(start));
+        let behind_space =
+            bare.to.iter().find(|transition| transition.set.contains(b' ')).map(|transition| transition.to);
         let spaced = match behind_space {
-            Some(place) => self.ways(place),
+            Some(place) => self.transitions(place),
             None if bare.split.contains(b' ') => {
-                Rc::new(Ways { split: CharacterSet::ALL, ..Ways::default() })
+                Rc::new(CharTransitions { split: CharacterSet::ALL, ..CharTransitions::default() })
             }
             None => Rc::default(),
         };
         let mut found = TokenSlices { read: [bare.split, spaced.split], ..TokenSlices::default() };
         let mut families: Vec<Family> = Vec::new();
-        for (is_spaced, ways) in [bare, spaced].into_iter().enumerate() {
-            for &Way { to, set, ref amid, .. } in &ways.to {
+        for (is_spaced, transitions) in [bare, spaced].into_iter().enumerate() {
+            for &CharTransition { to, set, ref amid, .. } in &transitions.to {
                 let same = families.iter().position(|known| self.are_alike(known.place, to));
                 let at = same.unwrap_or_else(|| {
                     families.push(Family { place: to, first: Default::default(), amid: Vec::new() });
@@ -549,7 +550,7 @@ impl Reader<'_> {
                 return None;
             }
             let among = (most > 0).then_some(within);
-            let Followed { steps, next, sets: [on, off], is_new } = self.steps(place, among)?;
+            let StepEffect { steps, next, sets: [on, off], is_new } = self.steps(place, among)?;
             found += usize::from(is_new);
             dead = dead.and(off);
             match among {
@@ -594,7 +595,7 @@ impl Reader<'_> {
     }
 
     /// The step from a configuration, or all known steps with the same characters.
-    fn steps(&mut self, place: Place, among: Option<CharacterSet>) -> Option<Followed> {
+    fn steps(&mut self, place: Place, among: Option<CharacterSet>) -> Option<StepEffect> {
         if let Some(KnownStep { sets, .. }) = self.known.steps.of(place.0)
             && self.leads(among, sets)
             && let Some(ahead) = self.known.steps.ahead(place.0)
@@ -607,12 +608,12 @@ impl Reader<'_> {
                 if let Some(all) = &mut self.farthest {
                     widen(all, ahead.farthest.iter().copied());
                 }
-                return Some(Followed { steps: ahead.steps, next, sets, is_new: false });
+                return Some(StepEffect { steps: ahead.steps, next, sets, is_new: false });
             }
         }
         let is_new = self.known.steps.of(place.0).is_none();
         let (next, sets) = self.step(place, among)?;
-        Some(Followed { steps: 1, next, sets, is_new })
+        Some(StepEffect { steps: 1, next, sets, is_new })
     }
 
     /// Whether a step by the characters `on` is the step by most of the characters `among`, or all
@@ -637,13 +638,15 @@ impl Reader<'_> {
                 return can_end.then_some((next, sets));
             }
         }
-        let ways = self.ways(place);
-        let weigh = |way: &Way| match among {
-            Some(among) if !way.set.is_within(among) => self.characters.count_rest(way.set.and(among)),
-            _ => way.weight,
+        let transitions = self.transitions(place);
+        let weigh = |transition: &CharTransition| match among {
+            Some(among) if !transition.set.is_within(among) => {
+                self.characters.count_rest(transition.set.and(among))
+            }
+            _ => transition.weight,
         };
-        let dead = ways.dead();
-        let Some(main) = ways.to.iter().max_by_key(|way| weigh(way)) else {
+        let dead = transitions.dead();
+        let Some(main) = transitions.to.iter().max_by_key(|transition| weigh(transition)) else {
             return Some((place, [CharacterSet::default(), dead]));
         };
         let (next, sets) = (main.to, [main.set, dead]);
@@ -655,18 +658,18 @@ impl Reader<'_> {
     }
 
     /// The transitions of all characters.
-    fn ways(&mut self, place: Place) -> Rc<Ways> {
-        if let Some((_, ways)) = self.seen.iter().find(|(seen, _)| *seen == place) {
-            return Rc::clone(ways);
+    fn transitions(&mut self, place: Place) -> Rc<CharTransitions> {
+        if let Some((_, transitions)) = self.seen.iter().find(|(seen, _)| *seen == place) {
+            return Rc::clone(transitions);
         }
-        self.ways_by_step(place).unwrap_or_else(|| {
+        self.transitions_by_step(place).unwrap_or_else(|| {
             self.enter(place.0);
-            self.ways_entered(place)
+            self.transitions_of_entered(place)
         })
     }
 
     /// The same from a known step, if few other characters are alive.
-    fn ways_by_step(&mut self, place: Place) -> Option<Rc<Ways>> {
+    fn transitions_by_step(&mut self, place: Place) -> Option<Rc<CharTransitions>> {
         let KnownStep { entered, sets: [on, off], amid } = self.known.steps.of(place.0)?;
         let others = CharacterSet::CHARACTERS.without(on).without(off);
         if !others.is_within(CharacterSet::ASCII) || others.count() > self.thresholds.few_characters {
@@ -674,39 +677,42 @@ impl Reader<'_> {
         }
         let amid = amid.iter().map(|&state| (state, place.1)).collect();
         let to = self.epsilon_closure(entered.0, place.1, &mut false)?;
-        let mut ways = Ways::default();
+        let mut transitions = CharTransitions::default();
         let weight = self.weighed.weight;
-        self.add(&mut ways, Way { to, amid, set: on, weight, entered: Some(entered) });
+        self.add(&mut transitions, CharTransition { to, amid, set: on, weight, entered: Some(entered) });
         for byte in others.bytes() {
             let (entered, set) = (self.parts.entered_by(place.0, byte), CharacterSet::of([byte]));
             match self.epsilon_closure(entered.0, place.1, &mut false) {
                 Some(to) => {
                     let weight = self.characters.count_rest_between(byte, byte);
                     let (amid, entered) = (Vec::new(), Some(entered));
-                    self.add(&mut ways, Way { to, amid, set, weight, entered });
+                    self.add(&mut transitions, CharTransition { to, amid, set, weight, entered });
                 }
-                None => ways.split = ways.split.or(set),
+                None => transitions.split = transitions.split.or(set),
             }
         }
-        let ways = Rc::new(ways);
-        self.seen.push((place, Rc::clone(&ways)));
-        Some(ways)
+        let transitions = Rc::new(transitions);
+        self.seen.push((place, Rc::clone(&transitions)));
+        Some(transitions)
     }
 
     /// The same from the states that [`enter`](Self::enter) found.
-    fn ways_entered(&mut self, place: Place) -> Rc<Ways> {
+    fn transitions_of_entered(&mut self, place: Place) -> Rc<CharTransitions> {
         let top = place.1;
-        let mut ways = Ways::default();
+        let mut transitions = CharTransitions::default();
         for at in 0..self.entered.len() {
             let Entered { to, set, weight } = self.entered[at];
             let mut moves_stack = false;
             let Some(at) = self.epsilon_closure(to, top, &mut moves_stack) else {
-                ways.split = ways.split.or(set);
+                transitions.split = transitions.split.or(set);
                 continue;
             };
             let ascii = set.and(CharacterSet::ASCII);
             let entered = Some(StateId(to));
-            self.add(&mut ways, Way { to: at, amid: Vec::new(), set: ascii, weight, entered });
+            self.add(
+                &mut transitions,
+                CharTransition { to: at, amid: Vec::new(), set: ascii, weight, entered },
+            );
             if ascii == set {
                 continue;
             }
@@ -716,35 +722,35 @@ impl Reader<'_> {
                     continue;
                 }
                 let followed = self.follow(at, wide, moves_stack);
-                let FollowedWide { found, ref amid, .. } = self.followed[followed];
+                let WideEffect { found, ref amid, .. } = self.followed[followed];
                 match found {
                     Some((to, entered)) => {
                         let amid = amid.clone();
-                        self.add(&mut ways, Way { to, amid, set, weight, entered });
+                        self.add(&mut transitions, CharTransition { to, amid, set, weight, entered });
                     }
-                    None => ways.split = ways.split.or(set),
+                    None => transitions.split = transitions.split.or(set),
                 }
             }
         }
-        let ways = Rc::new(ways);
-        self.seen.push((place, Rc::clone(&ways)));
-        ways
+        let transitions = Rc::new(transitions);
+        self.seen.push((place, Rc::clone(&transitions)));
+        transitions
     }
 
-    fn add(&self, ways: &mut Ways, way: Way) {
-        if way.set.is_empty() {
+    fn add(&self, transitions: &mut CharTransitions, transition: CharTransition) {
+        if transition.set.is_empty() {
             return;
         }
-        match ways.to.iter_mut().find(|known| self.are_alike(known.to, way.to)) {
+        match transitions.to.iter_mut().find(|known| self.are_alike(known.to, transition.to)) {
             Some(known) => {
-                known.entered = known.entered.filter(|_| known.entered == way.entered);
-                known.set = known.set.or(way.set);
-                known.weight += way.weight;
-                known
-                    .amid
-                    .extend(way.amid.iter().filter(|place| !known.amid.contains(place)).collect::<Vec<_>>());
+                known.entered = known.entered.filter(|_| known.entered == transition.entered);
+                known.set = known.set.or(transition.set);
+                known.weight += transition.weight;
+                known.amid.extend(
+                    transition.amid.iter().filter(|place| !known.amid.contains(place)).collect::<Vec<_>>(),
+                );
             }
-            None => ways.to.push(way),
+            None => transitions.to.push(transition),
         }
     }
 
@@ -753,7 +759,7 @@ impl Reader<'_> {
     /// configurations or some are dead. It names the entered state if that is one state and the
     /// stack did not change before; `moved` says whether the stack changed already.
     fn follow(&mut self, begun: Place, wide: usize, moved: bool) -> usize {
-        let same = |known: &FollowedWide| (known.begun, known.wide, known.moved) == (begun, wide, moved);
+        let same = |known: &WideEffect| (known.begun, known.wide, known.moved) == (begun, wide, moved);
         if let Some(known) = self.followed.iter().position(same) {
             return known;
         }
@@ -763,7 +769,7 @@ impl Reader<'_> {
     }
 
     /// The same without the cache.
-    fn follow_bytes(&mut self, begun: Place, wide: usize, was_moved: bool) -> FollowedWide {
+    fn follow_bytes(&mut self, begun: Place, wide: usize, was_moved: bool) -> WideEffect {
         let mut moved = was_moved;
         let [mut at, mut next] = [&mut self.at, &mut self.next].map(std::mem::take);
         let mut amid = Vec::new();
@@ -806,7 +812,7 @@ impl Reader<'_> {
             _ => None,
         };
         (self.at, self.next) = (at, next);
-        FollowedWide { begun, moved: was_moved, wide, found, amid }
+        WideEffect { begun, moved: was_moved, wide, found, amid }
     }
 
     /// The configuration after the epsilon closure of an entered state; `None` if the stack has no

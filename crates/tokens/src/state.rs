@@ -30,6 +30,7 @@ impl StateId {
     /// The state of a row without a constraint.
     pub const UNCONSTRAINED: Self = Self(2);
     /// Number of reserved states; the states of a constraint follow them.
+    #[doc(hidden)]
     pub const RESERVED: u32 = 3;
 
     /// The id as an index.

@@ -2,9 +2,9 @@
 //!
 //! A *step* is the transition of a set of characters from one plain state to one other state. In a
 //! string of bounded length every character leads to a further state, and all steps of a block have
-//! the same characters. So each state keeps a *stretch*: the number of known steps with the same
-//! characters from there on, and the state after them. The search then follows characters over the
-//! whole stretch at once.
+//! the same characters. So each state keeps a *skip link*: the number of known steps with the same
+//! characters from there on, and the state after them. The search then follows all of
+//! these steps at once.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use burn_dfa_vocabulary::CharacterSet;
 /// The maximum number of known steps: about a quarter of a megabyte.
 const MAX_STEPS: usize = 1024;
 
-/// About the maximum number of steps in one stretch.
+/// About the maximum number of steps in one skip link.
 const MAX_AT_ONCE: usize = 256;
 
 /// For each exit of the procedure, the longest distance and the most frames of some states; without
@@ -46,7 +46,7 @@ struct Step {
     amid: Range<usize>,
     entered: StateId,
     /// This step and the known steps after it that have the same sets.
-    ahead: Stretch,
+    ahead: SkipLink,
 }
 
 /// A known step.
@@ -61,7 +61,7 @@ pub(super) struct KnownStep<'a> {
 
 /// Consecutive steps with the same sets.
 #[derive(Clone)]
-pub(super) struct Stretch {
+pub(super) struct SkipLink {
     /// The number of steps, at least 1.
     pub(super) steps: usize,
     /// The state entered by the last step, before the epsilon closure.
@@ -70,8 +70,8 @@ pub(super) struct Stretch {
     pub(super) farthest: Farthest,
 }
 
-impl Stretch {
-    /// The stretch `self`, followed by the stretch `behind`.
+impl SkipLink {
+    /// The skip link `self`, followed by the skip link `behind`.
     fn then(&self, behind: &Self) -> Self {
         let (mut farthest, others) = (Arc::clone(&self.farthest), &behind.farthest);
         if farthest.iter().zip(&**others).any(|(own, other)| own.0 < other.0 || own.1 < other.1) {
@@ -132,14 +132,14 @@ impl Steps {
         let same = self.farthest.take().filter(|known| **known == *own);
         let farthest = same.unwrap_or_else(|| own.into());
         self.farthest = Some(Arc::clone(&farthest));
-        let ahead = Stretch { steps: 1, entered, farthest };
+        let ahead = SkipLink { steps: 1, entered, farthest };
         self.known.insert(state.0, Step { sets: number, amid, entered, ahead });
     }
 
     /// The known steps from a state on that have the same sets, about [`MAX_AT_ONCE`] at most.
-    pub(super) fn ahead(&mut self, state: StateId) -> Option<Stretch> {
+    pub(super) fn ahead(&mut self, state: StateId) -> Option<SkipLink> {
         let sets = self.known.get(&state.0)?.sets;
-        let mut parts: Vec<(StateId, Stretch)> = Vec::new();
+        let mut parts: Vec<(StateId, SkipLink)> = Vec::new();
         let (mut at, mut steps) = (state, 0);
         while steps < MAX_AT_ONCE
             && let Some(step) = self.known.get(&at.0).filter(|step| step.sets == sets)
@@ -150,7 +150,7 @@ impl Steps {
             }
             (at, steps) = (step.ahead.entered, steps + step.ahead.steps);
         }
-        // Backwards, so that each state keeps its whole stretch.
+        // Backwards, so that each state keeps its longest skip link.
         let (_, mut all) = parts.pop()?;
         while let Some((state, own)) = parts.pop() {
             all = own.then(&all);
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_with_the_same_sets_are_one_stretch() {
+    fn steps_with_the_same_sets_are_one_skip_link() {
         let vocabulary = vocabulary();
         let text = Constraint::regex("[ab]{12}(\"|[ab]{8})|[ab]{10}\"").unwrap();
         let table = CompiledConstraint::compile_byte_level(&text, &vocabulary, &Limits::default()).unwrap();
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_circle_of_steps_is_followed_for_a_while() {
+    fn a_cycle_of_steps_is_followed_for_a_while() {
         let vocabulary = vocabulary();
         let text = Constraint::regex("(ab)*").unwrap();
         let table = CompiledConstraint::compile_byte_level(&text, &vocabulary, &Limits::default()).unwrap();

@@ -511,7 +511,7 @@ mod tests {
     }
 
     #[test]
-    fn subtrees_behind_which_a_row_rests_are_found_as_a_whole() {
+    fn subtrees_of_tokens_that_keep_the_state_are_found_at_once() {
         let words =
             ["a", "ab", "abc", "ab1", "aé", "(", "(a", "(ab", ")", "a)", "ab)", "+", "ab+ab", "1", "é"];
         let vocabulary = Vocabulary::from_bytes(words.map(Some).into_iter().chain([None])).unwrap();

@@ -29,7 +29,7 @@ pub(super) fn from_bytes(
     vocabulary: &Vocabulary,
     meter: &Meter,
 ) -> Result<CompiledConstraint> {
-    walked(&SparseDfa::from(&*text.dfa), Some(text), vocabulary, meter)
+    byte_level(&SparseDfa::from(&*text.dfa), Some(text), vocabulary, meter)
 }
 
 pub(super) fn from_rows(
@@ -37,7 +37,7 @@ pub(super) fn from_rows(
     vocabulary: &Vocabulary,
     meter: &Meter,
 ) -> Result<CompiledConstraint> {
-    walked(rows, None, vocabulary, meter)
+    byte_level(rows, None, vocabulary, meter)
 }
 
 impl TableParts {
@@ -93,7 +93,7 @@ impl TableParts {
 /// # Errors
 /// If a limit is breached, if no tokens lead from the start to the end, or if a token would have to
 /// be read in two ways.
-fn walked(
+fn byte_level(
     dfa: &SparseDfa,
     text: Option<&TokenStates>,
     vocabulary: &Vocabulary,

@@ -493,7 +493,7 @@ mod tests {
     }
 
     #[test]
-    fn clones_share_it_until_they_change() {
+    fn clones_of_a_vocabulary_share_the_trie_until_one_changes() {
         let vocabulary = Vocabulary::from_chars("ab".chars()).unwrap();
         let clone = vocabulary.clone();
         assert!(std::ptr::eq(vocabulary.trie(), clone.trie()));

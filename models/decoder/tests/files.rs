@@ -396,7 +396,7 @@ fn reads_every_generation_of_names() {
 }
 
 #[test]
-fn what_is_absent_has_the_default_of_the_family() {
+fn absent_fields_have_the_defaults_of_the_family() {
     let read = |family: Family, more: &str| {
         DecoderConfig::from_json(&format!(
             r#"{{"model_type": "{family}", "vocab_size": 8, "hidden_size": 8, "intermediate_size": 8,

@@ -202,7 +202,7 @@ impl Config {
     /// The capacity for constraints.
     pub(crate) fn capacity(&self) -> Capacity {
         Capacity::new()
-            .with_tables(self.rows)
+            .with_constraints(self.rows)
             .with_states(self.arena_states)
             .with_classes(self.arena_classes)
             .with_stack(self.arena_outcomes, self.frames)

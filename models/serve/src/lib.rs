@@ -16,11 +16,11 @@ pub mod constraints;
 mod conversation;
 mod error;
 mod metrics;
-mod patient;
 pub mod protocol;
 mod routes;
 mod server;
 mod text;
+mod write_timeout;
 
 pub use app::{App, Failure};
 pub use config::{Config, LogForm, ReasoningMode};

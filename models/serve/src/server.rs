@@ -18,8 +18,8 @@ use tower::ServiceExt;
 
 use crate::app::{App, Failure};
 use crate::client;
-use crate::patient::WriteTimeoutStream;
 use crate::routes::router;
+use crate::write_timeout::WriteTimeoutStream;
 
 /// The pause after a connection could not be accepted, for lack of file descriptors.
 const PAUSE: Duration = Duration::from_millis(50);

@@ -44,7 +44,8 @@ pub struct Sizes {
 
 impl Default for Sizes {
     fn default() -> Self {
-        let room = Capacity::new().with_tables(32).with_states(65_536).with_classes(512).with_stack(4, 64);
+        let room =
+            Capacity::new().with_constraints(32).with_states(65_536).with_classes(512).with_stack(4, 64);
         Self { rows: 32, slots: 4096, max_new_tokens: 512, sync_interval: 1, room }
     }
 }

@@ -56,7 +56,7 @@ const WHITESPACE: &str = "White space in the JSON that `extract` writes. Default
 impl PlanArgs {
     fn room(&self, tables: usize) -> Capacity {
         let room = Capacity::new()
-            .with_tables(tables)
+            .with_constraints(tables)
             .with_states(self.arena_states)
             .with_classes(self.arena_classes);
         match self.limits.limits().frames {

@@ -184,7 +184,7 @@ fn examine(backend: &Backend, device: &Device) -> Result<Found> {
 
 /// The first difference along [`TEXT`] between logits masked on the device and on the host.
 fn compare(processor: &ConstraintProcessor, table: &CompiledConstraint, dtype: DType) -> Option<String> {
-    let device = processor.table().device();
+    let device = processor.device_constraint().device();
     let (mut state, mut position) = (processor.start(), RowPosition::unlimited(table.start()));
     for (at, token) in TEXT.into_iter().enumerate() {
         let logits = Tensor::<2>::zeros([1, TOKENS.len()], (device, dtype));

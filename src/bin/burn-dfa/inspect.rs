@@ -48,7 +48,7 @@ impl Inspect {
         }
         let started = Instant::now();
         let sound = match &vocabulary {
-            Some(vocabulary) => artifact.to_table(vocabulary, &limits).map(Some),
+            Some(vocabulary) => artifact.to_constraint(vocabulary, &limits).map(Some),
             None => artifact.validate(&limits).map(|()| None),
         };
         let milliseconds = started.elapsed().as_secs_f64() * 1e3;

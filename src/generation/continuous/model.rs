@@ -50,7 +50,7 @@ use crate::generation::model::CausalLm;
 /// let vocabulary = Vocabulary::from_bytes([Some(b"a".to_vec()), Some(b"b".to_vec()), None])?
 ///     .with_eos([TokenId(2)])?;
 /// let table = CompiledConstraint::compile(&Constraint::regex("bbb|a")?, &vocabulary, &Limits::default())?;
-/// let capacity = Capacity::new().with_tables(2).with_states(64).with_classes(8);
+/// let capacity = Capacity::new().with_constraints(2).with_states(64).with_classes(8);
 /// let tensors = TensorOptions { capacity, ..TensorOptions::default() };
 /// let config = GenerationConfig::new().with_tensors(tensors);
 ///

@@ -50,7 +50,7 @@ impl<'m, M: ContinuousLm> ContinuousSession<'m, M> {
     ) -> Result<Self> {
         let (device, vocab_size) = (model.device(), model.vocab_size());
         let arena = Arena::new(vocabulary, vocab_size, &config.tensors, &device)?;
-        let constraint = ConstraintProcessor::slots(arena, rows)?;
+        let constraint = ConstraintProcessor::continuous(arena, rows)?;
         let end = vocabulary.eos().first().ok_or_else(|| {
             Error::incompatible_vocabulary("it names no end-of-sequence id, so no row could ever be idle")
         })?;

@@ -98,7 +98,7 @@ impl<M: TreeLm> Drafter for DraftModel<'_, M> {
     /// - as [`DeviceConstraint::new`] for the constraints in the draft model's ids.
     fn start(&mut self, context: &DrafterContext) -> Result<()> {
         let (device, own) = (self.model.device(), self.model.vocab_size());
-        let vocab_size = context.constraint.table().vocab_size();
+        let vocab_size = context.constraint.device_constraint().vocab_size();
         let capacity = context.slots + context.unread + self.drafts;
         if let Some(most) = self.model.max_positions().filter(|&most| capacity > most) {
             return Err(Error::input(format!(

@@ -92,7 +92,7 @@ impl<D: Drafter> Drafter for ForcedTokens<D> {
     }
 
     fn start(&mut self, context: &DrafterContext) -> Result<()> {
-        let table = context.constraint.table();
+        let table = context.constraint.device_constraint();
         let mut token = vec![-1; table.state_count()];
         for (index, own) in context.tables.iter().enumerate() {
             own.check_vocabulary(context.vocabulary)?;
@@ -122,7 +122,7 @@ impl<D: Drafter> Drafter for ForcedTokens<D> {
         if self.most == 0 {
             return self.rest.draft(sequences, state);
         }
-        let (mut state, none) = (state.clone(), constraint.table().no_token() as i32);
+        let (mut state, none) = (state.clone(), constraint.device_constraint().no_token() as i32);
         let mut tokens: Vec<Tensor<1, Int>> = Vec::new();
         let mut count = sequences.lengths().zeros_like();
         for _ in 0..self.most {
@@ -138,7 +138,7 @@ impl<D: Drafter> Drafter for ForcedTokens<D> {
         let mut longer = sequences.clone();
         longer.append(Tensor::stack(tokens.clone(), 1), count.clone());
         let rest = self.rest.draft(&longer, &state);
-        joined(tokens, &rest, count, constraint.table().vocab_size())
+        joined(tokens, &rest, count, constraint.device_constraint().vocab_size())
     }
 }
 

@@ -90,7 +90,7 @@ fn cost(
 /// Computes the epsilon closure: pushes a frame in call states and pops a frame in RETURN states,
 /// until the state reads a byte.
 #[cube]
-fn settle(table: &Lookup, position: &Tensor<i32>, base: usize, own: &mut Array<i32>, at: &mut At) {
+fn epsilon_closure(table: &Lookup, position: &Tensor<i32>, base: usize, own: &mut Array<i32>, at: &mut At) {
     let frame = table.ends + 1;
     let mut jump = table.entry(Place::Jumps, at.state * frame);
     while jump != 0 {
@@ -154,7 +154,7 @@ fn follow(table: &Lookup, position: &Tensor<i32>, base: usize, own: &mut Array<i
     let text = table.entry(Place::Text, owner);
     if text < 0 {
         at.state = table.step(state, table.class_of(owner, token));
-        settle(table, position, base, own, &mut at);
+        epsilon_closure(table, position, base, own, &mut at);
     } else {
         let place = u32::cast_from(text) * (table.vocab_size + 1) + token;
         let mut symbol = u32::cast_from(table.entry(Place::Offsets, place));
@@ -166,7 +166,7 @@ fn follow(table: &Lookup, position: &Tensor<i32>, base: usize, own: &mut Array<i
         while symbol < end && at.state != 0 {
             let column = table.column_of(owner, symbol);
             at.state = table.step(at.state, column);
-            settle(table, position, base, own, &mut at);
+            epsilon_closure(table, position, base, own, &mut at);
             symbol += 1;
         }
     }

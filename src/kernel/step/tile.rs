@@ -12,7 +12,7 @@ pub(super) const UNITS: u32 = 256;
 
 /// The bits of the legal tokens of a tile, in shared memory.
 #[derive(CubeType)]
-pub(super) struct Legal {
+pub(super) struct TileMask {
     /// The bits that were read; some devices load atomic numbers slowly.
     read: Shared<[u32]>,
     /// The bits that were found by a walk.
@@ -21,7 +21,7 @@ pub(super) struct Legal {
 }
 
 #[cube]
-impl Legal {
+impl TileMask {
     /// The bits from the token at `offset` in the tile to the end of its word.
     pub(super) fn bits(&self, offset: u32) -> u32 {
         let word = (offset / 32) as usize;
@@ -50,7 +50,7 @@ pub(super) fn legal(
     pool: &mut [i32],
     row: usize,
     tile: u32,
-) -> Legal {
+) -> TileMask {
     let mut read = Shared::<[u32]>::new_slice(TILE_WORDS);
     let walked = Shared::<[Atomic<u32>]>::new_slice(TILE_WORDS);
     let base = row * position.stride(0);
@@ -131,7 +131,7 @@ pub(super) fn legal(
     if kind == FILL {
         filled.write(table, rows, position, base, pool, at);
     }
-    Legal { read, walked, is_hit }
+    TileMask { read, walked, is_hit }
 }
 
 /// The bits of a tile for the pool, in shared memory.

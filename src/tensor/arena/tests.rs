@@ -14,7 +14,7 @@ fn vocabulary() -> Vocabulary {
 }
 
 fn arena(vocabulary: &Vocabulary, kernels: Kernels, layout: Option<Layout>) -> Arena {
-    let capacity = Capacity { tables: 3, states: 5 * PAGE, classes: 16, ..Capacity::new() };
+    let capacity = Capacity { constraints: 3, states: 5 * PAGE, classes: 16, ..Capacity::new() };
     let options = TensorOptions { capacity, kernels, layout, ..TensorOptions::default() };
     Arena::new(vocabulary, 9, &options, &Device::flex()).unwrap()
 }
@@ -60,16 +60,16 @@ fn room_is_shared_refused_and_given_back() {
         CompiledConstraint::compile(&Constraint::regex(pattern).unwrap(), &vocabulary, &Limits::default())
             .unwrap()
     };
-    let walked = CompiledConstraint::compile_byte_level(
+    let byte_level = CompiledConstraint::compile_byte_level(
         &Constraint::regex("a{9}").unwrap(),
         &vocabulary,
         &Limits::default(),
     );
-    let walked = walked.unwrap();
+    let byte_level = byte_level.unwrap();
     for kernels in [Kernels::Fused, Kernels::BuiltIn] {
         let mut arena = arena(&vocabulary, kernels, None);
         let all = arena.capacity();
-        assert_eq!(all, Room { states: 5 * PAGE, tables: 3 });
+        assert_eq!(all, Room { states: 5 * PAGE, constraints: 3 });
         assert_eq!(arena.room(), all);
         // One state too many for two pages.
         let long = compile("a{64}");
@@ -80,37 +80,38 @@ fn room_is_shared_refused_and_given_back() {
             arena.admit(&CompiledConstraint::unconstrained(&vocabulary)).unwrap(),
             Arena::UNCONSTRAINED
         );
-        assert_eq!(arena.room(), Room { states: 2 * PAGE, tables: 2 });
+        assert_eq!(arena.room(), Room { states: 2 * PAGE, constraints: 2 });
 
         let error = arena.admit(&compile("c{64}")).unwrap_err();
         let [needed, free] = error.room().unwrap();
         assert!(error.kind() == ErrorKind::Full && error.kind() != ErrorKind::Input, "{error}");
-        assert_eq!(needed, Room { states: 3 * PAGE, tables: 1 });
+        assert_eq!(needed, Room { states: 3 * PAGE, constraints: 1 });
         assert_eq!(free, arena.room());
         assert!(error.to_string().contains("96 states"), "{error}");
 
         assert_eq!(arena.admit(&compile("a{200}")).unwrap_err().kind(), ErrorKind::Input, "never fits");
         assert_eq!(arena.release(2).unwrap_err().kind(), ErrorKind::Input);
         assert_eq!(arena.release(9).unwrap_err().kind(), ErrorKind::Input);
-        let second = arena.admit(&walked).unwrap();
+        let second = arena.admit(&byte_level).unwrap();
         let third = arena.admit(&compile("b")).unwrap();
-        assert_eq!(arena.room(), Room { states: 0, tables: 0 });
+        assert_eq!(arena.room(), Room { states: 0, constraints: 0 });
         assert_eq!(arena.admit(&compile("c")).unwrap_err().kind(), ErrorKind::Full);
         arena.release(first).unwrap();
         assert_eq!(arena.admit(&compile("c")).unwrap_err().kind(), ErrorKind::Full, "held once more");
         arena.release(first).unwrap();
-        assert_eq!(arena.table().start(first), StateId::DEAD);
+        assert_eq!(arena.device_constraint().start(first), StateId::DEAD);
         arena.release(second).unwrap();
         arena.release(third).unwrap();
         assert_eq!(arena.room(), all);
     }
     let mut classes = arena(&vocabulary, Kernels::BuiltIn, Some(Layout::TokenLevel));
-    let error = classes.admit(&walked).unwrap_err();
+    let error = classes.admit(&byte_level).unwrap_err();
     assert!(error.kind() == ErrorKind::Input && error.to_string().contains("byte-level"), "{error}");
     let none = TensorOptions::default();
     assert_eq!(Arena::new(&vocabulary, 9, &none, &Device::flex()).unwrap_err().kind(), ErrorKind::Input);
     assert_eq!(Arena::new(&vocabulary, 5, &none, &Device::flex()).unwrap_err().kind(), ErrorKind::Input);
-    let huge = Capacity { tables: usize::MAX, states: usize::MAX, classes: usize::MAX, ..Capacity::new() };
+    let huge =
+        Capacity { constraints: usize::MAX, states: usize::MAX, classes: usize::MAX, ..Capacity::new() };
     let huge = TensorOptions { capacity: huge, ..none };
     assert_eq!(Arena::new(&vocabulary, 9, &huge, &Device::flex()).unwrap_err().kind(), ErrorKind::Limit);
     assert_eq!(

@@ -146,22 +146,23 @@ fn a_byte_level_table_needs_at_least_as_many_tokens_and_both_forms_agree_otherwi
     let vocabulary = words();
     for (marker, inner) in constraints() {
         let constraint = Constraint::after(marker.clone(), inner);
-        let [tabulated, walked] = FORMS.map(|compile| compile(&constraint, &vocabulary, &limits()).unwrap());
-        assert!(!tabulated.is_byte_level() && walked.is_byte_level());
+        let [token_level, byte_level] =
+            FORMS.map(|compile| compile(&constraint, &vocabulary, &limits()).unwrap());
+        assert!(!token_level.is_byte_level() && byte_level.is_byte_level());
         let mut rng = StdRng::seed_from_u64(2);
         for _ in 0..40 {
-            let (mut one, mut other) = (tabulated.start(), walked.start());
+            let (mut one, mut other) = (token_level.start(), byte_level.start());
             while one.0 >= StateId::RESERVED {
-                let allowed: Vec<_> = tabulated.allowed(one).collect();
-                assert_eq!(allowed, walked.allowed(other).collect::<Vec<_>>(), "{marker:?}");
-                assert!(tabulated.tokens_to_end(one) <= walked.tokens_to_end(other));
+                let allowed: Vec<_> = token_level.allowed(one).collect();
+                assert_eq!(allowed, byte_level.allowed(other).collect::<Vec<_>>(), "{marker:?}");
+                assert!(token_level.tokens_to_end(one) <= byte_level.tokens_to_end(other));
                 let near = allowed.iter().copied().filter(|&id| {
-                    tabulated.tokens_to_end(tabulated.next(one, id)) < tabulated.tokens_to_end(one)
+                    token_level.tokens_to_end(token_level.next(one, id)) < token_level.tokens_to_end(one)
                 });
                 let near: Vec<_> = near.collect();
                 let from = if rng.random_range(0..3) == 0 { &near } else { &allowed };
                 let id = from[rng.random_range(0..from.len())];
-                (one, other) = (tabulated.next(one, id), walked.next(other, id));
+                (one, other) = (token_level.next(one, id), byte_level.next(other, id));
             }
             assert_eq!(one, other);
         }
@@ -302,7 +303,7 @@ fn tables_with_and_without_a_marker_replace_each_other() {
     let capacity = burn_dfa::Capacity {
         states: with.state_count() + 9,
         classes: with.class_count() + 9,
-        tables: 1,
+        constraints: 1,
         ..burn_dfa::Capacity::new()
     };
     let options = TensorOptions { capacity, kernels: Kernels::BuiltIn, ..TensorOptions::default() };

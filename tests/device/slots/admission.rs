@@ -16,7 +16,7 @@ use crate::common::{devices, embedded::Embedded, model::RandomLm};
 use burn_dfa_testing::words::vocabulary;
 
 fn config(states: usize) -> GenerationConfig {
-    let capacity = Capacity { tables: 4, states, classes: 300, ..Capacity::new() };
+    let capacity = Capacity { constraints: 4, states, classes: 300, ..Capacity::new() };
     let tensors = TensorOptions { capacity, ..TensorOptions::default() };
     GenerationConfig::new()
         .with_tensors(tensors)

@@ -24,7 +24,7 @@ fn vocabulary() -> Vocabulary {
 }
 
 fn tensors(kernels: Kernels) -> TensorOptions {
-    let capacity = Capacity { tables: 4, states: 600, classes: 300, ..Capacity::new() };
+    let capacity = Capacity { constraints: 4, states: 600, classes: 300, ..Capacity::new() };
     TensorOptions { kernels, capacity, ..TensorOptions::default() }
 }
 
@@ -225,7 +225,7 @@ fn the_embedded_model_writes_the_same_in_a_slot_and_alone() {
         let config = GenerationConfig::new().with_sync_interval(6);
         let (model, vocabulary) = (embedded.model(), &embedded.vocabulary);
         let expected = alone(model, vocabulary, &requests, &config);
-        let capacity = Capacity { tables: 3, states: 6000, classes: 300, ..Capacity::new() };
+        let capacity = Capacity { constraints: 3, states: 6000, classes: 300, ..Capacity::new() };
         let tensors = TensorOptions { capacity, ..TensorOptions::default() };
         let config = config.with_tensors(tensors);
         let mut slots = ContinuousBatch::new(model, vocabulary, 4, 256, &config).unwrap();

@@ -16,13 +16,12 @@ use burn_dfa::{
 use rand::{Rng, SeedableRng, rngs::StdRng};
 use serde_json::json;
 
-use super::prefixes::Plain;
-use crate::common::altered::{Altered, Call};
+use crate::common::altered::{Altered, Call, WholePrompts};
 use crate::common::{devices, embedded::Embedded, model::RandomLm};
 use burn_dfa_testing::words::{compact, vocabulary, vocabulary_of};
 
 fn config(states: usize) -> GenerationConfig {
-    let capacity = Capacity { tables: 4, states, classes: 300, ..Capacity::new() }.with_stack(4, 64);
+    let capacity = Capacity { constraints: 4, states, classes: 300, ..Capacity::new() }.with_stack(4, 64);
     let tensors = TensorOptions { capacity, ..TensorOptions::default() };
     GenerationConfig::new()
         .with_tensors(tensors)
@@ -241,7 +240,8 @@ fn all_but_the_last_token_of_a_prompt_is_read_without_a_table() {
 fn a_model_that_reads_prompts_whole_reads_them_with_the_table() {
     let vocabulary = vocabulary();
     let table = regex("[a-f]{5}", &vocabulary);
-    let model = Plain(RandomLm::new(vocabulary.len(), 9, DType::F32, &Device::flex()));
+    let random = RandomLm::new(vocabulary.len(), 9, DType::F32, &Device::flex());
+    let model = Altered::with_change(random, WholePrompts);
     let request = Request::new(vec![TokenId(65); 9], 8).with_constraint(&table);
     let mut slots = ContinuousBatch::new(&model, &vocabulary, 2, 64, &config(600)).unwrap();
     let (sender, later) = pending(&request);

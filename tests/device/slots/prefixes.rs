@@ -4,15 +4,15 @@
 use burn_dfa::ErrorKind;
 use std::cell::{Cell, RefCell};
 
-use burn::tensor::{DType, Device, Int, Tensor};
+use burn::tensor::{DType, Device, Tensor};
 use burn_dfa::generation::{
-    CausalLm, ContinuousBatch, ContinuousLm, GenerationConfig, Output, Request, SamplingFeatures,
-    SamplingOptions, generate,
+    ContinuousBatch, ContinuousLm, GenerationConfig, Output, Request, SamplingFeatures, SamplingOptions,
+    generate,
 };
 use burn_dfa::{Capacity, CompiledConstraint, Constraint, Limits, TensorOptions, TokenId, Vocabulary};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
-use crate::common::altered::{Altered, Call};
+use crate::common::altered::{Altered, Call, WholePrompts};
 use crate::common::{devices, embedded::Embedded, model::RandomLm};
 use burn_dfa_testing::words::{EOS, vocabulary};
 
@@ -20,7 +20,7 @@ use burn_dfa_testing::words::{EOS, vocabulary};
 const LEAST: usize = 16;
 
 fn config(states: usize) -> GenerationConfig {
-    let capacity = Capacity { tables: 4, states, classes: 300, ..Capacity::new() };
+    let capacity = Capacity { constraints: 4, states, classes: 300, ..Capacity::new() };
     let tensors = TensorOptions { capacity, ..TensorOptions::default() };
     let config = GenerationConfig::new().with_tensors(tensors).with_sync_interval(4);
     config.with_row_features(SamplingFeatures::ALL).with_prefix_cache(true)
@@ -404,54 +404,11 @@ fn the_least_recently_used_row_is_chosen() {
     assert_eq!([0, 0, 1].map(|index: usize| run(&mut slots, &prompts[index])), [(0, 0); 3]);
 }
 
-/// A model without prefix copies and without reading in chunks.
-pub struct Plain(pub RandomLm);
-
-impl CausalLm for Plain {
-    type Cache = <RandomLm as CausalLm>::Cache;
-
-    fn device(&self) -> Device {
-        self.0.device()
-    }
-
-    fn vocab_size(&self) -> usize {
-        self.0.vocab_size()
-    }
-
-    fn prefill(
-        &self,
-        tokens: Tensor<2, Int>,
-        padding: Tensor<1, Int>,
-        capacity: usize,
-    ) -> (Tensor<2>, Self::Cache) {
-        self.0.prefill(tokens, padding, capacity)
-    }
-
-    fn step(&self, tokens: Tensor<1, Int>, cache: &mut Self::Cache) -> Tensor<2> {
-        self.0.step(tokens, cache)
-    }
-}
-
-impl ContinuousLm for Plain {
-    type SlotCache = <RandomLm as ContinuousLm>::SlotCache;
-
-    fn slots(&self, rows: usize, capacity: usize) -> Self::SlotCache {
-        self.0.slots(rows, capacity)
-    }
-
-    fn begin(&self, row: usize, prompt: Tensor<2, Int>, cache: &mut Self::SlotCache) -> Tensor<2> {
-        self.0.begin(row, prompt, cache)
-    }
-
-    fn step_rows(&self, tokens: Tensor<1, Int>, cache: &mut Self::SlotCache) -> Tensor<2> {
-        self.0.step_rows(tokens, cache)
-    }
-}
-
 #[test]
 fn a_model_that_copies_nothing_is_refused() {
     let vocabulary = vocabulary();
-    let model = Plain(RandomLm::new(vocabulary.len(), 9, DType::F32, &Device::flex()));
+    let random = RandomLm::new(vocabulary.len(), 9, DType::F32, &Device::flex());
+    let model = Altered::with_change(random, WholePrompts);
     let error = ContinuousBatch::new(&model, &vocabulary, 2, 64, &config(600)).unwrap_err();
     assert!(
         error.kind() == ErrorKind::Input && error.to_string().contains("ContinuousLm::copy_prefix"),

@@ -23,7 +23,7 @@ fn regex(pattern: &str, vocabulary: &Vocabulary) -> CompiledConstraint {
 }
 
 fn config() -> GenerationConfig {
-    let capacity = Capacity { tables: 2, states: 64, classes: 32, ..Capacity::new() };
+    let capacity = Capacity { constraints: 2, states: 64, classes: 32, ..Capacity::new() };
     let tensors = TensorOptions { capacity, ..TensorOptions::default() };
     GenerationConfig::new().with_tensors(tensors).with_sync_interval(4)
 }
@@ -124,8 +124,8 @@ fn a_processor_with_fixed_tables_refuses_admit_and_release() {
     assert_eq!(fixed.admit(&mut state, 0, Some(&table), 9).unwrap_err().kind(), ErrorKind::Input);
     assert_eq!(fixed.release(&mut state, 0).unwrap_err().kind(), ErrorKind::Input);
     let arena = burn_dfa::Arena::new(&vocabulary, vocabulary.len(), &config().tensors, &device).unwrap();
-    assert_eq!(ConstraintProcessor::slots(arena.clone(), 0).unwrap_err().kind(), ErrorKind::Input);
-    let mut slots = ConstraintProcessor::slots(arena, 2).unwrap();
+    assert_eq!(ConstraintProcessor::continuous(arena.clone(), 0).unwrap_err().kind(), ErrorKind::Input);
+    let mut slots = ConstraintProcessor::continuous(arena, 2).unwrap();
     let mut state = slots.start();
     assert_eq!(slots.release(&mut state, 0).unwrap_err().kind(), ErrorKind::Input, "idle");
     assert_eq!(slots.replace(&[&table], &[0, 0], &[9, 9]).unwrap_err().kind(), ErrorKind::Input);

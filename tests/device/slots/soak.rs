@@ -116,7 +116,7 @@ impl<'a> Soak<'a> {
         let before = self.arena().room();
         let pages = table.map_or(0, |table| (table.state_count() - 3).div_ceil(PAGE));
         let is_shared = index.is_none_or(|index| live.contains(&index));
-        let has_room = before.tables > 0 && before.states >= pages * PAGE;
+        let has_room = before.constraints > 0 && before.states >= pages * PAGE;
         match self.processor.admit(&mut self.state, row, table, budget) {
             Ok(()) => {
                 // For any order of arrivals and departures, sufficient free space is usable.
@@ -129,7 +129,7 @@ impl<'a> Soak<'a> {
             }
             Err(error) => {
                 assert!(!is_shared && !has_room, "{}: {error}", self.name);
-                let needed = Room { states: pages * PAGE, tables: 1 };
+                let needed = Room { states: pages * PAGE, constraints: 1 };
                 assert_eq!(error.room(), Some([needed, before]), "{}", self.name);
                 assert_eq!(self.arena().room(), before);
                 self.tally.refused += 1;
@@ -151,7 +151,7 @@ impl<'a> Soak<'a> {
         let pages = live.iter().map(|&index| (self.pool[index].state_count() - 3).div_ceil(PAGE));
         let (room, all) = (self.arena().room(), self.arena().capacity());
         assert_eq!(all.states - room.states, pages.sum::<usize>() * PAGE, "{}", self.name);
-        assert_eq!(all.tables - room.tables, live.len(), "{}", self.name);
+        assert_eq!(all.constraints - room.constraints, live.len(), "{}", self.name);
     }
 
     /// Masks all rows, checks every logit, and advances every row by a legal token.
@@ -191,11 +191,11 @@ fn soak(
     let vocabulary = vocabulary();
     let pool = pool(&vocabulary, layout != Some(Layout::TokenLevel));
     let free = CompiledConstraint::unconstrained(&vocabulary);
-    let capacity = Capacity { tables: 12, states: 20 * PAGE, classes: 40, ..Capacity::new() };
+    let capacity = Capacity { constraints: 12, states: 20 * PAGE, classes: 40, ..Capacity::new() };
     let options = TensorOptions { capacity, kernels, layout, mask_rows_bytes, ..TensorOptions::default() };
     let arena = Arena::new(&vocabulary, WIDTH, &options, device).unwrap();
-    let (room, bytes) = (arena.room(), arena.table().bytes());
-    let processor = ConstraintProcessor::slots(arena, ROWS).unwrap();
+    let (room, bytes) = (arena.room(), arena.device_constraint().bytes());
+    let processor = ConstraintProcessor::continuous(arena, ROWS).unwrap();
     let mut rng = StdRng::seed_from_u64(8);
     let values: Vec<f32> = (0..ROWS * WIDTH).map(|_| rng.random_range(-6.0..6.0)).collect();
     let logits = Tensor::<2>::from_data(TensorData::new(values.clone(), [ROWS, WIDTH]), (device, DType::F32));
@@ -220,7 +220,7 @@ fn soak(
         }
         soak.check_room();
         soak.step(&logits, &values);
-        assert_eq!(soak.arena().table().bytes(), bytes);
+        assert_eq!(soak.arena().device_constraint().bytes(), bytes);
     }
     for row in 0..ROWS {
         if soak.rows[row].is_some() {

@@ -77,8 +77,8 @@ fn the_key_includes_every_difference() {
     };
     let asked: [&dyn Fn() -> CompiledConstraint; 13] = [
         &|| cache.compile(&regex, &words, &limits).unwrap(),
-        &|| cache.tabulate(&regex, &words, &limits).unwrap(),
-        &|| cache.walk(&regex, &words, &limits).unwrap(),
+        &|| cache.compile_token_level(&regex, &words, &limits).unwrap(),
+        &|| cache.compile_byte_level(&regex, &words, &limits).unwrap(),
         &|| cache.compile(&regex, &other, &limits).unwrap(),
         &|| cache.compile(&regex, &words, &less).unwrap(),
         &|| schema(&JsonOptions::default()),

@@ -82,7 +82,7 @@ impl Compiled for Table {
     fn start(&self, rows: usize, _on_all_cores: bool) -> Box<dyn Rows> {
         let table = match self.way {
             Way::Fresh => tensors(&self.table, &self.device).expect("the table that was compiled"),
-            Way::Kept => self.processor.table().clone(),
+            Way::Kept => self.processor.device_constraint().clone(),
         };
         let no_token = table.no_token() as i32;
         let processor = ConstraintProcessor::new(table, &vec![0; rows]).expect("rows of one table");
@@ -95,11 +95,11 @@ impl Compiled for Table {
     }
 
     fn bytes(&self) -> Option<usize> {
-        Some(self.processor.table().bytes())
+        Some(self.processor.device_constraint().bytes())
     }
 
     fn states(&self) -> Option<usize> {
-        Some(self.processor.table().state_count())
+        Some(self.processor.device_constraint().state_count())
     }
 }
 
@@ -121,7 +121,7 @@ impl TensorRows {
 
 impl Rows for TensorRows {
     fn advance(&mut self, tokens: &[Option<u32>]) -> Result<(), String> {
-        let no_token = self.processor.table().no_token() as u32;
+        let no_token = self.processor.device_constraint().no_token() as u32;
         let tokens = self.tokens(tokens.iter().map(|token| token.unwrap_or(no_token) as i32));
         self.state = self.state.take().map(|state| self.processor.advance(state, tokens));
         Ok(())
@@ -130,7 +130,7 @@ impl Rows for TensorRows {
     fn prepare(&mut self, logits: &[f32], chosen: Option<&[u32]>) {
         self.logits = None;
         let rows = self.context.tokens.dims()[0];
-        let no_token = self.processor.table().no_token() as i32;
+        let no_token = self.processor.device_constraint().no_token() as i32;
         self.context.tokens = match chosen {
             Some(chosen) => self.tokens(chosen.iter().map(|&token| token as i32)),
             None => self.tokens(std::iter::repeat_n(no_token, rows)),

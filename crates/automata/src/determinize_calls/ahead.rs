@@ -30,10 +30,10 @@ impl Subsets<'_, '_> {
             Vec::new()
         };
         let accepts = |item: &&Item| {
-            item.node == TransitionNetwork::ACCEPT && self.leads[item.lead as usize].length == 0
+            item.node == TransitionNetwork::ACCEPT && self.pending_calls[item.pending as usize].length == 0
         };
         let accepting = items.iter().chain(&behind).find(accepts);
-        if accepting.is_some_and(|item| item.lead != 0) {
+        if accepting.is_some_and(|item| item.pending != 0) {
             return Err(self.ends_within(piece, self.now));
         }
         let accepting = accepting.is_some();

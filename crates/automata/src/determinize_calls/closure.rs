@@ -1,12 +1,12 @@
 //! Closure: the items reachable without reading.
 
 use super::super::network::{Node, TransitionNetwork};
-use super::{Closed, Item, LONGEST_LEAD, Lead, Outcome, Subsets};
+use super::{Closed, Item, MAX_PENDING, Outcome, PendingCalls, Subsets};
 
 impl Subsets<'_, '_> {
-    /// The items reachable from `items` of a procedure without reading. Entering a call adds the
-    /// call to an item's lead. Items that return from a procedure with known callers lag by the
-    /// call.
+    /// The items reachable from `items` of a procedure without reading. Entering a call adds it
+    /// to the pending calls of an item. Items that leave a procedure with known callers return
+    /// early.
     pub(super) fn closed(&mut self, piece: u32, items: &[Item]) -> Outcome<Closed> {
         self.seen.clear();
         if !self.seen_others.is_empty() {
@@ -33,22 +33,28 @@ impl Subsets<'_, '_> {
                     stack.extend(branches.map(|&node| Item { node, ..item }));
                 }
                 Node::Call { enter, .. } => {
-                    let Some(lead) = self.longer(item.lead, item.node) else {
+                    let Some(pending) = self.longer(item.pending, item.node) else {
                         return Err(self.too_far_ahead(item.node));
                     };
-                    stack.push(Item { lead, node: enter, ..item });
+                    stack.push(Item { pending, node: enter, ..item });
                 }
                 Node::Return(outcome)
-                    if item.lead == 0 && self.pieces[piece as usize].known_calls.is_some() =>
+                    if item.pending == 0 && self.pieces[piece as usize].known_calls.is_some() =>
                 {
                     for call in self.known_calls(piece, item.tag) {
-                        stack.push(Item { lead: self.lag(call), node: self.after(call, outcome), ..item });
+                        stack.push(Item {
+                            pending: self.early_return(call),
+                            node: self.after(call, outcome),
+                            ..item
+                        });
                     }
                 }
-                Node::Return(_) if self.leads[item.lead as usize].length == 0 => closed.items.push(item),
+                Node::Return(_) if self.pending_calls[item.pending as usize].length == 0 => {
+                    closed.items.push(item)
+                }
                 Node::Return(outcome) => {
-                    let Lead { before, call, .. } = self.leads[item.lead as usize];
-                    stack.push(Item { lead: before, node: self.after(call, outcome), ..item });
+                    let PendingCalls { before, call, .. } = self.pending_calls[item.pending as usize];
+                    stack.push(Item { pending: before, node: self.after(call, outcome), ..item });
                 }
             }
         }
@@ -74,7 +80,7 @@ impl Subsets<'_, '_> {
 
     /// Marks an item as seen in this pass; returns whether it was seen before.
     pub(super) fn was_seen(&mut self, item: Item) -> bool {
-        if item.tag == 0 && item.lead == 0 {
+        if item.tag == 0 && item.pending == 0 {
             return !self.seen.insert(item.node);
         }
         self.seen_others.insert(item, ()).is_some()
@@ -94,46 +100,47 @@ impl Subsets<'_, '_> {
         known.cloned().unwrap_or_default()
     }
 
-    /// `lead` plus one call; `None` if it becomes too long.
-    pub(super) fn longer(&mut self, lead: u32, call: u32) -> Option<u32> {
-        let of = self.leads[lead as usize];
-        let longer = Lead { before: lead, call, length: of.length + 1, lag: of.lag };
-        (longer.length <= LONGEST_LEAD).then(|| self.lead(longer))
+    /// `pending` plus one call; `None` if there are too many.
+    pub(super) fn longer(&mut self, pending: u32, call: u32) -> Option<u32> {
+        let of = self.pending_calls[pending as usize];
+        let longer =
+            PendingCalls { before: pending, call, length: of.length + 1, early_return: of.early_return };
+        (longer.length <= MAX_PENDING).then(|| self.pending(longer))
     }
 
-    /// The lead of items that have returned from `call` and lag by it.
-    fn lag(&mut self, call: u32) -> u32 {
-        self.lead(Lead { before: 0, call, length: 0, lag: Some(call) })
+    /// The pending calls of items that returned early from `call`: none.
+    fn early_return(&mut self, call: u32) -> u32 {
+        self.pending(PendingCalls { before: 0, call, length: 0, early_return: Some(call) })
     }
 
-    fn lead(&mut self, lead: Lead) -> u32 {
-        let leads = &mut self.leads;
-        *self.lead_of.entry((lead.before, lead.call, lead.length == 0)).or_insert_with(|| {
-            leads.push(lead);
-            leads.len() as u32 - 1
+    fn pending(&mut self, pending: PendingCalls) -> u32 {
+        let pending_calls = &mut self.pending_calls;
+        *self.pending_of.entry((pending.before, pending.call, pending.length == 0)).or_insert_with(|| {
+            pending_calls.push(pending);
+            pending_calls.len() as u32 - 1
         })
     }
 
-    /// The calls of a lead, the outermost first.
-    pub(super) fn calls_of(&self, mut lead: u32) -> Vec<u32> {
+    /// The pending calls, the outermost first.
+    pub(super) fn calls_of(&self, mut pending: u32) -> Vec<u32> {
         let mut calls = Vec::new();
-        while self.leads[lead as usize].length != 0 {
-            calls.push(self.leads[lead as usize].call);
-            lead = self.leads[lead as usize].before;
+        while self.pending_calls[pending as usize].length != 0 {
+            calls.push(self.pending_calls[pending as usize].call);
+            pending = self.pending_calls[pending as usize].before;
         }
         calls.reverse();
         calls
     }
 
-    /// The call that an item lags by.
-    pub(super) fn lag_of(&self, item: &Item) -> Option<u32> {
-        self.leads[item.lead as usize].lag
+    /// The call from which an item returned early.
+    pub(super) fn early_return_of(&self, item: &Item) -> Option<u32> {
+        self.pending_calls[item.pending as usize].early_return
     }
 
-    /// Whether an item has pending calls and no lag.
+    /// Whether an item has pending calls and no early return.
     pub(super) fn is_ahead(&self, item: &Item) -> bool {
-        let lead = self.leads[item.lead as usize];
-        lead.lag.is_none() && lead.length != 0
+        let pending = self.pending_calls[item.pending as usize];
+        pending.early_return.is_none() && pending.length != 0
     }
 
     /// The items after the terminals that end.

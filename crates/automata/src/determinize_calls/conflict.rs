@@ -29,27 +29,27 @@ pub enum ConflictKind {
 }
 
 impl Subsets<'_, '_> {
-    /// A reading that exceeds the longest lead by one more call.
+    /// A reading with one pending call too many.
     pub(super) fn too_far_ahead(&self, call: u32) -> Failure {
         let rule = self.network.origin(call);
         self.conflict(ConflictKind::Height, [rule; 2], None, self.now)
     }
 
     /// A byte that is read both inside a procedure, on the path to `inner`, and after its return.
-    pub(super) fn may_end_or_go_on(&self, call: u32, piece: u32, inner: u32, story: Witness) -> Failure {
+    pub(super) fn may_end_or_go_on(&self, call: u32, piece: u32, inner: u32, witness: Witness) -> Failure {
         let origins = [self.caller(call), self.network.origin(inner)];
-        self.conflict(ConflictKind::End, origins, Some(piece), story)
+        self.conflict(ConflictKind::End, origins, Some(piece), witness)
     }
 
     /// A text that may end within a call.
-    pub(super) fn may_end_with_text(&self, call: u32, story: Witness) -> Failure {
-        self.conflict(ConflictKind::TextEnd, [self.caller(call); 2], None, story)
+    pub(super) fn may_end_with_text(&self, call: u32, witness: Witness) -> Failure {
+        self.conflict(ConflictKind::TextEnd, [self.caller(call); 2], None, witness)
     }
 
     /// A text that may end within a procedure with known callers.
-    pub(super) fn ends_within(&self, piece: u32, story: Witness) -> Failure {
+    pub(super) fn ends_within(&self, piece: u32, witness: Witness) -> Failure {
         let rule = self.pieces[piece as usize].callers.first().map_or(0, |&call| self.caller(call));
-        self.conflict(ConflictKind::TextEnd, [rule; 2], None, story)
+        self.conflict(ConflictKind::TextEnd, [rule; 2], None, witness)
     }
 
     /// The origin of a call.
@@ -63,29 +63,29 @@ impl Subsets<'_, '_> {
         kind: ConflictKind,
         origins: [u32; 2],
         piece: Option<u32>,
-        story: Witness,
+        witness: Witness,
     ) -> Failure {
         let piece = piece.map_or(Vec::new(), |piece| self.pieces[piece as usize].nodes.clone());
         let mut text = Vec::new();
-        self.tell(story, false, 64, &mut text);
+        self.tell(witness, false, 64, &mut text);
         Failure::Conflict(Conflict { origins, text, kind, piece })
     }
 
     /// Writes an example text for a witness; `within` limits it to the bytes since the start of the
     /// procedure.
-    pub(super) fn tell(&self, story: Witness, within: bool, depth: usize, text: &mut Vec<u8>) {
+    pub(super) fn tell(&self, witness: Witness, within: bool, depth: usize, text: &mut Vec<u8>) {
         let mut bytes = Vec::new();
-        let mut story = story;
+        let mut witness = witness;
         let mut front = Vec::new();
         loop {
-            match story {
+            match witness {
                 Witness::Start => break,
                 Witness::Read { from, byte } => {
                     bytes.push(byte);
                     if within && self.begins[from as usize] {
                         break;
                     }
-                    story = self.stories[from as usize];
+                    witness = self.witnesses[from as usize];
                 }
                 Witness::After { call, from, byte } => {
                     if depth == 0 {
@@ -95,7 +95,7 @@ impl Subsets<'_, '_> {
                     let mut inner = Vec::new();
                     self.tell(Witness::Read { from, byte }, true, depth - 1, &mut inner);
                     bytes.extend(inner.iter().rev());
-                    story = self.calls[call as usize].story;
+                    witness = self.calls[call as usize].witness;
                 }
             }
             if bytes.len() > 1000 {

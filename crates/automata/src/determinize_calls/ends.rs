@@ -20,7 +20,7 @@ impl Subsets<'_, '_> {
     /// The number of the exit of items that left the procedure before `before`: a byte, [`AT_ONCE`]
     /// or [`TEXT_END`].
     pub(super) fn outcome(&mut self, before: u16, ended: &[Item]) -> u32 {
-        let words: Vec<u32> = ended.iter().flat_map(|item| [item.tag, item.lead, item.node]).collect();
+        let words: Vec<u32> = ended.iter().flat_map(|item| [item.tag, item.pending, item.node]).collect();
         let (ended, _) = self.endings.intern(&words);
         self.outcomes.intern(&[u32::from(before), ended]).0
     }
@@ -80,7 +80,7 @@ impl Subsets<'_, '_> {
         self.tick(1)?;
         let Ok(byte) = u8::try_from(before) else {
             if ahead.accepting {
-                return Err(self.may_end_with_text(call, forbidden.story));
+                return Err(self.may_end_with_text(call, forbidden.witness));
             }
             if ahead.ended_behind.is_empty() {
                 return Ok(());
@@ -96,7 +96,7 @@ impl Subsets<'_, '_> {
                 call,
                 forbidden.piece,
                 inner.unwrap_or(other.node),
-                forbidden.story,
+                forbidden.witness,
             ));
         }
         if ended.is_empty() {
@@ -116,16 +116,16 @@ impl Subsets<'_, '_> {
         }
         let at = piece.outcomes.iter().position(|known| *known == outcome).unwrap_or(0);
         let (from, byte) = piece.met[at];
-        let story = Witness::After { call, from, byte };
+        let witness = Witness::After { call, from, byte };
         let (before, ended) = self.ending(outcome);
         let target = if let Ok(byte) = u8::try_from(before) {
             let ahead = self.ahead_of(call, ended)?;
             let (mut next, ended) = ahead.after(byte);
-            self.now = story;
-            self.read(within, byte, &mut next, ended, story)?
+            self.now = witness;
+            self.read(within, byte, &mut next, ended, witness)?
         } else {
             let items = self.items_after(call, ended);
-            self.target(within, &items, story)?
+            self.target(within, &items, witness)?
         };
         if let Target::Return(outcome) = target {
             self.ends(within, outcome, from, byte);
@@ -138,21 +138,22 @@ impl Subsets<'_, '_> {
     fn items_after(&mut self, call: u32, ended: u32) -> Vec<Item> {
         let words = self.endings.get(ended).chunks_exact(3);
         let ended: Vec<Item> =
-            words.map(|word| Item { tag: word[0], lead: word[1], node: word[2] }).collect();
+            words.map(|word| Item { tag: word[0], pending: word[1], node: word[2] }).collect();
         let mut items = Vec::new();
         for item in ended {
             let calls = self.calls[call as usize].frame[item.tag as usize].clone();
-            match (self.lag_of(&item), self.network.node(item.node)) {
-                (Some(lag), _) => {
-                    let ahead = self.calls_of(item.lead);
-                    let lead = ahead.iter().try_fold(0, |lead, &call| self.longer(lead, call)).unwrap_or(0);
-                    let calls = calls.iter().filter(|(_, node)| *node == lag);
-                    items.extend(calls.map(|&(tag, _)| Item { tag, lead, node: item.node }));
+            match (self.early_return_of(&item), self.network.node(item.node)) {
+                (Some(early_return), _) => {
+                    let ahead = self.calls_of(item.pending);
+                    let pending =
+                        ahead.iter().try_fold(0, |pending, &call| self.longer(pending, call)).unwrap_or(0);
+                    let calls = calls.iter().filter(|(_, node)| *node == early_return);
+                    items.extend(calls.map(|&(tag, _)| Item { tag, pending, node: item.node }));
                 }
                 (None, Node::Return(outcome)) => {
                     items.extend(calls.iter().map(|&(tag, call)| Item {
                         tag,
-                        lead: 0,
+                        pending: 0,
                         node: self.after(call, outcome),
                     }));
                 }

@@ -5,29 +5,29 @@ use super::conflict::ConflictKind;
 use super::ends::AT_ONCE;
 use super::{CallState, Frame, Item, Outcome, Procedure, ROW_BYTES, Row, Subsets, Target, Witness};
 
-/// The items entered by a call: the further calls of each lead, and the node.
-type Ways = Vec<(Vec<u32>, u32)>;
+/// The items entered by a call: the further pending calls of each, and the node.
+type Paths = Vec<(Vec<u32>, u32)>;
 
 impl Subsets<'_, '_> {
     /// The target of a byte in a procedure, given the items after the byte.
-    pub(super) fn target(&mut self, piece: u32, items: &[Item], story: Witness) -> Outcome<Target> {
-        self.now = story;
-        if let [Item { tag: 0, lead: 0, node }] = *items
+    pub(super) fn target(&mut self, piece: u32, items: &[Item], witness: Witness) -> Outcome<Target> {
+        self.now = witness;
+        if let [Item { tag: 0, pending: 0, node }] = *items
             && self.reads_alone(node).is_some()
         {
-            return self.state(piece, items, story).map(Target::State);
+            return self.state(piece, items, witness).map(Target::State);
         }
         let items = self.settled(piece, items)?;
         if items.is_empty() {
             return Ok(Target::Dead);
         }
-        if items.iter().all(|item| self.returns(item) || self.lag_of(item).is_some()) {
+        if items.iter().all(|item| self.returns(item) || self.early_return_of(item).is_some()) {
             return Ok(Target::Return(self.outcome(AT_ONCE, &items)));
         }
         if items.iter().all(|item| self.is_ahead(item)) {
-            return self.called(piece, &items, story).map(Target::Call);
+            return self.called(piece, &items, witness).map(Target::Call);
         }
-        self.state(piece, &items, story).map(Target::State)
+        self.state(piece, &items, witness).map(Target::State)
     }
 
     /// The items reachable from `items` without reading, past the terminals that must end.
@@ -51,40 +51,41 @@ impl Subsets<'_, '_> {
         Ok(items)
     }
 
-    /// The call state of items that all have a lead.
-    pub(super) fn called(&mut self, within: u32, items: &[Item], story: Witness) -> Outcome<u32> {
+    /// The call state of items that all have pending calls.
+    pub(super) fn called(&mut self, within: u32, items: &[Item], witness: Witness) -> Outcome<u32> {
         // The items entered by each outermost call.
-        let mut entered: Vec<((u32, u32), Ways)> = Vec::new();
+        let mut entered: Vec<((u32, u32), Paths)> = Vec::new();
         for item in items {
-            let calls = self.calls_of(item.lead);
+            let calls = self.calls_of(item.pending);
             let by = (item.tag, calls[0]);
-            let way = (calls[1..].to_vec(), item.node);
+            let path = (calls[1..].to_vec(), item.node);
             match entered.iter_mut().find(|(known, _)| *known == by) {
-                Some((_, ways)) => ways.push(way),
-                None => entered.push((by, vec![way])),
+                Some((_, paths)) => paths.push(path),
+                None => entered.push((by, vec![path])),
             }
         }
-        for (_, ways) in &mut entered {
-            ways.sort_unstable();
+        for (_, paths) in &mut entered {
+            paths.sort_unstable();
         }
         // Calls with the same entered items become one entry.
         entered.sort_unstable_by(|a, b| (&a.1, a.0).cmp(&(&b.1, b.0)));
         let mut frame = Frame::new();
         let mut entry = Vec::new();
-        let mut last: Option<&Ways> = None;
-        for (by, ways) in &entered {
-            if last == Some(ways) {
+        let mut last: Option<&Paths> = None;
+        for (by, paths) in &entered {
+            if last == Some(paths) {
                 if let Some(calls) = frame.last_mut() {
                     calls.push(*by);
                 }
                 continue;
             }
-            last = Some(ways);
+            last = Some(paths);
             let tag = frame.len() as u32;
             frame.push(vec![*by]);
-            for (calls, node) in ways {
-                let lead = calls.iter().try_fold(0, |lead, &call| self.longer(lead, call)).unwrap_or(0);
-                entry.push(Item { tag, lead, node: *node });
+            for (calls, node) in paths {
+                let pending =
+                    calls.iter().try_fold(0, |pending, &call| self.longer(pending, call)).unwrap_or(0);
+                entry.push(Item { tag, pending, node: *node });
             }
         }
         entry.sort_unstable();
@@ -92,14 +93,14 @@ impl Subsets<'_, '_> {
             let calls = frame.iter().map(|calls| sorted(calls.iter().map(|&(_, call)| call).collect()));
             calls.collect()
         });
-        let piece = self.piece(entry, known_calls, story)?;
+        let piece = self.piece(entry, known_calls, witness)?;
         let key = (within, piece, frame.clone());
         if let Some(&known) = self.call_of.get(&key) {
             return Ok(known);
         }
         let call = self.calls.len() as u32;
         self.call_of.insert(key, call);
-        self.calls.push(CallState { within, piece, frame, returns: FastMap::default(), story });
+        self.calls.push(CallState { within, piece, frame, returns: FastMap::default(), witness });
         self.pieces[piece as usize].callers.push(call);
         let of = &self.pieces[piece as usize];
         self.owed.extend(of.outcomes.iter().map(|&outcome| (call, outcome)));
@@ -112,7 +113,7 @@ impl Subsets<'_, '_> {
         &mut self,
         entry: Vec<Item>,
         known_calls: Option<Vec<Vec<u32>>>,
-        story: Witness,
+        witness: Witness,
     ) -> Outcome<u32> {
         let key = (entry, known_calls);
         if let Some(&known) = self.piece_of.get(&key) {
@@ -120,11 +121,11 @@ impl Subsets<'_, '_> {
         }
         let piece = self.pieces.len() as u32;
         self.pieces.push(Procedure { known_calls: key.1.clone(), ..Procedure::default() });
-        // Even if all items still have a lead: a call never directly enters another call. The
+        // Even if all items still have pending calls: a call never directly enters another call. The
         // second call is pushed after the next byte.
         let entry = key.0.clone();
         self.piece_of.insert(key, piece);
-        let enter = self.state(piece, &entry, story)?;
+        let enter = self.state(piece, &entry, witness)?;
         self.begins[enter as usize] = true;
         let of = &mut self.pieces[piece as usize];
         of.enter = enter;
@@ -132,32 +133,32 @@ impl Subsets<'_, '_> {
         Ok(piece)
     }
 
-    /// Refuses items with more distinct leads than the limit.
-    fn count_leads(&mut self, items: &[Item], story: Witness) -> Outcome<()> {
-        let leads = sorted(items.iter().map(|item| item.lead).collect());
-        self.widest = self.widest.max(leads.len());
-        if leads.len() <= self.positions {
+    /// Refuses items with more distinct pending calls than the limit.
+    fn count_pending(&mut self, items: &[Item], witness: Witness) -> Outcome<()> {
+        let pending_calls = sorted(items.iter().map(|item| item.pending).collect());
+        self.widest = self.widest.max(pending_calls.len());
+        if pending_calls.len() <= self.positions {
             return Ok(());
         }
-        let of = |lead| {
-            items.iter().find(|item| item.lead == lead).map_or(0, |item| self.network.origin(item.node))
+        let of = |pending| {
+            items.iter().find(|item| item.pending == pending).map_or(0, |item| self.network.origin(item.node))
         };
-        let origins = [of(leads[0]), of(leads[leads.len() - 1])];
-        Err(self.conflict(ConflictKind::Height, origins, None, story))
+        let origins = [of(pending_calls[0]), of(pending_calls[pending_calls.len() - 1])];
+        Err(self.conflict(ConflictKind::Height, origins, None, witness))
     }
 
     /// The state of a set of items in a procedure.
-    pub(super) fn state(&mut self, piece: u32, items: &[Item], story: Witness) -> Outcome<u32> {
-        if items.windows(2).any(|two| two[0].lead != two[1].lead) {
-            self.count_leads(items, story)?;
+    pub(super) fn state(&mut self, piece: u32, items: &[Item], witness: Witness) -> Outcome<u32> {
+        if items.windows(2).any(|two| two[0].pending != two[1].pending) {
+            self.count_pending(items, witness)?;
         }
         self.key.clear();
         self.key.push(piece);
-        self.key.extend(items.iter().flat_map(|item| [item.tag, item.lead, item.node]));
+        self.key.extend(items.iter().flat_map(|item| [item.tag, item.pending, item.node]));
         let (state, new) = self.sets.intern(&self.key);
         if new {
             self.rows.push(Row::default());
-            self.stories.push(story);
+            self.witnesses.push(witness);
             self.begins.push(false);
             let meter = self.network.meter();
             meter.states(self.rows.len() + self.calls.len())?;

@@ -2,8 +2,8 @@
 //!
 //! A deterministic state is a set of *items*: paths through the [`TransitionNetwork`] that read the
 //! same text and share the frames on the stack. An item may have entered more procedures than other
-//! items; its extra pending calls are its *lead*, a part of the item. As soon as every item has a
-//! lead, the outermost call of each lead is pushed on the stack, as one frame for all: a set of
+//! items; these calls are its *pending calls*, a part of the item. As soon as every item has pending
+//! calls, the outermost one of each item is pushed on the stack, as one frame for all: a set of
 //! calls. An item within a procedure carries a *tag*, the number of its entering call in the frame.
 //! An exit of a procedure is the set of ended tags, each with its own exit. (A frame of return
 //! addresses alone would confuse callers: in `S = A 1 | B 2` with `A = ( A ) | a` and
@@ -44,8 +44,8 @@ use super::sweep::Cuts;
 use super::{Call, FastMap, Interner, Pushdown, Rows, SparseDfa};
 use burn_dfa_common::{Error, Limit, Result};
 
-/// The maximum number of calls in a lead.
-const LONGEST_LEAD: usize = 8;
+/// The maximum number of pending calls of an item.
+const MAX_PENDING: usize = 8;
 
 /// Approximate memory of a row.
 const ROW_BYTES: usize = 256;
@@ -79,8 +79,8 @@ type Outcome<T> = std::result::Result<T, Failure>;
 
 impl TransitionNetwork<'_> {
     /// The deterministic automaton of the texts on paths from `start` to [`ACCEPT`](Self::ACCEPT),
-    /// and the maximum number of leads in a state; `None` if no such text exists. Follows at most
-    /// `positions` distinct leads.
+    /// and the maximum number of distinct pending calls in a state; `None` if no such text exists.
+    /// Follows at most `positions` of them.
     pub fn determinize(&self, start: u32, positions: usize) -> Outcome<Option<(Determinized, usize)>> {
         let mut special = FastMap::default();
         loop {
@@ -102,7 +102,7 @@ impl TransitionNetwork<'_> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Item {
     tag: u32,
-    lead: u32,
+    pending: u32,
     node: u32,
 }
 
@@ -157,7 +157,7 @@ struct Forbidden {
     outcome: u32,
     /// The number of the continuing items among the moves; `None` at the end of the text.
     inner: Option<u32>,
-    story: Witness,
+    witness: Witness,
 }
 
 /// The key of a procedure: its entry items and, if its callers are known, the calls by tag.
@@ -174,7 +174,7 @@ struct CallState {
     frame: Frame,
     /// By exit.
     returns: FastMap<u32, Target>,
-    story: Witness,
+    witness: Witness,
 }
 
 /// The range of a state's runs.
@@ -185,15 +185,16 @@ struct Row {
     accepting: bool,
 }
 
-/// The calls that an item leads or lags by.
+/// The pending calls of an item, or the call from which it returned early.
 #[derive(Clone, Copy, Default)]
-struct Lead {
-    /// The lead without the last call.
+struct PendingCalls {
+    /// The pending calls without the last one.
     before: u32,
     call: u32,
-    /// The number of leading calls; they follow the lagging call, if any.
+    /// The number of pending calls; they follow the early return, if any.
     length: usize,
-    lag: Option<u32>,
+    /// The call from which the item returned, while its frame is still on the stack.
+    early_return: Option<u32>,
 }
 
 /// The items reachable without reading.
@@ -206,14 +207,14 @@ struct Closed {
 struct Subsets<'n, 'm> {
     network: &'n TransitionNetwork<'m>,
     positions: usize,
-    /// The first lead is empty.
-    leads: Vec<Lead>,
-    lead_of: FastMap<(u32, u32, bool), u32>,
+    /// The first entry has no pending calls.
+    pending_calls: Vec<PendingCalls>,
+    pending_of: FastMap<(u32, u32, bool), u32>,
     /// The entry nodes of procedures with known callers.
     special: &'n FastMap<u32, ()>,
     /// The states: the procedure, and the items.
     sets: Interner<u32>,
-    stories: Vec<Witness>,
+    witnesses: Vec<Witness>,
     /// Whether a state is the start of a procedure.
     begins: Vec<bool>,
     rows: Vec<Row>,
@@ -240,16 +241,16 @@ struct Subsets<'n, 'm> {
     forks: Vec<(u32, u32)>,
     /// The bytes, divided where the runs of any node start and end.
     cuts: Cuts,
-    /// The maximum number of leads of a state.
+    /// The maximum number of distinct pending calls of a state.
     widest: usize,
     /// The witness of the step in progress.
     now: Witness,
     /// The procedure and items after a byte, and their target.
     moves: Interner<u32>,
     moved: Vec<Target>,
-    /// The same for one item without tag and lead, by procedure and node.
+    /// The same for one item without tag and pending calls, by procedure and node.
     moved_alone: FastMap<u64, Target>,
-    /// The nodes seen in a closure, in items without tag or lead.
+    /// The nodes seen in a closure, in items without tag or pending calls.
     seen: StampSet,
     /// The other items seen in the closure.
     seen_others: FastMap<Item, ()>,
@@ -264,11 +265,11 @@ impl<'n, 'm> Subsets<'n, 'm> {
         Self {
             network,
             positions,
-            leads: vec![Lead::default()],
-            lead_of: FastMap::default(),
+            pending_calls: vec![PendingCalls::default()],
+            pending_of: FastMap::default(),
             special,
             sets: Interner::new(),
-            stories: Vec::new(),
+            witnesses: Vec::new(),
             begins: Vec::new(),
             rows: Vec::new(),
             runs: Vec::new(),
@@ -299,8 +300,8 @@ impl<'n, 'm> Subsets<'n, 'm> {
     }
 
     fn run(mut self, start: u32) -> Outcome<Option<(Determinized, usize)>> {
-        let first = Item { tag: 0, lead: 0, node: start };
-        // Even if all items have a lead, the start is no call.
+        let first = Item { tag: 0, pending: 0, node: start };
+        // Even if all items have pending calls, the start is no call.
         let Closed { items } = self.closed(0, &[first])?;
         if items.is_empty() {
             return Ok(None);

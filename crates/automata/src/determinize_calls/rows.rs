@@ -10,7 +10,7 @@ use super::{Forbidden, Item, Outcome, Row, Subsets, Target, Witness};
 impl Subsets<'_, '_> {
     /// Computes the target of each byte.
     pub(super) fn row(&mut self, state: u32) -> Outcome<Row> {
-        self.now = self.stories[state as usize];
+        self.now = self.witnesses[state as usize];
         let key = self.sets.get(state);
         let piece = key[0];
         if let [_, 0, 0, node] = *key
@@ -20,7 +20,7 @@ impl Subsets<'_, '_> {
         }
         let words = key[1..].chunks_exact(3);
         let items: Vec<Item> =
-            words.map(|word| Item { tag: word[0], lead: word[1], node: word[2] }).collect();
+            words.map(|word| Item { tag: word[0], pending: word[1], node: word[2] }).collect();
         let ahead = self.ahead(piece, &items)?;
         let from = self.runs.len();
         let mut cuts = Cuts::new();
@@ -30,7 +30,7 @@ impl Subsets<'_, '_> {
         } else {
             cuts = self.cuts.clone();
             let outcome = self.outcome(TEXT_END, &ahead.ended_behind);
-            self.forbid(piece, Forbidden { piece, outcome, inner: None, story: self.now });
+            self.forbid(piece, Forbidden { piece, outcome, inner: None, witness: self.now });
         }
         let (mut inner, mut outer) = (Sweep::new(&ahead.inner), Sweep::new(&ahead.outer));
         let mut counted = Sweep::new(&ahead.counted);
@@ -46,8 +46,8 @@ impl Subsets<'_, '_> {
                 ended = &ahead.ended_behind;
             }
             next.extend(counted.at(byte).iter().map(after));
-            let story = Witness::Read { from: state, byte };
-            let target = self.read(piece, byte, &mut next, ended, story)?;
+            let witness = Witness::Read { from: state, byte };
+            let target = self.read(piece, byte, &mut next, ended, witness)?;
             if let Target::Return(outcome) = target {
                 self.ends(piece, outcome, state, byte);
             }
@@ -58,8 +58,8 @@ impl Subsets<'_, '_> {
         if let Some(symbol) = self.network.boundary() {
             let items = self.past_boundary(piece, &items)?;
             if !items.is_empty() {
-                let story = Witness::Read { from: state, byte: symbol };
-                let target = Target::State(self.state(piece, &items, story)?);
+                let witness = Witness::Read { from: state, byte: symbol };
+                let target = Target::State(self.state(piece, &items, witness)?);
                 let at = from + self.runs[from..].partition_point(|run| run.0 < symbol);
                 self.runs.insert(at, (symbol, symbol, target));
             }
@@ -77,7 +77,7 @@ impl Subsets<'_, '_> {
         }
     }
 
-    /// The row of a state of one item without tag and lead, which reads by the given runs.
+    /// The row of a state of one item without tag and pending calls, which reads by the given runs.
     fn row_alone(&mut self, state: u32, piece: u32, runs: Span) -> Outcome<Row> {
         let from = self.runs.len();
         let network = self.network;
@@ -86,7 +86,7 @@ impl Subsets<'_, '_> {
             let target = match self.moved_alone.get(&key) {
                 Some(&known) => known,
                 None => {
-                    let item = Item { tag: 0, lead: 0, node: next };
+                    let item = Item { tag: 0, pending: 0, node: next };
                     let target = self.target(piece, &[item], Witness::Read { from: state, byte: first })?;
                     self.moved_alone.insert(key, target);
                     target
@@ -115,10 +115,10 @@ impl Subsets<'_, '_> {
         if forked.is_empty() {
             return Ok(());
         }
-        let story = self.stories[state as usize];
+        let witness = self.witnesses[state as usize];
         let items = self.settled(piece, &forked)?;
         if !items.is_empty() {
-            let to = self.state(piece, &items, story)?;
+            let to = self.state(piece, &items, witness)?;
             self.forks.push((state, to));
         }
         Ok(())
@@ -132,7 +132,7 @@ impl Subsets<'_, '_> {
         byte: u8,
         next: &mut Vec<Item>,
         ended: &[Item],
-        story: Witness,
+        witness: Witness,
     ) -> Outcome<Target> {
         if next.is_empty() {
             let returns = |own: &mut Self| Target::Return(own.outcome(u16::from(byte), ended));
@@ -142,15 +142,15 @@ impl Subsets<'_, '_> {
         next.dedup();
         self.key.clear();
         self.key.push(piece);
-        self.key.extend(next.iter().flat_map(|item| [item.tag, item.lead, item.node]));
+        self.key.extend(next.iter().flat_map(|item| [item.tag, item.pending, item.node]));
         let (number, new) = self.moves.intern(&self.key);
         if new {
             self.moved.push(Target::Dead);
-            self.moved[number as usize] = self.target(piece, next, story)?;
+            self.moved[number as usize] = self.target(piece, next, witness)?;
         }
         if !ended.is_empty() {
             let outcome = self.outcome(u16::from(byte), ended);
-            self.forbid(piece, Forbidden { piece, outcome, inner: Some(number), story });
+            self.forbid(piece, Forbidden { piece, outcome, inner: Some(number), witness });
         }
         self.tick(next.len())?;
         Ok(self.moved[number as usize])

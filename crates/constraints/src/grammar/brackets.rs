@@ -32,7 +32,7 @@ pub(super) struct Brackets<'p, 'm> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Place {
     /// The component of the rule.
-    pub(super) circle: u32,
+    pub(super) scc: u32,
     /// Its component without references within brackets.
     pub(super) knot: u32,
     /// Whether something was read within the rule.
@@ -49,33 +49,33 @@ impl<'p, 'm> Brackets<'p, 'm> {
             parts.rules_of(body, &mut found);
             found
         });
-        let scc_of = circles(count, &references.map(sorted).collect::<Vec<_>>());
+        let scc_of = sccs(count, &references.map(sorted).collect::<Vec<_>>());
         let (recursive, expanded) = (FastMap::default(), FastMap::default());
         let mut brackets = Self { parts, scc_of, knot_of: vec![0; count], recursive, expanded };
         let left: Vec<Vec<usize>> = (0..count)
             .map(|rule| {
                 let mut found = Vec::new();
                 let place = brackets.place(rule);
-                if place.circle != 0 {
+                if place.scc != 0 {
                     brackets.left_by_brackets(parts.bodies[rule], place, &mut found);
                 }
                 sorted(found)
             })
             .collect();
-        brackets.knot_of = circles(count, &left);
+        brackets.knot_of = sccs(count, &left);
         brackets
     }
 
     /// The context of the body of a rule.
     pub(super) fn place(&self, rule: usize) -> Place {
-        Place { circle: self.scc_of[rule], knot: self.knot_of[rule], behind: false, outermost: false }
+        Place { scc: self.scc_of[rule], knot: self.knot_of[rule], behind: false, outermost: false }
     }
 
     /// The parts of a sequence in a rule of a component. Each rule after the first part whose body
     /// is a sequence is inlined if it is non-recursive, or if only the opening bracket is missing
     /// in it.
-    pub(super) fn expanded(&mut self, sequence: PartId, circle: u32) -> Vec<PartId> {
-        if let Some(known) = self.expanded.get(&(sequence, circle)) {
+    pub(super) fn expanded(&mut self, sequence: PartId, scc: u32) -> Vec<PartId> {
+        if let Some(known) = self.expanded.get(&(sequence, scc)) {
             return known.clone();
         }
         let mut expanded = Vec::new();
@@ -84,7 +84,7 @@ impl<'p, 'm> Brackets<'p, 'm> {
                 if at == 0 { expanded.push(part) } else { self.expand(part, &mut expanded) }
             }
             for at in (1..expanded.len()).rev() {
-                if let Some(closed) = self.closed(&expanded, at, circle) {
+                if let Some(closed) = self.closed(&expanded, at, scc) {
                     expanded = closed;
                 }
             }
@@ -92,7 +92,7 @@ impl<'p, 'm> Brackets<'p, 'm> {
                 expanded.clone_from(parts);
             }
         }
-        self.expanded.insert((sequence, circle), expanded.clone());
+        self.expanded.insert((sequence, scc), expanded.clone());
         expanded
     }
 
@@ -111,12 +111,12 @@ impl<'p, 'm> Brackets<'p, 'm> {
 
     /// The sequence with the rule at `at` inlined, if the rule closes a bracket opened by the
     /// sequence.
-    fn closed(&mut self, sequence: &[PartId], at: usize, circle: u32) -> Option<Vec<PartId>> {
+    fn closed(&mut self, sequence: &[PartId], at: usize, scc: u32) -> Option<Vec<PartId>> {
         let parts = self.parts;
         let Part::Rule(rule) = *parts.get(sequence[at]) else { return None };
         let Part::Sequence(inner) = parts.get(parts.bodies[rule]) else { return None };
-        let place = Place { circle, knot: 0, behind: false, outermost: false };
-        if self.scc_of[rule] != circle || self.bracket(inner, place).is_some() {
+        let place = Place { scc, knot: 0, behind: false, outermost: false };
+        if self.scc_of[rule] != scc || self.bracket(inner, place).is_some() {
             return None;
         }
         let closed = [&sequence[..at], inner, &sequence[at + 1..]].concat();
@@ -142,11 +142,10 @@ impl<'p, 'm> Brackets<'p, 'm> {
 
     /// The brackets of a sequence.
     fn bracket(&mut self, parts: &[PartId], place: Place) -> Option<(usize, usize)> {
-        if place.circle == 0 {
+        if place.scc == 0 {
             return None;
         }
-        let is_recursive: Vec<bool> =
-            parts.iter().map(|&part| self.is_recursive(part, place.circle)).collect();
+        let is_recursive: Vec<bool> = parts.iter().map(|&part| self.is_recursive(part, place.scc)).collect();
         self.between(parts, place, &is_recursive, |part| self.parts.closes(part))
     }
 
@@ -171,14 +170,14 @@ impl<'p, 'm> Brackets<'p, 'm> {
         (first + 1..parts.len()).rev().find(ends).map(|to| (from, to))
     }
 
-    fn is_recursive(&mut self, part: PartId, circle: u32) -> bool {
-        if let Some(&known) = self.recursive.get(&(part, circle)) {
+    fn is_recursive(&mut self, part: PartId, scc: u32) -> bool {
+        if let Some(&known) = self.recursive.get(&(part, scc)) {
             return known;
         }
         let mut rules = Vec::new();
         self.parts.rules_of(part, &mut rules);
-        let is = rules.into_iter().any(|rule| self.scc_of[rule] == circle);
-        self.recursive.insert((part, circle), is);
+        let is = rules.into_iter().any(|rule| self.scc_of[rule] == scc);
+        self.recursive.insert((part, scc), is);
         is
     }
 
@@ -193,7 +192,7 @@ impl<'p, 'm> Brackets<'p, 'm> {
                 self.left_by_brackets(*inner, Place { behind: false, ..place }, found);
             }
             Part::Sequence(_) => {
-                let parts = self.expanded(part, place.circle);
+                let parts = self.expanded(part, place.scc);
                 let called = self.bracket(&parts, place);
                 for (at, &part) in parts.iter().enumerate() {
                     if called.is_none_or(|(from, to)| at < from || at > to) {
@@ -208,15 +207,15 @@ impl<'p, 'm> Brackets<'p, 'm> {
 }
 
 /// The number of the strongly connected component of each rule, from 1; 0 for a non-recursive rule.
-pub(super) fn circles(count: usize, references: &[Vec<usize>]) -> Vec<u32> {
+pub(super) fn sccs(count: usize, references: &[Vec<usize>]) -> Vec<u32> {
     let children = |rule: u32| references[rule as usize].iter().map(|&rule| rule as u32).collect();
     let mut scc_of = vec![0; count];
     for (component, number) in components(count, 0..count as u32, children).iter().zip(1..) {
-        let is_circle = match component[..] {
+        let is_cyclic = match component[..] {
             [one] => references[one as usize].contains(&(one as usize)),
             _ => true,
         };
-        if is_circle {
+        if is_cyclic {
             component.iter().for_each(|&rule| scc_of[rule as usize] = number);
         }
     }

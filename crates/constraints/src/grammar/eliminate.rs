@@ -17,12 +17,12 @@
 //! Reference: D. N. Arden, *Delayed-Logic and Finite-State Machines*, 2nd Annual Symposium on
 //! Switching Circuit Theory and Logical Design, 1961.
 
-use super::brackets::circles;
+use super::brackets::sccs;
 use super::parts::{Part, PartId, Parts};
 use burn_dfa_automata::FastMap;
 use burn_dfa_common::Result;
 
-/// Most rules in a circle.
+/// Most rules in a component.
 const MAX_RULES: usize = 128;
 
 /// Most parts of a rule, each counted as often as the rule has it.
@@ -49,17 +49,16 @@ impl Parts<'_> {
     pub(super) fn eliminate(&mut self) -> Result<bool> {
         let before = self.bodies.clone();
         let references: Vec<Vec<usize>> = before.iter().map(|&body| self.references_of(body)).collect();
-        let mut circles_of: FastMap<u32, Vec<usize>> = FastMap::default();
-        for (rule, circle) in circles(before.len(), &references).into_iter().enumerate() {
-            if circle != 0 {
-                circles_of.entry(circle).or_default().push(rule);
+        let mut rules_of: FastMap<u32, Vec<usize>> = FastMap::default();
+        for (rule, scc) in sccs(before.len(), &references).into_iter().enumerate() {
+            if scc != 0 {
+                rules_of.entry(scc).or_default().push(rule);
             }
         }
-        let mut circles: Vec<Vec<usize>> =
-            circles_of.into_values().filter(|circle| circle.len() <= MAX_RULES).collect();
-        circles.sort_unstable();
-        for circle in circles {
-            self.eliminate_circle(circle)?;
+        let mut sccs: Vec<Vec<usize>> = rules_of.into_values().filter(|scc| scc.len() <= MAX_RULES).collect();
+        sccs.sort_unstable();
+        for scc in sccs {
+            self.eliminate_scc(scc)?;
         }
         let is_changed = self.bodies != before;
         if is_changed {
@@ -68,7 +67,7 @@ impl Parts<'_> {
         Ok(is_changed)
     }
 
-    fn eliminate_circle(&mut self, mut rules: Vec<usize>) -> Result<()> {
+    fn eliminate_scc(&mut self, mut rules: Vec<usize>) -> Result<()> {
         while rules.len() > 1 {
             self.meter.time()?;
             // Inlines the smallest rule without a reference to itself; else solves a rule,

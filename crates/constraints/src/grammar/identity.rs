@@ -564,7 +564,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_identity_has_none() {
+    fn deep_grammars_and_grammars_of_tags_have_no_identity() {
         let deep = (0..600).fold(Expression::literal("a"), |body, _| Expression::sequence([body]));
         assert_eq!(built(deep).identity(), None);
         // Two tags with different schemas, without the tags.

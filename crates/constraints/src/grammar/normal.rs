@@ -12,7 +12,7 @@
 //! Reference: A. Brüggemann-Klein, *Regular Expressions into Finite Automata*, Theoretical Computer
 //! Science 120(2), 1993, for repetitions.
 
-use super::brackets::circles;
+use super::brackets::sccs;
 use super::parts::{Part, PartId, Parts};
 use burn_dfa_automata::FastMap;
 
@@ -39,22 +39,22 @@ impl Parts<'_> {
                 found
             })
             .collect();
-        let scc_of = circles(self.bodies.len(), &units);
-        // By circle: its first rule, and the alternatives of all of its rules.
-        let mut circles: FastMap<u32, (usize, Vec<PartId>)> = FastMap::default();
-        for (rule, &circle) in scc_of.iter().enumerate().filter(|&(_, &circle)| circle != 0) {
-            let (first, alternatives) = circles.entry(circle).or_insert((rule, Vec::new()));
+        let scc_of = sccs(self.bodies.len(), &units);
+        // By component: its first rule, and the alternatives of all of its rules.
+        let mut sccs: FastMap<u32, (usize, Vec<PartId>)> = FastMap::default();
+        for (rule, &scc) in scc_of.iter().enumerate().filter(|&(_, &scc)| scc != 0) {
+            let (first, alternatives) = sccs.entry(scc).or_insert((rule, Vec::new()));
             self.stands[rule] = *first;
-            let is_own = |other: usize| scc_of[other] == circle;
+            let is_own = |other: usize| scc_of[other] == scc;
             self.proper(self.bodies[rule], &is_own, alternatives);
         }
-        let mut circles: Vec<(usize, Vec<PartId>)> = circles.into_values().collect();
-        circles.sort_unstable_by_key(|&(first, _)| first);
-        for (first, alternatives) in circles {
+        let mut sccs: Vec<(usize, Vec<PartId>)> = sccs.into_values().collect();
+        sccs.sort_unstable_by_key(|&(first, _)| first);
+        for (first, alternatives) in sccs {
             self.bodies[first] = self.one_of(alternatives);
         }
         for rule in 0..self.bodies.len() {
-            // No rules are in a circle of units any more.
+            // No rules are in a cycle of units any more.
             let (mut at, mut passed) = (rule, Vec::new());
             loop {
                 let next = match *self.get(self.bodies[at]) {

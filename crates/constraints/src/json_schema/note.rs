@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn what_options_leave_out_is_noted() {
+    fn values_excluded_by_options_are_noted() {
         let new = JsonOptions::new;
         let string = || json!({"type": "string"});
         assert_eq!(with(string(), &new()), [""; 0]);

@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn each_text_is_followed_by_what_is_its_own() {
+    fn each_text_is_followed_by_its_own_continuation() {
         check(&["a".to_owned()]);
         check(&["<b>", "<a", "<bc", "x", "<ab", "é", "è", "x"].map(str::to_owned));
         let deep: Vec<String> = (0..2 * MAX_LEVELS).map(|len| format!("{}b", "a".repeat(len))).collect();

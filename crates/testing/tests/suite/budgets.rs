@@ -323,7 +323,7 @@ fn a_budget_costs_a_string_at_most_one_token_more_than_the_exact_distances() {
 }
 
 #[test]
-fn masks_with_a_budget_are_what_the_distances_say_of_each_token() {
+fn masks_with_a_budget_match_the_distances_of_each_token() {
     let mut rng = StdRng::seed_from_u64(4);
     for vocabulary in vocabularies() {
         for table in tables(&vocabulary) {

@@ -1,15 +1,72 @@
-//! Figures quoted in prose are the figures of the run that made them: `benches/results/peers.txt`;
-//! on the page on schema design, the figures of the pages that it names.
+//! Figures quoted in prose are the figures of the runs that made them: `benches/results/peers.txt`,
+//! the tables of `benches/results/instances.md`, and the lines `name=value` of
+//! `benches/results/README.md`; on the page on schema design, the figures of the pages that it
+//! names.
 //!
-//! A template names each figure with its decimals, `{flex_step_p50_ratio_llguidance:2}`, and may scale it,
-//! `{memory_growth_kib/1024:1}`. The page must contain the template with the figures filled in; white space counts as one space.
+//! A template names each figure with its decimals, `{flex_step_p50_ratio_llguidance:2}`, and may
+//! scale it, `{memory_growth_kib/1024:1}`. `{masks_llguidance_positions:,}` is an integer with
+//! separators. The page must contain the template with the figures filled in; white space counts as
+//! one space.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-const RESULTS: &str = "benches/results/peers.txt";
+const PEERS: &str = "benches/results/peers.txt";
+const INSTANCES: &str = "benches/results/instances.md";
+const RESULTS: &str = "benches/results/README.md";
 
-const QUOTES: [(&str, &str); 17] = [
+const QUOTES: &[(&str, &str)] = &[
+    ("README.md", "a step takes {flex_step_p50_ratio_llguidance:2} of llguidance's time at the median"),
+    (
+        "README.md",
+        "all instances judged right | {instances_150_burn_dfa_passed:0} | {instances_150_llguidance_passed:0} | {instances_150_xgrammar_passed:0} | {instances_150_llama_cpp_passed:0} | {instances_150_glrmask_passed:0} | {instances_50_outlines_core_passed:0} of 50 |",
+    ),
+    (
+        "README.md",
+        "an invalid instance accepted | {instances_150_burn_dfa_accepts_invalid:0} | {instances_150_llguidance_accepts_invalid:0} | {instances_150_xgrammar_accepts_invalid:0} | {instances_150_llama_cpp_accepts_invalid:0} | {instances_150_glrmask_accepts_invalid:0} | {instances_50_outlines_core_accepts_invalid:0} of 50 |",
+    ),
+    ("README.md", "burn-dfa refuses the other {instances_150_burn_dfa_refused:0} schemas."),
+    (
+        "COMPARE.md",
+        "For 100 tools with different schemas it takes {tools_100_schemas_first_mask_ratio_llguidance:0} times as long",
+    ),
+    (
+        "COMPARE.md",
+        "With 200,019 ids, compiled constraints take {v200k_memory_growth_ratio_llguidance:1} times llguidance's memory.",
+    ),
+    ("COMPARE.md", "with {instances_150_valid:0} valid and {instances_150_invalid:0} invalid instances."),
+    (
+        "COMPARE.md",
+        "| burn-dfa | **{instances_150_burn_dfa_passed:0}** | {instances_150_burn_dfa_refused:0} | {instances_150_burn_dfa_late:0} | {instances_150_burn_dfa_accepts_invalid:0} | {instances_150_burn_dfa_rejects_valid:0} |",
+    ),
+    (
+        "COMPARE.md",
+        "| glrmask | **{instances_150_glrmask_passed:0}** | {instances_150_glrmask_refused:0} | {instances_150_glrmask_late:0} | {instances_150_glrmask_accepts_invalid:0} | {instances_150_glrmask_rejects_valid:0} |",
+    ),
+    (
+        "COMPARE.md",
+        "| llguidance | **{instances_150_llguidance_passed:0}** | {instances_150_llguidance_refused:0} | {instances_150_llguidance_late:0} | {instances_150_llguidance_accepts_invalid:0} | {instances_150_llguidance_rejects_valid:0} |",
+    ),
+    (
+        "COMPARE.md",
+        "| XGrammar | **{instances_150_xgrammar_passed:0}** | {instances_150_xgrammar_refused:0} | {instances_150_xgrammar_late:0} | {instances_150_xgrammar_accepts_invalid:0} | {instances_150_xgrammar_rejects_valid:0} |",
+    ),
+    (
+        "COMPARE.md",
+        "| llama.cpp | **{instances_150_llama_cpp_passed:0}** | {instances_150_llama_cpp_refused:0} | {instances_150_llama_cpp_late:0} | {instances_150_llama_cpp_accepts_invalid:0} | {instances_150_llama_cpp_rejects_valid:0} |",
+    ),
+    (
+        "COMPARE.md",
+        "Of the first 50 schemas it passes {instances_50_outlines_core_passed:0}, and {instances_50_outlines_core_late:0} take longer than 10 s. burn-dfa passes all {instances_50_burn_dfa_passed:0}.",
+    ),
+    (
+        "COMPARE.md",
+        "along {masks_llguidance_schemas:0} valid instances, at {masks_llguidance_positions:,} positions.",
+    ),
+    (
+        "COMPARE.md",
+        "a step of burn-dfa takes {flex_step_p50_ratio_llguidance:2} of llguidance's time at the median",
+    ),
     (
         "benches/results/README.md",
         "| refused; burn-dfa {refused_burn_dfa:0} | {refused_llguidance:0} | {refused_xgrammar:0} | {refused_outlines:0} |",
@@ -80,17 +137,81 @@ const QUOTES: [(&str, &str); 17] = [
     ),
 ];
 
+/// The figures by their names.
+type Figures = BTreeMap<String, f64>;
+
+/// The lines `name=value` of a page. In prose, a line may have an equals sign as well.
+fn named(page: &str) -> impl Iterator<Item = (String, f64)> {
+    let lines = page.lines().filter_map(|line| line.split_once('='));
+    lines.filter_map(|(name, value)| Some((name.to_owned(), value.parse().ok()?)))
+}
+
+/// The number at the start of a cell, which may have separators and be bold.
+fn number(cell: &str) -> Option<f64> {
+    cell.split_whitespace().next()?.replace(['*', ','], "").parse().ok()
+}
+
+/// The figures in the tables of the page on instances: `instances_150_llama_cpp_passed` for the
+/// table of 150 schemas, and `masks_glrmask_positions` for the table of masks.
+fn instances(page: &str) -> Figures {
+    let mut figures = Figures::new();
+    let mut table = String::new();
+    let mut columns: &[&str] = &[];
+    for line in page.lines() {
+        if let Some(title) = line.strip_prefix("## ") {
+            let numbers: Vec<f64> = title.split_whitespace().filter_map(number).collect();
+            match numbers[..] {
+                [schemas, valid, invalid] => {
+                    table = format!("instances_{schemas}");
+                    columns = &["passed", "refused", "late", "crashed", "accepts_invalid", "rejects_valid"];
+                    figures.insert(format!("{table}_valid"), valid);
+                    figures.insert(format!("{table}_invalid"), invalid);
+                }
+                _ => {
+                    table = title.to_lowercase();
+                    columns = &["schemas", "positions"];
+                }
+            }
+        }
+        let Some(row) = line.strip_prefix("| ") else { continue };
+        let mut cells = row.split('|');
+        let engine = cells.next().and_then(|name| name.split_whitespace().next()).unwrap_or_default();
+        let engine = engine.to_lowercase().replace(['-', '.'], "_");
+        for (column, value) in columns.iter().zip(cells.map(number)) {
+            figures.extend(value.map(|value| (format!("{table}_{engine}_{column}"), value)));
+        }
+    }
+    figures
+}
+
+/// An integer with separators.
+fn separated(value: f64) -> String {
+    let digits = format!("{value:.0}");
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
 /// The template with its figures.
-fn filled(template: &str, figures: &BTreeMap<&str, f64>) -> String {
+fn filled(template: &str, figures: &Figures) -> String {
     let mut parts = template.split('{');
     let mut text = parts.next().unwrap_or_default().to_owned();
     for part in parts {
         let (figure, rest) = part.split_once('}').expect("a figure ends with a brace");
         let (name, decimals) = figure.split_once(':').expect("a figure has decimals");
         let (name, divisor) = name.split_once('/').unwrap_or((name, "1"));
-        let value = figures.get(name).unwrap_or_else(|| panic!("{RESULTS} has no {name}"));
-        let (divisor, decimals): (f64, usize) = (divisor.parse().unwrap(), decimals.parse().unwrap());
-        text += &format!("{:.decimals$}{rest}", value / divisor);
+        let value = figures.get(name).unwrap_or_else(|| panic!("no results have {name}"));
+        let value = value / divisor.parse::<f64>().unwrap();
+        text += &match decimals.parse::<usize>() {
+            Ok(decimals) => format!("{value:.decimals$}"),
+            Err(_) => separated(value),
+        };
+        text += rest;
     }
     text
 }
@@ -102,14 +223,11 @@ fn read(path: &str) -> String {
 
 #[test]
 fn quoted_figures_are_those_of_the_run() {
-    let results = read(RESULTS);
-    let figures: BTreeMap<&str, f64> = results
-        .lines()
-        .filter_map(|line| line.split_once('='))
-        .map(|(name, value)| (name, value.parse().unwrap()))
-        .collect();
+    let mut figures = instances(&read(INSTANCES));
+    figures.extend(named(&read(RESULTS)));
+    figures.extend(named(&read(PEERS)));
     let mut wrong = Vec::new();
-    for (page, template) in QUOTES {
+    for &(page, template) in QUOTES {
         let text = read(page).split_whitespace().collect::<Vec<_>>().join(" ");
         let quote = filled(template, &figures);
         if !text.contains(&quote) {

@@ -1,16 +1,29 @@
-//! The README of each crate names all modules of the crate, and no others.
+//! The README of a package names all modules of its library, and no others.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-const CRATES: [&str; 6] = ["automata", "common", "constraints", "engine", "tokens", "vocabulary"];
+const PACKAGES: [&str; 10] = [
+    "crates/automata",
+    "crates/common",
+    "crates/constraints",
+    "crates/engine",
+    "crates/gguf",
+    "crates/testing",
+    "crates/tokens",
+    "crates/vocabulary",
+    "models/decoder",
+    "models/serve",
+];
 
-/// The modules in the source folder of a crate.
+/// The modules in the source folder of a package. A folder without `mod.rs` belongs to a file
+/// of the same name, or holds no module.
 fn modules(folder: &Path) -> BTreeSet<String> {
     let files = std::fs::read_dir(folder.join("src")).expect("a folder of sources");
     let paths: Vec<PathBuf> = files.map(|file| file.expect("a file").path()).collect();
-    let names = paths.iter().map(|path| path.file_stem().and_then(|name| name.to_str()).expect("a name"));
-    names.filter(|&name| name != "lib").map(str::to_owned).collect()
+    let modules = paths.iter().filter(|path| path.is_file() || path.join("mod.rs").exists());
+    let names = modules.map(|path| path.file_stem().and_then(|name| name.to_str()).expect("a name"));
+    names.filter(|name| !["lib", "main"].contains(name)).map(str::to_owned).collect()
 }
 
 /// The names in the first column of the tables of a page.
@@ -21,10 +34,10 @@ fn named(page: &str) -> BTreeSet<String> {
 }
 
 #[test]
-fn readmes_name_the_modules_of_their_crates() {
-    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    for name in CRATES {
-        let folder = crates.join(name);
+fn readmes_name_the_modules_of_their_packages() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    for name in PACKAGES {
+        let folder = root.join(name);
         let page = std::fs::read_to_string(folder.join("README.md")).expect("a README");
         assert_eq!(named(&page), modules(&folder), "{}", folder.display());
     }

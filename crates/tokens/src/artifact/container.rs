@@ -17,7 +17,7 @@ pub(super) const CHECKSUM: &str = "checksum";
 const LONGEST_HEADER: usize = 100_000_000;
 
 /// The maximum number of tensors, and of metadata entries.
-const MOST_ENTRIES: usize = 4096;
+const MAX_ENTRIES: usize = 4096;
 
 /// Named texts and named tensors.
 #[derive(Clone, Debug)]
@@ -60,7 +60,7 @@ impl<'de> Visitor<'de> for Counted {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> std::result::Result<Self, A::Error> {
-        for _ in 0..MOST_ENTRIES {
+        for _ in 0..MAX_ENTRIES {
             let Some(name) = map.next_key::<String>()? else { return Ok(self) };
             if name == "__metadata__" {
                 map.next_value::<Self>()?;
@@ -68,7 +68,7 @@ impl<'de> Visitor<'de> for Counted {
                 map.next_value::<IgnoredAny>()?;
             }
         }
-        Err(A::Error::custom(format!("more than {MOST_ENTRIES} entries")))
+        Err(A::Error::custom(format!("more than {MAX_ENTRIES} entries")))
     }
 }
 

@@ -56,7 +56,7 @@ pub(super) const VERSIONS: [&str; 4] = ["1", "2", "3", "4"];
 /// let artifact = Artifact::from_bytes(&bytes)?;
 /// assert_eq!(artifact.metadata("constraint"), Some(r#"{"regex":"ab*"}"#));
 /// artifact.validate(&limits)?;
-/// assert_eq!(artifact.to_table(&vocabulary, &limits)?, table);
+/// assert_eq!(artifact.to_constraint(&vocabulary, &limits)?, table);
 /// # Ok::<(), burn_dfa_tokens::Error>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -120,7 +120,7 @@ impl<'a> Artifact<'a> {
     /// # Errors
     /// As [`validate`](Self::validate); [`ErrorKind::IncompatibleVocabulary`](crate::ErrorKind::IncompatibleVocabulary) for another
     /// vocabulary.
-    pub fn to_table(&self, vocabulary: &Vocabulary, limits: &Limits) -> Result<CompiledConstraint> {
+    pub fn to_constraint(&self, vocabulary: &Vocabulary, limits: &Limits) -> Result<CompiledConstraint> {
         let meter = Meter::start(limits);
         let (stored, fingerprint) = self.stored(&meter)?;
         if fingerprint != vocabulary.fingerprint() {

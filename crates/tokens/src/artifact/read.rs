@@ -68,7 +68,7 @@ impl CompiledConstraint {
     /// - [`ErrorKind::IncompatibleVocabulary`](crate::ErrorKind::IncompatibleVocabulary): an artifact of another vocabulary;
     /// - [`ErrorKind::Limit`](crate::ErrorKind::Limit): the file exceeds `limits`.
     pub fn from_bytes(bytes: &[u8], vocabulary: &Vocabulary, limits: &Limits) -> Result<Self> {
-        Artifact::from_bytes(bytes)?.to_table(vocabulary, limits)
+        Artifact::from_bytes(bytes)?.to_constraint(vocabulary, limits)
     }
 
     /// Reads a file written by [`save`](Self::save); a file of more than [`Limits::bytes`] is

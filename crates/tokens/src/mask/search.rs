@@ -145,7 +145,7 @@ impl Found {
                 |&token: &u32| vocabulary.bytes(TokenId(token)).is_some_and(|bytes| bytes.len() >= shortest);
             return self.text.retain(fits);
         }
-        let Some(runs) = parts.character_runs(at.position, left, at.thresholds) else {
+        let Some(runs) = parts.token_slices(at.position, left, at.thresholds) else {
             return self.read(at, left, [Unread::all(trie)]);
         };
         let characters = vocabulary.characters();
@@ -322,7 +322,7 @@ pub(super) mod tests {
 
     /// Kept masks hold for their range of budgets only.
     #[test]
-    fn what_is_kept_is_what_would_be_found() {
+    fn cached_masks_equal_new_masks() {
         let pairs = (b' '..=b'~').flat_map(|a| {
             [b"ab", b"1)", b"(a", b"))", b"b)", b"((", b"1b", b"aa"].map(|rest| [&[a][..], rest].concat())
         });
@@ -530,7 +530,7 @@ ws ::= " "*"#;
 
     /// Masks equal the result of the reference search, with and without a budget.
     #[test]
-    fn what_may_follow_is_what_the_table_says_of_each_token() {
+    fn masks_equal_the_reference_search() {
         let vocabulary = words();
         let ids = || (0..vocabulary.len() as u32).map(TokenId);
         let (mut by_runs, mut read, mut with_less, mut near) = (0, 0, 0, 0);

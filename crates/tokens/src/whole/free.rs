@@ -27,7 +27,7 @@ impl TableParts {
         };
         if !leads.iter().all(fits) {
             return Err(Error::grammar_as_a_whole(
-                "any token may come where text is read too, or a number of them: with recursion, or more states than are tabulated, \
+                "any token may come where text is read too, or a number of them: with recursion, or more states than the token-level form holds, \
                  that is offered for any number of tokens between such as are named, and are no text",
             ));
         }

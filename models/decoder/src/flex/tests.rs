@@ -70,7 +70,7 @@ fn norms_and_gates() {
 }
 
 #[test]
-fn softmax_of_what_is_not_hidden() {
+fn masked_softmax_equals_the_softmax_of_visible_positions() {
     // Few rows, and enough rows for shared work; one mask for all rows of the batch, and one for
     // each.
     for ([batch, heads, length, seen], masks) in [([2, 3, 4, 9], 1), ([2, 2, 5, 40], 2), ([2, 2, 150, 77], 2)]

@@ -63,7 +63,7 @@ impl Direct {
         let config = &app.config;
         let model = self.pretrained.model();
         let capacity = Capacity::new()
-            .with_tables(config.rows)
+            .with_constraints(config.rows)
             .with_states(config.arena_states)
             .with_classes(config.arena_classes)
             .with_stack(config.arena_outcomes, config.frames);

@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_offered_is_refused_unless_it_asks_for_nothing() {
+    fn unsupported_fields_are_refused_unless_they_have_no_effect() {
         let read = |text: &str| {
             let mut body = Body::read(text.as_bytes())?;
             body.take::<Own>()?;

@@ -105,7 +105,7 @@ fn properties_come_in_their_order() {
 }
 
 #[test]
-fn what_cannot_be_honoured_is_refused_by_name() {
+fn unsupported_constraints_are_refused_with_the_parameter() {
     let cases = [
         (
             "response_format",

@@ -211,7 +211,7 @@ fn answers_end_when_their_client_disconnects() {
 }
 
 #[test]
-fn what_one_client_breaks_off_leaves_the_others_as_they_are() {
+fn a_disconnect_does_not_change_the_answers_of_others() {
     let Served { server, steps, .. } = odd(Duration::from_millis(5), &["--rows", "2"]);
     let own = |seed: u64, stream: bool| {
         let mut body = long();

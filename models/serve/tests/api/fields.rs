@@ -126,7 +126,7 @@ fn values_near_zero_are_raised() {
 }
 
 #[test]
-fn what_is_ignored_is_one_warning() {
+fn all_ignored_fields_share_one_warning() {
     let tool = json!({"type": "function", "cache_control": {"type": "ephemeral"}, "function": {"name": "f", "returns": {}}});
     let answer = ask(json!({
         "store": true, "verbosity": "low", "prediction": {"type": "content", "content": "x"}, "what": 1, "tools": [tool],

@@ -108,7 +108,7 @@ fn calls_are_items() {
 }
 
 #[test]
-fn what_a_server_without_memory_cannot_do_is_refused() {
+fn requests_that_need_stored_conversations_are_refused() {
     let ask = |more: Value| {
         let mut body = json!({"input": "Hi"});
         body.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());

@@ -21,7 +21,7 @@
 
 mod rule;
 
-use super::brackets::{Brackets, Place, circles};
+use super::brackets::{Brackets, Place, sccs};
 use super::parts::{Part, PartId, Parts};
 use crate::nested::Procedures;
 use burn_dfa_automata::{FastMap, Rows, TransitionNetwork};
@@ -39,7 +39,7 @@ enum PieceKey {
         sequence: PartId,
         from: usize,
         to: usize,
-        circle: u32,
+        scc: u32,
         knot: u32,
     },
     Rule(usize),
@@ -98,7 +98,7 @@ pub(super) struct Emitter<'p, 'm> {
     brackets: Brackets<'p, 'm>,
     /// The strongly connected component of each rule, counting only references at the beginning of
     /// rules; 0 if the rule does not begin with itself.
-    left_circle_of: Vec<u32>,
+    left_scc_of: Vec<u32>,
     corners: Vec<Vec<usize>>,
     /// The start of a part outside of left recursion, by the next node and the rest of its context.
     begins: FastMap<(PartId, u32, Place), u32>,
@@ -141,7 +141,7 @@ impl<'p, 'm> Emitter<'p, 'm> {
             rows: parts.dfas.iter().map(|dfa| Rows::from(&**dfa)).collect(),
             network,
             brackets: Brackets::new(parts),
-            left_circle_of: circles(count, &corners),
+            left_scc_of: sccs(count, &corners),
             corners,
             begins: FastMap::default(),
             starts: FastMap::default(),
@@ -173,10 +173,10 @@ impl<'p, 'm> Emitter<'p, 'm> {
             debug_assert!(self.active.is_empty());
             let body = match piece {
                 PieceKey::Rule(rule) => self.rule(rule, self.returning, 0, false)?,
-                PieceKey::Slice { sequence, from, to, circle, knot } => {
-                    let parts = self.brackets.expanded(sequence, circle);
+                PieceKey::Slice { sequence, from, to, scc, knot } => {
+                    let parts = self.brackets.expanded(sequence, scc);
                     let context =
-                        Context { chain: 0, place: Place { circle, knot, behind: false, outermost: false } };
+                        Context { chain: 0, place: Place { scc, knot, behind: false, outermost: false } };
                     let body = self.row_of(&parts[from..=to], self.returning, context, None)?.1;
                     // Ignored text after the opening bracket is read within the procedure.
                     self.behind_piece(body)?
@@ -198,8 +198,8 @@ impl<'p, 'm> Emitter<'p, 'm> {
         pieces.sort_unstable_by_key(|&(enter, _)| enter);
         let called = |(_, key)| match key {
             PieceKey::Rule(rule) => Called::Rule(rule),
-            PieceKey::Slice { sequence, from, to, circle, .. } => {
-                Called::Slice { sequence, parts: self.brackets.expanded(sequence, circle), from, to }
+            PieceKey::Slice { sequence, from, to, scc, .. } => {
+                Called::Slice { sequence, parts: self.brackets.expanded(sequence, scc), from, to }
             }
         };
         pieces.into_iter().map(called).collect()
@@ -267,7 +267,7 @@ impl<'p, 'm> Emitter<'p, 'm> {
                 self.union(starts?)
             }
             Part::Sequence(_) => {
-                let parts = self.brackets.expanded(part, context.place.circle);
+                let parts = self.brackets.expanded(part, context.place.scc);
                 Ok(self.row_of(&parts, next, context, Some(part))?.0)
             }
             Part::Repeat { inner, min, max } => self.repeat(inner, min, max, next, context),
@@ -321,8 +321,8 @@ impl<'p, 'm> Emitter<'p, 'm> {
             if let Some((sequence, (from, to))) = called
                 && at == to
             {
-                let Place { circle, knot, .. } = context.place;
-                let enter = self.piece(PieceKey::Slice { sequence, from, to, circle, knot })?;
+                let Place { scc, knot, .. } = context.place;
+                let enter = self.piece(PieceKey::Slice { sequence, from, to, scc, knot })?;
                 let after = self.behind_piece(follows[to + 1])?;
                 let call = self.network.call(enter, &[after])?;
                 self.skips.insert(call, call);

@@ -17,9 +17,9 @@ impl Emitter<'_, '_> {
             self.chains[link as usize].branches.push(next);
             return Ok(TransitionNetwork::DEAD);
         }
-        let left = self.left_circle_of[rule];
+        let left = self.left_scc_of[rule];
         let of_chain = self.chains[chain as usize].rule;
-        let chain = if chain != 0 && left != 0 && self.left_circle_of[of_chain] == left { chain } else { 0 };
+        let chain = if chain != 0 && left != 0 && self.left_scc_of[of_chain] == left { chain } else { 0 };
         if let Some(&known) = self.starts.get(&(rule, next, chain, outermost)) {
             return Ok(known);
         }
@@ -27,7 +27,7 @@ impl Emitter<'_, '_> {
         let copies = |&(open, before, outer): &(usize, u32, bool)| {
             open == rule && before != next && outer == outermost
         };
-        if place.circle != 0 && self.active.iter().any(copies) && !self.joins_loop(rule, next, outermost) {
+        if place.scc != 0 && self.active.iter().any(copies) && !self.joins_loop(rule, next, outermost) {
             let enter = self.piece(PieceKey::Rule(rule))?;
             let after = self.behind_piece(next)?;
             let call = self.network.call(enter, &[after])?;
@@ -90,7 +90,7 @@ impl Emitter<'_, '_> {
                 if corner == rule {
                     return true;
                 }
-                let within = self.left_circle_of[corner] == self.left_circle_of[rule];
+                let within = self.left_scc_of[corner] == self.left_scc_of[rule];
                 if within && self.link(chain, corner).is_none() && seen.insert(corner, ()).is_none() {
                     rest.push(corner);
                 }

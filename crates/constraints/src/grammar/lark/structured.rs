@@ -26,7 +26,7 @@ struct Structured {
 /// The options of `%llguidance` and `%grammar_options`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Given {
+struct GrammarOptions {
     allow_initial_skip: Option<bool>,
     allow_invalid_utf8: Option<bool>,
     ignore_once: Option<bool>,
@@ -104,7 +104,7 @@ impl<'t> Cursor<'t> {
 
     /// Reads the value of `%llguidance` or `%grammar_options`, which overrides earlier ones.
     pub(super) fn options(&mut self, directive: &str, options: &mut Options) -> Result<()> {
-        let (at, given) = self.deserialize::<Given>(directive)?;
+        let (at, given) = self.deserialize::<GrammarOptions>(directive)?;
         if given.allow_invalid_utf8 == Some(true) {
             let reason =
                 "`allow_invalid_utf8` is not supported: ask for bytes in a regex, such as `(?-u:\\xFF)`";

@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_excluded_everywhere_has_no_class() {
+    fn a_token_that_every_set_excludes_has_no_class() {
         let (classes, of) = sets(&[(&[1, 2], true), (&[2], true)]);
         assert_eq!(class(&classes, 2), None);
         let (one, other) = (class(&classes, 1).unwrap(), class(&classes, 9).unwrap());

@@ -19,7 +19,7 @@
 mod tests;
 
 use super::emit::Selection;
-use super::plan::{Circular, PlanId, Planner, Preferred};
+use super::plan::{PlanId, Planner, Preferred, RecursivePlans};
 use super::{JsonOptions, Schema, Unrolled, Whitespace, emit};
 use burn_dfa_automata::{Pushdown, SparseDfa};
 use burn_dfa_common::{Result, limits::Meter};
@@ -34,7 +34,7 @@ pub(crate) enum Texts {
 /// How a schema is followed.
 pub(super) enum Followed {
     /// As deep as the stack.
-    Called(Circular),
+    Called(RecursivePlans),
     Copied(PlanId, Unrolled),
 }
 
@@ -42,7 +42,7 @@ impl Followed {
     /// The plan of the whole schema.
     pub(super) fn root(&self) -> PlanId {
         match self {
-            Self::Called(circular) => circular.root,
+            Self::Called(plans) => plans.root,
             Self::Copied(root, _) => *root,
         }
     }
@@ -52,23 +52,24 @@ impl Followed {
     /// # Errors
     /// A limit is exceeded.
     pub(super) fn texts(&self, planner: &Planner, values: Selection) -> Result<Option<Texts>> {
-        let Self::Called(Circular { circles, .. }) = self else {
+        let Self::Called(RecursivePlans { recursive, .. }) = self else {
             return Ok(emit::emit(planner, values)?.map(Texts::Copied));
         };
-        let circles = emit::reached(planner, values.plan, circles);
+        let recursive = emit::reached(planner, values.plan, recursive);
         // Skips the copy if the estimate already exceeds the preferred number of states.
         let most = planner.preferred_copies().schema;
-        let may_be_small = circles.is_empty() && emit::copied_characters(planner, values.plan) <= most as u64;
+        let may_be_small =
+            recursive.is_empty() && emit::copied_characters(planner, values.plan) <= most as u64;
         let copied = if may_be_small { emit::emit_within(planner, values, most)? } else { None };
         Ok(match copied {
             Some(rows) => rows.map(Texts::Copied),
-            None => emit::emit_called(planner, values, circles)?.map(Texts::Called),
+            None => emit::emit_called(planner, values, recursive)?.map(Texts::Called),
         })
     }
 
     /// Whether values of a plan contain values of the same plan.
     pub(super) fn is_recursive(&self, id: PlanId) -> bool {
-        matches!(self, Self::Called(circular) if circular.circles.contains_key(&id))
+        matches!(self, Self::Called(plans) if plans.recursive.contains_key(&id))
     }
 
     /// The depth to which the schema is expanded.
@@ -110,8 +111,8 @@ impl Schema {
     ) -> Result<(Planner<'a>, Followed)> {
         if meter.limits().frames > 0 && self.may_be_called() {
             let mut planner = Planner::new(self, meter);
-            if let Some(circular) = planner.circular_root(copies)? {
-                return Ok((planner, Followed::Called(circular)));
+            if let Some(plans) = planner.recursive_root(copies)? {
+                return Ok((planner, Followed::Called(plans)));
             }
         }
         let mut planner = Planner::new(self, meter);

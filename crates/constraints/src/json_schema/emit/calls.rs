@@ -44,7 +44,7 @@ pub(super) struct Calls {
     /// If one copy of a part takes more states than this, later uses of the part are calls.
     most: usize,
     /// The recursive plans. Their arrays and objects are always called.
-    circles: FastMap<PlanId, ()>,
+    recursive: FastMap<PlanId, ()>,
     /// Parts called at every use.
     always: FastMap<(PlanId, Part), ()>,
     /// The number of states of a copy of a part.
@@ -56,16 +56,16 @@ pub(super) struct Calls {
 }
 
 impl Calls {
-    /// Calls the recursive plans `circles`, and the parts `always` at every use; also parts whose
+    /// Calls the recursive plans `recursive`, and the parts `always` at every use; also parts whose
     /// copy takes more than `most` states, from their second use on.
     pub(super) fn new(
-        circles: FastMap<PlanId, ()>,
+        recursive: FastMap<PlanId, ()>,
         most: usize,
         always: FastMap<(PlanId, Part), ()>,
     ) -> Self {
         Self {
             most,
-            circles,
+            recursive,
             always,
             copied: FastMap::default(),
             pieces: FastMap::default(),
@@ -81,7 +81,7 @@ impl Calls {
             called.filter(|of| self.copied.contains_key(of)).map(|of| (of, ())).collect();
         let spared: usize = both.keys().map(|of| self.copied[of]).sum();
         self.always.extend(both);
-        (spared * WORTH > states).then(|| Self::new(self.circles, self.most, self.always))
+        (spared * WORTH > states).then(|| Self::new(self.recursive, self.most, self.always))
     }
 
     /// Whether a part is called at a use with this many returns.
@@ -90,8 +90,8 @@ impl Calls {
             let copied = self.copied.get(&(id, part));
             self.always.contains_key(&(id, part)) || copied.is_some_and(|&states| states > self.most)
         };
-        let is_circular = part != Part::String && self.circles.contains_key(&id);
-        is_circular || (returns <= MAX_OUTCOMES && is_large())
+        let is_recursive = part != Part::String && self.recursive.contains_key(&id);
+        is_recursive || (returns <= MAX_OUTCOMES && is_large())
     }
 }
 

@@ -84,16 +84,16 @@ pub(super) fn emit_within(
     emitter.rows.finish(start?, planner.meter()).map(Some)
 }
 
-/// The automaton of the values `root`, with calls of the recursive plans `circles`, and of others
+/// The automaton of the values `root`, with calls of the recursive plans `recursive`, and of others
 /// if this takes fewer states; `None` if there are none.
 pub(super) fn emit_called(
     planner: &Planner,
     root: Selection,
-    circles: FastMap<PlanId, ()>,
+    recursive: FastMap<PlanId, ()>,
 ) -> Result<Option<Pushdown>> {
     let most = planner.preferred_copies().part;
-    let always = repeated(planner, root.plan, &circles, most);
-    let mut calls = Calls::new(circles, most, always);
+    let always = repeated(planner, root.plan, &recursive, most);
+    let mut calls = Calls::new(recursive, most, always);
     let mut is_first = true;
     loop {
         let mut emitter = Emitter::new(planner, usize::MAX);

@@ -14,12 +14,12 @@ const AROUND: usize = 6;
 type Place<'a> = (PlanId, &'a [Option<u32>]);
 
 /// The parts of `root` and of plans below it that have several uses, and whose copy takes more than
-/// `most` states by estimate. A called part, such as a part of a plan of `circles`, counts as one
+/// `most` states by estimate. A called part, such as a part of a plan of `recursive`, counts as one
 /// state.
 pub(super) fn repeated(
     planner: &Planner,
     root: PlanId,
-    circles: &FastMap<PlanId, ()>,
+    recursive: &FastMap<PlanId, ()>,
     most: usize,
 ) -> FastMap<(PlanId, Part), ()> {
     let order = children_first(planner, root);
@@ -41,8 +41,8 @@ pub(super) fn repeated(
             if is_called {
                 repeated.insert((id, part), ());
             }
-            let is_circular = part != Part::String && circles.contains_key(&id);
-            all += if is_called || is_circular { 1 } else { own };
+            let is_recursive = part != Part::String && recursive.contains_key(&id);
+            all += if is_called || is_recursive { 1 } else { own };
         }
         states.insert(id, all);
     }
@@ -62,17 +62,17 @@ pub(in super::super) fn copied_characters(planner: &Planner, root: PlanId) -> u6
     states.get(&root).copied().unwrap_or(0)
 }
 
-/// The plans of `circles` below `root`, with `root`.
+/// The plans of `recursive` below `root`, with `root`.
 pub(in super::super) fn reached(
     planner: &Planner,
     root: PlanId,
-    circles: &FastMap<PlanId, ()>,
+    recursive: &FastMap<PlanId, ()>,
 ) -> FastMap<PlanId, ()> {
-    if circles.is_empty() {
+    if recursive.is_empty() {
         return FastMap::default();
     }
     let below = children_first(planner, root).into_iter();
-    below.filter(|id| circles.contains_key(id)).map(|id| (id, ())).collect()
+    below.filter(|id| recursive.contains_key(id)).map(|id| (id, ())).collect()
 }
 
 /// The plan `root` and the plans below it, each after its dependencies, except in recursion.

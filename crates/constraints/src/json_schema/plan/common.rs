@@ -184,14 +184,17 @@ mod tests {
     }
 
     #[test]
-    fn what_is_stored_is_what_the_grammars_make() {
+    fn stored_scalars_equal_the_compiled_grammars() {
         let limits = Limits::default();
         let file = concat!(env!("CARGO_MANIFEST_DIR"), "/src/json_schema/plan/common.bin");
         if std::env::var_os("BURN_DFA_WRITE").is_some() {
             std::fs::write(file, made()).unwrap();
         }
         let same = std::fs::read(file).unwrap() == made();
-        assert!(same, "write it anew: BURN_DFA_WRITE=1 cargo test --lib what_is_stored, and build again");
+        assert!(
+            same,
+            "write it anew: BURN_DFA_WRITE=1 cargo test --lib stored_scalars_equal, and build again"
+        );
         for scalar in PrebuiltScalar::stored() {
             let (read, made) = (scalar.read().unwrap(), scalar.make(&Meter::start(&limits)).unwrap());
             assert_eq!(Texts::from(read).dfa(), made.dfa(), "{scalar:?}");

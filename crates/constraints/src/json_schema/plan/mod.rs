@@ -20,7 +20,6 @@
 //! only grows, so this terminates, with the least plans that are consistent.
 
 mod array;
-mod circles;
 mod claims;
 mod common;
 mod counted;
@@ -39,6 +38,7 @@ mod parts;
 mod product;
 mod queue;
 mod recursion;
+mod recursive_plans;
 mod remark;
 mod scalar;
 mod size;
@@ -49,7 +49,6 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 pub(crate) use self::array::Array;
-pub(super) use self::circles::{Circular, MAX_OUTCOMES, Preferred};
 pub(super) use self::counted::Counted;
 pub(crate) use self::counted::Counts;
 use self::frame::Opening;
@@ -60,6 +59,7 @@ use self::nesting::{Any, Depth, Nesting};
 pub(crate) use self::object::{Object, ObjectState, Others};
 pub(crate) use self::parts::{Plan, PlanId, Step};
 use self::queue::{Draft, Part, Queue, Task};
+pub(super) use self::recursive_plans::{MAX_OUTCOMES, Preferred, RecursivePlans};
 use self::remark::Remarks;
 pub(super) use self::size::Size;
 use self::truth::Verdict;

@@ -692,7 +692,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_claimed_of_a_name_alone_holds_beside_all_else() {
+    fn claims_about_one_property_hold_with_the_other_keywords() {
         let schema = json!({
             "type": "object",
             "properties": {"a": {"type": "integer"}, "b": {"type": "string"}, "c": {}, "d": false, "e": {"type": "integer"}},

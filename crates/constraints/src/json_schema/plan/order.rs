@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_declared_for_all_comes_as_it_is_declared() {
+    fn properties_of_all_branches_come_in_declared_order() {
         let constant = json!({"const": 1});
         let schema = json!({
             "type": "object", "properties": {"a": constant, "b": constant}, "required": ["a", "b"],

@@ -20,7 +20,7 @@ use self::network::Emitter;
 use super::format::{SchemaFormat, Style};
 use super::free_text::{self, check_size, first_of};
 use super::place::Place;
-use crate::definition::Given;
+use crate::definition::SchemaSource;
 use crate::json_schema::{self, Json, MAX_SPACES, Planned, Schema, Texts, Types};
 use crate::{
     Constraint, Deferred, Expression, GrammarBuilder, JsonOptions, Kind, Note, Unrolled, Whitespace,
@@ -87,7 +87,7 @@ impl<'o> Schemas<'o> {
         plain.extend(markup.map(|markup| markup.close.to_owned()));
         let styled = Styled {
             schema: json_schema::parse(&json, &options).map_err(|error| error.within(&outer))?,
-            given: Given::new(json, options),
+            given: SchemaSource::new(json, options),
             markup,
             is_unordered: *any_order,
             free: (!excludes.is_empty()).then(|| free_text::without(excludes)),
@@ -106,7 +106,7 @@ impl<'o> Schemas<'o> {
 /// A schema in a style.
 pub(crate) struct Styled {
     schema: Schema,
-    given: Given,
+    given: SchemaSource,
     /// `None` for JSON.
     markup: Option<Markup>,
     is_unordered: bool,

@@ -208,7 +208,7 @@ fn a_rule_without_tokens_left_may_omit_its_suffix() {
 }
 
 #[test]
-fn what_follows_is_cut_into_terminals_from_each_end() {
+fn the_text_after_each_end_is_lexed_again() {
     let table =
         table(Syntax::Lark, "start: r \".\" B \".\"\nr[max_tokens=3]: TEXT\nTEXT: /(.|\\n)*/\nB: /b+/");
     let accepts = |tokens: &[u32]| {

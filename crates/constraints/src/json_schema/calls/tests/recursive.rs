@@ -293,7 +293,7 @@ fn many_outcomes_are_copied_to_a_depth() {
     for n in [4, 5, 10, 20, 40] {
         let read = read(&tags_at_a_distance(n), &JsonOptions::default());
         let meter = Meter::start(&limits);
-        assert!(Planner::new(&read, &meter).circular_root(Preferred::default()).unwrap().is_none(), "{n}");
+        assert!(Planner::new(&read, &meter).recursive_root(Preferred::default()).unwrap().is_none(), "{n}");
         match read.lower_called(&meter) {
             Ok((texts, unrolled)) => {
                 assert!(matches!(texts, Texts::Copied(_)) && unrolled.recursion.is_some(), "{n}");

@@ -40,10 +40,10 @@ impl Default for Preferred {
 }
 
 /// The plan of a schema with possibly recursive plans.
-pub(in super::super) struct Circular {
+pub(in super::super) struct RecursivePlans {
     pub(in super::super) root: PlanId,
     /// The recursive plans.
-    pub(in super::super) circles: FastMap<PlanId, ()>,
+    pub(in super::super) recursive: FastMap<PlanId, ()>,
 }
 
 impl Planner<'_> {
@@ -52,7 +52,7 @@ impl Planner<'_> {
     ///
     /// # Errors
     /// A limit is exceeded.
-    pub(in super::super) fn circular_root(&mut self, copies: Preferred) -> Result<Option<Circular>> {
+    pub(in super::super) fn recursive_root(&mut self, copies: Preferred) -> Result<Option<RecursivePlans>> {
         self.calls = Some(copies);
         self.most = self.meter.limits().states;
         let root = self.root(0);
@@ -63,15 +63,15 @@ impl Planner<'_> {
             root => root?,
         };
         let order = self.components(root);
-        let mut circles = FastMap::default();
+        let mut recursive = FastMap::default();
         for component in &order {
             let depends = |id: u32| self.children(id as usize).any(|step| step == id);
             if component.len() > 1 || depends(component[0]) {
-                circles.extend(component.iter().map(|&id| (PlanId(id), ())));
+                recursive.extend(component.iter().map(|&id| (PlanId(id), ())));
             }
         }
-        let few = order.iter().flatten().all(|&id| self.returns_of(id as usize, &circles) <= MAX_OUTCOMES);
-        Ok(few.then_some(Circular { root, circles }))
+        let few = order.iter().flatten().all(|&id| self.returns_of(id as usize, &recursive) <= MAX_OUTCOMES);
+        Ok(few.then_some(RecursivePlans { root, recursive }))
     }
 
     /// Whether a plan has more outcomes than are followed.
@@ -92,10 +92,10 @@ impl Planner<'_> {
         self.steps(id).map(|step| step.child.0)
     }
 
-    /// The greatest number of states after an array or an object of a plan of `circles`, at one use
+    /// The greatest number of states after an array or an object of a plan of `recursive`, at one use
     /// in a plan.
-    fn returns_of(&self, id: usize, circles: &FastMap<PlanId, ()>) -> usize {
-        let called = self.steps(id).filter(|step| circles.contains_key(&step.child));
+    fn returns_of(&self, id: usize, recursive: &FastMap<PlanId, ()>) -> usize {
+        let called = self.steps(id).filter(|step| recursive.contains_key(&step.child));
         let counts = called.flat_map(|step| {
             self.ends(step.child).map(|outcomes| {
                 let mut next: Vec<u32> =
