@@ -115,13 +115,13 @@ impl fmt::Debug for Processors {
 pub struct OwnSampler(Named<dyn Sampler + Send + Sync>);
 
 impl OwnSampler {
-    pub(super) fn new<S: Sampler + Send + Sync + 'static>(sampler: S) -> Self {
-        Self(Named { value: Arc::new(sampler), name: type_name::<S>(), is_recordable: false })
+    pub(super) fn new<S: Sampler + Send + Sync + 'static>(sampler: S, is_recordable: bool) -> Self {
+        Self(Named { value: Arc::new(sampler), name: type_name::<S>(), is_recordable })
     }
 
-    /// The type of the sampler.
-    pub(super) fn name(&self) -> &'static str {
-        self.0.name
+    /// The type of the sampler, if it may not be recorded.
+    pub(super) fn unrecordable(&self) -> Option<&'static str> {
+        (!self.0.is_recordable).then_some(self.0.name)
     }
 }
 
