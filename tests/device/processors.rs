@@ -51,7 +51,8 @@ impl LogitsProcessor for Repeats {
     ) -> (Tensor<2>, Self::State) {
         let is_last = ids.0.clone().expand(logits.dims()).equal(last_tokens(context, &logits));
         let counts = counts + is_last.float().cast(DType::F32);
-        (logits - counts.clone() * self.0, (counts, ids))
+        let penalty = (counts.clone() * self.0).cast(logits.dtype());
+        (logits - penalty, (counts, ids))
     }
 }
 
@@ -194,7 +195,8 @@ impl LogitsProcessor for Favoured {
         let token = token.clamp_max(width as i32 - 1).reshape([batch, 1]);
         let next = self.next.clone().select(0, state.clone()).gather(1, token).reshape([batch]);
         let state = next.mask_where(is_none, state);
-        (logits + self.bias.clone().select(0, state.clone()), state)
+        let bias = self.bias.clone().select(0, state.clone()).cast(logits.dtype());
+        (logits + bias, state)
     }
 }
 
