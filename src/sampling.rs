@@ -46,6 +46,45 @@ pub trait Sampler {
     /// - returns `[batch]`, `i32`
     fn sample(&self, logits: Tensor<2>, step: &Tensor<1, Int>) -> Tensor<1, Int>;
 
+    /// Samples the token of one row of a batch of `batch` rows, as [`sample`](Self::sample) would
+    /// choose it in this row.
+    ///
+    /// A [`ContinuousBatch`](crate::generation::ContinuousBatch) chooses the first token of a request
+    /// while the other rows wait. By default, `sample` gets these logits in all rows, and the token of
+    /// `row` is taken. So a sampler may hold a value per row, such as a seed. A sampler that can choose
+    /// for one row alone may do so at less cost.
+    ///
+    /// ```
+    /// use burn::tensor::{Device, Int, Tensor};
+    /// use burn_dfa::sampling::{GumbelMax, Sampler};
+    ///
+    /// let device = Device::flex();
+    /// let sampler = GumbelMax::new(&[7, 8], 3, &device)?;
+    /// let step = Tensor::<1, Int>::zeros([1], &device);
+    /// let ids = |tokens: Tensor<1, Int>| tokens.into_data().try_to_vec::<i32>().unwrap();
+    ///
+    /// let both = Tensor::<2>::from_data([[0.0, 0.2, 0.5], [0.1, 0.3, 0.0]], &device);
+    /// let second = both.clone().slice([1..2, 0..3]);
+    /// let alone = sampler.sample_row(1, 2, second, &step);
+    /// assert_eq!(ids(alone), ids(sampler.sample(both, &step))[1..]);
+    /// # Ok::<(), burn_dfa::Error>(())
+    /// ```
+    ///
+    /// # Shapes
+    /// - `logits`: `[1, vocab_size]`
+    /// - `step`: `[1]`
+    /// - returns `[1]`, `i32`
+    fn sample_row(
+        &self,
+        row: usize,
+        batch: usize,
+        logits: Tensor<2>,
+        step: &Tensor<1, Int>,
+    ) -> Tensor<1, Int> {
+        let [_, vocab_size] = logits.dims();
+        self.sample(logits.expand([batch, vocab_size]), step).narrow(0, row, 1)
+    }
+
     /// The sampling rule, if a processor may apply it in its own pass over the logits.
     fn rule(&self) -> Option<FusedSampler<'_>> {
         None

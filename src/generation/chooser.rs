@@ -141,10 +141,11 @@ impl Chooser {
     ) -> Result<Self> {
         let filters = self.filters(slice::from_ref(options), SamplingFeatures::of(options))?;
         let chain = self.chain.first().row(row).then(filters);
+        let [batch] = self.context.tokens.dims();
         Ok(Self {
             state: chain.init(prompt),
             chain,
-            sampler: self.sampler.of_one_row(options, seed)?,
+            sampler: self.sampler.of_one_row(row, batch, options, seed)?,
             vocabulary: self.vocabulary.clone(),
             context: before_the_first(prompt),
             ..*self

@@ -146,12 +146,44 @@ impl GenerationConfig {
     }
 
     /// Samples all rows with a [sampler](Self::sampler). Temperatures of rows then have an effect
-    /// only where top-k, top-p or min-p follow them. A recorded step cannot use it.
+    /// only where top-k, top-p or min-p follow them. A batch that records its step refuses it: see
+    /// [`with_recordable_sampler`](Self::with_recordable_sampler).
     ///
     /// The sampler must choose an id below the number of logits, with a logit above −∞: the output
     /// fits its constraint only then.
     pub fn with_sampler(self, sampler: impl Sampler + Send + Sync + 'static) -> Self {
-        Self { sampler: Some(OwnSampler::new(sampler)), ..self }
+        Self { sampler: Some(OwnSampler::new(sampler, false)), ..self }
+    }
+
+    /// As [`with_sampler`](Self::with_sampler), with a sampler that a recorded step may run, by the
+    /// promise of its type.
+    ///
+    /// ```
+    /// use burn::tensor::{DType, Int, Tensor};
+    /// use burn_dfa::generation::{GenerationConfig, Recordable};
+    /// use burn_dfa::sampling::Sampler;
+    ///
+    /// /// The token of the greatest logit.
+    /// struct Greatest;
+    ///
+    /// impl Sampler for Greatest {
+    ///     fn sample(&self, logits: Tensor<2>, _step: &Tensor<1, Int>) -> Tensor<1, Int> {
+    ///         let [batch, _] = logits.dims();
+    ///         logits.argmax(1).reshape([batch]).cast(DType::I32)
+    ///     }
+    /// }
+    ///
+    /// // SAFETY: the sampler has no tensors, and a call keeps none.
+    /// unsafe impl Recordable for Greatest {}
+    ///
+    /// let config = GenerationConfig::new().with_recordable_sampler(Greatest);
+    /// assert!(config.sampler.is_some());
+    /// ```
+    pub fn with_recordable_sampler<S>(self, sampler: S) -> Self
+    where
+        S: Sampler + Recordable + Send + Sync + 'static,
+    {
+        Self { sampler: Some(OwnSampler::new(sampler, true)), ..self }
     }
 
     /// Gives [log-probabilities](Self::logprobs) of every token, and of the `top` likeliest.
@@ -186,13 +218,12 @@ impl GenerationConfig {
                 "the processor {name} may not be recorded: implement `Recordable` and use `with_recordable_processor`, or generate without a graph"
             )));
         }
-        match &self.sampler {
-            Some(sampler) => Err(Error::input(format!(
-                "the sampler {} may not be recorded: generate without a graph",
-                sampler.name()
-            ))),
-            None => Ok(()),
+        if let Some(name) = self.sampler.as_ref().and_then(OwnSampler::unrecordable) {
+            return Err(Error::input(format!(
+                "the sampler {name} may not be recorded: implement `Recordable` and use `with_recordable_sampler`, or generate without a graph"
+            )));
         }
+        Ok(())
     }
 
     pub(super) fn check(&self) -> Result<()> {

@@ -139,7 +139,10 @@ fn number(name: &str, value: &Value) -> Result<f32> {
 }
 
 fn count(name: &str, value: &Value) -> Result<usize> {
-    let count = value.as_u64().and_then(|count| usize::try_from(count).ok());
+    // A file that was made from the metadata of a GGUF file has 40.0 for 40.
+    let whole = |number: &f64| number.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(number);
+    let count = value.as_u64().or_else(|| value.as_f64().filter(whole).map(|number| number as u64));
+    let count = count.and_then(|count| usize::try_from(count).ok());
     count.ok_or_else(|| field(name, value, "must be a whole number of at least 0"))
 }
 
@@ -179,6 +182,7 @@ mod tests {
             sampling(r#"{"do_sample": true, "top_k": null}"#),
             SamplingOptions::new().with_temperature(1.0)
         );
+        assert_eq!(sampling(r#"{"do_sample": true, "top_k": 40.0}"#).top_k, Some(40));
         for (text, name) in [
             ("[]", "is not valid"),
             (r#"{"do_sample": 1}"#, "do_sample"),
@@ -187,6 +191,7 @@ mod tests {
             (r#"{"bad_words_ids": [[3]]}"#, "bad_words_ids"),
             (r#"{"watermarking_config": {"bias": 2.0}}"#, "watermarking_config"),
             (r#"{"suppress_tokens": [-1]}"#, "suppress_tokens"),
+            (r#"{"do_sample": true, "top_k": 2.5}"#, "top_k"),
             (r#"{"top_p": 2.0}"#, "top-p"),
             (r#"{"do_sample": true, "temperature": 1000.0}"#, "temperature"),
             (r#"{"dola_layers": "low"}"#, "dola_layers"),

@@ -102,7 +102,7 @@ impl<'m, M: CausalLm<Cache: InPlaceState> + Recordable> DecodeGraph<'m, M> {
     /// # Errors
     /// As [`generate`](super::generate), and:
     /// - [`ErrorKind::Input`](crate::ErrorKind::Input): a `capacity` below 5, which recording takes, or above the positions
-    ///   of the model;
+    ///   of the model, or a processor or sampler of the application that may not be recorded;
     /// - [`ErrorKind::Model`](crate::ErrorKind::Model): the device records graphs, but not of this step, which reads back or
     ///   uploads.
     pub fn record(

@@ -85,31 +85,33 @@ pub trait CausalLm {
     fn step(&self, tokens: Tensor<1, Int>, cache: &mut Self::Cache) -> Tensor<2>;
 }
 
-/// The promise of a model, a drafter or a logits processor to write to the same buffers at each step,
-/// so a step can be recorded.
+/// The promise of a model, a drafter, a logits processor or a sampler to write to the same buffers at
+/// each step, so a step can be recorded.
 ///
 /// A replay uses the buffers of the recorded step. The device does not check whether these buffers
 /// still exist, or whether the cache still uses them. Therefore
 /// [`DecodeGraph::record`](super::DecodeGraph::record),
 /// [`ContinuousBatch::record`](super::ContinuousBatch::record) and
 /// [`speculate_recorded`](super::speculative::speculate_recorded) require this promise. Loops that
-/// record nothing take any model.
+/// record nothing take any model, drafter, processor and sampler.
 ///
 /// # Safety
 /// The promise covers every implementation of [`CausalLm`], [`ContinuousLm`](super::ContinuousLm),
 /// [`TreeLm`](super::speculative::TreeLm), [`Transformer`](super::Transformer),
-/// [`Drafter`](super::speculative::Drafter) and
-/// [`LogitsProcessor`](crate::processor::LogitsProcessor) for the type, its `Box` and its `&mut`. A
-/// *step* is a call of `CausalLm::step`, `ContinuousLm::step_rows`, `Transformer::forward_cached`,
-/// `Transformer::head`, `Drafter::draft`, `LogitsProcessor::process`, or a method of `TreeLm` that
-/// takes a cache. A *cache* is the cache of the model, the state of a processor, or all tensors that
-/// a drafter holds after `Drafter::start`.
+/// [`Drafter`](super::speculative::Drafter), [`LogitsProcessor`](crate::processor::LogitsProcessor)
+/// and [`Sampler`](crate::sampling::Sampler) for the type, its `Box` and its `&mut`. A *step* is a
+/// call of `CausalLm::step`, `ContinuousLm::step_rows`, `Transformer::forward_cached`,
+/// `Transformer::head`, `Drafter::draft`, `LogitsProcessor::process`, `RowState::mask_rows` of the
+/// state of a processor, `Sampler::sample`, or a method of `TreeLm` that takes a cache. A *cache* is
+/// the cache of the model, the state of a processor, or all tensors that a drafter holds after
+/// `Drafter::start`.
 ///
-/// - **In place.** Every method that takes a cache writes to the existing buffers of the cache's
-///   tensors. It neither replaces nor drops a tensor of the cache. This rule includes the methods
-///   between two steps and [`InPlaceState::assign`](crate::processor::InPlaceState::assign) of the
-///   cache. [`Tensor::inplace`] follows the rule with an operation such as `slice_assign`, if the
-///   tensor has no clone.
+/// - **In place.** Every method that takes a cache by reference writes to the existing buffers of the
+///   cache's tensors. It neither replaces nor drops a tensor of the cache. This rule includes the
+///   methods between two steps, [`InPlaceState::assign`](crate::processor::InPlaceState::assign) and
+///   [`RowState::assign_row`](crate::processor::RowState::assign_row) of the cache.
+///   [`Tensor::inplace`] follows the rule with an operation such as `slice_assign`, if the tensor has
+///   no clone.
 /// - **No other handle.** A new cache shares no buffer with another tensor. After a call, no handle
 ///   of a buffer of the cache or of an argument remains: not in the value, not in the result, not
 ///   in another thread. A drafter may keep the tensors of its
@@ -117,7 +119,7 @@ pub trait CausalLm {
 /// - **New states.** `LogitsProcessor::process` returns a state of new tensors. It may return a tensor
 ///   of the old state only within a [`RowParam`](crate::processor::RowParam) or a
 ///   [`Constant`](crate::processor::Constant), because a tensor that is assigned to itself moves to
-///   another buffer.
+///   another buffer. `RowState::mask_rows` may return tensors of the two states that it takes.
 /// - **Constant weights.** All other tensors that a step reads belong to the value. Nobody writes,
 ///   replaces or drops them while the value is borrowed.
 /// - **One stream.** Each method issues its work on the thread and the stream of its caller.

@@ -111,29 +111,62 @@ impl fmt::Debug for Processors {
 }
 
 /// The sampler of an application, for all rows of a batch.
+///
+/// ```
+/// use burn_dfa::generation::{GenerationConfig, OwnSampler};
+/// use burn_dfa::sampling::Greedy;
+///
+/// let sampler: Option<OwnSampler> = GenerationConfig::new().with_sampler(Greedy).sampler;
+/// assert!(format!("{:?}", sampler.unwrap()).ends_with("Greedy"));
+/// ```
 #[derive(Clone)]
-pub struct OwnSampler(Named<dyn Sampler + Send + Sync>);
+pub struct OwnSampler {
+    sampler: Named<dyn Sampler + Send + Sync>,
+    /// The row that it samples alone, and the number of rows of the batch; `None`: all rows.
+    alone: Option<[usize; 2]>,
+}
 
 impl OwnSampler {
-    pub(super) fn new<S: Sampler + Send + Sync + 'static>(sampler: S) -> Self {
-        Self(Named { value: Arc::new(sampler), name: type_name::<S>(), is_recordable: false })
+    pub(super) fn new<S: Sampler + Send + Sync + 'static>(sampler: S, is_recordable: bool) -> Self {
+        Self {
+            sampler: Named { value: Arc::new(sampler), name: type_name::<S>(), is_recordable },
+            alone: None,
+        }
     }
 
-    /// The type of the sampler.
-    pub(super) fn name(&self) -> &'static str {
-        self.0.name
+    /// The type of the sampler, if it may not be recorded.
+    pub(super) fn unrecordable(&self) -> Option<&'static str> {
+        (!self.sampler.is_recordable).then_some(self.sampler.name)
+    }
+
+    /// The sampler of one row alone, in a batch of `batch` rows.
+    pub(super) fn of_row(&self, row: usize, batch: usize) -> Self {
+        Self { alone: Some([row, batch]), ..self.clone() }
     }
 }
 
 impl Sampler for OwnSampler {
     fn sample(&self, logits: Tensor<2>, step: &Tensor<1, Int>) -> Tensor<1, Int> {
-        self.0.value.sample(logits, step)
+        match self.alone {
+            Some([row, batch]) => self.sample_row(row, batch, logits, step),
+            None => self.sampler.value.sample(logits, step),
+        }
+    }
+
+    fn sample_row(
+        &self,
+        row: usize,
+        batch: usize,
+        logits: Tensor<2>,
+        step: &Tensor<1, Int>,
+    ) -> Tensor<1, Int> {
+        self.sampler.value.sample_row(row, batch, logits, step)
     }
 }
 
 impl fmt::Debug for OwnSampler {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0.name)
+        f.write_str(self.sampler.name)
     }
 }
 

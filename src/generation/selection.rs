@@ -120,10 +120,17 @@ impl BatchSampler {
         }
     }
 
-    /// A sampler of a single row.
-    pub(super) fn of_one_row(&self, options: &SamplingOptions, seed: u64) -> Result<Self> {
+    /// A sampler of a single row, which is a row of a batch of `batch` rows.
+    pub(super) fn of_one_row(
+        &self,
+        row: usize,
+        batch: usize,
+        options: &SamplingOptions,
+        seed: u64,
+    ) -> Result<Self> {
+        let own = self.own.as_ref().map(|own| own.of_row(row, batch));
         let one = |noise: &GumbelMax| noise.one(seed, sampler_temperature(options));
-        Ok(Self { own: self.own.clone(), noise: self.noise.as_ref().map(one).transpose()?, on: true })
+        Ok(Self { own, noise: self.noise.as_ref().map(one).transpose()?, on: true })
     }
 
     /// Overwrites the sampler of one row with the sampler of a single row, in the same buffers.

@@ -1,31 +1,47 @@
 //! A check of the laws of logits processors, for the tests of applications.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use burn::tensor::{DType, Device, Tensor, TensorData};
 
-use super::{InitContext, LogitsProcessor, RowState, StepContext};
+use super::{InPlaceState, InitContext, LogitsProcessor, RowState, StepContext};
 use crate::tensor::ints;
 use burn_dfa_tokens::{Error, Result};
 
-/// Number of rows, of prompt tokens and of steps of the check.
-const ROWS: usize = 3;
-const PROMPT: usize = 2;
+/// Number of steps of the check.
 const STEPS: usize = 4;
 
-/// The maximum relative difference between a row alone and the same row in a batch.
-const TOLERANCE: f32 = 1e-4;
+/// The maximum number of tokens of a prompt.
+const LONGEST: usize = 3;
 
-/// Checks the [laws](super#laws) on a few steps of a batch of three rows with `vocab_size` logits:
-/// a processor keeps the shape and the dtype of the logits, and masked tokens stay masked. A row
-/// alone gets the same logits as in the batch, also after its state was replaced by [`RowState`]. The
-/// options of the processor must be the same for all rows.
+/// The rows of two batches.
+const FIRST: [usize; 3] = [0, 1, 2];
+const SECOND: [usize; 3] = [5, 4, 3];
+
+/// The dtypes of logits, with the maximum relative difference between a row alone and the same row
+/// in a batch.
+const DTYPES: [(DType, f32); 3] = [(DType::F32, 1e-4), (DType::F16, 4e-3), (DType::BF16, 3e-2)];
+
+/// Checks the [laws](super#laws) on a few steps of batches of three rows with `vocab_size` logits, in
+/// each of `f32`, `f16` and `bf16` that the device supports:
+///
+/// - the shape and the dtype of the logits are kept, and masked tokens stay masked;
+/// - a row gets the same logits alone and in a batch, with any padding of its prompt, and with one
+///   `step` for all rows or one for each;
+/// - the state has the same shapes after every step and after prompts of every length, and
+///   [`InPlaceState::assign`] writes the next state as well as the state of another batch;
+/// - by [`RowState`], a row moves to another batch whose rows have taken other numbers of steps.
+///
+/// The options of the processor must be the same for all rows.
 ///
 /// It reads values back from the device: use it in a test, not in a loop.
 ///
 /// # Errors
-/// [`ErrorKind::Input`](crate::ErrorKind::Input) names the first law that does not hold.
+/// [`ErrorKind::Input`](crate::ErrorKind::Input) names the first law that does not hold. A panic of
+/// the processor or of its state breaks a law.
 ///
 /// # Panics
-/// If the state is not one row per row of the batch.
+/// If `vocab_size` is 0.
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
@@ -44,130 +60,217 @@ const TOLERANCE: f32 = 1e-4;
 ///     }
 /// }
 ///
-/// assert!(check_laws(&Unmask, 16, &Device::flex()).is_err());
+/// let error = check_laws(&Unmask, 16, &Device::flex()).unwrap_err();
+/// assert!(error.to_string().contains("a masked token became legal"));
 /// # Ok::<(), burn_dfa::Error>(())
 /// ```
 pub fn check_laws<P>(processor: &P, vocab_size: usize, device: &Device) -> Result<()>
 where
     P: LogitsProcessor<State: RowState>,
 {
-    let run = |rows: &[usize]| Run::new(processor, rows, vocab_size, device);
-    let mut alone = Vec::with_capacity(2 * ROWS);
-    for row in 0..2 * ROWS {
-        alone.push(run(&[row]).steps(STEPS)?);
+    for (dtype, tolerance) in DTYPES {
+        if dtype == DType::F32 || device.supports_dtype(dtype) {
+            let laws = Laws { processor, vocab_size, device, dtype, tolerance };
+            laws.check().map_err(|error| Error::input(format!("with logits of {dtype:?}, {error}")))?;
+        }
     }
-    let check = |run: Run<P>, before: &str| {
-        let (rows, first) = (run.rows.clone(), run.step);
-        for (step, all) in (first..).zip(run.steps(STEPS - first)?) {
-            for (row, own) in rows.iter().zip(all.chunks_exact(vocab_size)) {
-                let expected = &alone[*row][step];
-                let differs = own.iter().zip(expected).position(|(&own, &alone)| !is_close(own, alone));
+    Ok(())
+}
+
+/// A processor, with logits of one dtype.
+struct Laws<'a, P> {
+    processor: &'a P,
+    vocab_size: usize,
+    device: &'a Device,
+    dtype: DType,
+    tolerance: f32,
+}
+
+impl<P: LogitsProcessor<State: RowState>> Laws<'_, P> {
+    fn check(&self) -> Result<()> {
+        let mut alone = Vec::with_capacity(FIRST.len() + SECOND.len());
+        for row in 0..FIRST.len() + SECOND.len() {
+            let mut run = self.run(&[row], 0)?;
+            alone.push((0..STEPS).map(|_| run.advance()).collect::<Result<Vec<_>>>()?);
+        }
+        let compare = |run, law| self.compare(run, &alone, law);
+        compare(self.run(&[0], 2)?, "the logits of a row depend on its padding")?;
+        compare(self.run(&FIRST, 0)?, "the logits of a row depend on other rows")?;
+        let counting = self.run(&FIRST, 0)?.counting_rows();
+        compare(counting, "the logits of a row depend on the shape of `step`")?;
+        let in_place = self.run(&FIRST, 0)?.in_place();
+        compare(in_place, "`InPlaceState::assign` does not write the next state")?;
+
+        // A recorded batch begins again in the buffers of the batch before.
+        let mut before = self.run(&SECOND, 1)?.in_place();
+        before.advance()?;
+        let mut after = self.run(&FIRST, 0)?.in_place();
+        let (mut state, new) = (before.state, after.state);
+        let what = "`InPlaceState::assign` of the state of another batch, which must have the same shapes,";
+        caught(what, || state.assign(new))?;
+        after.state = state;
+        compare(after, "`InPlaceState::assign` does not write the state of another batch")?;
+
+        // Rows continue with the states of other batches, after other numbers of steps.
+        let [mut own, mut other, mut one] =
+            [self.run(&FIRST, 0)?, self.run(&SECOND, 0)?, self.run(&SECOND[2..], 0)?]
+                .map(|run| run.counting_rows().in_place());
+        own.advance()?;
+        for run in [&mut own, &mut other, &mut one] {
+            run.advance()?;
+        }
+        let mask = Tensor::from_data([false, true, false], self.device);
+        let (state, others) = (own.state, other.state);
+        own.state = caught("`RowState::mask_rows`", || state.mask_rows(&mask, others))?;
+        (own.rows[1], own.steps[1]) = (other.rows[1], other.steps[1]);
+        compare(own.clone(), "after `RowState::mask_rows` of rows at other steps, the logits are wrong")?;
+        let new = one.state;
+        let what = "`RowState::assign_row` of the state of a row alone";
+        caught(what, || own.state.assign_row(2, new))?;
+        (own.rows[2], own.steps[2]) = (one.rows[0], one.steps[0]);
+        compare(own, "after `RowState::assign_row` of a row at another step, the logits are wrong")
+    }
+
+    /// Compares the next steps of a batch with those of its rows alone.
+    fn compare(&self, mut run: Run<'_, P>, alone: &[Vec<Vec<f32>>], law: &str) -> Result<()> {
+        while run.steps.iter().all(|&step| step < STEPS) {
+            let steps = run.steps.clone();
+            let logits = run.advance()?;
+            let rows = run.rows.iter().zip(&steps).zip(logits.chunks_exact(self.vocab_size));
+            for ((&row, &step), own) in rows {
+                let expected = &alone[row][step];
+                let differs = own.iter().zip(expected).position(|(&own, &alone)| !self.is_close(own, alone));
                 if let Some(token) = differs {
                     return Err(Error::input(format!(
-                        "the logits of a row depend on other rows{before}: in step {step} token {token} of row {row} has {} in the batch and {} alone",
+                        "{law}: in step {step} token {token} of row {row} has {} instead of {}",
                         own[token], expected[token]
                     )));
                 }
             }
         }
         Ok(())
-    };
-    let together: Vec<usize> = (0..ROWS).collect();
-    check(run(&together), "")?;
-
-    // Two rows continue with states of other batches.
-    let half = STEPS / 2;
-    let [mut own, mut other, mut one] = [run(&together), run(&[3, 4, 5]), run(&[5])];
-    for run in [&mut own, &mut other, &mut one] {
-        for _ in 0..half {
-            run.advance()?;
-        }
     }
-    let mask = Tensor::from_data([false, true, false], device);
-    own.state = own.state.mask_rows(&mask, other.state);
-    own.rows[1] = 4;
-    check(own.clone(), " after `RowState::mask_rows`")?;
-    own.state.assign_row(2, one.state);
-    own.rows[2] = 5;
-    check(own, " after `RowState::assign_row`")
+
+    fn is_close(&self, a: f32, b: f32) -> bool {
+        let (difference, scale) = ((a - b).abs(), a.abs().max(b.abs()).max(1.0));
+        let is_small = difference.is_finite() && difference <= self.tolerance * scale;
+        a == b || a.is_nan() && b.is_nan() || is_small
+    }
+
+    /// A batch before its first step, whose prompts have `extra` padded positions more than they
+    /// need.
+    fn run(&self, rows: &[usize], extra: usize) -> Result<Run<'_, P>> {
+        let Laws { processor, vocab_size, device, .. } = *self;
+        let length = extra + rows.iter().map(|&row| prompt_length(row)).max().unwrap_or(0);
+        let padding = |row| length - prompt_length(row);
+        let prompt = rows.iter().flat_map(|&row| {
+            // The padding may be any token: here it is the text of another row.
+            let padded = (0..padding(row)).map(move |at| token(row + 1, at, vocab_size));
+            padded.chain((0..prompt_length(row)).map(move |at| token(row, at, vocab_size)))
+        });
+        let context = InitContext {
+            prompt: ints(prompt.collect(), device).reshape([rows.len(), length]),
+            padding: ints(rows.iter().map(|&row| padding(row) as i32).collect(), device),
+            vocab_size,
+        };
+        let state = caught("`LogitsProcessor::init`", || processor.init(&context))?;
+        let steps = vec![0; rows.len()];
+        Ok(Run { laws: self, state, rows: rows.to_vec(), steps, counts_rows: false, is_in_place: false })
+    }
 }
 
-fn is_close(a: f32, b: f32) -> bool {
-    a == b || a.is_nan() && b.is_nan() || (a - b).abs() <= TOLERANCE * a.abs().max(b.abs()).max(1.0)
+/// The result of a call, or an error that says what panicked.
+fn caught<T>(what: &str, call: impl FnOnce() -> T) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(call)).map_err(|panic| {
+        let said = panic.downcast_ref::<String>().map(String::as_str);
+        let said = said.or(panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
+        Error::input(format!("{what} panicked: {said}"))
+    })
 }
 
-/// A batch whose logits and tokens depend only on the numbers of its rows.
+/// A batch whose logits and tokens depend only on the numbers of its rows and of their steps.
 struct Run<'a, P: LogitsProcessor> {
-    processor: &'a P,
+    laws: &'a Laws<'a, P>,
     state: P::State,
     rows: Vec<usize>,
-    step: usize,
-    vocab_size: usize,
-    device: &'a Device,
+    /// The number of steps that each row has taken.
+    steps: Vec<usize>,
+    /// Whether the context has a number of steps for each row.
+    counts_rows: bool,
+    /// Whether the next state is written into the state before.
+    is_in_place: bool,
 }
 
 impl<P: LogitsProcessor> Clone for Run<'_, P> {
     fn clone(&self) -> Self {
-        Self { state: self.state.clone(), rows: self.rows.clone(), ..*self }
+        let (state, rows, steps) = (self.state.clone(), self.rows.clone(), self.steps.clone());
+        Self { state, rows, steps, ..*self }
     }
 }
 
-impl<'a, P: LogitsProcessor> Run<'a, P> {
-    fn new(processor: &'a P, rows: &[usize], vocab_size: usize, device: &'a Device) -> Self {
-        let batch = rows.len();
-        let prompt = rows.iter().flat_map(|&row| (0..PROMPT).map(move |at| token(row, at, vocab_size)));
-        let prompt = ints(prompt.collect(), device).reshape([batch, PROMPT]);
-        let state =
-            processor.init(&InitContext { prompt, padding: ints(vec![0; batch], device), vocab_size });
-        Self { processor, state, rows: rows.to_vec(), step: 0, vocab_size, device }
+impl<P: LogitsProcessor> Run<'_, P> {
+    fn counting_rows(self) -> Self {
+        Self { counts_rows: true, ..self }
     }
 
-    /// The logits of all rows after each of the next `steps` steps.
-    fn steps(mut self, steps: usize) -> Result<Vec<Vec<f32>>> {
-        (0..steps).map(|_| self.advance()).collect()
+    fn in_place(self) -> Self {
+        Self { is_in_place: true, ..self }
     }
 
     /// Takes a step; returns the logits of all rows.
     fn advance(&mut self) -> Result<Vec<f32>> {
-        let Self { processor, step, vocab_size, device, .. } = *self;
-        let batch = self.rows.len();
-        // The first step has no token before it.
-        let before = |&row: &usize| match step {
+        let Laws { processor, vocab_size, device, dtype, .. } = *self.laws;
+        let shape = [self.rows.len(), vocab_size];
+        // Before its first token, a row has the id of no token.
+        let before = |(&row, &step): (&usize, &usize)| match step {
             0 => vocab_size as i32,
-            step => token(row, PROMPT + step, vocab_size),
+            step => token(row, LONGEST + step, vocab_size),
         };
-        let tokens = ints(self.rows.iter().map(before).collect(), device);
-        let context = StepContext { tokens, step: ints(vec![step as i32], device) };
+        let tokens = self.rows.iter().zip(&self.steps).map(before).collect();
+        let counted = if self.counts_rows { &self.steps[..] } else { &self.steps[..1] };
+        let step = counted.iter().map(|&step| step as i32).collect();
+        let context = StepContext { tokens: ints(tokens, device), step: ints(step, device) };
+        let rows = self.rows.iter().zip(&self.steps);
         let given: Vec<f32> =
-            self.rows.iter().flat_map(|&row| (0..vocab_size).map(move |id| logit(row, step, id))).collect();
-        let logits = TensorData::new(given.clone(), [batch, vocab_size]);
-        let logits = Tensor::from_data(logits, (device, DType::F32));
-        let (logits, next) = processor.process(self.state.clone(), logits, &context);
-        self.state = next;
-        self.step += 1;
-        if logits.dims() != [batch, vocab_size] || logits.dtype() != DType::F32 {
+            rows.flat_map(|(&row, &step)| (0..vocab_size).map(move |id| logit(row, step, id))).collect();
+        let logits = Tensor::<2>::from_data(TensorData::new(given.clone(), shape), (device, dtype));
+        let state = self.state.clone();
+        let what = format!("`LogitsProcessor::process` with `step` of shape {:?}", context.step.dims());
+        let (logits, next) = caught(&what, || processor.process(state, logits, &context))?;
+        if self.is_in_place {
+            let what =
+                "`InPlaceState::assign` of the next state, which must have the shapes of the state before,";
+            caught(what, || self.state.assign(next))?;
+        } else {
+            self.state = next;
+        }
+        if logits.dims() != shape || logits.dtype() != dtype {
             return Err(Error::input(format!(
-                "logits of shape {:?} and {:?} became {:?} and {:?}",
-                [batch, vocab_size],
-                DType::F32,
+                "logits of shape {shape:?} and {dtype:?} became {:?} and {:?}",
                 logits.dims(),
                 logits.dtype()
             )));
         }
-        let logits =
-            logits.into_data().try_to_vec::<f32>().map_err(|error| Error::input(error.to_string()))?;
-        let masked = given.iter().zip(&logits);
-        if let Some(at) = masked.clone().position(|(&given, &new)| given == f32::NEG_INFINITY && new != given)
-        {
+        let logits = logits.into_data().convert_dtype(DType::F32).try_to_vec::<f32>();
+        let logits = logits.map_err(|error| Error::input(error.to_string()))?;
+        let mut masked = given.iter().zip(&logits);
+        if let Some(at) = masked.position(|(&given, &new)| given == f32::NEG_INFINITY && new != given) {
+            let row = at / vocab_size;
             return Err(Error::input(format!(
-                "a masked token became legal: in step {step} token {} of row {} has {}",
+                "a masked token became legal: in step {} token {} of row {} has {}",
+                self.steps[row],
                 at % vocab_size,
-                self.rows[at / vocab_size],
+                self.rows[row],
                 logits[at]
             )));
         }
+        self.steps.iter_mut().for_each(|step| *step += 1);
         Ok(logits)
     }
+}
+
+fn prompt_length(row: usize) -> usize {
+    1 + row % LONGEST
 }
 
 /// A token of the prompt or of the output.

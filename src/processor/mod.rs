@@ -8,6 +8,7 @@
 //! # Laws
 //! - the shape and the dtype of the logits are kept;
 //! - the result of a row does not depend on the other rows of the batch;
+//! - the state keeps its shapes and dtypes, after prompts of any length;
 //! - a chain of processors is a processor, [`None`] is the processor that does nothing;
 //! - masking is by selection: a masked logit becomes −∞ regardless of its value, an unmasked logit
 //!   keeps its bits.

@@ -21,3 +21,4 @@ mod stack;
 mod steps;
 mod stops;
 mod table;
+mod wrong_processors;

@@ -7,7 +7,7 @@ use burn_dfa::generation::speculative::{
 };
 use burn_dfa::generation::{ContinuousBatch, DecodeGraph, GenerationConfig, Recordable, Request};
 use burn_dfa::processor::{Constant, InitContext, LogitsProcessor, StepContext, TopK, check_laws};
-use burn_dfa::sampling::Sampler;
+use burn_dfa::sampling::{GumbelMax, Sampler};
 use burn_dfa::{
     Capacity, Compile, CompiledConstraint, Constraint, ErrorKind, StateId, TensorOptions, TokenId, Vocabulary,
 };
@@ -51,7 +51,8 @@ impl LogitsProcessor for Repeats {
     ) -> (Tensor<2>, Self::State) {
         let is_last = ids.0.clone().expand(logits.dims()).equal(last_tokens(context, &logits));
         let counts = counts + is_last.float().cast(DType::F32);
-        (logits - counts.clone() * self.0, (counts, ids))
+        let penalty = (counts.clone() * self.0).cast(logits.dtype());
+        (logits - penalty, (counts, ids))
     }
 }
 
@@ -194,20 +195,10 @@ impl LogitsProcessor for Favoured {
         let token = token.clamp_max(width as i32 - 1).reshape([batch, 1]);
         let next = self.next.clone().select(0, state.clone()).gather(1, token).reshape([batch]);
         let state = next.mask_where(is_none, state);
-        (logits + self.bias.clone().select(0, state.clone()), state)
+        let bias = self.bias.clone().select(0, state.clone()).cast(logits.dtype());
+        (logits + bias, state)
     }
 }
-
-/// The promise of processors that keep no tensor of a call, and whose own tensors do not change.
-macro_rules! recordable {
-    ($($processor:ty),*) => {$(
-        // SAFETY: as above; each step computes a new state, which is written in place.
-        #[allow(unsafe_code)]
-        unsafe impl Recordable for $processor {}
-    )*};
-}
-
-recordable!(Repeats, NoRepeatedPair, ForcedFirst, Watermark, Favoured);
 
 /// Makes every token likely, masked ones too.
 struct Unmask;
@@ -250,6 +241,33 @@ impl LogitsProcessor for MaskAll {
     }
 }
 
+/// Draws among the tokens whose logits are at most a distance below the greatest.
+struct Near {
+    distance: f32,
+    /// With a seed for each row.
+    draw: GumbelMax,
+}
+
+impl Sampler for Near {
+    fn sample(&self, logits: Tensor<2>, step: &Tensor<1, Int>) -> Tensor<1, Int> {
+        let least = logits.clone().max_dim(1) - self.distance;
+        let below = logits.clone().lower(least.expand(logits.dims()));
+        self.draw.sample(logits.mask_fill(below, f32::NEG_INFINITY), step)
+    }
+}
+
+/// The promise of processors and samplers that keep no tensor of a call, and whose own tensors do not
+/// change.
+macro_rules! recordable {
+    ($($type:ty),*) => {$(
+        // SAFETY: as above; each step computes a new state, which is written in place.
+        #[allow(unsafe_code)]
+        unsafe impl Recordable for $type {}
+    )*};
+}
+
+recordable!(Repeats, NoRepeatedPair, ForcedFirst, Watermark, Favoured, Unmask, MaskAll, Near);
+
 /// Takes the legal token with the greatest id.
 struct LastId;
 
@@ -284,18 +302,19 @@ fn requests(table: &CompiledConstraint) -> [Request; 3] {
     ]
 }
 
-/// The tokens of the requests in a continuous batch of two rows.
+/// The tokens of the requests in a continuous batch of `rows` rows.
 fn continuous(
     model: &RandomLm,
     vocabulary: &Vocabulary,
     requests: &[Request],
     config: &GenerationConfig,
+    rows: usize,
     record: bool,
 ) -> Vec<Vec<TokenId>> {
     let make = if record { ContinuousBatch::record } else { ContinuousBatch::new };
-    let mut batch = make(model, vocabulary, 2, SLOTS, config).unwrap();
+    let mut batch = make(model, vocabulary, rows, SLOTS, config).unwrap();
     let mut outputs = vec![Vec::new(); requests.len()];
-    let (mut next, mut rows) = (0, [None; 2]);
+    let (mut next, mut rows) = (0, vec![None; rows]);
     while next < requests.len() || rows.iter().any(Option::is_some) {
         for (row, index) in rows.iter_mut().enumerate() {
             if index.is_none() && next < requests.len() {
@@ -327,19 +346,35 @@ fn drafters(model: &RandomLm) -> Vec<Box<dyn Drafter + '_>> {
     ]
 }
 
+/// The result of every loop.
+struct Generated {
+    tokens: Vec<Vec<TokenId>>,
+    /// Calls of the model with draft tokens of the model without processors; `None` if sampled.
+    calls: Option<usize>,
+}
+
+impl Generated {
+    fn assert_drafts_were_accepted(&self, name: &str) {
+        let tokens = self.tokens.iter().map(Vec::len).sum::<usize>();
+        assert!(self.calls.is_none_or(|calls| calls < tokens), "{name}: no draft was accepted");
+    }
+}
+
 /// Runs the requests in every loop, and checks that the tokens are equal to the tokens of the eager
-/// loop, which it returns.
+/// loop. The continuous batch has `rows` rows.
 fn in_every_loop(
     name: &str,
     model: &RandomLm,
     vocabulary: &Vocabulary,
     requests: &[Request],
     config: &GenerationConfig,
-) -> Vec<Vec<TokenId>> {
+    rows: usize,
+) -> Generated {
     let outputs = run(model, vocabulary, requests, config).unwrap();
     let expected: Vec<_> = outputs.into_iter().map(|output| output.tokens).collect();
+    let mut calls = None;
     for record in [false, true] {
-        let tokens = continuous(model, vocabulary, requests, config, record);
+        let tokens = continuous(model, vocabulary, requests, config, rows, record);
         assert_eq!(tokens, expected, "{name}, a continuous batch, recorded: {record}");
     }
     let mut graph = DecodeGraph::record(model, vocabulary, requests, config, SLOTS).unwrap();
@@ -351,9 +386,8 @@ fn in_every_loop(
     if config.sampling.is_greedy() {
         for (number, drafter) in drafters(model).into_iter().enumerate() {
             let rows = speculate(model, vocabulary, requests, config, drafter).unwrap();
-            let calls: usize = rows.iter().map(|row| row.calls).sum();
             if number == 4 {
-                assert!(calls < expected.iter().map(Vec::len).sum(), "{name}: no draft was accepted");
+                calls = Some(rows.iter().map(|row| row.calls).sum());
             }
             let tokens: Vec<_> = rows.into_iter().map(|row| row.output.tokens).collect();
             assert_eq!(tokens, expected, "{name}, drafter {number}");
@@ -363,7 +397,7 @@ fn in_every_loop(
         let tokens: Vec<_> = rows.into_iter().map(|row| row.output.tokens).collect();
         assert_eq!(tokens, expected, "{name}, recorded drafts");
     }
-    expected
+    Generated { tokens: expected, calls }
 }
 
 #[test]
@@ -390,12 +424,15 @@ fn processors_have_the_same_effect_in_every_loop() {
         };
         for temperature in [None, Some(0.8)] {
             let config = config().with_temperature(temperature).with_sync_interval(3);
-            let plain = in_every_loop(device_name, &model, &vocabulary, &requests, &config);
+            let plain = in_every_loop(device_name, &model, &vocabulary, &requests, &config, 2);
+            plain.assert_drafts_were_accepted(device_name);
             for number in 0..6 {
                 let name = format!("{device_name}, processors {number}, {temperature:?}");
                 let config = with(config.clone(), number);
-                let tokens = in_every_loop(&name, &model, &vocabulary, &requests, &config);
-                assert_ne!(tokens, plain, "{name} have no effect");
+                let generated = in_every_loop(&name, &model, &vocabulary, &requests, &config, 2);
+                generated.assert_drafts_were_accepted(&name);
+                let tokens = generated.tokens;
+                assert_ne!(tokens, plain.tokens, "{name} have no effect");
                 if number == 1 {
                     for (tokens, request) in tokens.iter().zip(&requests) {
                         let text = [&request.prompt[..], &tokens[..tokens.len() - 1]].concat();
@@ -423,8 +460,8 @@ fn built_in_processors_work_as_processors_of_an_application() {
     let config = config().with_temperature(0.9);
     let option = config.clone().with_top_k(2);
     let own = config.with_processor(TopK::new(2).unwrap());
-    let tokens = continuous(&model, &vocabulary, &requests, &own, false);
-    assert_eq!(tokens, continuous(&model, &vocabulary, &requests, &own, false));
+    let tokens = continuous(&model, &vocabulary, &requests, &own, 2, false);
+    assert_eq!(tokens, continuous(&model, &vocabulary, &requests, &own, 2, false));
     let outputs = run(&model, &vocabulary, &requests, &own).unwrap();
     assert_eq!(outputs.into_iter().map(|output| output.tokens).collect::<Vec<_>>(), tokens);
     assert!(run(&model, &vocabulary, &requests, &option).is_ok());
@@ -449,19 +486,49 @@ fn processors_keep_the_laws() {
 }
 
 #[test]
-fn a_processor_cannot_break_the_constraint() {
-    let (vocabulary, device) = (vocabulary_of(&["ab", "ba"]), Device::flex());
+fn a_processor_cannot_break_the_constraint_in_any_loop() {
+    let vocabulary = vocabulary_of(&["ab", "ba"]);
     let table = table("[ab]{3,9}", &vocabulary);
-    let requests = [Request::new(vec![TokenId(97)], 12).with_constraint(&table)];
-    let model = RandomLm::new(vocabulary.len(), 2, DType::F32, &device);
-    let plain = run(&model, &vocabulary, &requests, &GenerationConfig::new()).unwrap();
-    let unmask = GenerationConfig::new().with_processor(Unmask);
-    let outputs = run(&model, &vocabulary, &requests, &unmask).unwrap();
-    assert!(outputs[0].text().bytes().all(|byte| b"ab".contains(&byte)), "{:?}", outputs[0].text());
-    assert!((3..=9).contains(&outputs[0].text().len()));
-    // Without a legal token left, a row takes the logits of the constraint.
-    let mask_all = GenerationConfig::new().with_processor(MaskAll);
-    assert_eq!(run(&model, &vocabulary, &requests, &mask_all).unwrap(), plain);
+    let prompts = [vec![TokenId(97)], vec![TokenId(98), TokenId(97)], vec![TokenId(99)]];
+    let requests = prompts.map(|prompt| Request::new(prompt, 12).with_constraint(&table));
+    for (name, device) in devices::all() {
+        let model = RandomLm::new(vocabulary.len(), 2, DType::F32, &device);
+        for temperature in [None, Some(0.8)] {
+            let config = config().with_temperature(temperature).with_sync_interval(3);
+            let plain = in_every_loop(name, &model, &vocabulary, &requests, &config, 2).tokens;
+            let unmask = config.clone().with_recordable_processor(Unmask);
+            let unmask_name = format!("{name}, unmask, {temperature:?}");
+            let outputs = in_every_loop(&unmask_name, &model, &vocabulary, &requests, &unmask, 2).tokens;
+            for tokens in outputs {
+                let bytes = tokens.iter().flat_map(|&token| vocabulary.bytes(token).unwrap_or_default());
+                let text: Vec<u8> = bytes.copied().collect();
+                assert!((3..=9).contains(&text.len()), "{unmask_name}: {text:?}");
+                assert!(text.iter().all(|byte| b"ab".contains(byte)), "{unmask_name}: {text:?}");
+            }
+            // Without a legal token left, a row takes the logits of the constraint.
+            let mask_all = config.with_recordable_processor(MaskAll);
+            let mask_all_name = format!("{name}, mask all, {temperature:?}");
+            let outputs = in_every_loop(&mask_all_name, &model, &vocabulary, &requests, &mask_all, 2);
+            assert_eq!(outputs.tokens, plain, "{mask_all_name}");
+        }
+    }
+}
+
+#[test]
+fn a_sampler_with_a_value_for_each_row_has_the_same_effect_in_every_loop() {
+    let vocabulary = vocabulary_of(&["ab", "ba", "abc"]);
+    let table = table("[abc]{4,20}", &vocabulary);
+    let requests = requests(&table);
+    for (name, device) in devices::all() {
+        let model = RandomLm::new(vocabulary.len(), 6, DType::F32, &device);
+        let drawn = |seeds: [u64; 3]| {
+            let draw = GumbelMax::new(&seeds, vocabulary.len(), &device).unwrap();
+            let config = config().with_sync_interval(3).with_recordable_sampler(Near { distance: 3.0, draw });
+            // Request `n` begins in row `n` of the continuous batch.
+            in_every_loop(name, &model, &vocabulary, &requests, &config, seeds.len()).tokens
+        };
+        assert_ne!(drawn([1, 2, 3]), drawn([4, 5, 6]), "{name}: the seeds have no effect");
+    }
 }
 
 #[test]
@@ -476,7 +543,7 @@ fn a_sampler_chooses_in_every_row() {
     // `ba` has the greatest id, and the end of sequence a greater one than letters.
     assert_eq!(outputs[0].text(), "babababa");
     let tokens: Vec<_> = outputs.iter().map(|output| output.tokens.clone()).collect();
-    assert_eq!(continuous(&model, &vocabulary, &requests, &config, false), tokens);
+    assert_eq!(continuous(&model, &vocabulary, &requests, &config, 2, false), tokens);
     for drafter in drafters(&model) {
         let rows = speculate(&model, &vocabulary, &requests, &config, drafter).unwrap();
         assert_eq!(rows.into_iter().map(|row| row.output.tokens).collect::<Vec<_>>(), tokens);

@@ -8,6 +8,7 @@ mod grammars;
 mod json;
 mod options;
 mod pictures;
+mod prelude;
 mod ratchet;
 mod structural_tags;
 mod tool;

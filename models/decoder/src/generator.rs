@@ -100,6 +100,29 @@ impl Generator {
         Self { config, ..self }
     }
 
+    /// With the sampling that the model's `generation_config.json` recommends, or the metadata of its
+    /// GGUF file. Other settings of the config stay. If the model recommends nothing, nothing changes.
+    ///
+    /// ```no_run
+    /// use burn::tensor::Device;
+    /// use burn_dfa_decoder::Generator;
+    ///
+    /// let model = Generator::from_folder("SmolLM2-135M-Instruct", &Device::flex())?;
+    /// let model = model.with_recommended_sampling()?.with_seed(7);
+    /// let text = model.generate("Name a colour.", None)?;
+    /// # Ok::<(), burn_dfa_decoder::DecoderError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`DecoderError::Generation`] for a text that [`GenerationConfig::from_json`] refuses: it names
+    /// the field.
+    pub fn with_recommended_sampling(mut self) -> Result<Self, DecoderError> {
+        if let Some(text) = self.pretrained.generation_config() {
+            self.config.sampling = GenerationConfig::from_json(text).map_err(generation)?.sampling;
+        }
+        Ok(self)
+    }
+
     /// With outputs of at most `tokens` tokens, and no more than the model's positions after the
     /// prompt. A constrained output is complete within this number of tokens.
     #[must_use]
@@ -111,6 +134,11 @@ impl Generator {
     #[must_use]
     pub fn with_seed(self, seed: u64) -> Self {
         Self { seed, ..self }
+    }
+
+    /// The settings of the generation.
+    pub fn config(&self) -> &GenerationConfig {
+        &self.config
     }
 
     /// The model with its tokenizer, vocabulary and chat template.

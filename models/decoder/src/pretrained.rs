@@ -41,6 +41,7 @@ pub struct Pretrained {
     tokenizer: Tokenizer,
     vocabulary: Vocabulary,
     chat_template: Option<ChatTemplate>,
+    generation_config: Option<String>,
     marks: Marks,
 }
 
@@ -99,16 +100,14 @@ impl Pretrained {
             let (config, checkpoint) = gguf::open(folder, &file)?;
             let files = ModelFiles::from_gguf(folder, &file)?;
             let text = TextFiles::new(&config, &files).map_err(gguf::content(folder))?;
-            let generation_config = files.generation_config.map(String::from);
-            return Ok(PretrainedFolder { config, checkpoint, text, generation_config });
+            return Ok(PretrainedFolder { config, checkpoint, text });
         }
         // The headers of the weights come first: the sizes in config.json must fit them.
         let (config, checkpoint) = Decoder::open(folder)?;
         folder::check_tokenizer(folder)?;
         let files = ModelFiles::read(folder)?;
         let text = TextFiles::new(&config, &files)?;
-        let generation_config = files.generation_config.map(String::from);
-        Ok(PretrainedFolder { config, checkpoint, text, generation_config })
+        Ok(PretrainedFolder { config, checkpoint, text })
     }
 
     /// Combines a model with the other files of its folder, which may be compiled in.
@@ -138,6 +137,13 @@ impl Pretrained {
     /// The chat template, if the folder has one.
     pub fn chat_template(&self) -> Option<&ChatTemplate> {
         self.chat_template.as_ref()
+    }
+
+    /// The text of `generation_config.json`, if there is one;
+    /// [`Generator::with_recommended_sampling`](crate::Generator::with_recommended_sampling) uses
+    /// its sampling. A GGUF file has one that was made from its metadata.
+    pub fn generation_config(&self) -> Option<&str> {
+        self.generation_config.as_deref()
     }
 
     /// Encodes a user's prompt: as the first message of a conversation, or as plain text if there
@@ -272,7 +278,6 @@ pub struct PretrainedFolder {
     config: DecoderConfig,
     checkpoint: Checkpoint<'static>,
     text: TextFiles,
-    generation_config: Option<String>,
 }
 
 impl PretrainedFolder {
@@ -283,7 +288,7 @@ impl PretrainedFolder {
 
     /// The text of `generation_config.json`, if there is one.
     pub fn generation_config(&self) -> Option<&str> {
-        self.generation_config.as_deref()
+        self.text.generation_config.as_deref()
     }
 
     /// Reads the weights, and calls `progress` after each tensor. No other file is read again.
@@ -296,7 +301,7 @@ impl PretrainedFolder {
         device: &Device,
         progress: impl FnMut(LoadProgress),
     ) -> Result<Pretrained, DecoderError> {
-        let Self { config, checkpoint, text, .. } = self;
+        let Self { config, checkpoint, text } = self;
         Ok(text.with(Decoder::assemble(&config, &checkpoint, dtype.into(), device, progress)?))
     }
 }
@@ -315,6 +320,7 @@ struct TextFiles {
     tokenizer: Tokenizer,
     vocabulary: Vocabulary,
     chat_template: Option<ChatTemplate>,
+    generation_config: Option<String>,
 }
 
 impl TextFiles {
@@ -322,15 +328,16 @@ impl TextFiles {
         let chat_template = files.chat_template.as_deref().map(String::from);
         Ok(Self {
             chat_template: ChatTemplate::from_files(files.tokenizer_config.as_deref(), chat_template)?,
+            generation_config: files.generation_config.as_deref().map(String::from),
             tokenizer: tokenizer(config, &files.tokenizer)?,
             vocabulary: Vocabulary::from_files(files)?,
         })
     }
 
     fn with(self, model: Decoder) -> Pretrained {
-        let Self { tokenizer, vocabulary, chat_template } = self;
+        let Self { tokenizer, vocabulary, chat_template, generation_config } = self;
         let marks = Marks::new(&tokenizer, chat_template.as_ref().map(ChatTemplate::source));
-        Pretrained { model, tokenizer, vocabulary, chat_template, marks }
+        Pretrained { model, tokenizer, vocabulary, chat_template, generation_config, marks }
     }
 }
 

@@ -4,7 +4,10 @@ use std::path::{Path, PathBuf};
 
 use burn::tensor::{Device, FloatDType};
 use burn_dfa::TokenId;
-use burn_dfa_decoder::{ChatTemplate, DecoderConfig, DecoderError, FolderProblem, Message, Pretrained};
+use burn_dfa::generation::{GenerationConfig, SamplingOptions};
+use burn_dfa_decoder::{
+    ChatTemplate, DecoderConfig, DecoderError, FolderProblem, Generator, Message, Pretrained,
+};
 use serde_json::{Value, json};
 
 /// A folder with this name and these files.
@@ -229,6 +232,37 @@ fn each_file_is_read_once() {
     assert_eq!(pretrained.vocabulary().fingerprint(), words);
     assert_eq!(pretrained.encode("ab").unwrap(), [2, 3].map(TokenId));
     assert!(Pretrained::open(&folder).is_err());
+}
+
+#[test]
+fn a_generator_samples_as_the_folder_recommends() {
+    let folder = with_tokenizer("recommended", &tokenizer(|_| ()));
+    let generator = || Generator::from_folder(&folder, &Device::flex()).unwrap();
+    let recommends = |text: &str| std::fs::write(folder.join("generation_config.json"), text).unwrap();
+
+    let text = r#"{"do_sample": true, "temperature": 0.6, "top_k": 4, "top_p": 0.9, "eos_token_id": 0}"#;
+    recommends(text);
+    let sampling = SamplingOptions::new().with_temperature(0.6).with_top_k(4).with_top_p(0.9);
+    let model = generator().with_config(GenerationConfig::new().with_sync_interval(3));
+    assert!(model.config().sampling.is_greedy());
+    let model = model.with_recommended_sampling().unwrap().with_max_new_tokens(5);
+    assert_eq!((&model.config().sampling, model.config().sync_interval), (&sampling, 3));
+    assert_eq!(model.pretrained().generation_config(), Some(text));
+    assert_eq!(model.generate("ab", None).unwrap(), model.generate("ab", None).unwrap());
+
+    recommends(r#"{"num_beams": 4, "eos_token_id": 0}"#);
+    let error = generator().with_recommended_sampling().unwrap_err();
+    assert!(matches!(error, DecoderError::Generation { .. }), "{error}");
+    assert!(error.to_string().starts_with("generation_config.json: num_beams"), "{error}");
+
+    // Without the file, the end of sequence is in config.json.
+    let path = folder.join("config.json");
+    let mut config: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+    config["eos_token_id"] = json!(0);
+    std::fs::write(path, config.to_string()).unwrap();
+    std::fs::remove_file(folder.join("generation_config.json")).unwrap();
+    let silent = generator().with_recommended_sampling().unwrap();
+    assert!(silent.config().sampling.is_greedy() && silent.pretrained().generation_config().is_none());
 }
 
 #[test]

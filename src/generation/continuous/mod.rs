@@ -103,8 +103,9 @@ impl<'m, M: ContinuousLm> ContinuousBatch<'m, M> {
     /// returns [`ErrorKind::Input`](crate::ErrorKind::Input).
     ///
     /// # Errors
-    /// As [`new`](Self::new), and [`ErrorKind::Model`](crate::ErrorKind::Model) if the device records graphs, but not of this
-    /// step, which reads back or uploads.
+    /// As [`new`](Self::new); [`ErrorKind::Input`](crate::ErrorKind::Input) for a processor or sampler of the application
+    /// that may not be recorded, and [`ErrorKind::Model`](crate::ErrorKind::Model) if the device records graphs, but not of
+    /// this step, which reads back or uploads.
     pub fn record(
         model: &'m M,
         vocabulary: &'m Vocabulary,

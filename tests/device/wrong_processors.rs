@@ -1,0 +1,195 @@
+//! Logits processors that break one law each, which `check_laws` names.
+
+use burn::tensor::{Bool, DType, Device, Int, Tensor};
+use burn_dfa::ErrorKind;
+use burn_dfa::processor::{
+    Constant, InPlaceState, InitContext, LogitsProcessor, RowState, StepContext, check_laws,
+};
+
+const WIDTH: usize = 16;
+
+/// A processor without state, of a function.
+struct Of<F>(F);
+
+impl<F: Fn(Tensor<2>, &StepContext) -> Tensor<2>> LogitsProcessor for Of<F> {
+    type State = ();
+
+    fn init(&self, _: &InitContext) {}
+
+    fn process(&self, _: (), logits: Tensor<2>, context: &StepContext) -> (Tensor<2>, ()) {
+        (self.0(logits, context), ())
+    }
+}
+
+/// Adds one number to all logits of each row.
+fn raised(logits: Tensor<2>, numbers: Tensor<1>) -> Tensor<2> {
+    let numbers = numbers.cast(logits.dtype()).reshape([-1, 1]).expand(logits.dims());
+    logits + numbers
+}
+
+/// Adds the number of tokens in the prompt and the output to all logits.
+struct Lengths(Fault);
+
+#[derive(Clone, Copy, PartialEq)]
+enum Fault {
+    Nothing,
+    /// Padded positions count as tokens.
+    Padding,
+    Assign,
+    MaskRows,
+    AssignRow,
+}
+
+#[derive(Clone)]
+struct Length {
+    /// `[batch]`
+    length: Tensor<1>,
+    fault: Fault,
+}
+
+impl InPlaceState for Length {
+    fn assign(&mut self, new: Self) {
+        if self.fault != Fault::Assign {
+            self.length.assign(new.length);
+        }
+    }
+}
+
+impl RowState for Length {
+    fn assign_row(&mut self, row: usize, new: Self) {
+        if self.fault != Fault::AssignRow {
+            self.length.assign_row(row, new.length);
+        }
+    }
+
+    fn mask_rows(self, mask: &Tensor<1, Bool>, other: Self) -> Self {
+        match self.fault {
+            Fault::MaskRows => self,
+            fault => Self { length: self.length.mask_rows(mask, other.length), fault },
+        }
+    }
+}
+
+impl LogitsProcessor for Lengths {
+    type State = Length;
+
+    fn init(&self, context: &InitContext) -> Length {
+        let [batch, length] = context.prompt.dims();
+        let length = Tensor::<1>::full([batch], length as f32, (&context.device(), DType::F32));
+        let padding = context.padding.clone().float().cast(DType::F32);
+        let length = if self.0 == Fault::Padding { length } else { length - padding };
+        Length { length, fault: self.0 }
+    }
+
+    fn process(&self, state: Length, logits: Tensor<2>, _: &StepContext) -> (Tensor<2>, Length) {
+        let length = state.length + 1.0;
+        (raised(logits, length.clone()), Length { length, ..state })
+    }
+}
+
+/// Adds the number of tokens of the output, which the state holds.
+struct History;
+
+impl LogitsProcessor for History {
+    /// The tokens of the output, `[batch, tokens]`: the shape changes.
+    type State = Tensor<2, Int>;
+
+    fn init(&self, context: &InitContext) -> Self::State {
+        Tensor::zeros([context.batch(), 1], (&context.device(), DType::I32))
+    }
+
+    fn process(
+        &self,
+        tokens: Self::State,
+        logits: Tensor<2>,
+        context: &StepContext,
+    ) -> (Tensor<2>, Self::State) {
+        let last = context.tokens.clone().cast(DType::I32).reshape([-1, 1]);
+        let tokens = Tensor::cat(vec![tokens, last], 1);
+        let [_, length] = tokens.dims();
+        (logits + length as f32, tokens)
+    }
+}
+
+/// Adds the last token of the prompt.
+struct LastOfPrompt;
+
+impl LogitsProcessor for LastOfPrompt {
+    /// `[batch]`: not a constant, because another batch has other prompts.
+    type State = Constant<Tensor<1, Int>>;
+
+    fn init(&self, context: &InitContext) -> Self::State {
+        let [_, length] = context.prompt.dims();
+        Constant(context.prompt.clone().narrow(1, length - 1, 1).reshape([-1]))
+    }
+
+    fn process(&self, last: Self::State, logits: Tensor<2>, _: &StepContext) -> (Tensor<2>, Self::State) {
+        (raised(logits, last.0.clone().float().cast(DType::F32)), last)
+    }
+}
+
+/// Keeps the prompt.
+struct Prompt;
+
+impl LogitsProcessor for Prompt {
+    /// `[batch, length]`: the shape depends on the prompt.
+    type State = Tensor<2, Int>;
+
+    fn init(&self, context: &InitContext) -> Self::State {
+        context.prompt.clone()
+    }
+
+    fn process(&self, prompt: Self::State, logits: Tensor<2>, _: &StepContext) -> (Tensor<2>, Self::State) {
+        (logits, prompt)
+    }
+}
+
+#[track_caller]
+fn breaks<P: LogitsProcessor<State: RowState>>(processor: P, law: &str) {
+    let error = check_laws(&processor, WIDTH, &Device::flex()).unwrap_err();
+    assert!(
+        error.kind() == ErrorKind::Input && error.to_string().contains(law),
+        "{law:?} is not in: {error}"
+    );
+}
+
+#[test]
+fn every_law_has_a_processor_that_breaks_it() {
+    check_laws(&Lengths(Fault::Nothing), WIDTH, &Device::flex()).unwrap();
+
+    breaks(
+        Of(|logits: Tensor<2>, _: &StepContext| logits.narrow(1, 0, WIDTH - 1)),
+        "logits of shape [1, 16]",
+    );
+    // As in a processor that was tried with logits of `f32` alone.
+    breaks(
+        Of(|logits: Tensor<2>, _: &StepContext| logits.cast(DType::F32)),
+        "with logits of F16, logits of shape",
+    );
+    breaks(Of(|logits: Tensor<2>, _: &StepContext| logits.zeros_like()), "a masked token became legal");
+    let mean = |logits: Tensor<2>, _: &StepContext| {
+        let masked = logits.clone().equal_elem(f32::NEG_INFINITY);
+        let mean = logits.clone().mask_fill(masked, 0.0).mean_dim(0).expand(logits.dims());
+        logits - mean
+    };
+    breaks(Of(mean), "the logits of a row depend on other rows");
+
+    let one_step = |logits: Tensor<2>, context: &StepContext| {
+        let step = context.step.clone().float().cast(logits.dtype()).reshape([1, 1]);
+        logits.clone() + step.expand(logits.dims())
+    };
+    breaks(Of(one_step), "`LogitsProcessor::process` with `step` of shape [3] panicked");
+    let first_step = |logits: Tensor<2>, context: &StepContext| {
+        let step = context.step.clone().narrow(0, 0, 1).float().cast(DType::F32);
+        raised(logits, step)
+    };
+    breaks(Of(first_step), "of rows at other steps, the logits are wrong");
+
+    breaks(Lengths(Fault::Padding), "the logits of a row depend on its padding");
+    breaks(Lengths(Fault::Assign), "`InPlaceState::assign` does not write the next state");
+    breaks(Lengths(Fault::MaskRows), "after `RowState::mask_rows`");
+    breaks(Lengths(Fault::AssignRow), "after `RowState::assign_row`");
+    breaks(LastOfPrompt, "does not write the state of another batch");
+    breaks(History, "the next state, which must have the shapes of the state before, panicked");
+    breaks(Prompt, "the state of another batch, which must have the same shapes, panicked");
+}
