@@ -64,7 +64,7 @@ impl Task<'_> {
         let Self { vocabulary, config, limits, .. } = self;
         let compile = |byte_level: bool| match (&config.disk, byte_level) {
             (Some(disk), false) => disk.compile(constraint, vocabulary, limits),
-            (Some(disk), true) => disk.walk(constraint, vocabulary, limits),
+            (Some(disk), true) => disk.compile_byte_level(constraint, vocabulary, limits),
             (None, false) => CompiledConstraint::compile(constraint, vocabulary, limits),
             (None, true) => CompiledConstraint::compile_byte_level(constraint, vocabulary, limits),
         };
