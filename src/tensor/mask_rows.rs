@@ -73,8 +73,13 @@ impl PoolSizes {
         (sets > 0).then_some(Self { sets, ways, row, tile })
     }
 
+    /// The number of slots.
+    pub(super) fn slots(&self) -> usize {
+        self.sets * self.ways
+    }
+
     fn len(&self) -> usize {
-        CLOCK + self.sets * self.ways * (TAG + self.row)
+        CLOCK + self.slots() * (TAG + self.row)
     }
 }
 
@@ -108,5 +113,52 @@ impl MaskRows {
         });
         let fits = pool.stream == stream && pool.sizes == sizes && pool.values.device() == device;
         fits.then(|| (sizes, pool.values.clone()))
+    }
+}
+
+#[cfg(all(test, feature = "cube"))]
+mod tests {
+    use super::*;
+    use crate::tensor::Layout;
+
+    fn sizes(states: usize, vocab_size: usize, ends: usize) -> Sizes {
+        Sizes {
+            layout: Layout::ByteLevel,
+            states,
+            columns: 9,
+            tables: 1,
+            vocab_size,
+            texts: 1,
+            symbols: vocab_size,
+            alphabet: 300,
+            ends,
+            depth: if ends > 0 { 4 } else { 0 },
+            pushes: if ends > 0 { 4 } else { 0 },
+            chain: 0,
+            runs_kernels: true,
+        }
+    }
+
+    #[test]
+    fn a_pool_has_as_many_slots_as_its_bytes_hold() {
+        // The numbers of a slot: the tag, and for each tile a bound and one or two words for every 32
+        // tokens.
+        for (vocab_size, ends, numbers) in
+            [(300, 0, 8 + 257), (8_192, 1, 8 + 513), (8_193, 0, 8 + 2 * 257), (128_256, 3, 8 + 16 * 513)]
+        {
+            let sizes = sizes(400, vocab_size, ends);
+            let slots = |bytes| PoolSizes::new(&sizes, bytes).map_or(0, |pool| pool.slots());
+            for count in [1, 2, 3, 4, 40] {
+                let bytes = 4 * (8 + count * numbers);
+                assert_eq!(slots(bytes), count, "{vocab_size} tokens, {ends} exits");
+                assert_eq!(PoolSizes::new(&sizes, bytes).map(|pool| 4 * pool.len()), Some(bytes));
+                // One byte less: sets of several slots lose a whole way.
+                assert!(slots(bytes - 1) < count, "{vocab_size} tokens, {ends} exits");
+            }
+            assert_eq!((slots(0), slots(31), slots(4 * numbers)), (0, 0, 0));
+            // A slot for every state, in whole sets.
+            assert_eq!((slots(1 << 30), slots(usize::MAX)), (400, 400));
+        }
+        assert_eq!(PoolSizes::new(&sizes(5, 300, 0), 1 << 30).map(|pool| pool.slots()), Some(8));
     }
 }

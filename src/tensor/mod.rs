@@ -371,6 +371,16 @@ impl DeviceConstraint {
         self.sizes.layout
     }
 
+    /// The number of mask rows that a batch keeps on a GPU, within
+    /// [`TensorOptions::mask_rows_bytes`]; 0 on Flex, and for built-in operations.
+    pub fn mask_row_count(&self) -> usize {
+        #[cfg(feature = "cube")]
+        if let Store::Cube(Image { pool: Some(pool), .. }) = &self.store {
+            return pool.slots();
+        }
+        0
+    }
+
     /// Whether the lookups are fused operations of the backend.
     pub fn is_fused(&self) -> bool {
         !matches!(self.store, Store::BuiltIn(_))
