@@ -2,7 +2,8 @@
 //!
 //! The mask of a state hardly ever changes, so a step finds it once, by following the bytes of every
 //! token, and keeps it as one bit per token. A pool of such rows belongs to a batch: its
-//! [`Position`](super::Position) holds it, so a recorded step reads and writes the same buffer.
+//! [`Position`](super::Position) holds it, so a recorded step reads and writes the same buffer. The
+//! vocabulary of a draft model has rows of another size, and therefore a pool of its own.
 //!
 //! A row is exact for its state and
 //! - a generation of the state: a constraint that is loaded again has another generation;
@@ -29,11 +30,17 @@ use super::{Image, Sizes};
 #[cfg(feature = "cube")]
 const WAYS: usize = 4;
 
-/// The pool of a batch, made by the first step that needs it. Clones share it.
+/// The maximum number of pools of a batch: of the model, and of draft models with other vocabularies.
+#[cfg(feature = "cube")]
+const MAX_POOLS: usize = 4;
+
+/// The pools of a batch, each made by the first step that needs it. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MaskRows {
+    /// At most one pool of the same sizes on a device. A pool is never replaced, because recorded
+    /// steps hold its buffer.
     #[cfg(feature = "cube")]
-    pool: Option<Arc<Mutex<Option<Pool>>>>,
+    pools: Option<Arc<Mutex<Vec<Pool>>>>,
 }
 
 /// A pool on a device.
@@ -90,29 +97,31 @@ pub(crate) fn tiles(vocab_size: usize) -> usize {
 }
 
 impl MaskRows {
-    /// A pool for the steps of a batch.
+    /// Pools for the steps of a batch.
     pub(crate) fn of_batch() -> Self {
         #[cfg(feature = "cube")]
-        return Self { pool: Some(Arc::default()) };
+        return Self { pools: Some(Arc::default()) };
         #[cfg(not(feature = "cube"))]
         Self {}
     }
 
     /// The pool for steps under the constraints of an image on the current stream, if there is one.
-    /// Another stream than that of the first step gets none, because its kernels could take a slot
-    /// that a kernel of the first stream reads.
+    /// Another stream than that of the pool's first step gets none, because its kernels could take a
+    /// slot that a kernel of the first stream reads.
     #[cfg(feature = "cube")]
     pub(crate) fn pool(&self, image: &Image) -> Option<(PoolSizes, Tensor<1, Int>)> {
         let sizes = image.pool?;
         let (stream, device) = (StreamId::current(), image.values.device());
-        let mut pool = self.pool.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner);
-        let pool = pool.get_or_insert_with(|| Pool {
-            stream,
-            sizes,
-            values: Tensor::zeros([sizes.len()], (&device, DType::I32)),
-        });
-        let fits = pool.stream == stream && pool.sizes == sizes && pool.values.device() == device;
-        fits.then(|| (sizes, pool.values.clone()))
+        let mut pools = self.pools.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(pool) = pools.iter().find(|pool| pool.sizes == sizes && pool.values.device() == device) {
+            return (pool.stream == stream).then(|| (sizes, pool.values.clone()));
+        }
+        if pools.len() == MAX_POOLS {
+            return None;
+        }
+        let values = Tensor::<1, Int>::zeros([sizes.len()], (&device, DType::I32));
+        pools.push(Pool { stream, sizes, values: values.clone() });
+        Some((sizes, values))
     }
 }
 
@@ -152,7 +161,7 @@ mod tests {
                 let bytes = 4 * (8 + count * numbers);
                 assert_eq!(slots(bytes), count, "{vocab_size} tokens, {ends} exits");
                 assert_eq!(PoolSizes::new(&sizes, bytes).map(|pool| 4 * pool.len()), Some(bytes));
-                // One byte less: sets of several slots lose a whole way.
+                // One byte less holds fewer slots.
                 assert!(slots(bytes - 1) < count, "{vocab_size} tokens, {ends} exits");
             }
             assert_eq!((slots(0), slots(31), slots(4 * numbers)), (0, 0, 0));
@@ -160,5 +169,75 @@ mod tests {
             assert_eq!((slots(1 << 30), slots(usize::MAX)), (400, 400));
         }
         assert_eq!(PoolSizes::new(&sizes(5, 300, 0), 1 << 30).map(|pool| pool.slots()), Some(8));
+    }
+
+    #[cfg(all(feature = "wgpu", not(feature = "vulkan")))]
+    mod on_a_device {
+        use std::panic::catch_unwind;
+
+        use burn::tensor::{Device, DeviceKind};
+
+        use super::*;
+        use crate::processor::ConstraintProcessor;
+        use crate::{CompiledConstraint, Constraint, DeviceConstraint, Limits, TensorOptions, TokenId};
+
+        /// WGPU, if a small computation on it succeeds.
+        fn wgpu() -> Option<Device> {
+            let opened = catch_unwind(|| {
+                let device = Device::wgpu(DeviceKind::DefaultDevice);
+                let two = (Tensor::<1>::ones([1], &device) + 1.0).into_data();
+                assert_eq!(two.try_to_vec::<f32>().unwrap(), [2.0]);
+                device
+            });
+            if opened.is_err() {
+                burn_dfa_testing::skip::skipped("mask rows on WGPU: there is no such device");
+            }
+            opened.ok()
+        }
+
+        /// The clock of each pool, and the time of the last use of each filled slot.
+        fn uses(rows: &MaskRows) -> Vec<(i32, Vec<i32>)> {
+            let pools = rows.pools.as_ref().unwrap().lock().unwrap();
+            let uses = |pool: &Pool| {
+                let values = pool.values.clone().into_data().try_to_vec::<i32>().unwrap();
+                let tags = values[CLOCK..][..pool.sizes.slots() * TAG].chunks_exact(TAG);
+                // No upload has the generation 0.
+                (values[0], tags.filter(|tag| tag[1] != 0).map(|tag| tag[4]).collect())
+            };
+            pools.iter().map(uses).collect()
+        }
+
+        #[test]
+        fn a_draft_vocabulary_and_the_models_keep_rows() {
+            let Some(device) = wgpu() else { return };
+            // The rows of the model have two tiles, those of the draft model one.
+            let words: Vec<String> = (0..9_000).map(|word| format!("a{word}")).collect();
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            let vocabulary = burn_dfa_testing::words::vocabulary_of(&words);
+            let constraint = Constraint::regex("[a-c]*").unwrap();
+            let table = CompiledConstraint::compile_byte_level(&constraint, &vocabulary, &Limits::default());
+            let table = table.unwrap();
+            let ids: Vec<TokenId> = (0..=256).map(TokenId).collect();
+            let pruned = table.prune(&vocabulary, &ids).unwrap();
+            let processor = |table: &CompiledConstraint| {
+                let (width, options) = (table.vocabulary_len(), TensorOptions::new());
+                let table = DeviceConstraint::new(&[table], width, &options, &device).unwrap();
+                ConstraintProcessor::new(table, &[0]).unwrap()
+            };
+            let (model, draft) = (processor(&table), processor(&pruned));
+            assert_eq!([&model, &draft].map(|processor| tiles(processor.table().vocab_size())), [2, 1]);
+            let position = model.start();
+            for step in 1..=3 {
+                for processor in [&draft, &model] {
+                    let logits = Tensor::zeros([1, processor.table().vocab_size()], (&device, DType::F32));
+                    let masked = processor.mask(&position, logits).into_data();
+                    let masked = masked.try_to_vec::<f32>().unwrap();
+                    // Three letters and the end of the sequence.
+                    assert_eq!(masked.iter().filter(|&&logit| logit == 0.0).count(), 4);
+                }
+                // The first step filled the only slot in use; later steps read it.
+                assert_eq!(uses(&position.rows), [(step, vec![step]), (step, vec![step])]);
+            }
+        }
     }
 }

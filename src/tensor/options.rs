@@ -125,7 +125,8 @@ pub struct TensorOptions {
     pub mask_cache_bytes: usize,
     /// Maximum size in bytes of the mask rows that a batch keeps on a GPU: one bit per token, or two
     /// with a stack, for every state that its rows visit. Default: 64 MiB; 0 keeps none, so every
-    /// step computes its masks.
+    /// step computes its masks. The mask rows of a draft model with a vocabulary of its own may take
+    /// as much again.
     pub mask_rows_bytes: usize,
 }
 
