@@ -300,6 +300,9 @@ impl DeviceConstraint {
                 self.sizes.columns
             )));
         }
+        if runs_kernels && self.is_fused() {
+            self.sizes.check_pushes(needed.pushes)?;
+        }
         if let Store::BuiltIn(image) = &self.store
             && keeps_steps(&self.device)
             && needed.chain > image.chain
