@@ -1,15 +1,17 @@
 //! Mask rows that a batch keeps on a device, against the host: with stacks and budgets, in batches of
 //! equal and different states, in pools of any size.
 
+mod random;
+
 use burn::tensor::{DType, Tensor, TensorData};
 use burn_dfa::generation::{DecodeGraph, GenerationConfig, Request, generate};
 use burn_dfa::processor::ConstraintProcessor;
 use burn_dfa::{CompiledConstraint, DeviceConstraint, Layout, StateId, TensorOptions, TokenId};
 use serde_json::{Value, json};
 
+use super::stack::{compile, grammars, schemas, vocabulary, walk_rows};
 use crate::common::model::RandomLm;
 use crate::common::{devices, mask_rows_bytes};
-use crate::stack::{compile, grammars, schemas, vocabulary, walk_rows};
 
 /// Options for a pool of `slots` mask rows with a stack.
 fn with_slots(slots: usize) -> TensorOptions {

@@ -278,7 +278,7 @@ fn a_byte_pushes_at_most_one_frame() {
     let mut rng = StdRng::seed_from_u64(21);
     for table in &tables {
         let frame = 1 + table.outcomes();
-        let mut most = 0;
+        let mut most = 0usize;
         for _ in 0..6 {
             let mut at = RowPosition::unlimited(table.start());
             for _ in 0..30 {
