@@ -8,7 +8,8 @@
 //! A row is exact for its state and
 //! - a generation of the state: a constraint that is loaded again has another generation;
 //! - the exits of the state's procedure from which the end is reachable, and a stack of at most the
-//!   depth at which the row was found;
+//!   depth at which the row was found, or of this very depth if the limit of the stack made a token
+//!   illegal or a path longer;
 //! - a budget that is greater than the distance to the end after every legal token, otherwise the
 //!   tokens are followed again.
 //!
@@ -179,7 +180,10 @@ mod tests {
 
         use super::*;
         use crate::processor::ConstraintProcessor;
-        use crate::{CompiledConstraint, Constraint, DeviceConstraint, Limits, TensorOptions, TokenId};
+        use crate::tokens::RowPosition;
+        use crate::{
+            CompiledConstraint, Constraint, DeviceConstraint, Limits, StateId, TensorOptions, TokenId,
+        };
 
         /// WGPU, if a small computation on it succeeds.
         fn wgpu() -> Option<Device> {
@@ -195,14 +199,16 @@ mod tests {
             opened.ok()
         }
 
-        /// The clock of each pool, and the time of the last use of each filled slot.
+        /// The clock of each pool, and the time of the last use of each filled slot whose bits count.
         fn uses(rows: &MaskRows) -> Vec<(i32, Vec<i32>)> {
             let pools = rows.pools.as_ref().unwrap().lock().unwrap();
             let uses = |pool: &Pool| {
                 let values = pool.values.clone().into_data().try_to_vec::<i32>().unwrap();
-                let tags = values[CLOCK..][..pool.sizes.slots() * TAG].chunks_exact(TAG);
-                // No upload has the generation 0.
-                (values[0], tags.filter(|tag| tag[1] != 0).map(|tag| tag[4]).collect())
+                let (tags, rows) = values[CLOCK..].split_at(pool.sizes.slots() * TAG);
+                let slots = tags.chunks_exact(TAG).zip(rows.chunks_exact(pool.sizes.row));
+                // No upload has the generation 0, and no budget makes bits with this bound exact.
+                let filled = slots.filter(|(tag, row)| tag[1] != 0 && row[0] != i32::MAX);
+                (values[0], filled.map(|(tag, _)| tag[4]).collect())
             };
             pools.iter().map(uses).collect()
         }
@@ -237,6 +243,48 @@ mod tests {
                 }
                 // The first step filled the only slot in use; later steps read it.
                 assert_eq!(uses(&position.rows), [(step, vec![step]), (step, vec![step])]);
+            }
+        }
+
+        /// A row with as many frames as fit shares its state with a row that has one less.
+        #[test]
+        fn the_limit_of_a_stack_decides_for_its_depth_alone() {
+            let Some(device) = wgpu() else { return };
+            let vocabulary = burn_dfa_testing::words::vocabulary_of(&[]);
+            let lists = serde_json::json!({"type": "array", "items": {"$ref": "#"}});
+            let constraint = burn_dfa_testing::words::compact(&lists);
+            let limits = Limits::default().with_frames(2);
+            let table = CompiledConstraint::compile_byte_level(&constraint, &vocabulary, &limits).unwrap();
+            let open = TokenId(u32::from(b'['));
+            let mut positions = vec![RowPosition::unlimited(table.start())];
+            while positions[positions.len() - 1].state != StateId::DEAD {
+                positions.push(table.after(&positions[positions.len() - 1], open));
+            }
+            let [.., above, full, _] = &positions[..] else { panic!("there are lists in lists") };
+            assert_eq!((above.state, above.frames.len()), (full.state, full.frames.len() / 2));
+
+            let width = vocabulary.len();
+            let on_device = DeviceConstraint::new(&[&table], width, &TensorOptions::new(), &device).unwrap();
+            let processor = ConstraintProcessor::new(on_device, &[0, 0]).unwrap();
+            let mut position = processor.start();
+            for count in 0..positions.len() - 2 {
+                let last = if count + 3 == positions.len() { width as i32 } else { open.0 as i32 };
+                let tokens = Tensor::from_data([open.0 as i32, last], (&device, DType::I32));
+                position = processor.advance(position, tokens);
+            }
+            let legal = |own: &RowPosition| {
+                let tokens = (0..width as u32).map(TokenId);
+                tokens.map(|token| table.can_end(&table.after(own, token))).collect::<Vec<_>>()
+            };
+            assert_ne!(legal(full), legal(above));
+            // In the first step the second row finds no free slot, because the first row asks for it.
+            let expected = [vec![1], vec![2, 2], vec![3, 3]];
+            for (step, expected) in (1..).zip(expected) {
+                let logits = Tensor::zeros([2, width], (&device, DType::F32));
+                let masked = processor.mask(&position, logits).into_data().try_to_vec::<f32>().unwrap();
+                let found: Vec<bool> = masked.iter().map(|&logit| logit == 0.0).collect();
+                assert_eq!(found, [legal(full), legal(above)].concat(), "step {step}");
+                assert_eq!(uses(&position.rows), [(step, expected)]);
             }
         }
     }
