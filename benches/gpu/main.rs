@@ -1,9 +1,9 @@
 //! GPU figures as Markdown: whole models with and without a constraint, and the cost of a mask
 //! relative to a copy of the logits.
 //!
-//! The command is
-//! `BURN_DEVICE=cuda cargo bench --features cuda,cuda-cpp,fusion --bench gpu -- [models] [rows]`;
-//! `vulkan` and `wgpu` work as well. `scripts/gpu` carries the program to a machine without cargo.
+//! The command is `cargo bench --features wgpu,fusion --bench gpu -- [models] [rows]`; the features
+//! `cuda,cuda-cpp` and `vulkan` work as well. `BURN_DEVICE` names the device, by default WGPU, CUDA or
+//! Vulkan, the first in this build. `scripts/gpu` carries the program to a machine without cargo.
 //!
 //! - `--seconds N`: begins no measurement after N seconds
 //! - `--quick`: the smallest case of each kind
@@ -61,18 +61,50 @@ fn main() -> ExitCode {
             },
         }
     }
-    let is_named = std::env::var_os("BURN_DEVICE").is_some();
-    if !is_named && !is_test {
-        println!("skipped: BURN_DEVICE names no device (cuda, vulkan, wgpu, flex)");
-        return ExitCode::SUCCESS;
-    }
     clock.is_quick |= is_test;
-    let device = if is_named { Device::default() } else { Device::flex() };
+    let Some(device) = device(is_test) else {
+        println!(
+            "skipped: no backend for a GPU in this build: add `--features wgpu`, or set BURN_DEVICE=flex"
+        );
+        return ExitCode::SUCCESS;
+    };
     println!("`{device:?}`{}\n", table::name_of(&device));
     for (_, measure) in if parts.is_empty() { PARTS.to_vec() } else { parts } {
         measure(&device, &clock);
     }
     ExitCode::SUCCESS
+}
+
+/// The device named by `BURN_DEVICE`; without it Flex for a test, else the GPU.
+fn device(is_test: bool) -> Option<Device> {
+    if std::env::var_os("BURN_DEVICE").is_some() {
+        Some(Device::default())
+    } else if is_test {
+        Some(Device::flex())
+    } else {
+        gpu()
+    }
+}
+
+/// A GPU by the first backend of this build.
+#[cfg(feature = "wgpu")]
+fn gpu() -> Option<Device> {
+    Some(Device::wgpu(burn::tensor::DeviceKind::DefaultDevice))
+}
+
+#[cfg(all(feature = "cuda", not(feature = "wgpu")))]
+fn gpu() -> Option<Device> {
+    Some(Device::cuda(0))
+}
+
+#[cfg(all(feature = "vulkan", not(any(feature = "wgpu", feature = "cuda"))))]
+fn gpu() -> Option<Device> {
+    Some(Device::vulkan(burn::tensor::DeviceKind::DefaultDevice))
+}
+
+#[cfg(not(any(feature = "wgpu", feature = "cuda", feature = "vulkan")))]
+fn gpu() -> Option<Device> {
+    None
 }
 
 fn refuse(what: &str) -> ExitCode {

@@ -44,11 +44,12 @@ impl Place {
         }
     }
 
-    /// A processor of `batch` rows, and their position.
+    /// A processor of `batch` rows, and their position. With `keeps`, the batch keeps mask rows.
     pub fn rows(
         self,
         layout: Layout,
         batch: usize,
+        keeps: bool,
         vocabulary: &Vocabulary,
         device: &Device,
     ) -> (ConstraintProcessor, Position) {
@@ -61,6 +62,7 @@ impl Place {
         };
         let table = compile(&self.constraint(), vocabulary, &limits).expect("a table");
         let options = TensorOptions::new().with_layout(layout).with_max_bytes(1 << 30);
+        let options = if keeps { options } else { options.with_mask_rows_bytes(0) };
         let table = DeviceConstraint::new(&[&table], vocabulary.len(), &options, device).expect("a table");
         let processor = ConstraintProcessor::new(table, &vec![0; batch]).expect("rows");
         let mut position = processor.start();

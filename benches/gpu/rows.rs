@@ -14,9 +14,9 @@ use crate::places::Place;
 use crate::table::{self, Table};
 use crate::{model, vocabulary};
 
-/// The vocabulary sizes of SmolLM2, Llama 3 and Gemma 3.
-const WIDTHS: [usize; 3] = [49_152, 128_256, 262_144];
-const BATCHES: [usize; 5] = [1, 8, 32, 128, 512];
+/// The vocabulary sizes of Llama 3, SmolLM2 and Gemma 3.
+const WIDTHS: [usize; 3] = [128_256, 49_152, 262_144];
+const BATCHES: [usize; 4] = [1, 8, 64, 512];
 /// Objects around the string, each in a list: an object and its list take about two of the 64
 /// frames of a stack.
 const DEPTHS: [usize; 5] = [1, 4, 8, 16, 31];
@@ -33,6 +33,9 @@ struct Case {
     dtype: DType,
     layout: Layout,
     place: Place,
+    /// Whether the batch keeps mask rows. Otherwise every step costs what the first visit of a state
+    /// costs.
+    keeps: bool,
 }
 
 pub fn measure(device: &Device, clock: &Clock) {
@@ -44,6 +47,7 @@ pub fn measure(device: &Device, clock: &Clock) {
         "type",
         "layout",
         "place",
+        "mask rows",
         "legal",
         "copy µs",
         "copy GB/s",
@@ -66,11 +70,19 @@ pub fn measure(device: &Device, clock: &Clock) {
 /// The cases, most informative first.
 fn cases(clock: &Clock, widths: &[usize], dtype: DType) -> Vec<Case> {
     let mut cases = Vec::new();
-    let mut push =
-        |width, batch, dtype, layout, place| cases.push(Case { width, batch, dtype, layout, place });
     let batches = clock.cases(BATCHES.to_vec());
-    // Most schemas are byte-level.
-    for &width in widths {
+    // Most schemas are byte-level. First with mask rows of a visited state, then without, as a fill.
+    for keeps in [true, false] {
+        for &batch in &batches {
+            let (width, layout, place) = (widths[0], Layout::ByteLevel, Place::String);
+            cases.push(Case { width, batch, dtype, layout, place, keeps });
+        }
+    }
+    let mut push = |width, batch, dtype, layout, place| {
+        cases.push(Case { width, batch, dtype, layout, place, keeps: true });
+    };
+    push(widths[0], 8, dtype, Layout::ByteLevel, Place::Nested(DEPTHS[0]));
+    for &width in &widths[1..] {
         batches.iter().for_each(|batch| push(width, *batch, dtype, Layout::ByteLevel, Place::String));
         push(width, 8, dtype, Layout::ByteLevel, Place::Nested(DEPTHS[0]));
     }
@@ -80,7 +92,7 @@ fn cases(clock: &Clock, widths: &[usize], dtype: DType) -> Vec<Case> {
         }
     }
     for &width in widths {
-        for batch in clock.cases(vec![8, 128]) {
+        for batch in clock.cases(vec![8, 64]) {
             for depth in clock.cases(DEPTHS.to_vec()) {
                 push(width, batch, dtype, Layout::ByteLevel, Place::Nested(depth));
             }
@@ -103,7 +115,7 @@ impl Case {
         let bytes = batch * width * self.dtype.size();
         let sets: Vec<Tensor<2>> =
             (0..(BYTES / bytes).clamp(1, MAX_SETS)).map(|_| self.logits(width, device)).collect();
-        let (processor, position) = self.place.rows(self.layout, batch, vocabulary, device);
+        let (processor, position) = self.place.rows(self.layout, batch, self.keeps, vocabulary, device);
         let legal = legal(processor.mask(&position, sets[0].clone()));
         assert!(legal > 0, "{self:?}: the rows are in the constraint");
         let context = || StepContext {
@@ -161,6 +173,7 @@ impl Case {
             table::dtype(self.dtype),
             self.layout.to_string(),
             self.place.name(),
+            if self.keeps { "kept".into() } else { "none".into() },
             legal.to_string(),
             table::microseconds(of_one(0)),
             format!("{:.0}", 2e-9 * bytes as f64 / of_one(0)),

@@ -1,9 +1,10 @@
 """Compiles CUDA sources with NVRTC and ptxas, without a GPU, and prints a table of their machine code.
 
-usage: table.py SOURCES TOOLS [--architecture sm_90a]
+usage: table.py SOURCES TOOLS [--architecture sm_90a] [--committed TABLE]
 
 SOURCES is what burn-dfa-sass wrote. TOOLS holds NVRTC, the headers of the runtime, ptxas and nvdisasm, as pip installs them.
-Exit code 1 means that a source did not compile, that registers were spilled, or that vectors of logits were not moved whole.
+Exit code 1 means that a source did not compile, that registers were spilled, that vectors of logits were not moved whole, that a
+hit takes too many instructions a logit, or that a case is worse than in the committed table. A case that this table lacks is fine.
 """
 
 import argparse
@@ -25,6 +26,32 @@ def run(*command):
 
 COLUMNS = ["registers", "local bytes", "spilled bytes", "shared bytes", "128-bit loads", "128-bit stores", "stores to local memory",
            "barriers", "instructions", "instructions a logit", "loads from memory a logit"]
+
+
+# What may not get worse than in the committed table.
+COMPARED = ["registers", "local bytes", "spilled bytes", "instructions a logit"]
+# The most instructions for a logit in a mask or a greedy choice that reads its bits.
+MOST_INSTRUCTIONS = 12
+
+
+def figure(value):
+    """A number of the table; None for a dash."""
+    try:
+        return float(value)
+    except ValueError:
+        return None
+
+
+def committed(path):
+    """The numbers of each case of a table in Markdown, by column."""
+    columns, cases = [], {}
+    for line in path.read_text().splitlines():
+        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+        if cells[0] == "kernel":
+            columns = cells[1:]
+        elif columns and line.startswith("| "):
+            cases[cells[0]] = dict(zip(columns, map(figure, cells[1:])))
+    return cases
 
 
 def loop_of(code, wanted):
@@ -83,6 +110,15 @@ def measured(source, nvrtc, ptxas, nvdisasm, architecture):
     ]
 
 
+def worse(row, before):
+    numbers = dict(zip(COLUMNS, map(figure, row)))
+    for column in COMPARED:
+        # An older table may lack a column.
+        old, new = before.get(column), numbers[column]
+        if old is not None and (new is None or new > old):
+            yield f"{column}: {new} instead of {old}"
+
+
 def wrong(name, row):
     numbers = dict(zip(COLUMNS, row))
     if numbers["spilled bytes"]:
@@ -92,6 +128,13 @@ def wrong(name, row):
             yield "no load of 128 bits"
         if name.startswith("mask") and not numbers["128-bit stores"]:
             yield "no store of 128 bits"
+        parts = name.split(", ")
+        if "pool" in parts and "Gumbel" not in parts:
+            instructions = figure(numbers["instructions a logit"])
+            if instructions is None:
+                yield "no loop over the logits"
+            elif instructions > MOST_INSTRUCTIONS:
+                yield f"{instructions} instructions a logit, of at most {MOST_INSTRUCTIONS}"
 
 
 def main():
@@ -99,7 +142,9 @@ def main():
     parser.add_argument("sources", type=pathlib.Path)
     parser.add_argument("tools", type=pathlib.Path)
     parser.add_argument("--architecture", default="sm_90a")
+    parser.add_argument("--committed", type=pathlib.Path)
     arguments = parser.parse_args()
+    known = committed(arguments.committed) if arguments.committed else {}
     tools, architecture = arguments.tools, arguments.architecture
     nvrtc = Nvrtc(tools, architecture)
     ptxas, nvdisasm = found(tools, "ptxas"), found(tools, "nvdisasm")
@@ -124,7 +169,12 @@ def main():
             continue
         print(f"| {source.stem} | " + " | ".join(map(str, row)) + " |")
         failures += [f"{source.stem}: {what}" for what in wrong(source.stem, row)]
+        failures += [f"{source.stem}: {what}" for what in worse(row, known.get(source.stem, {}))]
     print("\n".join(failures), file=sys.stderr)
+    if known:
+        # Without common cases nothing was compared.
+        names = {source.stem for source in sources}
+        print(f"{len(names & known.keys())} of {len(names)} cases are in {arguments.committed}", file=sys.stderr)
     sys.exit(1 if failures or not sources else 0)
 
 

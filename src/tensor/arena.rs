@@ -209,6 +209,9 @@ impl Arena {
                 sizes.depth
             )));
         }
+        if super::runs_kernels(&self.table.device) && self.table.is_fused() {
+            sizes.check_pushes(table.pushes())?;
+        }
         let columns = if sizes.layout == Layout::Dense { 0 } else { table.class_count() };
         if columns > sizes.columns || pages > sizes.pages() {
             return Err(Error::input(format!(

@@ -2,12 +2,14 @@
 //!
 //! The mask of a state hardly ever changes, so a step finds it once, by following the bytes of every
 //! token, and keeps it as one bit per token. A pool of such rows belongs to a batch: its
-//! [`Position`](super::Position) holds it, so a recorded step reads and writes the same buffer.
+//! [`Position`](super::Position) holds it, so a recorded step reads and writes the same buffer. The
+//! vocabulary of a draft model has rows of another size, and therefore a pool of its own.
 //!
 //! A row is exact for its state and
 //! - a generation of the state: a constraint that is loaded again has another generation;
 //! - the exits of the state's procedure from which the end is reachable, and a stack of at most the
-//!   depth at which the row was found;
+//!   depth at which the row was found, or of this very depth if the limit of the stack made a token
+//!   illegal or a path longer;
 //! - a budget that is greater than the distance to the end after every legal token, otherwise the
 //!   tokens are followed again.
 //!
@@ -29,11 +31,17 @@ use super::{Image, Sizes};
 #[cfg(feature = "cube")]
 const WAYS: usize = 4;
 
-/// The pool of a batch, made by the first step that needs it. Clones share it.
+/// The maximum number of pools of a batch: of the model, and of draft models with other vocabularies.
+#[cfg(feature = "cube")]
+const MAX_POOLS: usize = 4;
+
+/// The pools of a batch, each made by the first step that needs it. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MaskRows {
+    /// At most one pool of the same sizes on a device. A pool is never replaced, because recorded
+    /// steps hold its buffer.
     #[cfg(feature = "cube")]
-    pool: Option<Arc<Mutex<Option<Pool>>>>,
+    pools: Option<Arc<Mutex<Vec<Pool>>>>,
 }
 
 /// A pool on a device.
@@ -73,8 +81,13 @@ impl PoolSizes {
         (sets > 0).then_some(Self { sets, ways, row, tile })
     }
 
+    /// The number of slots.
+    pub(super) fn slots(&self) -> usize {
+        self.sets * self.ways
+    }
+
     fn len(&self) -> usize {
-        CLOCK + self.sets * self.ways * (TAG + self.row)
+        CLOCK + self.slots() * (TAG + self.row)
     }
 }
 
@@ -85,28 +98,194 @@ pub(crate) fn tiles(vocab_size: usize) -> usize {
 }
 
 impl MaskRows {
-    /// A pool for the steps of a batch.
+    /// Pools for the steps of a batch.
     pub(crate) fn of_batch() -> Self {
         #[cfg(feature = "cube")]
-        return Self { pool: Some(Arc::default()) };
+        return Self { pools: Some(Arc::default()) };
         #[cfg(not(feature = "cube"))]
         Self {}
     }
 
     /// The pool for steps under the constraints of an image on the current stream, if there is one.
-    /// Another stream than that of the first step gets none, because its kernels could take a slot
-    /// that a kernel of the first stream reads.
+    /// Another stream than that of the pool's first step gets none, because its kernels could take a
+    /// slot that a kernel of the first stream reads.
     #[cfg(feature = "cube")]
     pub(crate) fn pool(&self, image: &Image) -> Option<(PoolSizes, Tensor<1, Int>)> {
         let sizes = image.pool?;
         let (stream, device) = (StreamId::current(), image.values.device());
-        let mut pool = self.pool.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner);
-        let pool = pool.get_or_insert_with(|| Pool {
-            stream,
-            sizes,
-            values: Tensor::zeros([sizes.len()], (&device, DType::I32)),
-        });
-        let fits = pool.stream == stream && pool.sizes == sizes && pool.values.device() == device;
-        fits.then(|| (sizes, pool.values.clone()))
+        let mut pools = self.pools.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(pool) = pools.iter().find(|pool| pool.sizes == sizes && pool.values.device() == device) {
+            return (pool.stream == stream).then(|| (sizes, pool.values.clone()));
+        }
+        if pools.len() == MAX_POOLS {
+            return None;
+        }
+        let values = Tensor::<1, Int>::zeros([sizes.len()], (&device, DType::I32));
+        pools.push(Pool { stream, sizes, values: values.clone() });
+        Some((sizes, values))
+    }
+}
+
+#[cfg(all(test, feature = "cube"))]
+mod tests {
+    use super::*;
+    use crate::tensor::Layout;
+
+    fn sizes(states: usize, vocab_size: usize, ends: usize) -> Sizes {
+        Sizes {
+            layout: Layout::ByteLevel,
+            states,
+            columns: 9,
+            tables: 1,
+            vocab_size,
+            texts: 1,
+            symbols: vocab_size,
+            alphabet: 300,
+            ends,
+            depth: if ends > 0 { 4 } else { 0 },
+            pushes: if ends > 0 { 4 } else { 0 },
+            chain: 0,
+            runs_kernels: true,
+        }
+    }
+
+    #[test]
+    fn a_pool_has_as_many_slots_as_its_bytes_hold() {
+        // The numbers of a slot: the tag, and for each tile a bound and one or two words for every 32
+        // tokens.
+        for (vocab_size, ends, numbers) in
+            [(300, 0, 8 + 257), (8_192, 1, 8 + 513), (8_193, 0, 8 + 2 * 257), (128_256, 3, 8 + 16 * 513)]
+        {
+            let sizes = sizes(400, vocab_size, ends);
+            let slots = |bytes| PoolSizes::new(&sizes, bytes).map_or(0, |pool| pool.slots());
+            for count in [1, 2, 3, 4, 40] {
+                let bytes = 4 * (8 + count * numbers);
+                assert_eq!(slots(bytes), count, "{vocab_size} tokens, {ends} exits");
+                assert_eq!(PoolSizes::new(&sizes, bytes).map(|pool| 4 * pool.len()), Some(bytes));
+                // One byte less holds fewer slots.
+                assert!(slots(bytes - 1) < count, "{vocab_size} tokens, {ends} exits");
+            }
+            assert_eq!((slots(0), slots(31), slots(4 * numbers)), (0, 0, 0));
+            // A slot for every state, in whole sets.
+            assert_eq!((slots(1 << 30), slots(usize::MAX)), (400, 400));
+        }
+        assert_eq!(PoolSizes::new(&sizes(5, 300, 0), 1 << 30).map(|pool| pool.slots()), Some(8));
+    }
+
+    #[cfg(all(feature = "wgpu", not(feature = "vulkan")))]
+    mod on_a_device {
+        use std::panic::catch_unwind;
+
+        use burn::tensor::{Device, DeviceKind};
+
+        use super::*;
+        use crate::processor::ConstraintProcessor;
+        use crate::tokens::RowPosition;
+        use crate::{
+            CompiledConstraint, Constraint, DeviceConstraint, Limits, StateId, TensorOptions, TokenId,
+        };
+
+        /// WGPU, if a small computation on it succeeds.
+        fn wgpu() -> Option<Device> {
+            let opened = catch_unwind(|| {
+                let device = Device::wgpu(DeviceKind::DefaultDevice);
+                let two = (Tensor::<1>::ones([1], &device) + 1.0).into_data();
+                assert_eq!(two.try_to_vec::<f32>().unwrap(), [2.0]);
+                device
+            });
+            if opened.is_err() {
+                burn_dfa_testing::skip::skipped("mask rows on WGPU: there is no such device");
+            }
+            opened.ok()
+        }
+
+        /// The clock of each pool, and the time of the last use of each filled slot whose bits count.
+        fn uses(rows: &MaskRows) -> Vec<(i32, Vec<i32>)> {
+            let pools = rows.pools.as_ref().unwrap().lock().unwrap();
+            let uses = |pool: &Pool| {
+                let values = pool.values.clone().into_data().try_to_vec::<i32>().unwrap();
+                let (tags, rows) = values[CLOCK..].split_at(pool.sizes.slots() * TAG);
+                let slots = tags.chunks_exact(TAG).zip(rows.chunks_exact(pool.sizes.row));
+                // No upload has the generation 0, and no budget makes bits with this bound exact.
+                let filled = slots.filter(|(tag, row)| tag[1] != 0 && row[0] != i32::MAX);
+                (values[0], filled.map(|(tag, _)| tag[4]).collect())
+            };
+            pools.iter().map(uses).collect()
+        }
+
+        #[test]
+        fn a_draft_vocabulary_and_the_models_keep_rows() {
+            let Some(device) = wgpu() else { return };
+            // The rows of the model have two tiles, those of the draft model one.
+            let words: Vec<String> = (0..9_000).map(|word| format!("a{word}")).collect();
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            let vocabulary = burn_dfa_testing::words::vocabulary_of(&words);
+            let constraint = Constraint::regex("[a-c]*").unwrap();
+            let table = CompiledConstraint::compile_byte_level(&constraint, &vocabulary, &Limits::default());
+            let table = table.unwrap();
+            let ids: Vec<TokenId> = (0..=256).map(TokenId).collect();
+            let pruned = table.prune(&vocabulary, &ids).unwrap();
+            let processor = |table: &CompiledConstraint| {
+                let (width, options) = (table.vocabulary_len(), TensorOptions::new());
+                let table = DeviceConstraint::new(&[table], width, &options, &device).unwrap();
+                ConstraintProcessor::new(table, &[0]).unwrap()
+            };
+            let (model, draft) = (processor(&table), processor(&pruned));
+            assert_eq!([&model, &draft].map(|processor| tiles(processor.table().vocab_size())), [2, 1]);
+            let position = model.start();
+            for step in 1..=3 {
+                for processor in [&draft, &model] {
+                    let logits = Tensor::zeros([1, processor.table().vocab_size()], (&device, DType::F32));
+                    let masked = processor.mask(&position, logits).into_data();
+                    let masked = masked.try_to_vec::<f32>().unwrap();
+                    // Three letters and the end of the sequence.
+                    assert_eq!(masked.iter().filter(|&&logit| logit == 0.0).count(), 4);
+                }
+                // The first step filled the only slot in use; later steps read it.
+                assert_eq!(uses(&position.rows), [(step, vec![step]), (step, vec![step])]);
+            }
+        }
+
+        /// A row with as many frames as fit shares its state with a row that has one less.
+        #[test]
+        fn the_limit_of_a_stack_decides_for_its_depth_alone() {
+            let Some(device) = wgpu() else { return };
+            let vocabulary = burn_dfa_testing::words::vocabulary_of(&[]);
+            let lists = serde_json::json!({"type": "array", "items": {"$ref": "#"}});
+            let constraint = burn_dfa_testing::words::compact(&lists);
+            let limits = Limits::default().with_frames(2);
+            let table = CompiledConstraint::compile_byte_level(&constraint, &vocabulary, &limits).unwrap();
+            let open = TokenId(u32::from(b'['));
+            let mut positions = vec![RowPosition::unlimited(table.start())];
+            while positions[positions.len() - 1].state != StateId::DEAD {
+                positions.push(table.after(&positions[positions.len() - 1], open));
+            }
+            let [.., above, full, _] = &positions[..] else { panic!("there are lists in lists") };
+            assert_eq!((above.state, above.frames.len()), (full.state, full.frames.len() / 2));
+
+            let width = vocabulary.len();
+            let on_device = DeviceConstraint::new(&[&table], width, &TensorOptions::new(), &device).unwrap();
+            let processor = ConstraintProcessor::new(on_device, &[0, 0]).unwrap();
+            let mut position = processor.start();
+            for count in 0..positions.len() - 2 {
+                let last = if count + 3 == positions.len() { width as i32 } else { open.0 as i32 };
+                let tokens = Tensor::from_data([open.0 as i32, last], (&device, DType::I32));
+                position = processor.advance(position, tokens);
+            }
+            let legal = |own: &RowPosition| {
+                let tokens = (0..width as u32).map(TokenId);
+                tokens.map(|token| table.can_end(&table.after(own, token))).collect::<Vec<_>>()
+            };
+            assert_ne!(legal(full), legal(above));
+            // In the first step the second row finds no free slot, because the first row asks for it.
+            let expected = [vec![1], vec![2, 2], vec![3, 3]];
+            for (step, expected) in (1..).zip(expected) {
+                let logits = Tensor::zeros([2, width], (&device, DType::F32));
+                let masked = processor.mask(&position, logits).into_data().try_to_vec::<f32>().unwrap();
+                let found: Vec<bool> = masked.iter().map(|&logit| logit == 0.0).collect();
+                assert_eq!(found, [legal(full), legal(above)].concat(), "step {step}");
+                assert_eq!(uses(&position.rows), [(step, expected)]);
+            }
+        }
     }
 }

@@ -300,6 +300,9 @@ impl DeviceConstraint {
                 self.sizes.columns
             )));
         }
+        if runs_kernels && self.is_fused() {
+            self.sizes.check_pushes(needed.pushes)?;
+        }
         if let Store::BuiltIn(image) = &self.store
             && keeps_steps(&self.device)
             && needed.chain > image.chain
@@ -369,6 +372,16 @@ impl DeviceConstraint {
     /// The layout in use.
     pub fn layout(&self) -> Layout {
         self.sizes.layout
+    }
+
+    /// The number of mask rows that a batch keeps on a GPU, within
+    /// [`TensorOptions::mask_rows_bytes`]; 0 on Flex, and for built-in operations.
+    pub fn mask_row_count(&self) -> usize {
+        #[cfg(feature = "cube")]
+        if let Store::Cube(Image { pool: Some(pool), .. }) = &self.store {
+            return pool.slots();
+        }
+        0
     }
 
     /// Whether the lookups are fused operations of the backend.

@@ -70,12 +70,19 @@ pub struct Capacity {
     /// Frames of a stack, if `outcomes` is not 0: [`Limits::frames`](crate::Limits::frames) of all
     /// constraints with calls.
     pub frames: usize,
+    /// Frames that one token pushes on a stack, as counted by
+    /// [`CompiledConstraint::pushes`](crate::CompiledConstraint::pushes). With the default, 0, they
+    /// suffice for every constraint: as many as the longest token has bytes, and at most `frames`.
+    ///
+    /// On a GPU, each thread that follows a token holds these frames in an array, so fewer frames
+    /// make the first mask of a state faster. Other devices ignore this number.
+    pub pushes: usize,
 }
 
 impl Capacity {
     /// No reserve: only the needed sizes.
     pub const fn new() -> Self {
-        Self { states: 0, classes: 0, constraints: 0, outcomes: 0, frames: 0 }
+        Self { states: 0, classes: 0, constraints: 0, outcomes: 0, frames: 0, pushes: 0 }
     }
 
     /// Sets [`states`](Self::states).
@@ -91,6 +98,11 @@ impl Capacity {
     /// Sets [`outcomes`](Self::outcomes) and [`frames`](Self::frames).
     pub fn with_stack(self, outcomes: usize, frames: usize) -> Self {
         Self { outcomes, frames, ..self }
+    }
+
+    /// Sets [`pushes`](Self::pushes).
+    pub fn with_pushes(self, pushes: usize) -> Self {
+        Self { pushes, ..self }
     }
 
     /// Sets [`constraints`](Self::constraints).
@@ -125,7 +137,8 @@ pub struct TensorOptions {
     pub mask_cache_bytes: usize,
     /// Maximum size in bytes of the mask rows that a batch keeps on a GPU: one bit per token, or two
     /// with a stack, for every state that its rows visit. Default: 64 MiB; 0 keeps none, so every
-    /// step computes its masks.
+    /// step computes its masks. The mask rows of a draft model with a vocabulary of its own may take
+    /// as much again.
     pub mask_rows_bytes: usize,
 }
 

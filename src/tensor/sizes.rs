@@ -5,7 +5,7 @@ use super::options::{Capacity, Layout};
 use super::placement::{PAGE, first_of, pages_of};
 use super::text::{Text, texts};
 use crate::vocabulary::Vocabulary;
-use burn_dfa_tokens::{CompiledConstraint, Error, Limit, Result, symbols::FIRST_SPECIAL};
+use burn_dfa_tokens::{CompiledConstraint, Error, Limit, Result, TokenReading, symbols::FIRST_SPECIAL};
 
 /// The numbers that determine the shapes of all [arrays](Array).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,7 +117,7 @@ impl Sizes {
             alphabet: if walks { FIRST_SPECIAL as usize } else { 0 },
             ends: if walks { capacity.outcomes } else { 0 },
             depth,
-            pushes: depth,
+            pushes: reserved_pushes(capacity, depth, Some(vocabulary), runs_kernels),
             chain: longest_chain(depth),
             runs_kernels,
         }
@@ -172,8 +172,19 @@ impl Sizes {
             return Ok(());
         }
         Err(Error::input(format!(
-            "a stack of {} frames of {} outcomes is too large for a kernel: compile with fewer `Limits::frames`, or take `Kernels::BuiltIn`",
-            self.depth, self.ends
+            "tokens that push up to {} frames of {} outcomes on a stack need too much space in a kernel: compile with fewer `Limits::frames`, reserve fewer with `Capacity::with_pushes`, or take `Kernels::BuiltIn`",
+            self.pushes, self.ends
+        )))
+    }
+
+    /// Refuses constraints of which a token pushes more frames than a kernel's unit holds.
+    pub(super) fn check_pushes(&self, pushes: usize) -> Result<()> {
+        if pushes <= self.pushes {
+            return Ok(());
+        }
+        Err(Error::input(format!(
+            "a constraint of which a token pushes up to {pushes} frames, with space for {}: reserve more with `Capacity::with_pushes`",
+            self.pushes
         )))
     }
 
@@ -189,7 +200,6 @@ impl Sizes {
             && self.alphabet >= other.alphabet
             && self.ends >= other.ends
             && (other.ends == 0 || self.depth == other.depth)
-            && self.pushes >= other.pushes
     }
 }
 
@@ -205,6 +215,33 @@ fn longest_chain(depth: usize) -> usize {
     if depth == 0 { 0 } else { depth.saturating_add(2) }
 }
 
+/// The maximum number of frames that a token pushes on a stack of `depth` frames, for any constraint
+/// that `capacity` allows.
+fn reserved_pushes(
+    capacity: Capacity,
+    depth: usize,
+    vocabulary: Option<&Vocabulary>,
+    runs_kernels: bool,
+) -> usize {
+    let longest = |vocabulary: &Vocabulary| vocabulary.iter().map(|(_, bytes)| bytes.len()).max();
+    let pushes = match (capacity.pushes, vocabulary) {
+        _ if !runs_kernels || depth == 0 => depth,
+        // A special token without bytes pushes one frame.
+        (0, Some(vocabulary)) => longest(vocabulary).unwrap_or(0).max(1),
+        (0, None) => depth,
+        (pushes, _) => pushes,
+    };
+    pushes.min(depth)
+}
+
+/// The vocabulary of byte-level constraints, if there are any.
+fn vocabulary_of<'a>(tables: &[&'a CompiledConstraint]) -> Option<&'a Vocabulary> {
+    tables.iter().find_map(|table| match &table.parts().reading {
+        TokenReading::Bytes { vocabulary, .. } => Some(vocabulary),
+        TokenReading::Classes(_) => None,
+    })
+}
+
 /// The maximum number of exits, the depth of the stacks, and the maximum number of frames pushed by
 /// a token.
 fn stack_of(
@@ -218,7 +255,11 @@ fn stack_of(
     let calls: Vec<_> = calls.collect();
     let Some((index, first)) = calls.first() else {
         let depth = if capacity.outcomes > 0 { capacity.frames } else { 0 };
-        return Ok((capacity.outcomes, depth, depth));
+        return Ok((
+            capacity.outcomes,
+            depth,
+            reserved_pushes(capacity, depth, vocabulary_of(tables), runs_kernels),
+        ));
     };
     if layout == Some(Layout::Dense) {
         return Err(Error::input(format!(
@@ -233,11 +274,57 @@ fn stack_of(
         )));
     }
     let ends = calls.iter().map(|(_, calls)| calls.ends).max().unwrap_or(0);
-    // Later constraints may push more frames per token.
-    let pushes = if capacity.outcomes > 0 || !runs_kernels {
-        depth
+    let pushes = if runs_kernels {
+        // Later constraints may push more frames per token.
+        let reserved = match capacity.outcomes {
+            0 => capacity.pushes.min(depth),
+            _ => reserved_pushes(capacity, depth, vocabulary_of(tables), true),
+        };
+        tables.iter().map(|table| table.pushes()).fold(reserved, usize::max)
     } else {
-        tables.iter().map(|table| table.parts().pushes() as usize).max().unwrap_or(0)
+        depth
     };
     Ok((ends.max(capacity.outcomes), depth, pushes))
+}
+
+#[cfg(test)]
+mod tests {
+    use burn_dfa_testing::words::{compact, vocabulary_of};
+    use serde_json::json;
+
+    use super::*;
+    use crate::{ErrorKind, Limits};
+
+    #[test]
+    fn arrays_of_kernels_hold_the_frames_of_a_token() {
+        let vocabulary = vocabulary_of(&["[[", "[[[[", "something"]);
+        let width = vocabulary.len();
+        let room = Capacity::new().with_tables(2).with_states(64).with_classes(32);
+        let arena = |room| Sizes::arena(None, &vocabulary, width, room, true);
+        let stack = room.with_stack(2, 64);
+        assert_eq!(arena(room).pushes, 0);
+        assert_eq!(arena(stack).pushes, 9, "the bytes of the longest token");
+        assert_eq!(arena(room.with_stack(2, 5)).pushes, 5);
+        assert_eq!(arena(stack.with_pushes(3)).pushes, 3);
+        assert_eq!(arena(stack.with_pushes(100)).pushes, 64);
+        assert_eq!(Sizes::arena(None, &vocabulary, width, stack.with_pushes(3), false).pushes, 64);
+
+        let lists = compact(&json!({"type": "array", "items": {"$ref": "#"}}));
+        let lists = CompiledConstraint::compile_byte_level(&lists, &vocabulary, &Limits::default()).unwrap();
+        assert_eq!((lists.pushes(), lists.frames()), (4, 64));
+        let fixed =
+            |room| Sizes::new(None, &[&lists], lists.state_count(), width, room, true).unwrap().pushes;
+        assert_eq!(fixed(Capacity::new()), 4);
+        assert_eq!(fixed(Capacity::new().with_pushes(6)), 6);
+        assert_eq!(fixed(stack), 9);
+        assert_eq!(fixed(stack.with_pushes(3)), 4);
+
+        arena(stack.with_pushes(4)).check_pushes(lists.pushes()).unwrap();
+        let error = arena(stack.with_pushes(3)).check_pushes(lists.pushes()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Input);
+        assert!(
+            error.to_string().contains("4 frames") && error.to_string().contains("with_pushes"),
+            "{error}"
+        );
+    }
 }

@@ -1,18 +1,22 @@
 //! Mask rows that a batch keeps on a device, against the host: with stacks and budgets, in batches of
 //! equal and different states, in pools of any size.
 
+mod random;
+
 use burn::tensor::{DType, Tensor, TensorData};
 use burn_dfa::generation::{DecodeGraph, GenerationConfig, Request, generate};
 use burn_dfa::processor::ConstraintProcessor;
 use burn_dfa::{CompiledConstraint, DeviceConstraint, Layout, StateId, TensorOptions, TokenId};
 use serde_json::{Value, json};
 
-use crate::common::devices;
+use super::stack::{compile, grammars, schemas, vocabulary, walk_rows};
 use crate::common::model::RandomLm;
-use crate::stack::{compile, grammars, schemas, vocabulary, walk_rows};
+use crate::common::{devices, mask_rows_bytes};
 
-/// The size of a slot: a row of up to 8,192 tokens, with their dependence on the stack, and a tag.
-const SLOT_BYTES: usize = 2_084;
+/// Options for a pool of `slots` mask rows with a stack.
+fn with_slots(slots: usize) -> TensorOptions {
+    TensorOptions::new().with_layout(Layout::ByteLevel).with_mask_rows_bytes(mask_rows_bytes(slots, true))
+}
 
 /// Within an object, `b` is legal only if an object with `a` came before or may still come: it depends
 /// on the frame, without a return into it.
@@ -39,9 +43,11 @@ fn masks_match_the_host_in_pools_of_any_size() {
                 continue;
             }
             for slots in [1, 2, 3, 40, 10_000] {
-                let options = TensorOptions::new()
-                    .with_layout(Layout::ByteLevel)
-                    .with_mask_rows_bytes(slots * SLOT_BYTES);
+                let options = with_slots(slots);
+                let constraint = DeviceConstraint::new(&tables, vocabulary.len() + 3, &options, &device);
+                let count = constraint.unwrap().mask_row_count();
+                // A state needs no more than one slot.
+                assert!(count == slots || slots == 10_000 && count > 40, "{count} of {slots} slots");
                 // Budgets that are just enough, and budgets that never decide.
                 for spare in [3, 60, 100_000] {
                     walk_rows(&tables, &rows, &options, &device, 40, spare, slots as u64);
@@ -78,7 +84,7 @@ fn recorded_steps_keep_rows() {
     for (name, device) in devices::all() {
         let model = RandomLm::new(vocabulary.len(), 5, DType::F32, &device);
         for slots in [0, 1, 3, 1_000] {
-            let tensors = TensorOptions::new().with_mask_rows_bytes(slots * SLOT_BYTES);
+            let tensors = with_slots(slots);
             let config = GenerationConfig::new().with_tensors(tensors).with_temperature(Some(1.3));
             let eager = generate(&model, &vocabulary, &requests, &config).unwrap();
             let mut graph = DecodeGraph::record(&model, &vocabulary, &requests, &config, 210).unwrap();

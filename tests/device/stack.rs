@@ -266,6 +266,42 @@ fn masks_match_the_host_on_every_device() {
     }
 }
 
+/// The frames that a token pushes are at most its bytes that may begin a call.
+#[test]
+fn a_byte_pushes_at_most_one_frame() {
+    let vocabulary = vocabulary();
+    let mut tables: Vec<_> = schemas().iter().map(|schema| compile(schema, &vocabulary, 64)).collect();
+    tables.extend(grammars(&vocabulary, 64));
+    // Of lists of lists, "[[[[" pushes most; the closing brackets push nothing.
+    assert_eq!(tables[3].pushes(), 4);
+    assert_eq!(compile(&schemas()[3], &vocabulary, 3).pushes(), 3, "no more than the stack has");
+    let mut rng = StdRng::seed_from_u64(21);
+    for table in &tables {
+        let frame = 1 + table.outcomes();
+        let mut most = 0usize;
+        for _ in 0..6 {
+            let mut at = RowPosition::unlimited(table.start());
+            for _ in 0..30 {
+                let mut steps = Vec::new();
+                for token in (0..vocabulary.len() as u32).map(TokenId) {
+                    let after = table.after(&at, token);
+                    let pairs = at.frames.chunks(frame).zip(after.frames.chunks(frame));
+                    let kept = pairs.take_while(|(before, after)| before == after).count();
+                    most = most.max(after.frames.len() / frame - kept);
+                    if after.state != StateId::DEAD && after.state != StateId::DONE {
+                        steps.push(after);
+                    }
+                }
+                if steps.is_empty() {
+                    break;
+                }
+                at = steps.swap_remove(rng.random_range(0..steps.len()));
+            }
+        }
+        assert!(0 < most && most <= table.pushes(), "{most} frames, {} at most", table.pushes());
+    }
+}
+
 #[test]
 fn only_the_byte_level_layout_has_a_stack() {
     let vocabulary = vocabulary();

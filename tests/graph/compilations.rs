@@ -4,8 +4,8 @@ use std::process::Command;
 
 use burn::tensor::{DType, Device, Tensor};
 use burn_dfa::processor::{ConstraintProcessor, LogitsProcessor, StepContext};
-use burn_dfa::sampling::Greedy;
-use burn_dfa::{CompiledConstraint, Constraint, DeviceConstraint, Limits, TensorOptions};
+use burn_dfa::sampling::{Greedy, GumbelMax, Sampler};
+use burn_dfa::{CompiledConstraint, Constraint, DeviceConstraint, Layout, Limits, TensorOptions};
 use serde_json::{Value, json};
 
 use crate::alone;
@@ -43,12 +43,25 @@ fn no_kernel_is_compiled_for_a_schema() {
     assert!(child.status.success(), "{}", String::from_utf8_lossy(&child.stdout));
 }
 
-/// The number of compilations of kernels of the step so far.
-fn compilations() -> usize {
+/// The kernels of the step.
+const KERNELS: [&str; 6] = [
+    "advance_kernel",
+    "mask_kernel",
+    "mask_in_place_kernel",
+    "choose_kernel",
+    "merge_kernel",
+    "follow_kernel",
+];
+
+/// The number of compilations of each kernel of the step so far.
+fn compilations() -> [usize; KERNELS.len()] {
     let log = std::fs::read_to_string(std::env::var_os(LOG).unwrap()).unwrap();
-    let kernels = ["advance_kernel", "mask_kernel", "choose_kernel", "merge_kernel", "follow_kernel"];
-    let is_own = |part: &&str| kernels.iter().any(|kernel| part.contains(kernel));
-    log.split("[START_KERNEL_COMPILATION]").skip(1).filter(is_own).count()
+    let compiled: Vec<&str> = log.split("[START_KERNEL_COMPILATION]").skip(1).collect();
+    let count = |path: &str| compiled.iter().filter(|kernel| kernel.contains(path)).count();
+    // The path of a kernel's type has a module with the name of the function.
+    let counts = KERNELS.map(|kernel| count(&format!("::{kernel}::")));
+    assert_eq!(counts.iter().sum::<usize>(), count("burn_dfa::kernel::step::"), "kernels without a name");
+    counts
 }
 
 /// A schema, different for each number: flat objects, nested lists, and recursive ones.
@@ -66,7 +79,35 @@ fn schema(number: usize) -> Value {
     }
 }
 
-/// Masks and chooses under 200 schemas, with 1 to 3 constraints in batches of 1 to 5 rows.
+/// Rows of more than one tile, whose vectors of halves are as long as a load.
+const WIDE: usize = 16_400;
+
+/// Chooses, masks in place and in a copy, and advances.
+fn steps(
+    processor: &ConstraintProcessor,
+    width: usize,
+    dtype: DType,
+    sampler: &dyn Sampler,
+    device: &Device,
+) {
+    let mut position = processor.start();
+    let [rows] = position.states().dims();
+    let logits = || Tensor::<2>::zeros([rows, width], (device, dtype));
+    let mut context = StepContext {
+        tokens: Tensor::full([rows], width as i32, (device, DType::I32)),
+        step: Tensor::zeros([1], (device, DType::I32)),
+    };
+    for _ in 0..2 {
+        processor.sample_step(&mut position, &mut context, logits(), sampler);
+    }
+    drop(processor.mask(&position, logits()).into_data());
+    // Another handle keeps the logits as they are.
+    let kept = logits();
+    drop(processor.mask(&position, kept.clone()).into_data());
+    drop(processor.advance(position, context.tokens).states().into_data());
+}
+
+/// Steps under 200 schemas, with 1 to 3 constraints in batches of 1 to 5 rows.
 #[test]
 #[ignore = "run by the test above, in a process of its own"]
 fn schemas_run() {
@@ -83,20 +124,25 @@ fn schemas_run() {
         let table = DeviceConstraint::new(&references, width, &TensorOptions::new(), &device).unwrap();
         let rows: Vec<usize> = (0..1 + number % 5).map(|row| row % tables.len()).collect();
         let processor = ConstraintProcessor::new(table, &rows).unwrap();
-        let logits = || Tensor::<2>::zeros([rows.len(), width], (&device, DType::F32));
-        let mut position = processor.start();
-        let mut context = StepContext {
-            tokens: Tensor::full([rows.len()], width as i32, (&device, DType::I32)),
-            step: Tensor::zeros([1], (&device, DType::I32)),
-        };
-        for _ in 0..2 {
-            processor.sample_step(&mut position, &mut context, logits(), &Greedy);
+        steps(&processor, width, DType::F32, &Greedy, &device);
+        if number % 12 == 0 {
+            // In wide rows of halves, sampled.
+            let options = TensorOptions::new().with_layout(Layout::ByteLevel);
+            let table = DeviceConstraint::new(&references, WIDE, &options, &device).unwrap();
+            let processor = ConstraintProcessor::new(table, &rows).unwrap();
+            let seeds: Vec<u64> = (0..rows.len() as u64).collect();
+            let gumbel = GumbelMax::new(&seeds, WIDE, &device).unwrap();
+            let halves = if device.supports_dtype(DType::F16) { DType::F16 } else { DType::F32 };
+            steps(&processor, WIDE, halves, &gumbel, &device);
         }
-        drop(processor.mask(&position, logits()).into_data());
     };
     (0..24).for_each(run);
     let warm = compilations();
-    assert!(warm > 0, "compilations are logged");
+    for (kernel, count) in KERNELS.into_iter().zip(warm) {
+        // Only WGSL has no order of memory between cubes.
+        let is_used = kernel != "merge_kernel" || !cfg!(any(feature = "vulkan", target_os = "macos"));
+        assert_eq!(count > 0, is_used, "{kernel}: {count} compilations");
+    }
     (24..224).for_each(run);
-    assert_eq!(compilations(), warm, "compilations after the warm-up");
+    assert_eq!(compilations(), warm, "compilations of {KERNELS:?} after the warm-up");
 }

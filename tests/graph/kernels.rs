@@ -6,8 +6,9 @@ use burn::tensor::{DType, Device, Tensor, TensorData, capture};
 use burn_dfa::generation::CausalLm;
 use burn_dfa::processor::{ConstraintProcessor, InPlaceState, InitContext, LogitsProcessor, StepContext};
 use burn_dfa::sampling::{Greedy, GumbelMax, Sampler};
-use burn_dfa::{DeviceConstraint, TensorOptions};
+use burn_dfa::{CompiledConstraint, Constraint, DeviceConstraint, Limits, TensorOptions};
 use burn_dfa_decoder::Decoder;
+use burn_dfa_testing::words::vocabulary_of;
 use cubecl::logging::{LaunchObservation, LaunchObserver};
 
 use crate::alone;
@@ -60,14 +61,46 @@ impl<'a, P: LogitsProcessor> Step<'a, P> {
     }
 }
 
+/// A choice among given logits, without a model.
+struct Choice<'a, P: LogitsProcessor> {
+    logits: Tensor<2>,
+    chain: &'a P,
+    sampler: &'a dyn Sampler,
+    state: P::State,
+    context: StepContext,
+}
+
+impl<'a, P: LogitsProcessor> Choice<'a, P> {
+    /// A row that has no token yet.
+    fn first(logits: &Tensor<2>, chain: &'a P, sampler: &'a dyn Sampler, device: &Device) -> Self {
+        let [_, width] = logits.dims();
+        let prompt = Tensor::zeros([1, 1], (device, DType::I32));
+        let padding = Tensor::zeros([1], (device, DType::I32));
+        let state = chain.init(&InitContext { prompt, padding, vocab_size: width });
+        let context = StepContext {
+            tokens: Tensor::full([1], width as i32, (device, DType::I32)),
+            step: Tensor::zeros([1], (device, DType::I32)),
+        };
+        Self { logits: logits.clone(), chain, sampler, state, context }
+    }
+
+    fn next(&mut self) {
+        self.chain.sample_step(&mut self.state, &mut self.context, self.logits.clone(), self.sampler);
+        self.context.step.assign(self.context.step.clone() + 1);
+    }
+}
+
+/// Runs a step, and returns its kernels.
+type Kernels = fn(&mut dyn FnMut(), &Device) -> Vec<&'static str>;
+
 /// The kernels of an eager step, once autotuning and fusion have settled.
-fn eager(mut step: Step<impl LogitsProcessor>, device: &Device) -> Vec<&'static str> {
+fn eager(step: &mut dyn FnMut(), device: &Device) -> Vec<&'static str> {
     let mut counted: Vec<&'static str> = Vec::new();
     for round in 0..8 {
         device.sync().unwrap();
         let launches = Arc::new(Launches::default());
         let observation = LaunchObservation::new(launches.clone());
-        step.next();
+        step();
         device.sync().unwrap();
         drop(observation);
         let launched = std::mem::take(&mut *launches.0.lock().unwrap());
@@ -79,19 +112,33 @@ fn eager(mut step: Step<impl LogitsProcessor>, device: &Device) -> Vec<&'static 
 
 /// The kernels of a recorded step: the kernels launched during the recording, which a replay
 /// launches again.
-fn recorded(mut step: Step<impl LogitsProcessor>, device: &Device) -> Vec<&'static str> {
+fn recorded(step: &mut dyn FnMut(), device: &Device) -> Vec<&'static str> {
     let launches = Arc::new(Launches::default());
     let observation = LaunchObservation::new(launches.clone());
     let graph = capture(device, || {
         // Runs the step a few times to warm up; the last run is recorded.
         launches.0.lock().unwrap().clear();
-        step.next();
+        step();
     });
     drop(observation);
     assert!(graph.is_hardware(), "the step was recorded");
     launches.0.lock().unwrap().clone()
 }
 
+const RUNS: [(&str, Kernels); 2] = [("eager", eager), ("recorded", recorded)];
+
+/// Expects that a constraint adds at most `most` kernels.
+fn compare(name: &str, free: &[&str], constrained: &[&str], most: i64) {
+    let added = constrained.len() as i64 - free.len() as i64;
+    eprintln!(
+        "{name}: {} kernels a step, {} constrained, kernels_added={added}",
+        free.len(),
+        constrained.len()
+    );
+    assert!(added <= most, "{added} kernels\nfree: {free:#?}\nconstrained: {constrained:#?}");
+}
+
+/// One kernel advances the rows, and one masks, adds noise if sampled, chooses and writes the token.
 #[test]
 fn a_constrained_step_launches_no_more_kernels() {
     let _turn = alone();
@@ -104,24 +151,53 @@ fn a_constrained_step_launches_no_more_kernels() {
         let table = embedded.schema("person");
         let table = DeviceConstraint::new(&[&table], width, &TensorOptions::default(), &device).unwrap();
         let constraint = ConstraintProcessor::new(table, &[0]).unwrap().with_budgets(&[60]).unwrap();
+        let none = None::<ConstraintProcessor>;
         let gumbel = GumbelMax::new(&[1], width, &device).unwrap();
         let samplers: [(&str, &dyn Sampler); 2] = [("greedy", &Greedy), ("sampled", &gumbel)];
         for (kind, sampler) in samplers {
-            let free = || Step::first(&embedded, &None::<ConstraintProcessor>, sampler, &device);
-            let constrained = || Step::first(&embedded, &constraint, sampler, &device);
-            for (run, free, constrained) in [
-                ("eager", eager(free(), &device), eager(constrained(), &device)),
-                ("recorded", recorded(free(), &device), recorded(constrained(), &device)),
-            ] {
-                let added = constrained.len() as i64 - free.len() as i64;
-                eprintln!(
-                    "{name}, {kind}, {run}: {} kernels a step, {} constrained, kernels_added={added}",
-                    free.len(),
-                    constrained.len()
-                );
-                // One kernel advances the rows, and one masks, adds noise if sampled, chooses and
-                // writes the token.
-                assert!(added <= 0, "{added} kernels\nfree: {free:#?}\nconstrained: {constrained:#?}");
+            for (run, kernels) in RUNS {
+                let mut free = Step::first(&embedded, &none, sampler, &device);
+                let free = kernels(&mut || free.next(), &device);
+                let mut constrained = Step::first(&embedded, &constraint, sampler, &device);
+                let constrained = kernels(&mut || constrained.next(), &device);
+                compare(&format!("{name}, {kind}, {run}"), &free, &constrained, 0);
+            }
+        }
+    }
+}
+
+/// Rows of three tiles of up to 8,192 logits. WGSL has no order of memory between cubes, so another
+/// kernel compares the best tokens of the tiles there.
+#[test]
+fn a_constrained_choice_in_wide_rows_launches_at_most_one_kernel_more() {
+    const WIDTH: usize = 16_400;
+    let _turn = alone();
+    let words: Vec<String> = (0..WIDTH - 257).map(|word| format!("w{word}")).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let vocabulary = vocabulary_of(&words);
+    assert_eq!(vocabulary.len(), WIDTH);
+    let constraint = Constraint::regex("(w[0-9]+ ?)*").unwrap();
+    let table = CompiledConstraint::compile_byte_level(&constraint, &vocabulary, &Limits::default()).unwrap();
+    for (name, device) in devices::all() {
+        if name == "flex" {
+            continue;
+        }
+        let is_wgsl = name == "wgpu" && !cfg!(any(feature = "vulkan", target_os = "macos"));
+        let table = DeviceConstraint::new(&[&table], WIDTH, &TensorOptions::default(), &device).unwrap();
+        let constraint = ConstraintProcessor::new(table, &[0]).unwrap();
+        let none = None::<ConstraintProcessor>;
+        let values: Vec<f32> = (0..WIDTH).map(|token| (token * 7_919 % 1_013) as f32).collect();
+        let logits = Tensor::<2>::from_data(TensorData::new(values, [1, WIDTH]), (&device, DType::F32));
+        let gumbel = GumbelMax::new(&[1], WIDTH, &device).unwrap();
+        let samplers: [(&str, &dyn Sampler); 2] = [("greedy", &Greedy), ("sampled", &gumbel)];
+        for (kind, sampler) in samplers {
+            for (run, kernels) in RUNS {
+                let mut free = Choice::first(&logits, &none, sampler, &device);
+                let free = kernels(&mut || free.next(), &device);
+                let mut constrained = Choice::first(&logits, &constraint, sampler, &device);
+                let constrained = kernels(&mut || constrained.next(), &device);
+                let name = format!("{name}, {kind}, {run}, {WIDTH} logits");
+                compare(&name, &free, &constrained, i64::from(is_wgsl));
             }
         }
     }

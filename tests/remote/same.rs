@@ -108,7 +108,7 @@ fn batches_write_the_same_tokens() {
 fn slots_write_the_same_tokens() {
     let vocabulary = vocabulary();
     let tables = tables(&vocabulary);
-    let capacity = Capacity { constraints: 2, states: 600, classes: 300, outcomes: 4, frames: 5 };
+    let capacity = Capacity { constraints: 2, states: 600, classes: 300, ..Capacity::new() }.with_stack(4, 5);
     // Each constraint occurs twice, and the arena holds two at a time.
     let order = [0, 1, 9, 3, 2, 0, 3, 1, 2].map(|index| tables.get(index));
     for config in configs() {

@@ -41,7 +41,13 @@ const TABLES: [Table; 3] = [
     Table { name: "byte-level", layout: BYTE_LEVEL, room: None },
     Table { name: "stack of 64", layout: BYTE_LEVEL, room: Some(64) },
 ];
-const LARGEST: Table = Table { name: "stack of 2048", layout: BYTE_LEVEL, room: Some(2048) };
+/// With the other sizes of the array for pushed frames.
+const STACKS: [Table; 4] = [
+    Table { name: "stack of 16", layout: BYTE_LEVEL, room: Some(16) },
+    Table { name: "stack of 256", layout: BYTE_LEVEL, room: Some(256) },
+    Table { name: "stack of 384", layout: BYTE_LEVEL, room: Some(384) },
+    Table { name: "stack of 2048", layout: BYTE_LEVEL, room: Some(2048) },
+];
 
 const KINDS: [(&str, FloatKind, usize); 3] =
     [("f32", FloatKind::F32, 4), ("f16", FloatKind::F16, 2), ("bf16", FloatKind::BF16, 2)];
@@ -103,10 +109,12 @@ pub(crate) fn write(folder: &Path) -> Result<usize> {
     }
     cases.choose(TABLES[0], true, KINDS[0], 4, false, false)?;
     cases.merge()?;
-    cases.advance(LARGEST, true, true, false)?;
-    cases.mask(LARGEST, true, KINDS[0], 4)?;
-    cases.choose(LARGEST, true, KINDS[0], 4, false, true)?;
-    cases.follow(LARGEST)?;
+    for table in STACKS {
+        cases.advance(table, true, true, false)?;
+        cases.mask(table, true, KINDS[0], 4)?;
+        cases.choose(table, true, KINDS[0], 4, false, true)?;
+        cases.follow(table)?;
+    }
     Ok(cases.count)
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::build::RESERVED_TOKENS_TO_END;
 use super::rows::SHIFT;
 use super::special::spelled_classes;
-use super::stack::Calls;
+use super::stack::{Calls, effect};
 use super::whole::Groups;
 use super::{CompiledConstraint, StateId, TableParts};
 use burn_dfa_automata::{Distance, Jump, Pushdown};
@@ -46,7 +46,7 @@ fn calls(automaton: &Pushdown, spelled: &[Distance], meter: &Meter) -> Calls {
     let ends = automaton.ends();
     let mut jumps = vec![0; StateId::RESERVED as usize * (1 + ends)];
     let mut ways = reserved_ways(ends);
-    let mut entered = [false; 256];
+    let mut entered = [0u32; 256];
     let shifted = |state: u32| if state == 0 { 0 } else { (state + SHIFT) as i32 };
     for state in 1..automaton.state_count() as u32 {
         let from = jumps.len();
@@ -60,9 +60,15 @@ fn calls(automaton: &Pushdown, spelled: &[Distance], meter: &Meter) -> Calls {
         }
         jumps.resize(from + 1 + ends, 0);
         ways.extend_from_slice(&spelled[state as usize * ends..][..ends]);
-        for run in automaton.rows().row(state).iter().filter(|run| *automaton.jump(run.target) != Jump::None)
-        {
-            entered[run.first as usize..=run.last as usize].fill(true);
+        for run in automaton.rows().row(state) {
+            let effects = match automaton.jump(run.target) {
+                Jump::None => continue,
+                Jump::Call(_) => effect(1),
+                Jump::Return(outcome) => effect(-1 - *outcome as i32),
+            };
+            for entered in &mut entered[run.first as usize..=run.last as usize] {
+                *entered |= effects;
+            }
         }
     }
     Calls::new(meter.limits().frames, ends, jumps, &ways, &entered)

@@ -45,19 +45,29 @@ pub struct Calls {
     pub frames: Vec<u32>,
     /// The longest sequence of call and RETURN states without a byte between them.
     pub chain: u32,
-    /// The bytes with a transition from some state to a call or RETURN state.
-    entered: Box<[bool; 256]>,
+    /// The bytes that may push a frame.
+    pushing: Box<[bool; 256]>,
+}
+
+/// The effect of a state on the stack, as a bit: bit 0 of a call, bit `o + 1` of a RETURN with exit
+/// `o`, no bit of a plain state. `jump` is the first number of the state in [`Calls::jumps`].
+pub(super) fn effect(jump: i32) -> u32 {
+    match jump {
+        0 => 0,
+        1.. => 1,
+        _ => 1u32 << jump.unsigned_abs(),
+    }
 }
 
 impl Calls {
-    /// Combines jumps and ways for a stack of `depth` frames; `entered` has the bytes with a
-    /// transition from some state to a call or RETURN state.
+    /// Combines jumps and ways for a stack of `depth` frames; `entered` has, for each byte, the
+    /// [effects](effect) of the states to which the byte leads.
     pub(super) fn new(
         depth: usize,
         ends: usize,
         jumps: Vec<i32>,
         ways: &[Distance],
-        entered: &[bool; 256],
+        entered: &[u32; 256],
     ) -> Self {
         let mut calls = Self {
             depth: depth as u32,
@@ -66,15 +76,40 @@ impl Calls {
             ways: ways.iter().map(|way| if way.is_some() { way.bytes } else { NONE }).collect(),
             frames: ways.iter().map(|way| if way.is_some() { way.frames } else { 0 }).collect(),
             chain: 0,
-            entered: Box::new(*entered),
+            pushing: Box::new([false; 256]),
         };
         calls.chain = calls.longest_chain();
+        let pushing = calls.pushing_effects();
+        *calls.pushing = entered.map(|effects| effects & pushing != 0);
         calls
     }
 
-    /// An upper bound on the frames that a token of the vocabulary adds to the stack at any time.
+    /// An upper bound on the frames that a token of the vocabulary adds to the stack at any time. A
+    /// byte pushes at most one frame, because a call enters a plain state; a special token counts as
+    /// one byte.
     pub fn pushes(&self, vocabulary: &Vocabulary) -> u32 {
-        vocabulary.most_bytes_of(&self.entered).max(1).saturating_mul(self.chain).min(self.depth)
+        vocabulary.most_bytes_of(&self.pushing).max(1).min(self.depth)
+    }
+
+    /// The [effects](effect) after which a frame may be pushed: calls, and RETURNs whose exit leads
+    /// to a call, possibly by further RETURNs.
+    fn pushing_effects(&self) -> u32 {
+        // By exit: the effects of the return states of all calls.
+        let mut after = vec![0u32; self.ends];
+        for jump in self.jumps.chunks_exact(self.frame()).filter(|jump| jump[0] > 0) {
+            for (after, &to) in after.iter_mut().zip(&jump[1..]) {
+                *after |= effect(self.jump(to as u32)[0]);
+            }
+        }
+        let mut pushing = effect(1);
+        loop {
+            let exits = after.iter().enumerate().filter(|&(_, effects)| effects & pushing != 0);
+            let all = exits.fold(pushing, |all, (exit, _)| all | (2u32 << exit));
+            if all == pushing {
+                return pushing;
+            }
+            pushing = all;
+        }
     }
 
     /// The longest sequence of call and RETURN states without a byte between them.

@@ -160,6 +160,10 @@ pub struct Config {
     /// Maximum number of exits of a procedure of a grammar, mostly 1.
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = usizes(1..=16))]
     pub arena_outcomes: usize,
+    /// Maximum number of frames that one token pushes on the stack of a row, roughly its opening
+    /// brackets. On a GPU each thread reserves them.
+    #[arg(long, value_name = "N", default_value_t = 12, value_parser = usizes(1..=1024))]
+    pub arena_pushes: usize,
     /// Maximum number of frames on the stack of a row, roughly the nesting depth of values.
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = usizes(1..=1024), visible_alias = "max-frames")]
     pub frames: usize,
@@ -206,6 +210,7 @@ impl Config {
             .with_states(self.arena_states)
             .with_classes(self.arena_classes)
             .with_stack(self.arena_outcomes, self.frames)
+            .with_pushes(self.arena_pushes)
     }
 
     /// The settings of the engine for a model with `positions` positions.

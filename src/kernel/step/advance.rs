@@ -8,7 +8,7 @@ use cubecl::prelude::*;
 
 use super::lookup::Lookup;
 use super::noise::Keys;
-use super::rows::{ARRIVED, FILL, HIT, KIND, LEFT, Rows, SLOT, WALK};
+use super::rows::{ARRIVED, FILL, HIT, KIND, LEFT, LIMITED, Rows, SLOT, WALK};
 use super::stack::{self, FARTHEST};
 use crate::tensor::arrays::Array as Place;
 
@@ -149,10 +149,12 @@ fn find(
         for way in 0..rows.ways {
             let slot = first + way;
             let tag = rows.tag(slot);
+            let depth = pool[tag + 2];
+            let fits = needed.depth == depth || (needed.depth < depth && pool[tag + LIMITED] == 0);
             let is_same = pool[tag] == needed.state
                 && pool[tag + 1] == needed.generation
                 && pool[tag + 3] == needed.exits
-                && needed.depth <= pool[tag + 2];
+                && fits;
             if is_same {
                 pool[tag + 4] = now;
                 plan[at + KIND] = HIT;
@@ -225,6 +227,7 @@ fn grant(
             pool[tag + 2] = needed.depth;
             pool[tag + 3] = needed.exits;
             pool[tag + 4] = now;
+            pool[tag + LIMITED] = 0i32;
         } else {
             plan[at + KIND] = WALK;
         }

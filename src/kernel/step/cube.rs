@@ -315,10 +315,11 @@ impl Table<CubeBackend> {
     }
 
     /// The size of the array for the frames pushed by a token: one of few, because each takes
-    /// another compilation of the kernels. A software Vulkan compiles a large array for minutes.
+    /// another compilation of the kernels. A software Vulkan compiles a large array for minutes. 384
+    /// numbers are 64 frames of 5 exits, for an arena without `Capacity::pushes`.
     fn room(&self) -> u32 {
         let needed = if self.ends > 0 { self.pushes * (self.ends + 1) } else { 0 };
-        [1, 16, 64, 256, 384, 768].into_iter().find(|&size| needed <= size).unwrap_or(MAX_PUSHED as u32)
+        [1, 16, 64, 256, 384].into_iter().find(|&size| needed <= size).unwrap_or(MAX_PUSHED as u32)
     }
 
     /// The pool, or an empty buffer that no kernel reads.

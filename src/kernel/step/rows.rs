@@ -28,6 +28,10 @@ pub(super) const FACTOR: usize = 4;
 pub(super) const ARRIVED: usize = 5;
 pub(super) const BEST: usize = 6;
 
+/// In a tag, whether the depth of the stack decided about a token: the bits are then those of this
+/// depth alone.
+pub(super) const LIMITED: usize = 5;
+
 /// How a step finds the legal tokens of a row.
 #[derive(CubeType, Clone, Copy)]
 pub(super) struct Plan {
@@ -60,7 +64,7 @@ impl Rows {
     }
 
     /// The index of the tag of a slot: a state, its generation, the depth and the exits for which
-    /// the bits were found, and the time of the last use.
+    /// the bits were found, the time of the last use, and [`LIMITED`].
     pub(super) fn tag(&self, slot: u32) -> usize {
         CLOCK + slot as usize * TAG
     }

@@ -26,8 +26,10 @@ pub(super) struct At {
     pub(super) pushed: u32,
     /// Whether the token returned from the frame in which it began.
     pub(super) pops: bool,
-    /// Whether the maximum depth or distance cut off a path to the end.
+    /// Whether the depth of the stack cut off a path to the end.
     pub(super) limited: bool,
+    /// Whether a path to the end was too long to count.
+    pub(super) far: bool,
 }
 
 /// A number of the top frame; arbitrary on an empty stack.
@@ -76,10 +78,12 @@ fn cost(
         }
         if way < FARTHEST && cost < FARTHEST {
             let sum = way + cost;
-            if depth + frames <= table.depth && sum < FARTHEST {
+            if depth + frames > table.depth {
+                at.limited = true;
+            } else if sum < FARTHEST {
                 least = min(least, sum);
             } else {
-                at.limited = true;
+                at.far = true;
             }
         }
         end += 1;
@@ -150,6 +154,7 @@ fn follow(table: &Lookup, position: &Tensor<i32>, base: usize, own: &mut Array<i
         pushed: 0u32.runtime(),
         pops: false.runtime(),
         limited: false.runtime(),
+        far: false.runtime(),
     };
     let text = table.entry(Place::Text, owner);
     if text < 0 {
@@ -270,6 +275,7 @@ pub(super) fn to_end(table: &Lookup, position: &Tensor<i32>, base: usize, own: &
             pushed: 0u32.runtime(),
             pops: false.runtime(),
             limited: false.runtime(),
+            far: false.runtime(),
         };
         cost(table, position, base, own, &mut at, state)
     } else {

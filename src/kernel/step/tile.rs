@@ -3,7 +3,7 @@
 use cubecl::prelude::*;
 
 use super::lookup::Lookup;
-use super::rows::{FILL, HIT, Plan, Rows};
+use super::rows::{FILL, HIT, LIMITED, Plan, Rows};
 use super::stack::{self, NONE};
 use crate::tensor::arrays::{TILE, TILE_WORDS};
 
@@ -101,6 +101,8 @@ pub(super) fn legal(
                 read[word] |= bits;
             }
         }
+        // Whether the depth decided about a token of this unit.
+        let mut limited = false;
         let mut offset = select(is_hit, TILE, UNIT_POS);
         while offset < TILE && first + offset < table.vocab_size {
             let token = first + offset;
@@ -112,7 +114,10 @@ pub(super) fn legal(
                     walked[word].fetch_or(bit);
                 }
                 if kind == FILL {
-                    filled.add(table, word, bit, distance, after.pops, after.limited);
+                    filled.add(table, word, bit, distance, after.pops, after.far);
+                    if after.limited && !after.pops {
+                        limited = true;
+                    }
                 }
             } else {
                 let state = stack::state_of(table, position, base);
@@ -125,6 +130,13 @@ pub(super) fn legal(
                 }
             }
             offset += UNITS;
+        }
+        if comptime!(rows.keeps && table.has_stack) {
+            let tag = rows.tag(plan.slot);
+            // Every unit of every cube writes the same number.
+            if limited {
+                pool[tag + LIMITED] = 1i32;
+            }
         }
     }
     sync_cube();
@@ -166,12 +178,12 @@ impl Filled {
         Filled { words, dependent, greatest }
     }
 
-    fn add(&self, table: &Lookup, word: usize, bit: u32, distance: i32, pops: bool, limited: bool) {
+    fn add(&self, table: &Lookup, word: usize, bit: u32, distance: i32, pops: bool, far: bool) {
         if comptime!(table.has_stack) {
             if pops {
                 self.dependent[word].fetch_or(bit);
             } else {
-                if limited {
+                if far {
                     self.greatest[0].fetch_max(NONE);
                 }
                 if distance != NONE {
@@ -210,7 +222,7 @@ impl Filled {
     }
 
     /// With at least this many tokens left, plus the greatest distance from an exit of the top
-    /// procedure to the end, the bits are exact; [`NONE`] if a limit of the stack decided.
+    /// procedure to the end, the bits are exact; [`NONE`] if a path was too long to count.
     fn bound(&self, table: &Lookup, position: &Tensor<i32>, base: usize) -> i32 {
         let mut bound = self.greatest[0].load();
         if comptime!(table.has_stack) {

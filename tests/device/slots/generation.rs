@@ -29,7 +29,11 @@ fn tensors(kernels: Kernels) -> TensorOptions {
 }
 
 /// Serves the requests in random rows, with random numbers of steps; returns the outputs in order.
-fn serve<M: ContinuousLm>(slots: &mut ContinuousBatch<M>, requests: &[Request], seed: u64) -> Vec<Output> {
+pub(crate) fn serve<M: ContinuousLm>(
+    slots: &mut ContinuousBatch<M>,
+    requests: &[Request],
+    seed: u64,
+) -> Vec<Output> {
     let mut rng = StdRng::seed_from_u64(seed);
     let mut outputs: Vec<Option<Output>> = requests.iter().map(|_| None).collect();
     let mut served: Vec<usize> = vec![usize::MAX; slots.rows()];
@@ -65,7 +69,8 @@ fn serve<M: ContinuousLm>(slots: &mut ContinuousBatch<M>, requests: &[Request], 
     outputs
 }
 
-fn alone<M: ContinuousLm>(
+/// The outputs of requests, each in a batch of its own.
+pub(crate) fn alone<M: ContinuousLm>(
     model: &M,
     vocabulary: &Vocabulary,
     requests: &[Request],

@@ -1,7 +1,7 @@
 //! Continuous batching: the arena of constraints, and the batch.
 
 mod admission;
-mod generation;
+pub(super) mod generation;
 mod pending;
 mod prefixes;
 mod refused;

@@ -5,10 +5,14 @@ use burn_dfa::ErrorKind;
 use burn_dfa::generation::{ContinuousBatch, FinishReason, GenerationConfig, Request};
 use burn_dfa::processor::ConstraintProcessor;
 use burn_dfa::{
-    Capacity, CompiledConstraint, Constraint, DeviceConstraint, Limits, TensorOptions, TokenId, Vocabulary,
+    Arena, Capacity, CompiledConstraint, Constraint, DeviceConstraint, Limits, TensorOptions, TokenId,
+    Vocabulary,
 };
+use burn_dfa_testing::words::{compact, vocabulary_of};
+use serde_json::{Value, json};
 
 use crate::common::altered::{Altered, Call};
+use crate::common::devices;
 use crate::common::model::RandomLm;
 
 const EOS: TokenId = TokenId(256);
@@ -123,7 +127,7 @@ fn a_processor_with_fixed_tables_refuses_admit_and_release() {
     assert!(fixed.arena().is_none());
     assert_eq!(fixed.admit(&mut state, 0, Some(&table), 9).unwrap_err().kind(), ErrorKind::Input);
     assert_eq!(fixed.release(&mut state, 0).unwrap_err().kind(), ErrorKind::Input);
-    let arena = burn_dfa::Arena::new(&vocabulary, vocabulary.len(), &config().tensors, &device).unwrap();
+    let arena = Arena::new(&vocabulary, vocabulary.len(), &config().tensors, &device).unwrap();
     assert_eq!(ConstraintProcessor::continuous(arena.clone(), 0).unwrap_err().kind(), ErrorKind::Input);
     let mut slots = ConstraintProcessor::continuous(arena, 2).unwrap();
     let mut state = slots.start();
@@ -131,6 +135,37 @@ fn a_processor_with_fixed_tables_refuses_admit_and_release() {
     assert_eq!(slots.replace(&[&table], &[0, 0], &[9, 9]).unwrap_err().kind(), ErrorKind::Input);
     slots.admit(&mut state, 1, Some(&table), 9).unwrap();
     assert_eq!(slots.admit(&mut state, 1, Some(&table), 9).unwrap_err().kind(), ErrorKind::Input, "taken");
+}
+
+/// On a GPU, a thread holds the frames that a token pushes.
+#[test]
+fn constraints_whose_tokens_push_too_many_frames_are_refused() {
+    let vocabulary = vocabulary_of(&["[[", "[[[["]);
+    let compile = |schema: Value| {
+        CompiledConstraint::compile_byte_level(&compact(&schema), &vocabulary, &Limits::default()).unwrap()
+    };
+    let lists = compile(json!({"type": "array", "items": {"$ref": "#"}}));
+    let objects =
+        compile(json!({"type": "object", "properties": {"n": {"$ref": "#"}}, "additionalProperties": false}));
+    assert_eq!((lists.pushes(), objects.pushes()), (4, 1));
+    let room = Capacity { tables: 2, states: 500, classes: 100, ..Capacity::new() }.with_stack(2, 64);
+    for (name, device) in devices::all() {
+        for (pushes, fit) in [(0, true), (4, true), (3, name == "flex"), (1, name == "flex")] {
+            let options = TensorOptions::new().with_capacity(room.with_pushes(pushes));
+            let mut arena = Arena::new(&vocabulary, vocabulary.len(), &options, &device).unwrap();
+            let mut fixed = DeviceConstraint::new(&[&objects], vocabulary.len(), &options, &device).unwrap();
+            arena.admit(&objects).unwrap();
+            for result in [arena.admit(&lists).map(drop), fixed.replace(&[&lists])] {
+                match result {
+                    Ok(()) => assert!(fit, "{name}: {pushes} frames"),
+                    Err(error) => {
+                        assert!(!fit && error.kind() == ErrorKind::Input, "{name}: {error}");
+                        assert!(error.to_string().contains("Capacity::with_pushes"), "{name}: {error}");
+                    }
+                }
+            }
+        }
+    }
 }
 
 /// Rows that began with this token get only −∞.

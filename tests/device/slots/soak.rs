@@ -8,14 +8,11 @@ use burn_dfa::{
 };
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
-use crate::common::{devices, ints};
+use crate::common::{devices, ints, mask_rows_bytes};
 
 const ROWS: usize = 16;
 const WIDTH: usize = 110;
 const PAGE: usize = 32;
-/// The default of `TensorOptions::mask_rows_bytes`, and the size of a slot for `WIDTH` logits.
-const ROWS_BYTES: usize = 64 << 20;
-const SLOT_BYTES: usize = 1_064;
 
 /// The printable characters of ASCII, a few words, two ends.
 fn vocabulary() -> Vocabulary {
@@ -180,27 +177,34 @@ impl<'a> Soak<'a> {
     }
 }
 
+/// With `slots`, the batch keeps so many mask rows.
 fn soak(
     device: &Device,
     name: &str,
     kernels: Kernels,
     layout: Option<Layout>,
-    mask_rows_bytes: usize,
+    slots: Option<usize>,
     arrivals: usize,
 ) {
     let vocabulary = vocabulary();
     let pool = pool(&vocabulary, layout != Some(Layout::TokenLevel));
     let free = CompiledConstraint::unconstrained(&vocabulary);
     let capacity = Capacity { constraints: 12, states: 20 * PAGE, classes: 40, ..Capacity::new() };
-    let options = TensorOptions { capacity, kernels, layout, mask_rows_bytes, ..TensorOptions::default() };
+    let mut options = TensorOptions { capacity, kernels, layout, ..TensorOptions::default() };
+    if let Some(slots) = slots {
+        options.mask_rows_bytes = mask_rows_bytes(slots, false);
+    }
     let arena = Arena::new(&vocabulary, WIDTH, &options, device).unwrap();
+    if let Some(slots) = slots {
+        assert_eq!(arena.device_constraint().mask_row_count(), slots);
+    }
     let (room, bytes) = (arena.room(), arena.device_constraint().bytes());
     let processor = ConstraintProcessor::continuous(arena, ROWS).unwrap();
     let mut rng = StdRng::seed_from_u64(8);
     let values: Vec<f32> = (0..ROWS * WIDTH).map(|_| rng.random_range(-6.0..6.0)).collect();
     let logits = Tensor::<2>::from_data(TensorData::new(values.clone(), [ROWS, WIDTH]), (device, DType::F32));
     let mut soak = Soak {
-        name: format!("{name}, {kernels:?}, {layout:?}, {mask_rows_bytes} bytes of mask rows"),
+        name: format!("{name}, {kernels:?}, {layout:?}, {slots:?} mask rows"),
         pool: &pool,
         free: &free,
         ends: vocabulary.eos().iter().map(|id| id.0).collect(),
@@ -236,7 +240,7 @@ fn soak(
 
 #[test]
 fn ten_thousand_constraints_are_loaded_and_released() {
-    soak(&Device::flex(), "flex", Kernels::Fused, None, ROWS_BYTES, 10_000);
+    soak(&Device::flex(), "flex", Kernels::Fused, None, None, 10_000);
 }
 
 #[test]
@@ -253,11 +257,11 @@ fn constraints_are_loaded_and_released_in_every_layout_by_every_operation() {
                 (_, Kernels::BuiltIn) => 60,
                 _ => 200,
             };
-            soak(&device, name, kernels, layout, ROWS_BYTES, arrivals);
+            soak(&device, name, kernels, layout, None, arrivals);
             // Pools of a few slots, in which almost every step gives a slot to another state.
             if name != "flex" && (kernels, layout) == (Kernels::Fused, None) {
-                for slots in [1, 2, 3, 17] {
-                    soak(&device, name, kernels, layout, slots * SLOT_BYTES, arrivals);
+                for slots in [1, 2, 3, 16] {
+                    soak(&device, name, kernels, layout, Some(slots), arrivals);
                 }
             }
         }

@@ -4,7 +4,7 @@ use super::arrays::{Dimension, StoredArray};
 use super::error::broken;
 use super::stored::StoredTable;
 use crate::pushdown::reserved_ways;
-use crate::stack::Calls;
+use crate::stack::{Calls, effect};
 use crate::{CompiledConstraint, StateId};
 use burn_dfa_automata::{Call, Csr, Distance, FastMap, Graph, MAX_OUTCOMES};
 use burn_dfa_common::{Result, limits::Meter};
@@ -172,10 +172,10 @@ impl StoredTable<'_> {
     /// As [`spelled_ways`](Self::spelled_ways).
     pub(super) fn calls(&self, meter: &Meter) -> Result<Calls> {
         let ways = self.spelled_ways(meter)?;
-        let mut entered = [false; 256];
+        let mut entered = [0u32; 256];
         for row in self.rows().skip(StateId::RESERVED as usize) {
             for (entered, &column) in entered.iter_mut().zip(&self[StoredArray::Column][..256]) {
-                *entered |= self.jump(row[column as usize])[0] != 0;
+                *entered |= effect(self.jump(row[column as usize])[0].cast_signed());
             }
         }
         let jumps = self[StoredArray::Jumps].iter().map(|number| number.cast_signed()).collect();

@@ -66,7 +66,8 @@ impl Direct {
             .with_constraints(config.rows)
             .with_states(config.arena_states)
             .with_classes(config.arena_classes)
-            .with_stack(config.arena_outcomes, config.frames);
+            .with_stack(config.arena_outcomes, config.frames)
+            .with_pushes(config.arena_pushes);
         let generation = GenerationConfig::new()
             .with_sync_interval(config.sync_interval)
             .with_prompt_chunk(model.reads_in_pieces().then_some(config.prompt_chunk))

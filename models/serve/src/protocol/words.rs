@@ -25,13 +25,14 @@ pub fn of_json(message: &str) -> String {
 
 /// Removes function names from a message of the library, since a client cannot call them.
 fn without_paths(message: &str) -> String {
-    const WORDS: [(&str, &str); 3] = [
+    const WORDS: [(&str, &str); 4] = [
         ("intersect two constraints with `ByteDfa::intersection` instead; the `pattern`", "the `pattern`"),
         ("list strings with `Constraint::choice` or `enum`", "list strings as a choice, or with `enum`"),
         (
             "give it a stack, by `Limits::frames` above 0 and a vocabulary with a token for each byte without which its texts cannot go on, or take `to_automaton`",
             "the vocabulary of this model lacks tokens for bytes that its texts need",
         ),
+        ("reserve more with `Capacity::with_pushes`", "simplify it, or raise --arena-pushes"),
     ];
     let message = WORDS.iter().fold(message.to_owned(), |message, (from, to)| message.replace(from, to));
     let is_path = |text: &str| {
@@ -96,6 +97,10 @@ mod tests {
         assert_eq!(
             without_paths("raise `max_tokens`, or `Limits::time`"),
             "raise `max_tokens`, or a function of the library"
+        );
+        assert_eq!(
+            without_paths("9 frames: reserve more with `Capacity::with_pushes`"),
+            "9 frames: simplify it, or raise --arena-pushes"
         );
         assert_eq!(without_paths("a ` alone"), "a ` alone");
         assert_eq!(without_paths("`a b::c` and `x`"), "`a b::c` and `x`");
