@@ -299,7 +299,7 @@ mod tests {
     fn arrays_of_kernels_hold_the_frames_of_a_token() {
         let vocabulary = vocabulary_of(&["[[", "[[[[", "something"]);
         let width = vocabulary.len();
-        let room = Capacity::new().with_tables(2).with_states(64).with_classes(32);
+        let room = Capacity::new().with_constraints(2).with_states(64).with_classes(32);
         let arena = |room| Sizes::arena(None, &vocabulary, width, room, true);
         let stack = room.with_stack(2, 64);
         assert_eq!(arena(room).pushes, 0);
