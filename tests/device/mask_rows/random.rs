@@ -72,7 +72,7 @@ fn options(tables: &[CompiledConstraint], slots: usize) -> TensorOptions {
     pages.sort_unstable_by(|a, b| b.cmp(a));
     let most = |count: fn(&CompiledConstraint) -> usize| tables.iter().map(count).max().unwrap();
     let capacity = Capacity::new()
-        .with_tables(4)
+        .with_constraints(4)
         .with_states(PAGE * pages[..3].iter().sum::<usize>())
         .with_classes(most(CompiledConstraint::class_count))
         .with_stack(most(CompiledConstraint::outcomes), FRAMES);
