@@ -94,8 +94,8 @@ fn walk(
     let steps = if is_slow { STEPS_ON_A_SOFTWARE_GPU } else { STEPS };
     let width = vocabulary.len() + 3;
     let arena = Arena::new(vocabulary, width, &options(tables, slots), device).unwrap();
-    assert_eq!(arena.table().mask_row_count(), if name == "flex" { 0 } else { slots });
-    let mut processor = ConstraintProcessor::slots(arena, ROWS).unwrap();
+    assert_eq!(arena.device_constraint().mask_row_count(), if name == "flex" { 0 } else { slots });
+    let mut processor = ConstraintProcessor::continuous(arena, ROWS).unwrap();
     let mut position = processor.start();
     let mut rows: Vec<Option<(&CompiledConstraint, RowPosition)>> = vec![None; ROWS];
     let mut rng = StdRng::seed_from_u64(slots as u64);

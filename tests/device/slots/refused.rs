@@ -148,7 +148,7 @@ fn constraints_whose_tokens_push_too_many_frames_are_refused() {
     let objects =
         compile(json!({"type": "object", "properties": {"n": {"$ref": "#"}}, "additionalProperties": false}));
     assert_eq!((lists.pushes(), objects.pushes()), (4, 1));
-    let room = Capacity { tables: 2, states: 500, classes: 100, ..Capacity::new() }.with_stack(2, 64);
+    let room = Capacity { constraints: 2, states: 500, classes: 100, ..Capacity::new() }.with_stack(2, 64);
     for (name, device) in devices::all() {
         for (pushes, fit) in [(0, true), (4, true), (3, name == "flex"), (1, name == "flex")] {
             let options = TensorOptions::new().with_capacity(room.with_pushes(pushes));
