@@ -125,7 +125,7 @@ fn schemas_run() {
         let rows: Vec<usize> = (0..1 + number % 5).map(|row| row % tables.len()).collect();
         let processor = ConstraintProcessor::new(table, &rows).unwrap();
         steps(&processor, width, DType::F32, &Greedy, &device);
-        if number % 12 == 0 {
+        if number.is_multiple_of(12) {
             // In wide rows of halves, sampled.
             let options = TensorOptions::new().with_layout(Layout::ByteLevel);
             let table = DeviceConstraint::new(&references, WIDE, &options, &device).unwrap();
