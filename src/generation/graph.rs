@@ -33,7 +33,7 @@ const LEAST_CAPACITY: usize = 1 + RECORDING;
 /// It writes the same tokens as [`generate`](super::generate) with the same requests and
 /// configuration. Between two batches the prompts, budgets and seeds may change. The constraints
 /// may change within the capacity reserved by [`TensorOptions`](crate::TensorOptions). The
-/// [options](SamplingOptions) of the rows may change within the features used by the recorded
+/// [options](super::SamplingOptions) of the rows may change within the features used by the recorded
 /// requests, by the config or by its [`row_features`](GenerationConfig::row_features). The number
 /// of rows and the [`GenerationConfig`] are fixed.
 ///
