@@ -231,11 +231,15 @@ mod tests {
                 ConstraintProcessor::new(table, &[0]).unwrap()
             };
             let (model, draft) = (processor(&table), processor(&pruned));
-            assert_eq!([&model, &draft].map(|processor| tiles(processor.device_constraint().vocab_size())), [2, 1]);
+            assert_eq!(
+                [&model, &draft].map(|processor| tiles(processor.device_constraint().vocab_size())),
+                [2, 1]
+            );
             let position = model.start();
             for step in 1..=3 {
                 for processor in [&draft, &model] {
-                    let logits = Tensor::zeros([1, processor.device_constraint().vocab_size()], (&device, DType::F32));
+                    let logits =
+                        Tensor::zeros([1, processor.device_constraint().vocab_size()], (&device, DType::F32));
                     let masked = processor.mask(&position, logits).into_data();
                     let masked = masked.try_to_vec::<f32>().unwrap();
                     // Three letters and the end of the sequence.
