@@ -167,7 +167,8 @@ fn commands_of_the_pages_run() {
                 continue;
             }
             let program = without_cargo(&command)
-                .replace("models/smollm2/SmolLM2-135M-Instruct.Q4_1.gguf", "models/tiny");
+                .replace("models/smollm2/SmolLM2-135M-Instruct.Q4_1.gguf", "models/tiny")
+                .replace("/tmp/qwen3", "models/tiny");
             let output = clone.run(&program);
             let is_mismatch = MISMATCHES.iter().any(|text| command.ends_with(text));
             if output.status.code() != Some(i32::from(is_mismatch)) {
@@ -238,12 +239,14 @@ fn requests_of_the_pages_are_answered() {
         .spawn()
         .unwrap();
     let mut log = BufReader::new(server.stderr.take().unwrap()).lines();
-    let address = log.find_map(|line| Some(line.unwrap().split_once("http://")?.1.to_owned())).unwrap();
+    let line = log.find_map(|line| Some(line.unwrap().split_once("http://")?.1.to_owned())).unwrap();
+    // Fields and colors follow.
+    let address = line.split(|c: char| !c.is_ascii_digit() && !".:".contains(c)).next().unwrap();
     let mut contents = Vec::new();
     for (_, content) in pages() {
         for command in blocks(&content, "sh").into_iter().flat_map(commands) {
             if command.starts_with("curl ") {
-                contents.push(post(&address, &command)["choices"][0]["message"]["content"].clone());
+                contents.push(post(address, &command)["choices"][0]["message"]["content"].clone());
             }
         }
     }
