@@ -4,6 +4,7 @@
 mod automaton;
 mod budgets;
 mod clocks;
+mod excerpts;
 mod figures;
 mod forced_text;
 mod grammar;
