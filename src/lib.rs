@@ -91,6 +91,8 @@ pub use tensor::{Arena, Capacity, DeviceConstraint, Kernels, Layout, Position, T
 mod guide {
     #[doc = include_str!("../README.md")]
     struct Readme;
+    #[doc = include_str!("README.md")]
+    struct PackageReadme;
     #[doc = include_str!("../docs/constraints.md")]
     struct Constraints;
     #[doc = include_str!("../docs/generation.md")]
