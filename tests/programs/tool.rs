@@ -337,15 +337,19 @@ fn completions_include_every_subcommand() {
 fn the_doctor_checks_devices() {
     let Some(tool) = tool() else { return };
     let lock = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.lock")).unwrap();
-    let burn = lock.split("name = \"burn\"\nversion = \"").nth(1).unwrap().split('"').next().unwrap();
+    let [burn, cubecl] = ["burn", "cubecl"].map(|name| {
+        let version = lock.split(&format!("name = \"{name}\"\nversion = \"")).nth(1).unwrap();
+        version.split('"').next().unwrap()
+    });
     let said = succeeds(&mut tool(&["doctor", "--device", "flex"]));
     let version = env!("CARGO_PKG_VERSION");
-    let head = format!("burn-dfa   {version}\nburn       {burn}\nfeatures   flex");
+    let head = format!("burn-dfa   {version}\nburn       {burn}, cubecl {cubecl}\nfeatures   flex");
     assert!(said.starts_with(&head), "{said}");
     assert!(said.contains("\nflex\n  device:  CPU, ") && said.ends_with("  masks:   equal\n"), "{said}");
     let json = succeeds(&mut tool(&["doctor", "--device", "flex", "--json"]));
     let json: Value = serde_json::from_str(&json).unwrap();
-    assert_eq!((&json["burn"], &json["devices"][0]["masks"]), (&burn.into(), &"equal".into()), "{json}");
+    assert_eq!((&json["burn"], &json["cubecl"]), (&burn.into(), &cubecl.into()), "{json}");
+    assert_eq!(json["devices"][0]["masks"], "equal", "{json}");
     assert_eq!(json["devices"][0]["dtypes"], Value::from(vec!["f32", "f16", "bf16"]), "{json}");
     // Without the option, every local device of the build is checked. A device that fails has a
     // remedy.

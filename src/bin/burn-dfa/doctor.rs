@@ -17,8 +17,9 @@ use serde_json::{Value, json};
 
 use crate::output::{FOUND, Output, Result, Styles};
 
-/// The version of Burn in `Cargo.lock`; a test compares both.
+/// The versions of Burn and of CubeCL, its kernels, in `Cargo.lock`; a test compares them.
 const BURN: &str = "0.22.1";
+const CUBECL: &str = "0.11.3";
 
 /// The features of a build that concern devices, and whether this build has them.
 const FEATURES: [(&str, bool); 6] = [
@@ -62,7 +63,7 @@ impl Doctor {
     pub fn run(&self, out: &mut Output) -> Result<ExitCode> {
         if !out.json {
             writeln!(out.to, "burn-dfa   {}", env!("CARGO_PKG_VERSION"))?;
-            writeln!(out.to, "burn       {BURN}")?;
+            writeln!(out.to, "burn       {BURN}, cubecl {CUBECL}")?;
             writeln!(out.to, "features   {}", features(true).join(", "))?;
             if !features(false).is_empty() {
                 let add = "`cargo build --features cli,NAME` adds one";
@@ -84,7 +85,9 @@ impl Doctor {
         }
         if out.json {
             let (version, features) = (env!("CARGO_PKG_VERSION"), features(true));
-            let line = json!({"burn_dfa": version, "burn": BURN, "features": features, "devices": rows});
+            let line = json!({
+                "burn_dfa": version, "burn": BURN, "cubecl": CUBECL, "features": features, "devices": rows,
+            });
             writeln!(out.to, "{line}")?;
         }
         Ok(if all_work { ExitCode::SUCCESS } else { ExitCode::from(FOUND) })
