@@ -113,7 +113,7 @@ impl<'m, M: CausalLm<Cache: InPlaceState> + Recordable> DecodeGraph<'m, M> {
         capacity: usize,
     ) -> Result<Self> {
         let mut admission = Admission::new(model, vocabulary, config)?;
-        config.check_recordable()?;
+        let checked = config.check_recordable()?;
         if capacity < LEAST_CAPACITY {
             return Err(Error::input(format!(
                 "a graph of {capacity} slots: recording alone takes {LEAST_CAPACITY}"
@@ -127,7 +127,7 @@ impl<'m, M: CausalLm<Cache: InPlaceState> + Recordable> DecodeGraph<'m, M> {
         let batch = Batch::new(model, &admission, &short)?;
         let kinds = batch.kinds().or(SamplingFeatures::of(&config.sampling)).or(config.row_features);
         let session = Session::start(model, &batch, config, kinds, capacity)?;
-        let session = Stepped::record(session, Session::step, &model.device())?;
+        let session = Stepped::record(session, Session::step, checked, &model.device())?;
         admission.features = kinds;
         Ok(Self { session, admission, sync_interval: config.sync_interval, batch: requests.len(), capacity })
     }

@@ -5,6 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use burn::tensor::{Device, Graph, StreamId, capture};
 
+use super::config::RecordableConfig;
 use super::model::Recordable;
 use crate::tensor::records;
 use burn_dfa_tokens::{Error, Result};
@@ -34,8 +35,9 @@ impl<'m, S> Stepped<'m, S> {
         Self { graph: None, session: Rc::new(Mutex::new(session)), step }
     }
 
-    /// Records the step of a session, which takes up to [`RECORDING`] steps.
-    pub(super) fn record(session: S, step: fn(&mut S), device: &Device) -> Result<Self>
+    /// Records the step of a session of the checked configuration, which takes up to [`RECORDING`]
+    /// steps.
+    pub(super) fn record(session: S, step: fn(&mut S), _: RecordableConfig, device: &Device) -> Result<Self>
     where
         S: Recordable + 'm,
     {

@@ -94,7 +94,7 @@ impl<M: CausalLm<Cache: InPlaceState>> Session<'_, M> {
 // SAFETY: `start` makes every tensor of the session. Later methods write them in place: states by
 // `assign`, logs and sampler by their own methods, constraints by `DeviceConstraint::replace`. The
 // built-in filters are replaced and hold no tensors; the application's processors and its sampler
-// stay, and `check_recordable` has refused those without the promise. Only the model, these
+// stay, and `Stepped::record` takes the proof that all have made the promise. Only the model, these
 // processors and this sampler get clones of handles, and promise to keep none. All work is on the
 // stream of the caller.
 #[allow(unsafe_code)]

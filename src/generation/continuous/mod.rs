@@ -116,10 +116,10 @@ impl<'m, M: ContinuousLm> ContinuousBatch<'m, M> {
     where
         M: Recordable,
     {
-        config.check_recordable()?;
+        let checked = config.check_recordable()?;
         Self::of(model, vocabulary, [rows, capacity], config, |mut session| {
             session.fix()?;
-            let session = Stepped::record(session, ContinuousSession::step, &model.device())?;
+            let session = Stepped::record(session, ContinuousSession::step, checked, &model.device())?;
             session.lock()?.rewind();
             Ok(session)
         })

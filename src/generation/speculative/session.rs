@@ -203,8 +203,8 @@ impl<M: TreeLm, D: Drafter> ReadSteps for SpeculativeSession<'_, M, D> {
 
 // SAFETY: `start` makes every tensor of the session. A step writes them in place, or only reads
 // them. Only the model, the drafter, the application's processors and its sampler get clones of
-// handles that a step writes, and promise to keep none: `speculate_recorded` has refused processors
-// and samplers without the promise. All work is on the stream of the caller.
+// handles that a step writes, and promise to keep none: `Stepped::record` takes the proof for
+// processors and samplers. All work is on the stream of the caller.
 #[allow(unsafe_code)]
 unsafe impl<M: TreeLm + Recordable, D: Drafter + Recordable> Recordable for SpeculativeSession<'_, M, D> {}
 
