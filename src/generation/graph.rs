@@ -127,7 +127,7 @@ impl<'m, M: CausalLm<Cache: InPlaceState> + Recordable> DecodeGraph<'m, M> {
         let batch = Batch::new(model, &admission, &short)?;
         let kinds = batch.kinds().or(SamplingFeatures::of(&config.sampling)).or(config.row_features);
         let session = Session::start(model, &batch, config, kinds, capacity)?;
-        let session = Stepped::record(session, Session::step, checked, &model.device())?;
+        let session = Stepped::record(session, checked, &model.device())?;
         admission.features = kinds;
         Ok(Self { session, admission, sync_interval: config.sync_interval, batch: requests.len(), capacity })
     }

@@ -148,10 +148,13 @@ impl NewLines {
         self.logprobs.chunks_exact(self.columns.max(1)).skip(first).take(count).map(decode)
     }
 
-    /// The tokens of a row if a step logs one token per row.
-    pub(super) fn tokens(&self, row: usize) -> NewTokens {
-        let tokens: Vec<_> = self.values(row).map(|token| TokenId(token as u32)).collect();
-        let logprobs = (0..tokens.len()).flat_map(|line| self.logprobs(line, row, 1)).collect();
-        NewTokens { tokens, logprobs, calls: Vec::new() }
+    /// The tokens of every row if a step logs one token per row.
+    pub(super) fn tokens(&self) -> Vec<NewTokens> {
+        let tokens = |row| {
+            let tokens: Vec<_> = self.values(row).map(|token| TokenId(token as u32)).collect();
+            let logprobs = (0..tokens.len()).flat_map(|line| self.logprobs(line, row, 1)).collect();
+            NewTokens { tokens, logprobs, calls: Vec::new() }
+        };
+        (0..self.batch).map(tokens).collect()
     }
 }

@@ -10,12 +10,12 @@ use super::config::GenerationConfig;
 use super::log::StepLog;
 use super::model::{CausalLm, Recordable};
 use super::options::SamplingFeatures;
+use super::recorded::Steps;
 use super::row::NewTokens;
-use super::token_stream::ReadSteps;
 use crate::processor::InPlaceState;
 use burn_dfa_tokens::Result;
 
-/// Its tensors are the only handles of their buffers. So [`step`](Self::step) writes all of them in
+/// Its tensors are the only handles of their buffers. So [`step`](Steps::step) writes all of them in
 /// place and can be recorded.
 pub(super) struct Session<'m, M: CausalLm> {
     model: &'m M,
@@ -23,8 +23,6 @@ pub(super) struct Session<'m, M: CausalLm> {
     chooser: Chooser,
     /// The tokens of every step.
     log: StepLog,
-    /// Number of rows.
-    batch: usize,
     /// Positions of the cache and of the log.
     slots: usize,
 }
@@ -47,19 +45,13 @@ impl<'m, M: CausalLm> Session<'m, M> {
         let (logits, cache) = model.prefill(prompts.prompt, prompts.padding, slots);
         chooser.constraint().check(&logits)?;
         let log = StepLog::new(slots, batch.len(), &device).with_logprobs(config.logprobs, 1);
-        let mut session = Self { model, cache, chooser, log, batch: batch.len(), slots };
+        let mut session = Self { model, cache, chooser, log, slots };
         session.choose(logits);
         Ok(session)
     }
 
     pub(super) fn model(&self) -> &'m M {
         self.model
-    }
-
-    /// Feeds the last tokens to the model and chooses the next ones.
-    pub(super) fn step(&mut self) {
-        let logits = self.model.step(self.chooser.tokens(), &mut self.cache);
-        self.choose(logits);
     }
 
     /// Chooses a token per row, and logs and counts it.
@@ -70,10 +62,14 @@ impl<'m, M: CausalLm> Session<'m, M> {
     }
 }
 
-impl<M: CausalLm> ReadSteps for Session<'_, M> {
+impl<M: CausalLm> Steps for Session<'_, M> {
+    fn step(&mut self) {
+        let logits = self.model.step(self.chooser.tokens(), &mut self.cache);
+        self.choose(logits);
+    }
+
     fn read(&mut self, steps: Range<usize>) -> Result<Vec<NewTokens>> {
-        let lines = self.log.read(steps)?;
-        Ok((0..self.batch).map(|row| lines.tokens(row)).collect())
+        Ok(self.log.read(steps)?.tokens())
     }
 }
 

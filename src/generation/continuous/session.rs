@@ -1,5 +1,7 @@
 //! A running continuous batch: the model, and the tensors that a step reads and writes.
 
+use std::ops::Range;
+
 use burn::tensor::{DType, Int, Tensor};
 
 use super::model::ContinuousLm;
@@ -7,9 +9,11 @@ use super::prefixes::Prefixes;
 use super::prompt::{Prompt, upload};
 use crate::generation::chooser::Chooser;
 use crate::generation::config::GenerationConfig;
-use crate::generation::log::{NewLines, StepLog};
+use crate::generation::log::StepLog;
 use crate::generation::model::Recordable;
 use crate::generation::options::{SamplingFeatures, SamplingOptions};
+use crate::generation::recorded::Steps;
+use crate::generation::row::NewTokens;
 use crate::processor::{ConstraintProcessor, InPlaceState, InitContext};
 use crate::tensor::{Arena, ints};
 use crate::vocabulary::{TokenId, Vocabulary};
@@ -106,15 +110,6 @@ impl<'m, M: ContinuousLm> ContinuousSession<'m, M> {
         self.chooser.switch(used.fold(SamplingFeatures::NONE, SamplingFeatures::or))
     }
 
-    /// Feeds the last token of every row to the model and chooses the next ones.
-    pub(super) fn step(&mut self) {
-        let logits = self.model.step_rows(self.chooser.tokens(), &mut self.cache);
-        let logprobs = self.chooser.choose(logits);
-        self.log.write(&self.line, self.chooser.tokens(), logprobs);
-        self.chooser.count();
-        self.line.assign(self.line.clone() + 1);
-    }
-
     /// Loads a constraint into an idle row, which stays idle on the device.
     pub(super) fn seat(
         &mut self,
@@ -207,17 +202,26 @@ impl<'m, M: ContinuousLm> ContinuousSession<'m, M> {
         self.note(row, None)
     }
 
-    /// Reads the first tokens of rows that began since the last read, and the tokens of the `steps`
-    /// steps since then; restarts the log.
-    pub(super) fn read(&mut self, steps: usize) -> Result<NewLines> {
-        let lines = self.log.read(0..steps + 1);
-        self.rewind();
-        lines
-    }
-
     /// Restarts the log.
     pub(super) fn rewind(&mut self) {
         self.line.assign(self.line.ones_like());
+    }
+}
+
+impl<M: ContinuousLm> Steps for ContinuousSession<'_, M> {
+    fn step(&mut self) {
+        let logits = self.model.step_rows(self.chooser.tokens(), &mut self.cache);
+        let logprobs = self.chooser.choose(logits);
+        self.log.write(&self.line, self.chooser.tokens(), logprobs);
+        self.chooser.count();
+        self.line.assign(self.line.clone() + 1);
+    }
+
+    /// Step 0 stands for the first tokens of rows that began since the last read. Restarts the log.
+    fn read(&mut self, steps: Range<usize>) -> Result<Vec<NewTokens>> {
+        let lines = self.log.read(steps);
+        self.rewind();
+        Ok(lines?.tokens())
     }
 }
 
