@@ -19,7 +19,7 @@ use super::model::{CausalLm, Recordable};
 use super::options::SamplingFeatures;
 use super::recorded::{RECORDING, Stepped};
 use super::request::{Chunk, Output, Request};
-use super::session::Session;
+use super::session::{AlignedRows, Session};
 use super::token_stream::TokenStream;
 use crate::processor::InPlaceState;
 use crate::vocabulary::Vocabulary;
@@ -84,7 +84,7 @@ const LEAST_CAPACITY: usize = 1 + RECORDING;
 /// # Ok::<(), burn_dfa::Error>(())
 /// ```
 pub struct DecodeGraph<'m, M: CausalLm> {
-    session: Stepped<'m, Session<'m, M>>,
+    session: Stepped<'m, Session<'m, M, AlignedRows>>,
     admission: Admission<'m>,
     sync_interval: usize,
     batch: usize,

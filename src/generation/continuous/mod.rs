@@ -118,7 +118,7 @@ impl<'m, M: ContinuousLm> ContinuousBatch<'m, M> {
         Self::of(model, vocabulary, [rows, capacity], config, |mut session| {
             session.fix()?;
             let session = Stepped::record(session, checked, &model.device())?;
-            session.lock()?.rewind();
+            session.lock()?.log.rewind();
             Ok(session)
         })
     }
