@@ -1,4 +1,4 @@
-//! A session whose step is recorded and replayed.
+//! The steps of a session, run or recorded and replayed.
 
 use std::ops::Range;
 use std::rc::Rc;
