@@ -55,6 +55,10 @@ pub struct GenerationConfig {
     pub tensors: TensorOptions,
 }
 
+/// The proof that a configuration has only processors and samplers that a recorded step may run.
+/// Only [`GenerationConfig::check_recordable`] makes it.
+pub(super) struct RecordableConfig(());
+
 impl Default for GenerationConfig {
     fn default() -> Self {
         Self {
@@ -212,7 +216,7 @@ impl GenerationConfig {
     }
 
     /// Refuses processors and samplers that a recorded step may not run.
-    pub(super) fn check_recordable(&self) -> Result<()> {
+    pub(super) fn check_recordable(&self) -> Result<RecordableConfig> {
         if let Some(name) = self.processors.unrecordable() {
             return Err(Error::input(format!(
                 "the processor {name} may not be recorded: implement `Recordable` and use `with_recordable_processor`, or generate without a graph"
@@ -223,7 +227,7 @@ impl GenerationConfig {
                 "the sampler {name} may not be recorded: implement `Recordable` and use `with_recordable_sampler`, or generate without a graph"
             )));
         }
-        Ok(())
+        Ok(RecordableConfig(()))
     }
 
     pub(super) fn check(&self) -> Result<()> {

@@ -83,5 +83,5 @@ pub fn stream<'a, M: CausalLm>(
     let admission = Admission::new(model, vocabulary, config)?;
     let batch = Batch::new(model, &admission, requests)?;
     let session = Session::start(model, &batch, config, batch.kinds(), batch.length + batch.steps)?;
-    Ok(TokenStream::new(Stepped::run(session, Session::step), 1, &batch, config.sync_interval))
+    Ok(TokenStream::new(Stepped::run(session), 1, &batch, config.sync_interval))
 }

@@ -19,7 +19,7 @@ use super::model::{CausalLm, Recordable};
 use super::options::SamplingFeatures;
 use super::recorded::{RECORDING, Stepped};
 use super::request::{Chunk, Output, Request};
-use super::session::Session;
+use super::session::{AlignedRows, Session};
 use super::token_stream::TokenStream;
 use crate::processor::InPlaceState;
 use crate::vocabulary::Vocabulary;
@@ -84,7 +84,7 @@ const LEAST_CAPACITY: usize = 1 + RECORDING;
 /// # Ok::<(), burn_dfa::Error>(())
 /// ```
 pub struct DecodeGraph<'m, M: CausalLm> {
-    session: Stepped<'m, Session<'m, M>>,
+    session: Stepped<'m, Session<'m, M, AlignedRows>>,
     admission: Admission<'m>,
     sync_interval: usize,
     batch: usize,
@@ -113,7 +113,7 @@ impl<'m, M: CausalLm<Cache: InPlaceState> + Recordable> DecodeGraph<'m, M> {
         capacity: usize,
     ) -> Result<Self> {
         let mut admission = Admission::new(model, vocabulary, config)?;
-        config.check_recordable()?;
+        let checked = config.check_recordable()?;
         if capacity < LEAST_CAPACITY {
             return Err(Error::input(format!(
                 "a graph of {capacity} slots: recording alone takes {LEAST_CAPACITY}"
@@ -127,7 +127,7 @@ impl<'m, M: CausalLm<Cache: InPlaceState> + Recordable> DecodeGraph<'m, M> {
         let batch = Batch::new(model, &admission, &short)?;
         let kinds = batch.kinds().or(SamplingFeatures::of(&config.sampling)).or(config.row_features);
         let session = Session::start(model, &batch, config, kinds, capacity)?;
-        let session = Stepped::record(session, Session::step, &model.device())?;
+        let session = Stepped::record(session, checked, &model.device())?;
         admission.features = kinds;
         Ok(Self { session, admission, sync_interval: config.sync_interval, batch: requests.len(), capacity })
     }

@@ -7,6 +7,7 @@ use burn::tensor::{DType, Device, IndexingUpdateOp, Int, Tensor, TensorData, Tra
 
 use super::logprobs::{TokenLogprobs, columns, decode};
 use super::row::NewTokens;
+use crate::processor::InPlaceState;
 use crate::vocabulary::TokenId;
 use burn_dfa_tokens::{Error, Result};
 
@@ -17,12 +18,15 @@ pub(super) struct StepLog {
     /// `[lines, batch * tokens, columns]`, `f32`: the [encoded](super::logprobs::encode)
     /// log-probabilities of the tokens of every row, if they are logged.
     logprobs: Option<Tensor<3>>,
+    /// The line of the next step, `[1]`, in a log that every read restarts; `None`: the number of
+    /// the step.
+    line: Option<Tensor<1, Int>>,
 }
 
 impl StepLog {
     /// A log of `lines` steps of `batch` rows.
     pub(super) fn new(lines: usize, batch: usize, device: &Device) -> Self {
-        Self { lines: Tensor::zeros([lines, batch], (device, DType::I32)), logprobs: None }
+        Self { lines: Tensor::zeros([lines, batch], (device, DType::I32)), logprobs: None, line: None }
     }
 
     /// Also logs log-probabilities of up to `tokens` tokens per row and step, with the `top`
@@ -33,20 +37,40 @@ impl StepLog {
         Self { logprobs: top.map(zeros), ..self }
     }
 
+    /// Counts its own lines: the first step after a [`rewind`](Self::rewind) writes line 1.
+    pub(super) fn restarting(self) -> Self {
+        let line = Tensor::ones([1], (&self.lines.device(), DType::I32));
+        Self { line: Some(line), ..self }
+    }
+
     /// Writes the values of a step, `[batch]`, and log-probabilities, `[batch * tokens, columns]`,
-    /// at a line, `[1]`; in place.
+    /// at the line of the step, `[1]`, unless the log counts its own lines; in place.
     pub(super) fn write(
         &mut self,
-        line: &Tensor<1, Int>,
+        step: &Tensor<1, Int>,
         values: Tensor<1, Int>,
         logprobs: Option<Tensor<2>>,
     ) {
-        let (line, values) = (line.clone(), values.reshape([1, -1]));
+        let (line, values) = (self.line.as_ref().unwrap_or(step).clone(), values.reshape([1, -1]));
         if let (Some(log), Some(new)) = (&mut self.logprobs, logprobs) {
             let (line, new) = (line.clone(), new.unsqueeze::<3>());
             log.inplace(|log| log.select_assign(0, line, new, IndexingUpdateOp::Assign));
         }
         self.lines.inplace(|lines| lines.select_assign(0, line, values, IndexingUpdateOp::Assign));
+    }
+
+    /// Goes on to the next line, if the log counts its own lines; in place.
+    pub(super) fn next_line(&mut self) {
+        if let Some(line) = &mut self.line {
+            line.assign(line.clone() + 1);
+        }
+    }
+
+    /// Restarts the log, if it counts its own lines; in place.
+    pub(super) fn rewind(&mut self) {
+        if let Some(line) = &mut self.line {
+            line.assign(line.ones_like());
+        }
     }
 
     /// Writes the value of one row, `[1]`, and its log-probabilities, `[1, columns]`, at a line; in
@@ -148,10 +172,13 @@ impl NewLines {
         self.logprobs.chunks_exact(self.columns.max(1)).skip(first).take(count).map(decode)
     }
 
-    /// The tokens of a row if a step logs one token per row.
-    pub(super) fn tokens(&self, row: usize) -> NewTokens {
-        let tokens: Vec<_> = self.values(row).map(|token| TokenId(token as u32)).collect();
-        let logprobs = (0..tokens.len()).flat_map(|line| self.logprobs(line, row, 1)).collect();
-        NewTokens { tokens, logprobs, calls: Vec::new() }
+    /// The tokens of every row if a step logs one token per row.
+    pub(super) fn tokens(&self) -> Vec<NewTokens> {
+        let tokens = |row| {
+            let tokens: Vec<_> = self.values(row).map(|token| TokenId(token as u32)).collect();
+            let logprobs = (0..tokens.len()).flat_map(|line| self.logprobs(line, row, 1)).collect();
+            NewTokens { tokens, logprobs, calls: Vec::new() }
+        };
+        (0..self.batch).map(tokens).collect()
     }
 }

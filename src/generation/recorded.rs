@@ -1,16 +1,28 @@
-//! A session whose step is recorded and replayed.
+//! The steps of a session, run or recorded and replayed.
 
+use std::ops::Range;
 use std::rc::Rc;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use burn::tensor::{Device, Graph, StreamId, capture};
 
+use super::config::RecordableConfig;
 use super::model::Recordable;
+use super::row::NewTokens;
 use crate::tensor::records;
 use burn_dfa_tokens::{Error, Result};
 
 /// The maximum number of steps taken by recording: three to warm up, and the recorded step.
 pub(super) const RECORDING: usize = 4;
+
+/// A running batch, which logs the tokens of its steps on the device.
+pub(super) trait Steps {
+    /// Lets the model read the last tokens, and chooses and logs the next ones.
+    fn step(&mut self);
+
+    /// Reads the tokens of every row that some steps chose. Reads come in order.
+    fn read(&mut self, steps: Range<usize>) -> Result<Vec<NewTokens>>;
+}
 
 /// A session, with the graph of its step if the step is recorded.
 pub(super) struct Stepped<'m, S> {
@@ -19,7 +31,6 @@ pub(super) struct Stepped<'m, S> {
     /// A mutex because it is poisoned by a panic, which may have dropped a tensor that the graph
     /// uses.
     session: Rc<Mutex<S>>,
-    step: fn(&mut S),
 }
 
 struct StepGraph<'m> {
@@ -28,20 +39,21 @@ struct StepGraph<'m> {
     stream: StreamId,
 }
 
-impl<'m, S> Stepped<'m, S> {
-    /// A session whose `step` is run.
-    pub(super) fn run(session: S, step: fn(&mut S)) -> Self {
-        Self { graph: None, session: Rc::new(Mutex::new(session)), step }
+impl<'m, S: Steps> Stepped<'m, S> {
+    /// A session whose step is run.
+    pub(super) fn run(session: S) -> Self {
+        Self { graph: None, session: Rc::new(Mutex::new(session)) }
     }
 
-    /// Records the step of a session, which takes up to [`RECORDING`] steps.
-    pub(super) fn record(session: S, step: fn(&mut S), device: &Device) -> Result<Self>
+    /// Records the step of a session of the checked configuration, which takes up to [`RECORDING`]
+    /// steps.
+    pub(super) fn record(session: S, _: RecordableConfig, device: &Device) -> Result<Self>
     where
         S: Recordable + 'm,
     {
-        let mut stepped = Self::run(session, step);
+        let mut stepped = Self::run(session);
         let session = stepped.session.clone();
-        let closure: Box<dyn FnMut() + 'm> = Box::new(move || step(&mut host(&session)));
+        let closure: Box<dyn FnMut() + 'm> = Box::new(move || host(&session).step());
         let graph = capture(device, closure);
         if !graph.is_hardware() && records(device) {
             return Err(Error::model(
@@ -86,7 +98,7 @@ impl<'m, S> Stepped<'m, S> {
     #[allow(unsafe_code)]
     pub(super) fn step(&mut self) -> Result<()> {
         match &self.graph {
-            None => (self.step)(&mut *self.lock()?),
+            None => self.lock()?.step(),
             Some(_) => drop(self.lock()?),
         }
         let Some(StepGraph { graph, .. }) = &mut self.graph else { return Ok(()) };

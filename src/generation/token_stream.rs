@@ -8,16 +8,10 @@ use std::ops::{ControlFlow, Range};
 use std::vec;
 
 use super::batch::Batch;
-use super::recorded::Stepped;
+use super::recorded::{Stepped, Steps};
 use super::request::{Chunk, Output};
 use super::row::{NewTokens, Row};
 use burn_dfa_tokens::Result;
-
-/// A session that logs the tokens of its steps.
-pub(super) trait ReadSteps {
-    /// Reads the tokens of every row that some steps chose. Reads come in order.
-    fn read(&mut self, steps: Range<usize>) -> Result<Vec<NewTokens>>;
-}
 
 /// The chunks of a batch: an iterator over the arguments of the callback of
 /// [`generate_with`](super::generate_with).
@@ -55,7 +49,7 @@ pub struct TokenStream<'a> {
 
 impl<'a> TokenStream<'a> {
     /// The chunks of a batch that has taken `taken` steps, read after every `every` steps.
-    pub(super) fn new<'s: 'a, S: ReadSteps + 's>(
+    pub(super) fn new<'s: 'a, S: Steps + 's>(
         mut session: impl BorrowMut<Stepped<'s, S>> + 'a,
         mut taken: usize,
         batch: &Batch<'_, 'a>,

@@ -24,11 +24,11 @@ use burn_dfa_tokens::{Error, Result, Room};
 
 use super::admission::Admission;
 use super::config::GenerationConfig;
-use super::log::NewLines;
 use super::model::Recordable;
 use super::options::SamplingFeatures;
-use super::recorded::{RECORDING, Stepped};
+use super::recorded::{RECORDING, Stepped, Steps};
 use super::request::{Chunk, Output, Request};
+use super::row::NewTokens;
 pub use model::ContinuousLm;
 use occupant::{Occupant, Progress};
 use prompt::Prompt;
@@ -91,9 +91,7 @@ impl<'m, M: ContinuousLm> ContinuousBatch<'m, M> {
         capacity: usize,
         config: &GenerationConfig,
     ) -> Result<Self> {
-        Self::of(model, vocabulary, [rows, capacity], config, |session| {
-            Ok(Stepped::run(session, ContinuousSession::step))
-        })
+        Self::of(model, vocabulary, [rows, capacity], config, |session| Ok(Stepped::run(session)))
     }
 
     /// As [`new`](Self::new), with the step recorded: a replay serves all requests of the batch.
@@ -116,11 +114,11 @@ impl<'m, M: ContinuousLm> ContinuousBatch<'m, M> {
     where
         M: Recordable,
     {
-        config.check_recordable()?;
+        let checked = config.check_recordable()?;
         Self::of(model, vocabulary, [rows, capacity], config, |mut session| {
             session.fix()?;
-            let session = Stepped::record(session, ContinuousSession::step, &model.device())?;
-            session.lock()?.rewind();
+            let session = Stepped::record(session, checked, &model.device())?;
+            session.lock()?.log.rewind();
             Ok(session)
         })
     }
@@ -351,7 +349,7 @@ impl<'m, M: ContinuousLm> ContinuousBatch<'m, M> {
                 if self.waiting.wait(PATIENCE) {
                     continue;
                 }
-                return self.hand_out(&NewLines::default(), &mut on_chunk);
+                return self.hand_out(Vec::new(), &mut on_chunk);
             }
             for step in 0..now {
                 if step > 0 {
@@ -360,8 +358,8 @@ impl<'m, M: ContinuousLm> ContinuousBatch<'m, M> {
                 self.session.step()?;
             }
             left -= now;
-            let lines = self.session.lock()?.read(now)?;
-            self.hand_out(&lines, &mut on_chunk)?;
+            let new = self.session.lock()?.read(0..now + 1)?;
+            self.hand_out(new, &mut on_chunk)?;
             if left == 0 {
                 return Ok(());
             }
@@ -385,13 +383,14 @@ impl<'m, M: ContinuousLm> ContinuousBatch<'m, M> {
     }
 
     /// Passes the tokens since the last read to their rows and to the caller.
-    fn hand_out(&mut self, lines: &NewLines, on_chunk: &mut impl FnMut(Chunk)) -> Result<()> {
-        let mut session = self.session.lock()?;
+    fn hand_out(&mut self, new: Vec<NewTokens>, on_chunk: &mut impl FnMut(Chunk)) -> Result<()> {
+        let (mut session, mut new) = (self.session.lock()?, new.into_iter());
         for (index, occupant) in self.rows.iter_mut().enumerate() {
+            let new = new.next().unwrap_or_default();
             let Some(occupant) = occupant.as_mut().filter(|occupant| !occupant.is_finished()) else {
                 continue;
             };
-            // The first line holds the first tokens of new rows.
+            // The first token of a new row, then the tokens of the steps.
             let others = match occupant.progress {
                 Progress::Reading => None,
                 Progress::Begun { steps } => Some(1..1 + steps),
@@ -399,7 +398,7 @@ impl<'m, M: ContinuousLm> ContinuousBatch<'m, M> {
             };
             if let Some(others) = others {
                 occupant.progress = Progress::Running;
-                match occupant.row.append(lines.tokens(index).without(others)) {
+                match occupant.row.append(new.without(others)) {
                     Ok(chunk) if !chunk.tokens.is_empty() => {
                         session.note_chosen(index, &chunk.tokens);
                         on_chunk(chunk);

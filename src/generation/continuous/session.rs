@@ -1,4 +1,4 @@
-//! A running continuous batch: the model, and the tensors that a step reads and writes.
+//! The session of a continuous batch: its rows begin and end independently.
 
 use burn::tensor::{DType, Int, Tensor};
 
@@ -7,34 +7,36 @@ use super::prefixes::Prefixes;
 use super::prompt::{Prompt, upload};
 use crate::generation::chooser::Chooser;
 use crate::generation::config::GenerationConfig;
-use crate::generation::log::{NewLines, StepLog};
-use crate::generation::model::Recordable;
+use crate::generation::log::StepLog;
 use crate::generation::options::{SamplingFeatures, SamplingOptions};
-use crate::processor::{ConstraintProcessor, InPlaceState, InitContext};
+use crate::generation::session::{Rows, Session};
+use crate::processor::{ConstraintProcessor, InitContext};
 use crate::tensor::{Arena, ints};
 use crate::vocabulary::{TokenId, Vocabulary};
 use burn_dfa_tokens::{CompiledConstraint, Error, Result};
 
-/// As in [`Session`](crate::generation::session::Session), its tensors are the only handles of
-/// their buffers: a step, a beginning row and an ending row write all of them in place.
-pub(super) struct ContinuousSession<'m, M: ContinuousLm> {
-    model: &'m M,
-    cache: M::SlotCache,
+/// A session whose rows begin and end independently. Line 0 of its log holds the first token of each
+/// row that began since the last read; the tokens of every later step follow.
+pub(super) type ContinuousSession<'m, M> = Session<'m, M, IndependentRows>;
+
+/// Rows that begin and end independently, and count their own steps.
+pub(super) struct IndependentRows {
     /// The tokens in the rows of the cache; `None`: every prompt is read whole.
     prefixes: Option<Prefixes>,
-    /// Every row counts its own steps.
-    chooser: Chooser,
     /// The features used by each row; `None`: idle.
     used: Vec<Option<SamplingFeatures>>,
     /// Whether a step skips unused features; a recorded step cannot.
     is_adaptive: bool,
-    /// Line 0 holds the first token of each row that began since the last read; the tokens of every
-    /// later step follow.
-    log: StepLog,
-    /// The line that the next step writes, `[1]`.
-    line: Tensor<1, Int>,
     /// The token fed to idle rows.
     idle: i32,
+}
+
+impl<M: ContinuousLm> Rows<M> for IndependentRows {
+    type Cache = M::SlotCache;
+
+    fn feed(model: &M, tokens: Tensor<1, Int>, cache: &mut M::SlotCache) -> Tensor<2> {
+        model.step_rows(tokens, cache)
+    }
 }
 
 impl<'m, M: ContinuousLm> ContinuousSession<'m, M> {
@@ -65,19 +67,16 @@ impl<'m, M: ContinuousLm> ContinuousSession<'m, M> {
             Chooser::new(config, vocabulary, kinds, constraint, &options, &vec![0; rows], &prompts)?;
         Ok(Self {
             cache: model.slots(rows, capacity),
-            prefixes: config.prefix_cache.then(|| Prefixes::new(rows)),
             chooser: chooser.count_rows(idle),
-            log: StepLog::new(steps + 1, rows, &device).with_logprobs(config.logprobs, 1),
-            line: Tensor::ones([1], (&device, DType::I32)),
+            log: StepLog::new(steps + 1, rows, &device).with_logprobs(config.logprobs, 1).restarting(),
             model,
-            used: vec![None; rows],
-            is_adaptive: true,
-            idle,
+            rows: IndependentRows {
+                prefixes: config.prefix_cache.then(|| Prefixes::new(rows)),
+                used: vec![None; rows],
+                is_adaptive: true,
+                idle,
+            },
         })
-    }
-
-    pub(super) fn model(&self) -> &'m M {
-        self.model
     }
 
     /// The arena. It must not be cloned: with a clone, the next `load` would write to buffers that
@@ -87,32 +86,23 @@ impl<'m, M: ContinuousLm> ContinuousSession<'m, M> {
     }
 
     pub(super) fn prefixes(&self) -> Option<&Prefixes> {
-        self.prefixes.as_ref()
+        self.rows.prefixes.as_ref()
     }
 
     /// Makes every step apply all features that rows may use, even if no row uses them.
     pub(super) fn fix(&mut self) -> Result<()> {
-        self.is_adaptive = false;
+        self.rows.is_adaptive = false;
         self.chooser.switch(self.chooser.kinds())
     }
 
     /// Notes the features of a row, and skips unused features in the steps.
     fn note(&mut self, row: usize, used: Option<SamplingFeatures>) -> Result<()> {
-        self.used[row] = used;
-        if !self.is_adaptive {
+        self.rows.used[row] = used;
+        if !self.rows.is_adaptive {
             return Ok(());
         }
-        let used = self.used.iter().flatten().copied();
+        let used = self.rows.used.iter().flatten().copied();
         self.chooser.switch(used.fold(SamplingFeatures::NONE, SamplingFeatures::or))
-    }
-
-    /// Feeds the last token of every row to the model and chooses the next ones.
-    pub(super) fn step(&mut self) {
-        let logits = self.model.step_rows(self.chooser.tokens(), &mut self.cache);
-        let logprobs = self.chooser.choose(logits);
-        self.log.write(&self.line, self.chooser.tokens(), logprobs);
-        self.chooser.count();
-        self.line.assign(self.line.clone() + 1);
     }
 
     /// Loads a constraint into an idle row, which stays idle on the device.
@@ -128,7 +118,7 @@ impl<'m, M: ContinuousLm> ContinuousSession<'m, M> {
     /// Reads whole prompts into rows; returns for each the number of copied tokens, and the logits
     /// after it, `[1, vocab_size]`.
     pub(super) fn read_whole(&mut self, prompts: &[(usize, Prompt)]) -> Vec<(usize, Tensor<2>)> {
-        if self.prefixes.is_some() {
+        if self.rows.prefixes.is_some() {
             // One after the other, because a prompt may share a prefix with the one before.
             let read = |(row, prompt): &(usize, Prompt)| {
                 let copied = self.copy_prefix(*row, prompt);
@@ -147,7 +137,7 @@ impl<'m, M: ContinuousLm> ContinuousSession<'m, M> {
     /// Copies a prefix of a prompt into a row, from another row or from the row itself; returns its
     /// length. The caller [reads](Self::read_piece) the rest.
     pub(super) fn copy_prefix(&mut self, row: usize, prompt: &Prompt) -> usize {
-        let Some(prefixes) = &mut self.prefixes else { return 0 };
+        let Some(prefixes) = &mut self.rows.prefixes else { return 0 };
         let salt = prompt.salt.as_deref();
         let (from, length) = prefixes.find(row, &prompt.tokens, salt).unwrap_or((row, 0));
         if length > 0 {
@@ -160,7 +150,7 @@ impl<'m, M: ContinuousLm> ContinuousSession<'m, M> {
     /// Reads a chunk of a prompt into a row, after its first `read` tokens; returns the logits
     /// after the chunk.
     pub(super) fn read_piece(&mut self, row: usize, read: usize, piece: &[TokenId]) -> Tensor<2> {
-        if let Some(prefixes) = &mut self.prefixes {
+        if let Some(prefixes) = &mut self.rows.prefixes {
             prefixes.read(row, piece);
         }
         let piece = upload(piece, &self.model.device());
@@ -173,14 +163,14 @@ impl<'m, M: ContinuousLm> ContinuousSession<'m, M> {
     /// Notes the tokens chosen in a row. Each step feeds the token of the previous step to the
     /// model.
     pub(super) fn note_chosen(&mut self, row: usize, tokens: &[TokenId]) {
-        if let Some(prefixes) = &mut self.prefixes {
+        if let Some(prefixes) = &mut self.rows.prefixes {
             prefixes.append(row, tokens);
         }
     }
 
     /// Excludes a row from prefix copies, because its computed values cannot be trusted.
     pub(super) fn forget(&mut self, row: usize) {
-        if let Some(prefixes) = &mut self.prefixes {
+        if let Some(prefixes) = &mut self.rows.prefixes {
             prefixes.forget(row);
         }
     }
@@ -203,25 +193,7 @@ impl<'m, M: ContinuousLm> ContinuousSession<'m, M> {
         if self.chooser.constraint().is_idle(row) {
             return Ok(());
         }
-        self.chooser.release(row, ints(vec![self.idle], &self.model.device()))?;
+        self.chooser.release(row, ints(vec![self.rows.idle], &self.model.device()))?;
         self.note(row, None)
     }
-
-    /// Reads the first tokens of rows that began since the last read, and the tokens of the `steps`
-    /// steps since then; restarts the log.
-    pub(super) fn read(&mut self, steps: usize) -> Result<NewLines> {
-        let lines = self.log.read(0..steps + 1);
-        self.rewind();
-        lines
-    }
-
-    /// Restarts the log.
-    pub(super) fn rewind(&mut self) {
-        self.line.assign(self.line.ones_like());
-    }
 }
-
-// SAFETY: As for `Session`. `Arena::admit` writes in place, because `begin` drops the only clone of
-// its device constraint, in the processor of a beginning row, before it returns.
-#[allow(unsafe_code)]
-unsafe impl<M: ContinuousLm + Recordable> Recordable for ContinuousSession<'_, M> {}

@@ -106,8 +106,7 @@ pub fn stream<'a, M: TreeLm>(
     let admission = Admission::new(model, vocabulary, config)?;
     let batch = Batch::new(model, &admission, requests)?;
     let session = SpeculativeSession::start(model, drafter, &batch, config, batch.steps)?;
-    let session = Stepped::run(session, SpeculativeSession::step);
-    Ok(TokenStream::new(session, 1, &batch, config.sync_interval))
+    Ok(TokenStream::new(Stepped::run(session), 1, &batch, config.sync_interval))
 }
 
 /// As [`speculate`], but records the speculative step after reading the prompts, and replays it:
@@ -144,10 +143,10 @@ pub fn speculate_recorded<M: TreeLm + Recordable>(
     drafter: impl Drafter + Recordable,
 ) -> Result<Vec<SpeculativeOutput>> {
     let admission = Admission::new(model, vocabulary, config)?;
-    config.check_recordable()?;
+    let checked = config.check_recordable()?;
     let batch = Batch::new(model, &admission, requests)?;
     let session = SpeculativeSession::start(model, drafter, &batch, config, batch.steps + RECORDING)?;
-    let session = Stepped::record(session, SpeculativeSession::step, &model.device())?;
+    let session = Stepped::record(session, checked, &model.device())?;
     // A device that records a step may or may not take it.
     let taken = session.lock()?.steps()?;
     let stream = TokenStream::new(session, taken, &batch, config.sync_interval);

@@ -15,8 +15,8 @@ use crate::generation::log::{StepLog, read};
 use crate::generation::logprobs::encode;
 use crate::generation::model::Recordable;
 use crate::generation::options::SamplingOptions;
+use crate::generation::recorded::Steps;
 use crate::generation::row::NewTokens;
-use crate::generation::token_stream::ReadSteps;
 use crate::processor::DraftTree;
 use crate::vocabulary::TokenId;
 use burn_dfa_tokens::{Error, Result};
@@ -162,8 +162,16 @@ impl<'m, M: TreeLm, D: Drafter> SpeculativeSession<'m, M, D> {
         logits.reshape([rows * nodes, vocab_size]).select(0, places.reshape([-1]))
     }
 
+    /// The number of steps so far.
+    pub(super) fn steps(&self) -> Result<usize> {
+        let steps = read(self.steps.clone())?;
+        Ok(steps.first().map_or(0, |&steps| steps.max(0) as usize))
+    }
+}
+
+impl<M: TreeLm, D: Drafter> Steps for SpeculativeSession<'_, M, D> {
     /// Drafts, verifies, and appends the accepted tokens and the next token.
-    pub(super) fn step(&mut self) {
+    fn step(&mut self) {
         let last = self.sequences.last();
         let now = self.chooser.after(last.clone());
         let drafts = self.drafter.draft(&self.sequences, &now);
@@ -173,14 +181,6 @@ impl<'m, M: TreeLm, D: Drafter> SpeculativeSession<'m, M, D> {
         self.verify(&tree, tokens, &drafts, logits);
     }
 
-    /// The number of steps so far.
-    pub(super) fn steps(&self) -> Result<usize> {
-        let steps = read(self.steps.clone())?;
-        Ok(steps.first().map_or(0, |&steps| steps.max(0) as usize))
-    }
-}
-
-impl<M: TreeLm, D: Drafter> ReadSteps for SpeculativeSession<'_, M, D> {
     fn read(&mut self, steps: Range<usize>) -> Result<Vec<NewTokens>> {
         let (tokens, lines) = (read(self.sequences.tokens())?, self.lengths.read(steps)?);
         let rows = tokens.chunks_exact(tokens.len() / self.read.len()).zip(&mut self.read);
@@ -203,8 +203,8 @@ impl<M: TreeLm, D: Drafter> ReadSteps for SpeculativeSession<'_, M, D> {
 
 // SAFETY: `start` makes every tensor of the session. A step writes them in place, or only reads
 // them. Only the model, the drafter, the application's processors and its sampler get clones of
-// handles that a step writes, and promise to keep none: `speculate_recorded` has refused processors
-// and samplers without the promise. All work is on the stream of the caller.
+// handles that a step writes, and promise to keep none: `Stepped::record` takes the proof for
+// processors and samplers. All work is on the stream of the caller.
 #[allow(unsafe_code)]
 unsafe impl<M: TreeLm + Recordable, D: Drafter + Recordable> Recordable for SpeculativeSession<'_, M, D> {}
 
