@@ -148,17 +148,18 @@ fn of_stored<S: Simd + Sync, T: Stored<B, K>, const B: usize, const K: usize>(
     y
 }
 
-/// Decoded units of eight rows.
+/// Decoded units of eight rows. No vector of a tile lies in two cache lines.
+#[repr(align(64))]
 struct Tile<const K: usize> {
-    columns: Vec<[Lanes<u32>; K]>,
-    d: Vec<Lanes<f32>>,
-    m: Vec<Lanes<f32>>,
+    columns: [[Lanes<u32>; K]; UNITS],
+    d: [Lanes<f32>; UNITS],
+    m: [Lanes<f32>; UNITS],
 }
 
 impl<const K: usize> Tile<K> {
     #[inline(always)]
     fn new() -> Self {
-        Self { columns: vec![[[0; 8]; K]; UNITS], d: vec![[0.0; 8]; UNITS], m: vec![[0.0; 8]; UNITS] }
+        Self { columns: [[[0; 8]; K]; UNITS], d: [[0.0; 8]; UNITS], m: [[0.0; 8]; UNITS] }
     }
 
     /// Adds the products of at most eight rows of blocks with all rows of activations to `sums`.
