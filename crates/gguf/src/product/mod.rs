@@ -124,7 +124,7 @@ fn of_stored<S: Simd + Sync, T: Stored<B, K>, const B: usize, const K: usize>(
         simd.run(
             #[inline(always)]
             || {
-                let mut tile = Tile::new();
+                let mut tile = Tile::<K>::ZERO;
                 let mut sums = vec![[0.0; TILE]; rows];
                 for (y, blocks) in y.chunks_mut(TILE * rows).zip(blocks.chunks(TILE * per_row)) {
                     sums.fill([0.0; TILE]);
@@ -157,10 +157,7 @@ struct Tile<const K: usize> {
 }
 
 impl<const K: usize> Tile<K> {
-    #[inline(always)]
-    fn new() -> Self {
-        Self { columns: [[[0; 8]; K]; UNITS], d: [[0.0; 8]; UNITS], m: [[0.0; 8]; UNITS] }
-    }
+    const ZERO: Self = Self { columns: [[[0; 8]; K]; UNITS], d: [[0.0; 8]; UNITS], m: [[0.0; 8]; UNITS] };
 
     /// Adds the products of at most eight rows of blocks with all rows of activations to `sums`.
     #[inline(always)]
