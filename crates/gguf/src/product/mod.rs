@@ -81,8 +81,13 @@ pub fn product(block: BlockType, weights: &[u8], x: &[f32], inputs: usize) -> Re
         return Err(BlockError::Bytes { block, elements, bytes: weights.len(), expected });
     }
     #[cfg(target_arch = "x86_64")]
-    if let Some(simd) = pulp::x86::V3::try_new() {
-        return Ok(of_type(simd, block, weights, x, inputs));
+    {
+        if let Some(simd) = simd::Avx512::try_new() {
+            return Ok(of_type(simd, block, weights, x, inputs));
+        }
+        if let Some(simd) = pulp::x86::V3::try_new() {
+            return Ok(of_type(simd, block, weights, x, inputs));
+        }
     }
     Ok(of_type(Baseline, block, weights, x, inputs))
 }

@@ -37,14 +37,9 @@ fn part<const N: usize, const B: usize>(blocks: Lanes<&[u8; B]>, at: usize) -> L
 
 /// The `f16` at an offset.
 #[inline(always)]
-fn halves<const B: usize>(blocks: Lanes<&[u8; B]>, at: usize) -> Lanes<f32> {
-    widen(part(blocks, at).map(|bytes| u32::from(u16::from_le_bytes(*bytes))))
-}
-
-/// The two `f16` of each word, the lower ones first.
-#[inline(always)]
-fn two_halves(words: Lanes<u32>) -> [Lanes<f32>; 2] {
-    [widen(words.map(|word| word & 0xffff)), widen(words.map(|word| word >> 16))]
+fn halves<S: Simd, const B: usize>(simd: S, blocks: Lanes<&[u8; B]>, at: usize) -> Lanes<f32> {
+    let [halves, _] = simd.widen(part(blocks, at).map(|bytes| u32::from(u16::from_le_bytes(*bytes))));
+    halves
 }
 
 /// The two `f16` at the start of each block. The transposition loads 16 bytes of a block at once; the
@@ -52,18 +47,7 @@ fn two_halves(words: Lanes<u32>) -> [Lanes<f32>; 2] {
 #[inline(always)]
 fn first_halves<S: Simd, const B: usize>(simd: S, blocks: Lanes<&[u8; B]>) -> [Lanes<f32>; 2] {
     let [first, ..] = simd.transpose(part(blocks, 0));
-    two_halves(first)
-}
-
-/// `f16` as `f32`, without branches or calls, which would prevent vectorization.
-#[inline(always)]
-fn widen(bits: Lanes<u32>) -> Lanes<f32> {
-    bits.map(|bits| {
-        // The exponents of the two types differ by 112.
-        let magnitude = f32::from_bits((bits & 0x7fff) << 13) * f32::from_bits((112 + 127) << 23);
-        let special = if magnitude >= 65536.0 { 0xff << 23 } else { 0 };
-        f32::from_bits(magnitude.to_bits() | special | (bits & 0x8000) << 16)
-    })
+    simd.widen(first)
 }
 
 /// `4 * N` bytes at an offset, as columns.
@@ -183,7 +167,7 @@ impl Stored<84, 4> for Q2_K {
         let packed: [Lanes<u32>; 16] = columns(simd, blocks, 16);
         let scales = simd.transpose(part(blocks, 0));
         let [.., last] = simd.transpose(part(blocks, 68));
-        let [scale, minimum] = two_halves(last);
+        let [scale, minimum] = simd.widen(last);
         for unit in 0..16 {
             let first = unit / 8 * 8 + unit % 2 * 4;
             q[unit] = std::array::from_fn(|column| {
@@ -212,7 +196,7 @@ impl Stored<110, 4> for Q3_K {
     ) {
         let third: [Lanes<u32>; 8] = columns(simd, blocks, 0);
         let packed: [Lanes<u32>; 16] = columns(simd, blocks, 32);
-        let scale = halves(blocks, 108);
+        let scale = halves(simd, blocks, 108);
         let [_, scales @ ..] = simd.transpose(part(blocks, 92));
         for unit in 0..16 {
             let column = unit % 2 * 4;
@@ -243,7 +227,7 @@ fn scales_and_minima<S: Simd, const B: usize>(
     m: &mut [Lanes<f32>],
 ) {
     let [first, scales, minima, rest] = simd.transpose(part(blocks, 0));
-    let [scale, minimum] = two_halves(first);
+    let [scale, minimum] = simd.widen(first);
     for unit in 0..4 {
         let shift = 8 * unit;
         let upper = |word: u32| (word >> (shift + 6) & 3) << 4;
@@ -322,7 +306,7 @@ impl Stored<210, 4> for Q6_K {
         d: &mut [Lanes<f32>],
         m: &mut [Lanes<f32>],
     ) {
-        let scale = halves(blocks, 208);
+        let scale = halves(simd, blocks, 208);
         let scales = simd.transpose(part(blocks, 192));
         for half in 0..2 {
             let low: [Lanes<u32>; 16] = columns(simd, blocks, 64 * half);
