@@ -81,8 +81,13 @@ pub fn product(block: BlockType, weights: &[u8], x: &[f32], inputs: usize) -> Re
         return Err(BlockError::Bytes { block, elements, bytes: weights.len(), expected });
     }
     #[cfg(target_arch = "x86_64")]
-    if let Some(simd) = pulp::x86::V3::try_new() {
-        return Ok(of_type(simd, block, weights, x, inputs));
+    {
+        if let Some(simd) = simd::Avx512::try_new() {
+            return Ok(of_type(simd, block, weights, x, inputs));
+        }
+        if let Some(simd) = pulp::x86::V3::try_new() {
+            return Ok(of_type(simd, block, weights, x, inputs));
+        }
     }
     Ok(of_type(Baseline, block, weights, x, inputs))
 }
@@ -124,7 +129,7 @@ fn of_stored<S: Simd + Sync, T: Stored<B, K>, const B: usize, const K: usize>(
         simd.run(
             #[inline(always)]
             || {
-                let mut tile = Tile::new();
+                let mut tile = Tile::<K>::ZERO;
                 let mut sums = vec![[0.0; TILE]; rows];
                 for (y, blocks) in y.chunks_mut(TILE * rows).zip(blocks.chunks(TILE * per_row)) {
                     sums.fill([0.0; TILE]);
@@ -148,18 +153,16 @@ fn of_stored<S: Simd + Sync, T: Stored<B, K>, const B: usize, const K: usize>(
     y
 }
 
-/// Decoded units of eight rows.
+/// Decoded units of eight rows. No vector of a tile lies in two cache lines.
+#[repr(align(64))]
 struct Tile<const K: usize> {
-    columns: Vec<[Lanes<u32>; K]>,
-    d: Vec<Lanes<f32>>,
-    m: Vec<Lanes<f32>>,
+    columns: [[Lanes<u32>; K]; UNITS],
+    d: [Lanes<f32>; UNITS],
+    m: [Lanes<f32>; UNITS],
 }
 
 impl<const K: usize> Tile<K> {
-    #[inline(always)]
-    fn new() -> Self {
-        Self { columns: vec![[[0; 8]; K]; UNITS], d: vec![[0.0; 8]; UNITS], m: vec![[0.0; 8]; UNITS] }
-    }
+    const ZERO: Self = Self { columns: [[[0; 8]; K]; UNITS], d: [[0.0; 8]; UNITS], m: [[0.0; 8]; UNITS] };
 
     /// Adds the products of at most eight rows of blocks with all rows of activations to `sums`.
     #[inline(always)]

@@ -2,6 +2,9 @@
 //!
 //! Sums are of integers and exact, so the results are the same on every machine.
 
+#[cfg(target_arch = "x86_64")]
+pub(crate) use x86::Avx512;
+
 /// Activations in a block.
 pub(crate) const BLOCK: usize = 32;
 
@@ -48,6 +51,12 @@ pub(crate) trait Simd: Copy {
     /// Four columns of four bytes of eight rows.
     fn transpose(self, rows: Lanes<&[u8; 16]>) -> [Lanes<u32>; 4];
 
+    /// The two `f16` of each word as `f32`, the lower ones first.
+    #[inline(always)]
+    fn widen(self, words: Lanes<u32>) -> [Lanes<f32>; 2] {
+        [words.map(|word| widen(word & 0xffff)), words.map(|word| widen(word >> 16))]
+    }
+
     /// The sums of weights times activations, for rows of activations. A word holds four bytes of
     /// consecutive inputs.
     fn dot<const K: usize, const R: usize>(
@@ -72,6 +81,15 @@ pub(crate) trait Simd: Copy {
 
     /// `total + a · factor`, rounded after each operation.
     fn add_floats(self, total: Lanes<f32>, a: Lanes<f32>, factor: f32) -> Lanes<f32>;
+}
+
+/// `f16` as `f32`, without branches or calls, which would prevent vectorization.
+#[inline(always)]
+fn widen(bits: u32) -> f32 {
+    // The exponents of the two types differ by 112.
+    let magnitude = f32::from_bits((bits & 0x7fff) << 13) * f32::from_bits((112 + 127) << 23);
+    let special = if magnitude >= 65536.0 { 0xff << 23 } else { 0 };
+    f32::from_bits(magnitude.to_bits() | special | (bits & 0x8000) << 16)
 }
 
 /// The baseline of the architecture: loops that the compiler vectorizes. The long
@@ -160,7 +178,7 @@ impl Simd for Baseline {
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
-    use std::arch::x86_64::{__m256, __m256i, _MM_HINT_T0, _mm_prefetch};
+    use std::arch::x86_64::{__m256, __m256i, __m512i, _MM_HINT_T0, _mm_prefetch, _mm512_dpbusd_epi32};
 
     use pulp::cast;
     use pulp::x86::V3;
@@ -290,6 +308,135 @@ mod x86 {
             let avx = self.avx;
             let products = avx._mm256_mul_ps(cast(a), avx._mm256_set1_ps(factor));
             cast(avx._mm256_add_ps(cast(total), products))
+        }
+    }
+
+    pulp::simd_type! {
+        struct Vnni {
+            avx512f: "avx512f",
+            avx512bw: "avx512bw",
+            avx512vl: "avx512vl",
+            avx512vnni: "avx512vnni",
+        }
+    }
+
+    /// AVX-512 with VNNI. Operations on the eight outputs of a tile are those of AVX2.
+    #[derive(Clone, Copy)]
+    pub(crate) struct Avx512 {
+        v3: V3,
+        vnni: Vnni,
+    }
+
+    impl Avx512 {
+        pub(crate) fn try_new() -> Option<Self> {
+            let avx512 = Self { v3: V3::try_new()?, vnni: Vnni::try_new()? };
+            // Pulp without `std` does not ask whether the operating system saves the wide registers.
+            is_x86_feature_detected!("avx512vnni").then_some(avx512)
+        }
+
+        /// Adds the products of four unsigned and four signed bytes to each sum.
+        #[inline(always)]
+        #[allow(unsafe_code)]
+        fn add_products(self, sums: __m512i, unsigned: __m512i, signed: __m512i) -> __m512i {
+            // SAFETY: only `try_new` makes an `Avx512`, and it has found the instruction.
+            unsafe { _mm512_dpbusd_epi32(sums, unsigned, signed) }
+        }
+    }
+
+    impl Simd for Avx512 {
+        #[inline(always)]
+        fn run<R>(self, work: impl FnOnce() -> R) -> R {
+            self.vnni.vectorize(work)
+        }
+
+        #[inline(always)]
+        fn prefetch(self, address: *const u8) {
+            self.v3.prefetch(address);
+        }
+
+        #[inline(always)]
+        fn transpose(self, rows: Lanes<&[u8; 16]>) -> [Lanes<u32>; 4] {
+            let four = |row: usize| cast([*rows[row], *rows[row + 1], *rows[row + 2], *rows[row + 3]]);
+            let (first, last) = (four(0), four(4));
+            cast([0, 2].map(|column| {
+                let order: [[u32; 8]; 2] =
+                    [column, column + 1].map(|column| std::array::from_fn(|row| 4 * row as u32 + column));
+                self.vnni.avx512f._mm512_permutex2var_epi32(first, cast(order), last)
+            }))
+        }
+
+        #[inline(always)]
+        fn widen(self, words: Lanes<u32>) -> [Lanes<f32>; 2] {
+            let avx512 = self.vnni.avx512f;
+            let order = cast([[0u32, 2, 4, 6, 8, 10, 12, 14], [1, 3, 5, 7, 9, 11, 13, 15]]);
+            cast(avx512._mm512_permutexvar_ps(order, avx512._mm512_cvtph_ps(cast(words))))
+        }
+
+        #[inline(always)]
+        fn dot<const K: usize, const R: usize>(
+            self,
+            range: Range,
+            weights: &[Lanes<u32>; K],
+            x: [&[u32; K]; R],
+        ) -> [Lanes<i32>; R] {
+            let avx512 = self.vnni.avx512f;
+            let (zero, offset) = (avx512._mm512_setzero_si512(), avx512._mm512_set1_epi8(-128));
+            let is_signed = matches!(range, Range::Signed);
+            let x = x.map(|x| x.as_chunks::<4>().0);
+            let (mut sums, mut offsets) = ([zero; R], [zero; R]);
+            // Two columns share a vector.
+            for (pair, columns) in weights.as_chunks::<2>().0.iter().enumerate() {
+                let column = (2 * pair % 4) as u32;
+                let order: __m512i = cast([[column; 8], [column + 1; 8]]);
+                // Signed weights get an offset of 128, whose products are subtracted in the end.
+                let mut weight: __m512i = cast(*columns);
+                if is_signed {
+                    weight = avx512._mm512_xor_si512(weight, offset);
+                }
+                for row in 0..R {
+                    let four = avx512._mm512_broadcast_i32x4(cast(x[row][pair / 2]));
+                    let x = avx512._mm512_permutexvar_epi32(order, four);
+                    sums[row] = self.add_products(sums[row], weight, x);
+                    if is_signed {
+                        offsets[row] = self.add_products(offsets[row], offset, x);
+                    }
+                }
+            }
+            std::array::from_fn(|row| {
+                let sums: [__m256i; 2] = cast(avx512._mm512_sub_epi32(sums[row], offsets[row]));
+                cast(self.v3.avx2._mm256_add_epi32(sums[0], sums[1]))
+            })
+        }
+
+        #[inline(always)]
+        fn magnitudes(self, x: &[f32; BLOCK]) -> (Lanes<f32>, Lanes<f32>) {
+            self.v3.magnitudes(x)
+        }
+
+        #[inline(always)]
+        fn round(self, x: &[f32; BLOCK], factor: f32) -> (Lanes<u32>, Lanes<i32>) {
+            self.v3.round(x, factor)
+        }
+
+        #[inline(always)]
+        fn or(self, a: Lanes<u32>, b: Lanes<u32>) -> Lanes<u32> {
+            self.v3.or(a, b)
+        }
+
+        #[inline(always)]
+        fn add_integers(
+            self,
+            total: Lanes<f32>,
+            a: Lanes<f32>,
+            factor: f32,
+            integers: Lanes<i32>,
+        ) -> Lanes<f32> {
+            self.v3.add_integers(total, a, factor, integers)
+        }
+
+        #[inline(always)]
+        fn add_floats(self, total: Lanes<f32>, a: Lanes<f32>, factor: f32) -> Lanes<f32> {
+            self.v3.add_floats(total, a, factor)
         }
     }
 }

@@ -35,33 +35,19 @@ fn part<const N: usize, const B: usize>(blocks: Lanes<&[u8; B]>, at: usize) -> L
     blocks.map(|block| block[at..].first_chunk().expect("a part of a block"))
 }
 
-#[inline(always)]
-fn words<const B: usize>(blocks: Lanes<&[u8; B]>, at: usize) -> Lanes<u32> {
-    part(blocks, at).map(|bytes| u32::from_le_bytes(*bytes))
-}
-
 /// The `f16` at an offset.
 #[inline(always)]
-fn halves<const B: usize>(blocks: Lanes<&[u8; B]>, at: usize) -> Lanes<f32> {
-    widen(part(blocks, at).map(|bytes| u32::from(u16::from_le_bytes(*bytes))))
+fn halves<S: Simd, const B: usize>(simd: S, blocks: Lanes<&[u8; B]>, at: usize) -> Lanes<f32> {
+    let [halves, _] = simd.widen(part(blocks, at).map(|bytes| u32::from(u16::from_le_bytes(*bytes))));
+    halves
 }
 
-/// The two `f16` of a word, the lower one first.
+/// The two `f16` at the start of each block. The transposition loads 16 bytes of a block at once; the
+/// words alone would be loaded one by one.
 #[inline(always)]
-fn two_halves<const B: usize>(blocks: Lanes<&[u8; B]>, at: usize) -> [Lanes<f32>; 2] {
-    let words = words(blocks, at);
-    [widen(words.map(|word| word & 0xffff)), widen(words.map(|word| word >> 16))]
-}
-
-/// `f16` as `f32`, without branches or calls, which would prevent vectorization.
-#[inline(always)]
-fn widen(bits: Lanes<u32>) -> Lanes<f32> {
-    bits.map(|bits| {
-        // The exponents of the two types differ by 112.
-        let magnitude = f32::from_bits((bits & 0x7fff) << 13) * f32::from_bits((112 + 127) << 23);
-        let special = if magnitude >= 65536.0 { 0xff << 23 } else { 0 };
-        f32::from_bits(magnitude.to_bits() | special | (bits & 0x8000) << 16)
-    })
+fn first_halves<S: Simd, const B: usize>(simd: S, blocks: Lanes<&[u8; B]>) -> [Lanes<f32>; 2] {
+    let [first, ..] = simd.transpose(part(blocks, 0));
+    simd.widen(first)
 }
 
 /// `4 * N` bytes at an offset, as columns.
@@ -124,7 +110,7 @@ impl Stored<34, 8> for Q8_0 {
         d: &mut [Lanes<f32>],
         _m: &mut [Lanes<f32>],
     ) {
-        d[0] = halves(blocks, 0);
+        [d[0], _] = first_halves(simd, blocks);
         q[0] = columns(simd, blocks, 2);
     }
 }
@@ -146,7 +132,7 @@ macro_rules! of_32 {
                 d: &mut [Lanes<f32>],
                 m: &mut [Lanes<f32>],
             ) {
-                [d[0], m[0]] = $scales(blocks);
+                [d[0], m[0]] = $scales(first_halves(simd, blocks));
                 q[0] = $numbers(simd, blocks, $at);
             }
         }
@@ -155,15 +141,14 @@ macro_rules! of_32 {
 
 /// The scale, and the minimum that makes the middle of the numbers zero.
 #[inline(always)]
-fn centered<const B: usize>(blocks: Lanes<&[u8; B]>, middle: f32) -> [Lanes<f32>; 2] {
-    let d = halves(blocks, 0);
+fn centered([d, _]: [Lanes<f32>; 2], middle: f32) -> [Lanes<f32>; 2] {
     [d, d.map(|d| d * -middle)]
 }
 
-of_32!(Q4_0, 18, Four, |blocks| centered(blocks, 8.0), nibbles, 2);
-of_32!(Q4_1, 20, Four, |blocks| two_halves(blocks, 0), nibbles, 4);
-of_32!(Q5_0, 22, Five, |blocks| centered(blocks, 16.0), five_bits, 2);
-of_32!(Q5_1, 24, Five, |blocks| two_halves(blocks, 0), five_bits, 4);
+of_32!(Q4_0, 18, Four, |scales| centered(scales, 8.0), nibbles, 2);
+of_32!(Q4_1, 20, Four, |scales| scales, nibbles, 4);
+of_32!(Q5_0, 22, Five, |scales| centered(scales, 16.0), five_bits, 2);
+of_32!(Q5_1, 24, Five, |scales| scales, five_bits, 4);
 
 pub(crate) struct Q2_K;
 
@@ -180,8 +165,9 @@ impl Stored<84, 4> for Q2_K {
         m: &mut [Lanes<f32>],
     ) {
         let packed: [Lanes<u32>; 16] = columns(simd, blocks, 16);
-        let [scale, minimum] = two_halves(blocks, 80);
-        let scales: [Lanes<u32>; 4] = std::array::from_fn(|word| words(blocks, 4 * word));
+        let scales = simd.transpose(part(blocks, 0));
+        let [.., last] = simd.transpose(part(blocks, 68));
+        let [scale, minimum] = simd.widen(last);
         for unit in 0..16 {
             let first = unit / 8 * 8 + unit % 2 * 4;
             q[unit] = std::array::from_fn(|column| {
@@ -210,8 +196,8 @@ impl Stored<110, 4> for Q3_K {
     ) {
         let third: [Lanes<u32>; 8] = columns(simd, blocks, 0);
         let packed: [Lanes<u32>; 16] = columns(simd, blocks, 32);
-        let scale = halves(blocks, 108);
-        let scales: [Lanes<u32>; 3] = std::array::from_fn(|word| words(blocks, 96 + 4 * word));
+        let scale = halves(simd, blocks, 108);
+        let [_, scales @ ..] = simd.transpose(part(blocks, 92));
         for unit in 0..16 {
             let column = unit % 2 * 4;
             q[unit] = std::array::from_fn(|next| {
@@ -234,9 +220,14 @@ impl Stored<110, 4> for Q3_K {
 
 /// The scales and minima of a block of type Q4_K or Q5_K.
 #[inline(always)]
-fn scales_and_minima<const B: usize>(blocks: Lanes<&[u8; B]>, d: &mut [Lanes<f32>], m: &mut [Lanes<f32>]) {
-    let [scale, minimum] = two_halves(blocks, 0);
-    let [scales, minima, rest] = [4, 8, 12].map(|at| words(blocks, at));
+fn scales_and_minima<S: Simd, const B: usize>(
+    simd: S,
+    blocks: Lanes<&[u8; B]>,
+    d: &mut [Lanes<f32>],
+    m: &mut [Lanes<f32>],
+) {
+    let [first, scales, minima, rest] = simd.transpose(part(blocks, 0));
+    let [scale, minimum] = simd.widen(first);
     for unit in 0..4 {
         let shift = 8 * unit;
         let upper = |word: u32| (word >> (shift + 6) & 3) << 4;
@@ -261,7 +252,7 @@ impl Stored<144, 8> for Q4_K {
         d: &mut [Lanes<f32>],
         m: &mut [Lanes<f32>],
     ) {
-        scales_and_minima(blocks, d, m);
+        scales_and_minima(simd, blocks, d, m);
         for pair in 0..4 {
             let packed: [Lanes<u32>; 8] = columns(simd, blocks, 16 + 32 * pair);
             for half in 0..2 {
@@ -285,7 +276,7 @@ impl Stored<176, 8> for Q5_K {
         d: &mut [Lanes<f32>],
         m: &mut [Lanes<f32>],
     ) {
-        scales_and_minima(blocks, d, m);
+        scales_and_minima(simd, blocks, d, m);
         let fifth: [Lanes<u32>; 8] = columns(simd, blocks, 16);
         for pair in 0..4 {
             let packed: [Lanes<u32>; 8] = columns(simd, blocks, 48 + 32 * pair);
@@ -315,8 +306,8 @@ impl Stored<210, 4> for Q6_K {
         d: &mut [Lanes<f32>],
         m: &mut [Lanes<f32>],
     ) {
-        let scale = halves(blocks, 208);
-        let scales: [Lanes<u32>; 4] = std::array::from_fn(|word| words(blocks, 192 + 4 * word));
+        let scale = halves(simd, blocks, 208);
+        let scales = simd.transpose(part(blocks, 192));
         for half in 0..2 {
             let low: [Lanes<u32>; 16] = columns(simd, blocks, 64 * half);
             let high: [Lanes<u32>; 8] = columns(simd, blocks, 128 + 32 * half);

@@ -39,14 +39,34 @@ fn magnitude(block: BlockType, bytes: &[u8]) -> f64 {
     }
 }
 
+/// Evaluates an expression for each kind of machine that this one is.
+macro_rules! on_all_machines {
+    (|$simd:ident, $name:ident| $work:expr) => {{
+        let ($simd, $name) = (Baseline, "the baseline");
+        $work;
+        #[cfg(target_arch = "x86_64")]
+        {
+            if let Some($simd) = pulp::x86::V3::try_new() {
+                let $name = "AVX2";
+                $work;
+            }
+            if let Some($simd) = super::simd::Avx512::try_new() {
+                let $name = "AVX-512";
+                $work;
+            }
+        }
+    }};
+}
+
 /// Checks all rows of a product, whose activations may be of any size.
 fn check(block: BlockType, weights: &[u8], x: &[f32], inputs: usize) {
     let (rows, row) = (x.len() / inputs, block.bytes_of(inputs).unwrap());
     let y = product(block, weights, x, inputs).unwrap();
     assert_eq!(y.len(), weights.len() / row * rows);
-    let on_baseline = of_type(Baseline, block, weights, x, inputs);
     let bits = |y: &[f32]| y.iter().map(|y| y.to_bits()).collect::<Vec<_>>();
-    assert_eq!(bits(&y), bits(&on_baseline), "{block:?}: machines agree");
+    on_all_machines!(|simd, name| {
+        assert_eq!(bits(&y), bits(&of_type(simd, block, weights, x, inputs)), "{block:?} on {name}");
+    });
     let scales: Vec<f64> =
         Activations::quantize(Baseline, x).blocks.iter().map(|block| f64::from(block.d)).collect();
     for (output, weights) in weights.chunks(row).enumerate() {
@@ -171,8 +191,22 @@ fn columns_transpose_alike_on_all_machines() {
     let rows = rows.each_ref();
     let expected = Baseline.transpose(rows);
     assert_eq!(expected[1][2].to_le_bytes(), [36, 37, 38, 39]);
-    #[cfg(target_arch = "x86_64")]
-    if let Some(simd) = pulp::x86::V3::try_new() {
-        assert_eq!(simd.run(|| simd.transpose(rows)), expected);
+    on_all_machines!(|simd, name| assert_eq!(simd.run(|| simd.transpose(rows)), expected, "{name}"));
+}
+
+#[test]
+fn halves_widen_alike_on_all_machines() {
+    // All finite ones, the subnormal among them, and infinity.
+    for low in (0..=0x7c00).step_by(4) {
+        let words: [u32; 8] = std::array::from_fn(|lane| {
+            let low = (low + lane as u32 % 4).min(0x7c00);
+            if lane < 4 { low | (low | 0x8000) << 16 } else { low | 0x8000 | low << 16 }
+        });
+        let half = |bits: u32| half::f16::from_bits(bits as u16).to_f32().to_bits();
+        let expected = [words.map(|word| half(word & 0xffff)), words.map(|word| half(word >> 16))];
+        on_all_machines!(|simd, name| {
+            let found = simd.run(|| simd.widen(words)).map(|lanes| lanes.map(f32::to_bits));
+            assert_eq!(found, expected, "{name}, from {low:#x}");
+        });
     }
 }
