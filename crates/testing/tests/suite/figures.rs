@@ -1,5 +1,5 @@
 //! Figures quoted in prose are the figures of the runs that made them: `benches/results/peers.txt`,
-//! the tables of `benches/results/instances.md`, and the lines `name=value` of
+//! the tables of `benches/results/instances.md` and `quality.md`, and the lines `name=value` of
 //! `benches/results/README.md`; on the page on schema design, the figures of the pages that it
 //! names.
 //!
@@ -13,6 +13,7 @@ use std::path::Path;
 
 const PEERS: &str = "benches/results/peers.txt";
 const INSTANCES: &str = "benches/results/instances.md";
+const QUALITY: &str = "benches/results/quality.md";
 const RESULTS: &str = "benches/results/README.md";
 
 const QUOTES: &[(&str, &str)] = &[
@@ -26,6 +27,10 @@ const QUOTES: &[(&str, &str)] = &[
         "an invalid instance accepted | {instances_150_burn_dfa_accepts_invalid:0} | {instances_150_llguidance_accepts_invalid:0} | {instances_150_xgrammar_accepts_invalid:0} | {instances_150_llama_cpp_accepts_invalid:0} | {instances_150_glrmask_accepts_invalid:0} | {instances_50_outlines_core_accepts_invalid:0} of 50 |",
     ),
     ("README.md", "burn-dfa refuses the other {instances_150_burn_dfa_refused:0} schemas."),
+    (
+        "README.md",
+        "{function_calls_spaced_right:0} % of {function_calls_prompts:0} function calls are all right, and {function_calls_llama_cpp__its_json_schema_right:0} % under llama.cpp's own grammar. A row decodes at {speed_2_json_schema_burn_dfa:0} and {speed_2_json_schema_llama_cpp:0} tokens/s, on 2 threads",
+    ),
     (
         "COMPARE.md",
         "For 100 tools with different schemas it takes {tools_100_schemas_first_mask_ratio_llguidance:0} times as long",
@@ -184,6 +189,34 @@ fn instances(page: &str) -> Figures {
     figures
 }
 
+/// The figures in the tables of the page on quality: `function_calls_spaced_right` for a constraint,
+/// and `speed_2_json_schema_burn_dfa` for a number of threads.
+fn quality(page: &str) -> Figures {
+    let name = |text: &str| text.trim().to_lowercase().replace(|c: char| !c.is_ascii_alphanumeric(), "_");
+    let mut figures = Figures::new();
+    let mut table = String::new();
+    for line in page.lines() {
+        if let Some(title) = line.strip_prefix("## ") {
+            let (title, prompts) = title.split_once(": ").unwrap_or((title, ""));
+            table = name(title);
+            figures.extend(number(prompts).map(|prompts| (format!("{table}_prompts"), prompts)));
+        }
+        let Some(row) = line.strip_prefix("| ") else { continue };
+        let mut cells = row.split(" | ");
+        let mut of = name(cells.next().unwrap_or_default());
+        let columns: &[&str] = if table == "speed" {
+            of = format!("{of}_{}", name(cells.next().unwrap_or_default()));
+            &["burn_dfa", "llama_cpp", "ratio"]
+        } else {
+            &["json", "fitting", "right", "values"]
+        };
+        for (column, value) in columns.iter().zip(cells.map(number)) {
+            figures.extend(value.map(|value| (format!("{table}_{of}_{column}"), value)));
+        }
+    }
+    figures
+}
+
 /// An integer with separators.
 fn separated(value: f64) -> String {
     let digits = format!("{value:.0}");
@@ -224,6 +257,7 @@ fn read(path: &str) -> String {
 #[test]
 fn quoted_figures_are_those_of_the_run() {
     let mut figures = instances(&read(INSTANCES));
+    figures.extend(quality(&read(QUALITY)));
     figures.extend(named(&read(RESULTS)));
     figures.extend(named(&read(PEERS)));
     let mut wrong = Vec::new();
