@@ -32,6 +32,10 @@ const QUOTES: &[(&str, &str)] = &[
         "{function_calls_spaced_right:0} % of {function_calls_prompts:0} function calls are all right, and {function_calls_llama_cpp__its_json_schema_right:0} % under llama.cpp's own grammar. A row decodes at {speed_2_json_schema_burn_dfa:0} and {speed_2_json_schema_llama_cpp:0} tokens/s, on 2 threads",
     ),
     (
+        "docs/models.md",
+        "under a schema decodes {speed_1_json_schema_ratio:2} times as fast as in llama.cpp, with two threads {speed_2_json_schema_ratio:2} times. A prompt is read {speed_1_prompt_ratio:2} and {speed_2_prompt_ratio:2} times as fast.",
+    ),
+    (
         "COMPARE.md",
         "For 100 tools with different schemas it takes {tools_100_schemas_first_mask_ratio_llguidance:0} times as long",
     ),
