@@ -32,6 +32,10 @@ const QUOTES: &[(&str, &str)] = &[
         "{function_calls_spaced_right:0} % of {function_calls_prompts:0} function calls are all right, and {function_calls_llama_cpp__its_json_schema_right:0} % under llama.cpp's own grammar. A row decodes at {speed_2_json_schema_burn_dfa:0} and {speed_2_json_schema_llama_cpp:0} tokens/s, on 2 threads",
     ),
     (
+        "docs/json-schema.md",
+        "| compact | {function_calls_compact_right:0} % | {function_calls_compact_values:0} % | {function_calls_compact_tokens:1} | | spaced | {function_calls_spaced_right:0} % | {function_calls_spaced_values:0} % | {function_calls_spaced_tokens:1} |",
+    ),
+    (
         "docs/models.md",
         "under a schema decodes {speed_1_json_schema_ratio:2} times as fast as in llama.cpp, with two threads {speed_2_json_schema_ratio:2} times. A prompt is read {speed_1_prompt_ratio:2} and {speed_2_prompt_ratio:2} times as fast.",
     ),
@@ -212,7 +216,7 @@ fn quality(page: &str) -> Figures {
             of = format!("{of}_{}", name(cells.next().unwrap_or_default()));
             &["burn_dfa", "llama_cpp", "ratio"]
         } else {
-            &["json", "fitting", "right", "values"]
+            &["json", "fitting", "right", "values", "tokens"]
         };
         for (column, value) in columns.iter().zip(cells.map(number)) {
             figures.extend(value.map(|value| (format!("{table}_{of}_{column}"), value)));
