@@ -59,7 +59,7 @@ impl StepLog {
         self.lines.inplace(|lines| lines.select_assign(0, line, values, IndexingUpdateOp::Assign));
     }
 
-    /// Goes on to the next line, if the log counts its own lines; in place.
+    /// Moves to the next line, if the log counts its own lines; in place.
     pub(super) fn next_line(&mut self) {
         if let Some(line) = &mut self.line {
             line.assign(line.clone() + 1);

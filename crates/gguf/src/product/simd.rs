@@ -320,7 +320,7 @@ mod x86 {
         }
     }
 
-    /// AVX-512 with VNNI. Operations on the eight outputs of a tile are those of AVX2.
+    /// AVX-512 with VNNI. The eight outputs of a tile use AVX2.
     #[derive(Clone, Copy)]
     pub(crate) struct Avx512 {
         v3: V3,
