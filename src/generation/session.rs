@@ -93,7 +93,7 @@ impl<M, R: Rows<M>> Steps for Session<'_, M, R> {
         self.choose(logits);
     }
 
-    /// Step 0 is the first token of a row: of every row, or of those that began since the last read.
+    /// Step 0 is the first token of every row that began since the last read.
     fn read(&mut self, steps: Range<usize>) -> Result<Vec<NewTokens>> {
         let lines = self.log.read(steps);
         self.log.rewind();

@@ -131,7 +131,7 @@ impl<P: LogitsProcessor<State: RowState>> Laws<'_, P> {
         compare(own, "after `RowState::assign_row` of a row at another step, the logits are wrong")
     }
 
-    /// Compares the next steps of a batch with those of its rows alone.
+    /// Compares the next steps of a batch with the steps of its rows alone.
     fn compare(&self, mut run: Run<'_, P>, alone: &[Vec<Vec<f32>>], law: &str) -> Result<()> {
         while run.steps.iter().all(|&step| step < STEPS) {
             let steps = run.steps.clone();

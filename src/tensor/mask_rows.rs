@@ -2,8 +2,8 @@
 //!
 //! The mask of a state hardly ever changes, so a step finds it once, by following the bytes of every
 //! token, and keeps it as one bit per token. A pool of such rows belongs to a batch: its
-//! [`Position`](super::Position) holds it, so a recorded step reads and writes the same buffer. The
-//! vocabulary of a draft model has rows of another size, and therefore a pool of its own.
+//! [`Position`](super::Position) holds it, so a recorded step reads and writes the same buffer. 
+//! The vocabulary of a draft model has rows of another size, and therefore another pool.
 //!
 //! A row is exact for its state and
 //! - a generation of the state: a constraint that is loaded again has another generation;
@@ -216,7 +216,7 @@ mod tests {
         #[test]
         fn a_draft_vocabulary_and_the_models_keep_rows() {
             let Some(device) = wgpu() else { return };
-            // The rows of the model have two tiles, those of the draft model one.
+            // The rows of the model have two tiles, and the rows of the draft model have one.
             let words: Vec<String> = (0..9_000).map(|word| format!("a{word}")).collect();
             let words: Vec<&str> = words.iter().map(String::as_str).collect();
             let vocabulary = burn_dfa_testing::words::vocabulary_of(&words);

@@ -177,7 +177,7 @@ impl Sizes {
         )))
     }
 
-    /// Refuses constraints of which a token pushes more frames than a kernel's unit holds.
+    /// Refuses a constraint if one of its tokens pushes more frames than a unit of the kernel holds.
     pub(super) fn check_pushes(&self, pushes: usize) -> Result<()> {
         if pushes <= self.pushes {
             return Ok(());

@@ -15,7 +15,7 @@ pub fn ints(values: Vec<i32>, device: &Device) -> Tensor<1, Int> {
     Tensor::from_data(TensorData::new(values, shape), (device, DType::I32))
 }
 
-/// The bytes of a pool of so many mask rows of up to 8,192 tokens, see
+/// The bytes of a pool of `slots` mask rows of up to 8,192 tokens, see
 /// `TensorOptions::mask_rows_bytes`.
 pub fn mask_rows_bytes(slots: usize, has_stack: bool) -> usize {
     // The numbers of 32 bits before the tags; the tag of a row, its bound, and a word for every 32

@@ -28,8 +28,8 @@ pub(super) const FACTOR: usize = 4;
 pub(super) const ARRIVED: usize = 5;
 pub(super) const BEST: usize = 6;
 
-/// In a tag, whether the depth of the stack decided about a token: the bits are then those of this
-/// depth alone.
+/// In a tag, whether the depth of the stack decided about a token: the bits then hold
+/// for this depth alone.
 pub(super) const LIMITED: usize = 5;
 
 /// How a step finds the legal tokens of a row.

@@ -19,7 +19,7 @@ use crate::common::{devices, ints, mask_rows_bytes};
 
 const STEPS: usize = 200;
 /// A software GPU computes the threads of a kernel one after the other: a step takes a hundred times as
-/// long as on Flex. After so many steps every constraint was loaded several times.
+/// long as on Flex. After these steps every constraint was loaded several times.
 const STEPS_ON_A_SOFTWARE_GPU: usize = 60;
 const ROWS: usize = 5;
 /// The frames of a stack: few, so that rows get near its limit.
@@ -176,7 +176,7 @@ fn rows_under_random_constraints_match_the_host() {
     }
 }
 
-/// The same in a recorded batch, whose outputs equal those of each request alone.
+/// In a recorded batch, each request has the output that it has alone.
 #[test]
 fn recorded_rows_under_random_constraints_match_the_host() {
     let vocabulary = vocabulary();
