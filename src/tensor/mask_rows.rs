@@ -2,7 +2,7 @@
 //!
 //! The mask of a state hardly ever changes, so a step finds it once, by following the bytes of every
 //! token, and keeps it as one bit per token. A pool of such rows belongs to a batch: its
-//! [`Position`](super::Position) holds it, so a recorded step reads and writes the same buffer. 
+//! [`Position`](super::Position) holds it, so a recorded step reads and writes the same buffer.
 //! The vocabulary of a draft model has rows of another size, and therefore another pool.
 //!
 //! A row is exact for its state and

@@ -69,7 +69,7 @@ pub(crate) fn serve<M: ContinuousLm>(
     outputs
 }
 
-/// The outputs of requests, each in another batch.
+/// The outputs of requests, each in a separate batch.
 pub(crate) fn alone<M: ContinuousLm>(
     model: &M,
     vocabulary: &Vocabulary,
