@@ -177,7 +177,7 @@ impl<'a> Soak<'a> {
     }
 }
 
-/// With `slots`, the batch keeps so many mask rows.
+/// With a number of `slots`, the batch keeps `slots` mask rows.
 fn soak(
     device: &Device,
     name: &str,
