@@ -147,7 +147,7 @@ fn mistakes_are_named() {
         &["41 tokens", "raise --max-tokens to 41"],
     );
     fails(&mut smollm2(&["--prompt", "x", "--max-tokens", "0"]), &["max_new_tokens of 0"]);
-    fails(&mut smollm2(&["--prompt", "x", "--batch", "0"]), &["at least one request"]);
+    fails(&mut smollm2(&["--prompt", "x", "--batch", "0"]), &["--batch"]);
     fails(&mut smollm2(&["--prompt", "x", "--temperature=-1"]), &["temperature -1"]);
     fails(&mut smollm2(&["--prompt", "x", "--model", "no-such-folder"]), &["no-such-folder"]);
     fails(&mut smollm2(&["--prompt", "x", "--regex", "a", "--choice", "b"]), &["cannot be used with"]);

@@ -137,7 +137,7 @@ pub struct GenerateArgs {
     #[arg(long, value_name = "TYPE", value_enum, default_value_t)]
     pub dtype: Weights,
     /// Number of outputs to generate from the prompt.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(..=4096))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=4096))]
     pub batch: u64,
     /// Record the decode step once and replay it; a device that cannot, such as Flex, runs it
     /// again.

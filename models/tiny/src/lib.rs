@@ -23,10 +23,10 @@ pub use tools::{Tool, catalogue, tool, tools};
 /// decoding.
 pub mod draft {
     /// `config.json`.
-    pub const CONFIG: &[u8] = include_bytes!("../../tiny-draft/config.json");
+    pub const CONFIG: &[u8] = include_bytes!("../draft/config.json");
 
     /// `model.safetensors`, in 16-bit floats.
-    pub const WEIGHTS: &[u8] = include_bytes!("../../tiny-draft/model.safetensors");
+    pub const WEIGHTS: &[u8] = include_bytes!("../draft/model.safetensors");
 }
 
 /// `config.json`: the architecture, with the names that Hugging Face uses.

@@ -17,7 +17,7 @@ const QUALITY: &str = "benches/results/quality.md";
 const RESULTS: &str = "benches/results/README.md";
 
 const QUOTES: &[(&str, &str)] = &[
-    ("README.md", "a step takes {flex_step_p50_ratio_llguidance:2} of llguidance's time at the median"),
+    ("README.md", "a mask takes {flex_step_p50_ratio_llguidance:2} of llguidance's time at the median"),
     (
         "README.md",
         "all instances judged right | {instances_150_burn_dfa_passed:0} | {instances_150_llguidance_passed:0} | {instances_150_xgrammar_passed:0} | {instances_150_llama_cpp_passed:0} | {instances_150_glrmask_passed:0} | {instances_50_outlines_core_passed:0} of 50 |",
