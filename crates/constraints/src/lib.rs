@@ -22,6 +22,7 @@ mod pattern_limits;
 mod regex;
 mod request;
 mod structural_tag;
+mod text_search;
 mod token_edges;
 mod tokens;
 mod tools;
