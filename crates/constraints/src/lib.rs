@@ -14,6 +14,7 @@ mod deferred;
 mod definition;
 mod grammar;
 mod hir;
+mod json_pointer;
 mod json_schema;
 mod marker;
 mod nested;
