@@ -7,10 +7,10 @@
 //!
 //! One buffer, because WebGPU allows a kernel only eight buffers.
 //!
-//! The arrays of an artifact are declared elsewhere, because they answer other questions: a file
-//! holds one constraint in its own numbers, with types and bounds that a reader checks, and readers
-//! of every version need them unchanged. An image holds many constraints with their states
-//! renumbered, exists while a program runs, and changes with the kernels.
+//! The arrays of an artifact have another declaration, in `burn-dfa-tokens`: a file holds one
+//! constraint with its own state numbers, and readers of every version need its types, shapes and
+//! bounds, whereas an image holds several constraints with renumbered states, in a layout that
+//! follows the kernels. The values of both come from `TableParts`.
 
 use std::borrow::Cow;
 use std::ops::Range;

@@ -3,7 +3,7 @@
 
 use super::Sizes;
 use crate::vocabulary::{TokenId, Vocabulary};
-use burn_dfa_tokens::{CompiledConstraint, TokenReading, symbols::symbols_of};
+use burn_dfa_tokens::{CompiledConstraint, TokenReading, symbols::TokenSymbols};
 
 /// Instead of a text number: the constraint reads tokens by class.
 pub(crate) const BY_CLASS: i32 = -1;
@@ -56,37 +56,31 @@ impl<'a> Text<'a> {
         bytes + vocab_size - tokens
     }
 
-    /// Calls `found` with the symbols of every token up to `vocab_size`, in order.
-    fn each_token(&self, vocab_size: usize, mut found: impl FnMut(&mut dyn Iterator<Item = i32>)) {
-        for token in (0..vocab_size as u32).map(TokenId) {
-            found(&mut symbols_of(self.vocabulary, self.own, token).map(|symbol| symbol as i32));
-        }
+    /// The symbols of each token.
+    fn tokens(&self) -> TokenSymbols<'a> {
+        TokenSymbols::new(self.vocabulary, self.own)
     }
 }
 
 /// The symbols of all tokens of all `texts`, one after the other.
 pub(super) fn symbols(sizes: &Sizes, texts: &[Text], out: &mut Vec<i32>) {
-    texts.iter().for_each(|text| text.each_token(sizes.vocab_size, |symbols| out.extend(symbols)));
+    let symbols = texts.iter().flat_map(|text| text.tokens().all(sizes.vocab_size));
+    out.extend(symbols.map(|symbol| symbol as i32));
 }
 
 /// The offsets of the symbols of every token, `vocab_size + 1` numbers for each text.
 pub(super) fn offsets(sizes: &Sizes, texts: &[Text], out: &mut Vec<i32>) {
-    let mut at = 0;
+    let mut last = 0;
     for text in texts {
-        out.push(at);
-        text.each_token(sizes.vocab_size, |symbols| {
-            at += symbols.count() as i32;
-            out.push(at);
-        });
+        for offset in text.tokens().offsets(sizes.vocab_size, last) {
+            out.push(offset as i32);
+            last = offset;
+        }
     }
 }
 
 /// The maximum number of symbols of a token, without special tokens.
 pub(super) fn longest(sizes: &Sizes, texts: &[Text]) -> usize {
-    let mut longest = 0;
-    if let Some(text) = texts.first() {
-        Text::of(text.vocabulary)
-            .each_token(sizes.vocab_size, |symbols| longest = longest.max(symbols.count()));
-    }
-    longest
+    let text = texts.first().map(|text| Text::of(text.vocabulary));
+    text.and_then(|text| text.tokens().lengths(sizes.vocab_size).max()).unwrap_or(0)
 }

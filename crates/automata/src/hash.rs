@@ -62,12 +62,6 @@ impl Word for u32 {
     }
 }
 
-impl Word for u64 {
-    fn word(self) -> u64 {
-        self
-    }
-}
-
 impl Word for (u32, u32) {
     fn word(self) -> u64 {
         u64::from(self.0) << 32 | u64::from(self.1)

@@ -10,7 +10,8 @@
 //!
 //! Reference: J. Jacobs, T. Wissmann, *Fast Coalgebraic Bisimilarity Minimization*, POPL 2023.
 
-use super::{Csr, Interner, Rows};
+use super::rows::append;
+use super::{Csr, Interner, Rows, Run};
 use burn_dfa_common::{Result, limits::Meter};
 
 /// The block of each state: equal for two states exactly if they accept the same language.
@@ -77,18 +78,12 @@ impl Partition {
         let mut kinds = Interner::new();
         let mut kind_of: Vec<u32> = vec![0; count];
         let mut sizes = Vec::new();
-        let mut kind: Vec<u64> = Vec::new();
+        let mut kind: Vec<Run> = Vec::new();
         for state in 1..count as u32 {
+            // The target tells whether the state accepts; a state without runs does.
+            let target = 1 + u32::from(rows.is_accepting(state));
             kind.clear();
-            kind.push(rows.is_accepting(state).into());
-            let mut readable: Option<(u8, u8)> = None;
-            for run in rows.row(state) {
-                match &mut readable {
-                    Some((_, last)) if *last + 1 == run.first => *last = run.last,
-                    _ => kind.extend(readable.replace((run.first, run.last)).map(word)),
-                }
-            }
-            kind.extend(readable.map(word));
+            rows.row(state).iter().for_each(|run| append(&mut kind, 0, Run { target, ..*run }));
             let (number, new) = kinds.intern(&kind);
             if new {
                 sizes.push(0);
@@ -179,18 +174,14 @@ impl Partition {
     }
 }
 
-fn word((first, last): (u8, u8)) -> u64 {
-    u64::from(first) << 8 | u64::from(last)
-}
-
 /// The states of one block, grouped by signature.
 struct Groups {
     /// `(group, state)` of the dirty states.
     dirty: Vec<(u32, u32)>,
     /// Number of states of each group.
     counts: Vec<usize>,
-    signatures: Interner<u64>,
-    signature: Vec<u64>,
+    signatures: Interner<Run>,
+    signature: Vec<Run>,
 }
 
 impl Groups {
@@ -207,22 +198,9 @@ impl Groups {
     /// Counts `state` into its group and returns the group.
     fn add(&mut self, rows: &Rows, state: u32, block_of: &[u32]) -> u32 {
         self.signature.clear();
-        let mut previous: Option<(u8, u8, u32)> = None;
-        let mut push = |(first, last, block): (u8, u8, u32)| {
-            self.signature.push(u64::from(first) << 40 | u64::from(last) << 32 | u64::from(block));
-        };
         for run in rows.row(state) {
-            let block = block_of[run.target as usize];
-            match &mut previous {
-                Some((_, last, same)) if *same == block && *last + 1 == run.first => {
-                    *last = run.last;
-                }
-                _ => {
-                    previous.replace((run.first, run.last, block)).map(&mut push);
-                }
-            }
+            append(&mut self.signature, 0, Run { target: block_of[run.target as usize], ..*run });
         }
-        previous.map(&mut push);
         let (group, new) = self.signatures.intern(&self.signature);
         if new {
             self.counts.push(0);

@@ -1,13 +1,12 @@
 //! Free text up to a marker, then a constraint.
 //!
-//! A marker of bytes is found by the automaton of Knuth, Morris and Pratt ("Fast pattern matching
-//! in strings", 1977). It has a state for every prefix of the marker; the state of the whole marker
-//! is the start of the constraint. So the marker is found for every tokenization. A marker token
-//! needs one state; only this token leaves it.
+//! A [`TextSearch`] finds a marker of bytes. It has a state for every prefix of the marker; the
+//! state of the whole marker is the start of the constraint. So the marker is found for every
+//! tokenization. A marker token needs one state; only this token leaves it.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::text_search::{Classes, TextSearch};
 use super::{TokenAutomaton, TokenEdges, Unrolled};
 use burn_dfa_automata::{ByteDfa, ByteStateId, Pushdown, Run, SparseDfa};
 use burn_dfa_common::{Result, limits::Meter};
@@ -134,19 +133,13 @@ impl CalledText {
         if front == 0 {
             return Ok(self);
         }
-        let text = match marker {
-            Marker::Text(text) => text.as_bytes(),
-            Marker::Token(_) => &[],
-        };
         meter.states(front.saturating_add(self.automaton.state_count()))?;
         meter.bytes(front.saturating_mul(1 << 10))?;
-        let all: Vec<u8> = (0..=u8::MAX).collect();
         let rows: Vec<Vec<Run>> = match marker {
-            Marker::Text(_) => {
-                let row = |row: &[u32]| {
-                    all.iter().zip(row).map(|(&byte, &to)| (byte, byte, to + 1).into()).collect()
-                };
-                search(text, &all).chunks_exact(all.len()).map(row).collect()
+            Marker::Text(text) => {
+                let search = search(text.as_bytes());
+                let run = |node, byte| Run { first: byte, last: byte, target: search.next(node, byte) + 1 };
+                (0..front as u32).map(|node| (0..=u8::MAX).map(|byte| run(node, byte)).collect()).collect()
             }
             Marker::Token(_) => vec![vec![Run { first: 0, last: u8::MAX, target: 1 }]],
         };
@@ -175,20 +168,23 @@ impl TextAutomaton {
         }
         let states = front.saturating_add(self.dfa.state_count());
         meter.states(states)?;
-        let (classes, samples) = refined(&self.dfa, text);
-        meter.bytes(states.saturating_mul(samples.len() + 1).saturating_mul(size_of::<u32>()))?;
+        let classes = Classes::new([text], |byte| self.dfa.classes()[byte as usize]);
+        let width = classes.samples.len();
+        meter.bytes(states.saturating_mul(width + 1).saturating_mul(size_of::<u32>()))?;
         let shift = front as u32;
         let start = self.dfa.start().0 + shift;
 
-        let mut next = vec![0; samples.len()];
+        let search = TextSearch::new(classes, &[text], &[]);
+        let Classes { of_bytes, samples } = &search.classes;
+        let mut next = vec![0; width];
         match marker {
             Marker::Text(_) => {
-                let rows = search(text, &samples);
-                next.extend(
-                    rows.into_iter().map(|matched| if matched == shift { start } else { matched + 1 }),
-                );
+                for node in 0..shift {
+                    let matched = samples.iter().map(|&byte| search.next(node, byte));
+                    next.extend(matched.map(|matched| if matched == shift { start } else { matched + 1 }));
+                }
             }
-            Marker::Token(_) => next.resize(2 * samples.len(), 1),
+            Marker::Token(_) => next.resize(2 * width, 1),
         }
         for state in (1..self.dfa.state_count() as u32).map(ByteStateId) {
             let row = samples.iter().map(|&byte| self.dfa.next(state, byte).0);
@@ -198,7 +194,7 @@ impl TextAutomaton {
         accepting.extend(
             (1..self.dfa.state_count() as u32).map(|state| self.dfa.is_accepting(ByteStateId(state))),
         );
-        let dfa = ByteDfa::from_parts(classes, samples.len(), next, accepting, ByteStateId::START);
+        let dfa = ByteDfa::from_parts(*of_bytes, width, next, accepting, ByteStateId::START);
         let free = self.free.behind(marker, start);
         Ok(Self { dfa: dfa.into(), free, unrolled: self.unrolled })
     }
@@ -217,8 +213,7 @@ impl TokenAutomaton {
         meter.states(front.saturating_add(self.accepting.len()))?;
         let cells = front.saturating_mul(vocabulary.len()).saturating_add(self.transitions.len());
         meter.bytes(cells.saturating_mul(size_of::<(u32, TokenId, u32)>()))?;
-        let all_bytes: Vec<u8> = (0..=u8::MAX).collect();
-        let rows = search(text, &all_bytes);
+        let search = search(text);
         let (shift, start) = (front as u32, self.start + front as u32);
         let mut transitions = Vec::with_capacity(cells);
         for state in 0..shift {
@@ -234,7 +229,7 @@ impl TokenAutomaton {
                         let bytes = vocabulary.bytes(token).unwrap_or_default();
                         // Free text ends with the marker.
                         bytes.iter().try_fold(state, |matched, &byte| {
-                            (matched < shift).then(|| rows[matched as usize * 256 + byte as usize])
+                            (matched < shift).then(|| search.next(matched, byte))
                         })
                     }
                 };
@@ -250,42 +245,7 @@ impl TokenAutomaton {
     }
 }
 
-/// Byte classes that neither `dfa` nor `text` splits, as the class of every byte and a sample byte
-/// of each class.
-fn refined(dfa: &ByteDfa, text: &[u8]) -> ([u8; 256], Vec<u8>) {
-    let mut known = HashMap::new();
-    let mut samples = Vec::new();
-    let classes = std::array::from_fn(|byte| {
-        let byte = byte as u8;
-        let key = (dfa.classes()[byte as usize], text.contains(&byte).then_some(byte));
-        *known.entry(key).or_insert_with(|| {
-            samples.push(byte);
-            (samples.len() - 1) as u8
-        })
-    });
-    (classes, samples)
-}
-
-/// The number of bytes of `text` matched after one more byte, by the number before and the byte:
-/// `[text, samples]`.
-fn search(text: &[u8], samples: &[u8]) -> Vec<u32> {
-    let width = samples.len();
-    let mut rows: Vec<u32> = Vec::with_capacity(text.len() * width);
-    // The state after all bytes but the first; a mismatch continues from it.
-    let mut other = 0;
-    for (matched, &byte) in text.iter().enumerate() {
-        let at = rows.len();
-        match matched {
-            0 => rows.resize(width, 0),
-            _ => rows.extend_from_within(other * width..(other + 1) * width),
-        }
-        let class = samples.iter().position(|&sample| sample == byte);
-        if let Some(class) = class {
-            if matched > 0 {
-                other = rows[other * width + class] as usize;
-            }
-            rows[at + class] = matched as u32 + 1;
-        }
-    }
-    rows
+/// Finds a marker. A node is the number of bytes of the marker that are matched.
+fn search(text: &[u8]) -> TextSearch {
+    TextSearch::new(Classes::new([text], |_| ()), &[text], &[])
 }

@@ -106,13 +106,10 @@ impl TextModel {
 
     /// The marks around the reasoning before every answer, if only these marks separate it from the
     /// answer.
-    pub fn marks(&self) -> Option<(&'static str, &'static str)> {
-        let end = match self.tool_format {
-            ToolFormat::Harmony => return None,
-            ToolFormat::Hermes | ToolFormat::QwenXml => "</think>\n\n",
-            _ => "</think>",
-        };
-        matches!(self.mode, ReasoningMode::Always | ReasoningMode::Opened).then_some(("<think>", end))
+    pub fn marks(&self) -> Option<(&str, String)> {
+        let is_always = matches!(self.mode, ReasoningMode::Always | ReasoningMode::Opened);
+        let separates = is_always && self.tool_format != ToolFormat::Harmony;
+        self.reasoning.as_ref().filter(|_| separates).map(Reasoning::delimiters)
     }
 
     /// Tools in the format of the model.

@@ -13,6 +13,7 @@ use std::sync::OnceLock;
 use super::draft::Draft;
 use super::json::Json;
 use super::uri::{percent_decode, resolve};
+use crate::json_pointer::{self, push};
 
 /// The target of a reference.
 pub(super) struct Target<'a> {
@@ -198,8 +199,7 @@ impl<'a> Document<'a> {
             };
             return Ok(self.target(pointer));
         }
-        for token in fragment.split('/').skip(1) {
-            let name = token.replace("~1", "/").replace("~0", "~");
+        for name in json_pointer::tokens(&fragment) {
             schema = step(schema, &name).ok_or_else(|| {
                 format!("the reference {reference:?} leads nowhere: {pointer:?} has no {name:?}")
             })?;
@@ -358,19 +358,6 @@ fn identifier(schema: &Json, draft: Draft) -> Option<&str> {
     }
     let name = if draft == Draft::D4 { "id" } else { "$id" };
     schema.get(name).and_then(Json::as_str).filter(|id| !id.starts_with('#') && !id.is_empty())
-}
-
-/// Appends a reference token to a JSON pointer.
-pub(super) fn push(pointer: &mut String, token: &str) {
-    pointer.reserve(1 + token.len());
-    pointer.push('/');
-    let mut rest = token;
-    while let Some(at) = rest.find(['~', '/']) {
-        pointer.push_str(&rest[..at]);
-        pointer.push_str(if rest.as_bytes()[at] == b'~' { "~0" } else { "~1" });
-        rest = &rest[at + 1..];
-    }
-    pointer.push_str(rest);
 }
 
 fn step<'a>(value: &'a Json, name: &str) -> Option<&'a Json> {

@@ -1,21 +1,20 @@
 //! Free text with excluded texts and triggers.
 //!
-//! The *marks* of free text are its triggers and the excluded texts. The automaton of Aho and
-//! Corasick ("Efficient string matching", 1975) finds complete marks: a state is the longest suffix
-//! of the text so far that is a prefix of a mark. It runs in parallel with the automaton of UTF-8,
-//! so free text ends after a whole character. Its size is linear in the marks, and so is the
-//! automaton of a dispatch made from it.
+//! The *marks* of free text are its triggers and the excluded texts. A [`TextSearch`] finds complete
+//! marks. It runs in parallel with the automaton of UTF-8, so free text ends after a whole
+//! character. Its size is linear in the marks, and so is the automaton of a dispatch made from it.
 //!
 //! A dispatch is free text without complete marks, then a trigger, then the call of the trigger.
 //! Free text may end in each state from which the trigger can be read before another mark is
 //! complete. For most triggers these are all states; only if a mark overlaps a trigger, as `"ab"`
 //! overlaps `"bc"`, some states are excluded.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::place::Place;
 use super::words::followed;
+use crate::text_search::{Classes, Found, TextSearch};
 use crate::{Deferred, Expression, Kind};
 use burn_dfa_automata::{ByteDfa, ByteStateId, Expr, FastMap, Op};
 use burn_dfa_common::{Result, limits::Meter};
@@ -40,127 +39,20 @@ pub(super) struct FreeText {
     is_end: Vec<bool>,
     /// The node of the marks, by state.
     node_of: Vec<u32>,
-    marks: Marks,
+    marks: TextSearch,
 }
 
-/// The automaton of Aho and Corasick.
-struct Marks {
-    /// The class of each byte, and a byte of each.
-    classes: [u8; 256],
-    samples: Vec<u8>,
-    /// `[nodes, classes]`; node 0 is the root.
-    next: Vec<u32>,
-    /// By node.
-    found: Vec<Found>,
-}
-
-/// The complete mark of a node.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Found {
-    Nothing,
-    Excluded,
-    /// The longest trigger, by number.
-    Trigger(usize),
-}
-
-impl Marks {
-    fn new(triggers: &[String], excludes: &[String]) -> Self {
-        let (classes, samples) = classes(triggers, excludes);
-        let mut marks = Self { classes, samples, next: Vec::new(), found: vec![Found::Nothing] };
-        // The children of a node, by class.
-        let mut children = vec![BTreeMap::new()];
-        for (number, trigger) in triggers.iter().enumerate() {
-            marks.add(trigger, Found::Trigger(number), &mut children);
-        }
-        for exclude in excludes {
-            marks.add(exclude, Found::Excluded, &mut children);
-        }
-        marks.link(&children);
-        marks
-    }
-
-    fn add(&mut self, text: &str, found: Found, children: &mut Vec<BTreeMap<u8, u32>>) {
-        let mut at = 0;
-        for byte in text.bytes() {
-            let new = children.len() as u32;
-            let child = *children[at].entry(self.classes[byte as usize]).or_insert(new);
-            if child == new {
-                children.push(BTreeMap::new());
-                self.found.push(Found::Nothing);
-            }
-            at = child as usize;
-        }
-        self.found[at] = found;
-    }
-
-    /// Fills the table: without a child, a node continues like the node of the longest proper
-    /// suffix of its text.
-    fn link(&mut self, children: &[BTreeMap<u8, u32>]) {
-        let width = self.samples.len();
-        self.next = vec![0; children.len() * width];
-        let mut fail = vec![0; children.len()];
-        let mut queue = VecDeque::from([0]);
-        while let Some(at) = queue.pop_front() {
-            let (row, other) = (at * width, fail[at] * width);
-            if at > 0 {
-                self.next.copy_within(other..other + width, row);
-            }
-            for (&class, &child) in &children[at] {
-                let child = child as usize;
-                // The row of a shorter text is complete.
-                fail[child] = if at == 0 { 0 } else { self.next[other + class as usize] as usize };
-                self.next[row + class as usize] = child as u32;
-                self.found[child] = match (self.found[child], self.found[fail[child]]) {
-                    // A complete excluded text takes precedence.
-                    (_, Found::Excluded) => Found::Excluded,
-                    (Found::Nothing, other) => other,
-                    (own, _) => own,
-                };
-                queue.push_back(child);
-            }
-        }
-    }
-
-    fn next(&self, at: u32, byte: u8) -> u32 {
-        self.next[at as usize * self.samples.len() + self.classes[byte as usize] as usize]
-    }
-
-    /// Whether reading the trigger from the start completes it, without completing another mark
-    /// before or with it.
-    fn is_read(&self, trigger: &str, number: usize) -> bool {
-        let mut at = 0;
-        let last = trigger.len() - 1;
-        trigger.bytes().enumerate().all(|(read, byte)| {
-            at = self.next(at, byte);
-            let wanted = if read == last { Found::Trigger(number) } else { Found::Nothing };
-            self.found[at as usize] == wanted
-        })
-    }
-
-    /// The same from another node, for a trigger that passes the check from the root.
-    fn is_read_from(&self, mut at: u32, trigger: &str, number: usize) -> bool {
-        let mut from_root = 0;
-        let last = trigger.len() - 1;
-        for (read, byte) in trigger.bytes().enumerate() {
-            // The text before the trigger makes no difference any more.
-            if at == from_root {
-                return true;
-            }
-            (at, from_root) = (self.next(at, byte), self.next(from_root, byte));
-            let wanted = if read == last { Found::Trigger(number) } else { Found::Nothing };
-            if self.found[at as usize] != wanted {
-                return false;
-            }
-        }
-        true
-    }
+/// Finds the marks of free text, by classes of bytes that UTF-8 does not distinguish.
+fn search(triggers: &[String], excludes: &[String]) -> TextSearch {
+    let texts = triggers.iter().chain(excludes).map(String::as_bytes);
+    TextSearch::new(Classes::new(texts, Utf8::kind), triggers, excludes)
 }
 
 impl FreeText {
     /// Free text with triggers and excluded texts; none is empty, and triggers are distinct.
     pub(super) fn new(triggers: &[String], excludes: &[String]) -> Self {
-        let marks = Marks::new(triggers, excludes);
-        let width = marks.samples.len();
+        let marks = search(triggers, excludes);
+        let width = marks.classes.samples.len();
         let mut text = Self { next: vec![0; width], is_end: vec![false, true], node_of: vec![0, 0], marks };
         let mut numbers = FastMap::default();
         numbers.insert((Utf8::Start, 0), 1);
@@ -169,9 +61,9 @@ impl FreeText {
         while at < states.len() {
             let (utf8, node) = states[at];
             for class in 0..width {
-                let byte = text.marks.samples[class];
+                let byte = text.marks.classes.samples[class];
                 let to = utf8.next(byte).map(|utf8| (utf8, text.marks.next(node, byte)));
-                let to = to.filter(|(_, node)| text.marks.found[*node as usize] == Found::Nothing);
+                let to = to.filter(|(_, node)| text.marks.found(*node) == Found::Nothing);
                 let number = to.map_or(0, |to| {
                     *numbers.entry(to).or_insert_with(|| {
                         states.push(to);
@@ -189,7 +81,7 @@ impl FreeText {
 
     /// The number of entries of its tables.
     pub(super) fn entries(&self) -> usize {
-        self.next.len() + self.marks.next.len()
+        self.next.len() + self.marks.entries()
     }
 
     /// Free text without complete marks.
@@ -206,8 +98,8 @@ impl FreeText {
     /// The same as an automaton.
     fn ending(&self, ends: Vec<bool>, meter: &Meter) -> Result<ByteDfa> {
         let start = ByteStateId::START;
-        let Marks { classes, samples, .. } = &self.marks;
-        let dfa = ByteDfa::from_parts(*classes, samples.len(), self.next.clone(), ends, start);
+        let Classes { of_bytes, samples } = &self.marks.classes;
+        let dfa = ByteDfa::from_parts(*of_bytes, samples.len(), self.next.clone(), ends, start);
         // Removes dead states.
         dfa.product(&dfa, Op::Intersection, meter)
     }
@@ -276,11 +168,11 @@ pub(super) fn check_size(triggers: &[String], excludes: &[String], at: &Place) -
 
 /// The first of `texts` found in `text`, by its end, in time independent of the number of texts.
 pub(super) fn first_of<'t>(texts: &'t [String], text: &str) -> Option<&'t String> {
-    let marks = Marks::new(&[], texts);
+    let marks = search(&[], texts);
     let mut at = 0;
     let end = text.bytes().position(|byte| {
         at = marks.next(at, byte);
-        marks.found[at as usize] == Found::Excluded
+        marks.found(at) == Found::Excluded
     })?;
     texts.iter().find(|found| text.as_bytes()[..=end].ends_with(found.as_bytes()))
 }
@@ -358,23 +250,4 @@ impl Utf8 {
         };
         (Self::Start.next(byte), kind)
     }
-}
-
-/// The class of each byte, and a byte of each.
-fn classes(triggers: &[String], excludes: &[String]) -> ([u8; 256], Vec<u8>) {
-    let mut is_marked = [false; 256];
-    for text in triggers.iter().chain(excludes) {
-        text.bytes().for_each(|byte| is_marked[byte as usize] = true);
-    }
-    let mut known = FastMap::default();
-    let mut samples = Vec::new();
-    let classes = std::array::from_fn(|byte| {
-        let byte = byte as u8;
-        let key = (Utf8::kind(byte), is_marked[byte as usize].then_some(byte));
-        *known.entry(key).or_insert_with(|| {
-            samples.push(byte);
-            (samples.len() - 1) as u8
-        })
-    });
-    (classes, samples)
 }

@@ -1,5 +1,6 @@
 //! Locations in a structural tag.
 
+use crate::json_pointer;
 use burn_dfa_common::Error;
 
 /// A location in a structural tag: a linked list of names and indices, from the innermost out.
@@ -36,16 +37,15 @@ impl<'a> Place<'a> {
 
     /// The JSON pointer.
     pub(super) fn pointer(&self) -> String {
-        let mut tokens = Vec::new();
-        let mut at = self;
-        while let Some(outer) = at.outer {
-            tokens.push(match at.token {
-                Token::Name(name) => name.replace('~', "~0").replace('/', "~1"),
-                Token::Index(index) => index.to_string(),
-            });
-            at = outer;
+        let places: Vec<&Self> = std::iter::successors(Some(self), |place| place.outer).collect();
+        let mut pointer = String::new();
+        for place in places.iter().rev().skip(1) {
+            match place.token {
+                Token::Name(name) => json_pointer::push(&mut pointer, name),
+                Token::Index(index) => json_pointer::push(&mut pointer, &index.to_string()),
+            }
         }
-        tokens.iter().rev().flat_map(|token| ["/", token]).collect()
+        pointer
     }
 
     /// An error at this location.

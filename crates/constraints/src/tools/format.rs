@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::Reasoning;
+use super::{Reasoning, harmony};
 use crate::{Style, Whitespace};
 use burn_dfa_common::{Error, Result};
 
@@ -46,6 +46,14 @@ pub enum ToolFormat {
     /// Messages in channels, of gpt-oss.
     Harmony,
 }
+
+/// The mark before a call of Hermes and Qwen.
+const TOOL_CALL: &str = "<tool_call>";
+/// The mark before the calls of Mistral.
+const TOOL_CALLS: &str = "[TOOL_CALLS]";
+/// The marks around the calls of DeepSeek.
+const DEEPSEEK_BEGIN: &str = "<｜tool▁calls▁begin｜>";
+const DEEPSEEK_END: &str = "<｜tool▁calls▁end｜>";
 
 /// The texts around calls. A call is `before`, the name of the tool, `between`, arguments and
 /// `after`.
@@ -103,11 +111,11 @@ impl ToolFormat {
         let has = |mark: &str| template.contains(mark);
         if has("<|channel|>") && has("<|message|>") {
             Some(Self::Harmony)
-        } else if has("<｜tool▁calls▁begin｜>") {
+        } else if has(DEEPSEEK_BEGIN) {
             Some(if has("```json") { Self::DeepSeek } else { Self::DeepSeekV31 })
-        } else if has("[TOOL_CALLS]") {
+        } else if has(TOOL_CALLS) {
             (!has("[ARGS]")).then_some(Self::Mistral)
-        } else if has("<tool_call>") {
+        } else if has(TOOL_CALL) {
             match (has("<function=") && has("<parameter="), has("arguments") && !has("<arg_key>")) {
                 (true, _) => Some(Self::QwenXml),
                 (_, true) => Some(Self::Hermes),
@@ -128,7 +136,7 @@ impl ToolFormat {
             Self::Plain | Self::Llama31 | Self::Mistral => None,
             Self::Hermes | Self::QwenXml => Some(Reasoning::think().with_after("\n\n")),
             Self::DeepSeek | Self::DeepSeekV31 => Some(Reasoning::think()),
-            Self::Harmony => Some(Reasoning::text("<|channel|>analysis<|message|>", "<|end|>")),
+            Self::Harmony => Some(harmony::reasoning()),
         }
     }
 
@@ -147,24 +155,16 @@ impl ToolFormat {
     pub(super) fn marks(self) -> &'static [&'static str] {
         match self {
             Self::Plain | Self::Llama31 => &[],
-            Self::Hermes | Self::QwenXml => &["<tool_call>", "</tool_call>"],
-            Self::Mistral => &["[TOOL_CALLS]"],
+            Self::Hermes | Self::QwenXml => &[TOOL_CALL, "</tool_call>"],
+            Self::Mistral => &[TOOL_CALLS],
             Self::DeepSeek | Self::DeepSeekV31 => &[
-                "<｜tool▁calls▁begin｜>",
+                DEEPSEEK_BEGIN,
                 "<｜tool▁call▁begin｜>",
                 "<｜tool▁sep｜>",
                 "<｜tool▁call▁end｜>",
-                "<｜tool▁calls▁end｜>",
+                DEEPSEEK_END,
             ],
-            Self::Harmony => &[
-                "<|start|>",
-                "<|channel|>",
-                "<|message|>",
-                "<|constrain|>",
-                "<|call|>",
-                "<|return|>",
-                "<|end|>",
-            ],
+            Self::Harmony => &harmony::MARKS,
         }
     }
 
@@ -186,17 +186,17 @@ impl ToolFormat {
                 ..json
             },
             Self::Hermes => Wire {
-                triggers: &["<tool_call>"],
+                triggers: &[TOOL_CALL],
                 before: "<tool_call>\n{\"name\": \"",
                 after: "}\n</tool_call>",
                 ..json
             },
             Self::Llama31 => Wire { triggers: &["{\"name\":"], between: "\", \"parameters\": ", ..json },
             Self::Mistral => {
-                Wire { triggers: &["[TOOL_CALLS]"], layout: section("[TOOL_CALLS][", ", ", "]"), ..json }
+                Wire { triggers: &[TOOL_CALLS], layout: section("[TOOL_CALLS][", ", ", "]"), ..json }
             }
             Self::QwenXml => Wire {
-                triggers: &["<tool_call>"],
+                triggers: &[TOOL_CALL],
                 layout: Layout::Apart,
                 before: "<tool_call>\n<function=",
                 between: ">\n",
@@ -204,16 +204,16 @@ impl ToolFormat {
                 style: Style::QwenXml,
             },
             Self::DeepSeek => Wire {
-                triggers: &["<｜tool▁calls▁begin｜>"],
-                layout: section("<｜tool▁calls▁begin｜>", "\n", "<｜tool▁calls▁end｜>"),
+                triggers: &[DEEPSEEK_BEGIN],
+                layout: section(DEEPSEEK_BEGIN, "\n", DEEPSEEK_END),
                 before: "<｜tool▁call▁begin｜>function<｜tool▁sep｜>",
                 between: "\n```json\n",
                 after: "\n```<｜tool▁call▁end｜>",
                 style: Style::Json,
             },
             Self::DeepSeekV31 => Wire {
-                triggers: &["<｜tool▁calls▁begin｜>"],
-                layout: section("<｜tool▁calls▁begin｜>", "", "<｜tool▁calls▁end｜>"),
+                triggers: &[DEEPSEEK_BEGIN],
+                layout: section(DEEPSEEK_BEGIN, "", DEEPSEEK_END),
                 before: "<｜tool▁call▁begin｜>",
                 between: "<｜tool▁sep｜>",
                 after: "<｜tool▁call▁end｜>",

@@ -13,14 +13,20 @@ use super::{Reasoning, ToolFormat};
 use crate::{AnyText, End, Format, Style, Tag, TagsWithSeparator};
 use burn_dfa_common::{Error, Result};
 
+/// The marks that tokenizers may have as special tokens.
+pub(super) const MARKS: [&str; 7] =
+    ["<|start|>", "<|channel|>", "<|message|>", "<|constrain|>", CALL, "<|return|>", END];
+
 const NEXT: &str = "<|start|>assistant";
 const ANALYSIS: &str = "<|channel|>analysis<|message|>";
 const PREAMBLE: &str = "<|channel|>commentary<|message|>";
 const FINAL: &str = "<|channel|>final<|message|>";
 const END: &str = "<|end|>";
+/// The end of a call.
+const CALL: &str = "<|call|>";
 
-/// The texts around the name of a tool. The recipient of a call comes after the channel or before
-/// it.
+/// The texts around the name of a tool; the first are written. The recipient of a call comes after
+/// the channel or before it.
 const HEADERS: [(&str, &str); 5] = [
     ("<|channel|>commentary to=functions.", " <|constrain|>json<|message|>"),
     ("<|channel|>commentary to=functions.", "<|constrain|>json<|message|>"),
@@ -29,12 +35,24 @@ const HEADERS: [(&str, &str); 5] = [
     (" to=functions.", "<|channel|>commentary json<|message|>"),
 ];
 
+/// The usual reasoning.
+pub(super) fn reasoning() -> Reasoning {
+    Reasoning::text(ANALYSIS, END)
+}
+
+/// Calls as text, with the arguments as text.
+pub(super) fn write(calls: &[(&str, String)]) -> String {
+    let [(before, after), ..] = HEADERS;
+    let call = |(name, arguments): &(&str, String)| format!("{before}{name}{after}{arguments}{CALL}");
+    calls.iter().map(call).collect::<Vec<_>>().join(NEXT)
+}
+
 pub(super) fn lower(
     callable: &Callable<'_>,
     reasoning: Option<&Reasoning>,
     roles: &mut BTreeMap<String, Role>,
 ) -> Result<Format> {
-    let text = || AnyText::new().with_excludes(ToolFormat::Harmony.marks().iter().copied());
+    let text = || AnyText::new().with_excludes(MARKS);
     let mut first = Vec::new();
     if let Some(reasoning) = reasoning {
         if !reasoning.is_between(ANALYSIS, END) {
@@ -72,7 +90,7 @@ fn calls(callable: &Callable<'_>, roles: &mut BTreeMap<String, Role>) -> Format 
         let arguments = Callable::arguments(tool, Style::Json);
         for (before, after) in HEADERS {
             let begin = format!("{before}{}{after}{}", tool.name, arguments.before);
-            let ends = ["<|call|>", ""].map(|end| format!("{}{end}", arguments.after));
+            let ends = [CALL, ""].map(|end| format!("{}{end}", arguments.after));
             tags.push(Tag::new(&*begin, arguments.format.clone(), End::Texts(ends.to_vec())));
             roles.insert(begin, Role::Call(number));
         }

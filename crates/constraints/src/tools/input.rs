@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::fields::{as_text, field, nothing_else, object};
+use crate::structural_tag::marks_of;
 use crate::{Format, GrammarText, SchemaFormat, Style};
 use burn_dfa_common::{Error, Result};
 
@@ -115,9 +116,9 @@ impl Arguments {
             let format = SchemaFormat::new(schema).with_style(style).into();
             return Self { before: String::new(), format, after: String::new() };
         };
-        let (before, after) = match style {
-            Style::QwenXml => (format!("<parameter={INPUT}>\n"), "\n</parameter>".to_owned()),
-            _ => (format!("{{\"{INPUT}\": \""), "\"}".to_owned()),
+        let (before, after) = match marks_of(style) {
+            Some(marks) => marks.around(INPUT),
+            None => (format!("{{\"{INPUT}\": \""), "\"}".to_owned()),
         };
         Self { before, format: grammar.clone().into(), after }
     }

@@ -12,8 +12,8 @@
 //! - `written` has calls as text, `prompt` the text about tools for a model, `place` finds the tool
 //!   of an error;
 //! - `variants` reads the tools of a Rust enum, for `typed`;
-//! - `machine` is the structural tag as a graph, which `reader` follows; `scan` finds marks in
-//!   text, `json` and `xml` the end of arguments.
+//! - `machine` is the structural tag as a graph, which `reader` follows; `json` and `xml` find the
+//!   end of arguments.
 
 mod callable;
 mod choice;

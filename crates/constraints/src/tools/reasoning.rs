@@ -67,6 +67,19 @@ impl Reasoning {
         Self { is_optional: true, ..self }
     }
 
+    /// The texts around the reasoning in an answer: the begin, and the end with the
+    /// [text after it](Self::with_after).
+    ///
+    /// ```
+    /// use burn_dfa_tokens::constraint::Reasoning;
+    ///
+    /// let reasoning = Reasoning::think().with_after("\n\n");
+    /// assert_eq!(reasoning.delimiters(), ("<think>", "</think>\n\n".to_owned()));
+    /// ```
+    pub fn delimiters(&self) -> (&str, String) {
+        (&self.begin, format!("{}{}", self.end, self.after))
+    }
+
     pub(super) fn check(&self) -> Result<()> {
         if self.begin.is_empty() || self.end.is_empty() {
             return Err(Error::input("reasoning begins and ends with texts that are not empty"));

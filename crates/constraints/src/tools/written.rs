@@ -8,8 +8,9 @@ use serde_json::{Map, Value};
 
 use super::format::{Layout, Wire};
 use super::input::Arguments;
-use super::{ToolFormat, Tools};
+use super::{ToolFormat, Tools, harmony};
 use crate::Style;
+use crate::structural_tag::marks_of;
 
 impl ToolFormat {
     /// Calls as a model of this format writes them, each a name and a JSON object of arguments.
@@ -30,10 +31,7 @@ impl ToolFormat {
     /// The same, of arguments as text.
     pub(super) fn write_raw(self, calls: &[(&str, String)]) -> String {
         let Some(Wire { layout, before, between, after, .. }) = self.wire() else {
-            let calls = calls.iter().map(|(name, arguments)| {
-                format!("<|channel|>commentary to=functions.{name} <|constrain|>json<|message|>{arguments}<|call|>")
-            });
-            return calls.collect::<Vec<_>>().join("<|start|>assistant");
+            return harmony::write(calls);
         };
         let calls: Vec<String> = calls
             .iter()
@@ -78,11 +76,12 @@ impl Tools {
 
 /// Arguments in a style.
 fn arguments(style: Style, value: &Value) -> String {
-    match (style, value) {
-        (Style::QwenXml, Value::Object(fields)) => {
+    match (marks_of(style), value) {
+        (Some(marks), Value::Object(fields)) => {
             let one = |(name, value): (&String, &Value)| {
                 let text = value.as_str().map_or_else(|| spaced(value), str::to_owned);
-                format!("<parameter={name}>\n{text}\n</parameter>")
+                let (before, after) = marks.around(name);
+                format!("{before}{text}{after}")
             };
             fields.iter().map(one).collect::<Vec<_>>().join("\n")
         }

@@ -5,6 +5,10 @@
 //! matching lengths and the bounds of all entries follow from the declaration. A new array needs a
 //! variant of [`StoredArray`] and its declaration; further conditions on its entries are rules in
 //! [`check`](super::check).
+//!
+//! The arrays on a device have another declaration, in `burn-dfa`: a file holds one constraint with
+//! its own state numbers, and readers of every version need its types, shapes and bounds, whereas a
+//! device holds several constraints with renumbered states, in a layout that follows the kernels.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,10 +16,8 @@ use std::fmt;
 use safetensors::tensor::Dtype;
 
 use super::error::broken;
-use crate::symbols::symbols_of;
 use crate::{TableParts, TokenReading};
 use burn_dfa_common::Result;
-use burn_dfa_vocabulary::TokenId;
 
 /// The stored distance of a state without a path to the end.
 pub(super) const NO_WAY: u32 = i32::MAX as u32;
@@ -235,27 +237,13 @@ fn jumps(parts: &TableParts) -> Cow<'_, [u32]> {
 }
 
 fn offsets(parts: &TableParts) -> Cow<'_, [u32]> {
-    let mut offsets = vec![0];
-    each_token(parts, |symbols| {
-        let begin = offsets.last().copied().unwrap_or_default();
-        offsets.push(begin + symbols.count() as u32);
-    });
-    offsets.into()
+    let symbols = parts.token_symbols();
+    symbols.map_or_else(Cow::default, |symbols| symbols.offsets(parts.vocabulary_len, 0).collect())
 }
 
 fn symbols(parts: &TableParts) -> Cow<'_, [u32]> {
-    let mut all = Vec::new();
-    each_token(parts, |symbols| all.extend(symbols));
-    all.into()
-}
-
-/// Calls `found` with the symbols of every token of a byte-level constraint, in order.
-fn each_token(parts: &TableParts, mut found: impl FnMut(&mut dyn Iterator<Item = u32>)) {
-    if let TokenReading::Bytes { vocabulary, special, .. } = &parts.reading {
-        for token in (0..vocabulary.len() as u32).map(TokenId) {
-            found(&mut symbols_of(vocabulary, special.tokens(), token));
-        }
-    }
+    let symbols = parts.token_symbols();
+    symbols.map_or_else(Cow::default, |symbols| symbols.all(parts.vocabulary_len).collect())
 }
 
 /// The type of an entry in the file, little-endian.

@@ -3,7 +3,7 @@
 use super::arrays::{Declared, Form, NO_WAY, StoredArray};
 use super::error::broken;
 use super::stored::StoredTable;
-use crate::symbols::{FIRST_SPECIAL, symbols_of};
+use crate::symbols::{FIRST_SPECIAL, TokenSymbols};
 use crate::{
     BudgetInterval, CompiledConstraint, RowPosition, StateId, TokenReading, Unread, reserved_column,
 };
@@ -41,7 +41,8 @@ impl StoredTable<'_> {
         // A marker may be any writable token.
         let free = vocabulary.bytes(token).is_some()
             || reserved_column(vocabulary, token) == CompiledConstraint::UNMATCHED;
-        if free && found[0] >= FIRST_SPECIAL || symbols_of(vocabulary, &[], token).eq(found.iter().copied()) {
+        let spelled = TokenSymbols::new(vocabulary, &[]).of(token);
+        if free && found[0] >= FIRST_SPECIAL || spelled.eq(found.iter().copied()) {
             return Ok(());
         }
         Err(broken("symbols", format!("token {token}: not as the vocabulary spells it")))

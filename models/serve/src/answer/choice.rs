@@ -6,7 +6,7 @@ use burn_dfa::constraint::{ReplyEvent, ToolReader, Tools};
 use burn_dfa_engine::Ending;
 
 use super::identifier;
-use super::split::Split;
+use super::split::{Split, begins_with};
 use crate::error::{ApiError, Result};
 use crate::protocol::FinishReason;
 
@@ -55,7 +55,7 @@ pub enum Form {
     /// As calls of the tools if the answer begins with one of the marks, else as text.
     Either(Arc<[String]>, Box<Tools>),
     /// As reasoning between two marks, and the text after it. The first mark may be missing.
-    Reasoned(&'static str, &'static str),
+    Reasoned(String, String),
 }
 
 /// Parses one answer.
@@ -110,8 +110,7 @@ impl ChoiceReader {
     pub fn push(&mut self, mut text: String) -> Result<Vec<Delta>> {
         if let State::Either(marks, held, _) = &mut self.state {
             held.push_str(&text);
-            let may_be = |mark: &String| held.len() < mark.len() && mark.starts_with(held.as_str());
-            if marks.iter().any(may_be) {
+            if marks.iter().any(|mark| begins_with(held, mark).is_none()) {
                 return Ok(Vec::new());
             }
             text = self.decide();

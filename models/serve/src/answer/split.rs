@@ -5,7 +5,7 @@ use burn_dfa::tokens::matcher::TextMatcher;
 /// Text up to a mark, and text after it. Chunks may be cut anywhere.
 #[derive(Debug)]
 pub struct Split {
-    begin: &'static str,
+    begin: String,
     end: TextMatcher,
     /// Text that may be the first mark.
     held: String,
@@ -22,19 +22,19 @@ enum Part {
 
 impl Split {
     /// Splits after reasoning with an optional mark at its beginning and a mark at its end.
-    pub fn new(begin: &'static str, end: &'static str) -> Self {
-        Self { begin, end: TextMatcher::new([end]), held: String::new(), part: Part::Begin }
+    pub fn new(begin: &str, end: &str) -> Self {
+        let (begin, end) = (begin.to_owned(), TextMatcher::new([end]));
+        Self { begin, end, held: String::new(), part: Part::Begin }
     }
 
     /// Adds text; returns further reasoning and further content.
     pub fn push(&mut self, text: &str) -> (String, String) {
         self.held.push_str(text);
         if self.part == Part::Begin {
-            if self.begin.starts_with(self.held.as_str()) && self.held.len() < self.begin.len() {
-                return Default::default();
-            }
-            if let Some(rest) = self.held.strip_prefix(self.begin) {
-                self.held = rest.to_owned();
+            match begins_with(&self.held, &self.begin) {
+                None => return Default::default(),
+                Some(true) => self.held = self.held.split_off(self.begin.len()),
+                Some(false) => {}
             }
             self.part = Part::Reasoning;
         }
@@ -59,6 +59,14 @@ impl Split {
         let mut reasoning = Vec::new();
         self.end.finish(&mut reasoning);
         (into_text(reasoning) + &std::mem::take(&mut self.held), String::new())
+    }
+}
+
+/// Whether a streamed text begins with a mark; `None` if only more of the text decides it.
+pub(super) fn begins_with(text: &str, mark: &str) -> Option<bool> {
+    match text.starts_with(mark) {
+        false if mark.starts_with(text) => None,
+        begins => Some(begins),
     }
 }
 

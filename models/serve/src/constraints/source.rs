@@ -28,7 +28,7 @@ pub enum Source {
         may_be_content: bool,
     },
     /// A constraint after free text that ends with this mark.
-    After(&'static str, Asked),
+    After(String, Asked),
 }
 
 /// The constraint of a request.
@@ -106,7 +106,7 @@ impl Source {
                 either([of_calls, text]).map(Some).map_err(Refusal::library)
             }
             Self::After(mark, asked) => {
-                Ok(of_request(asked)?.map(|constraint| Constraint::after(*mark, constraint)))
+                Ok(of_request(asked)?.map(|constraint| Constraint::after(mark.as_str(), constraint)))
             }
         }
     }

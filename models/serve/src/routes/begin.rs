@@ -230,8 +230,8 @@ fn plan(app: &App, wanted: &PreparedRequest) -> Result<Plan> {
         }
         (Some(ConstraintParam { source: Source::Request(asked), param }), None) => match text.marks() {
             Some((begin, end)) => {
-                let source = Some(Source::After(end, asked.clone()));
-                Ok(Plan { source, param, form: Form::Reasoned(begin, end) })
+                let source = Some(Source::After(end.clone(), asked.clone()));
+                Ok(Plan { source, param, form: Form::Reasoned(begin.to_owned(), end) })
             }
             // Optional reasoning is left out.
             None if app.config.reasoning == ReasoningMode::Optional => {

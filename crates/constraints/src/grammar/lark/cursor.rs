@@ -1,19 +1,21 @@
 //! A position in the text of a grammar: blanks, names and numbers.
 
 use std::collections::HashMap;
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use super::super::source::Source;
 use crate::Regex;
+use crate::cursor::TextCursor;
 use burn_dfa_common::{Error, Result};
 
 /// Most groups, options, complements and grammars within each other.
 const MAX_NESTING: usize = 128;
 
-/// The text of a grammar, and the current offset.
+/// The text of a grammar, the current offset, and what was read before it.
 pub(super) struct Cursor<'t> {
     pub(super) source: Source<'t>,
-    pub(super) at: usize,
+    position: TextCursor<'t>,
     /// The current definition.
     pub(super) rule: Option<&'t str>,
     /// Number of open brackets in this definition: a line ends only if none is open.
@@ -49,20 +51,34 @@ pub(super) struct Name<'t> {
     pub(super) capital: bool,
 }
 
+/// Reads the text.
+impl<'t> Deref for Cursor<'t> {
+    type Target = TextCursor<'t>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.position
+    }
+}
+
+impl DerefMut for Cursor<'_> {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.position
+    }
+}
+
 impl<'t> Cursor<'t> {
     pub(super) fn new(source: Source<'t>) -> Self {
-        let spent = Spent::default();
-        let (arguments, regexes) = (HashMap::new(), HashMap::new());
-        Self { source, at: 0, rule: None, brackets: 0, nesting: 0, depends: false, arguments, regexes, spent }
-    }
-
-    /// The unread text.
-    pub(super) fn rest(&self) -> &'t str {
-        &self.source.text[self.at..]
-    }
-
-    pub(super) fn peek(&self) -> Option<char> {
-        self.rest().chars().next()
+        Self {
+            source,
+            position: TextCursor::new(source.text),
+            rule: None,
+            brackets: 0,
+            nesting: 0,
+            depends: false,
+            arguments: HashMap::new(),
+            regexes: HashMap::new(),
+            spent: Spent::default(),
+        }
     }
 
     /// An error at an offset.
@@ -90,8 +106,7 @@ impl<'t> Cursor<'t> {
             return self.lines();
         }
         loop {
-            let rest = self.rest();
-            self.at += rest.len() - rest.trim_start_matches([' ', '\t', '\u{c}']).len();
+            self.eat_while(|c| matches!(c, ' ' | '\t' | '\u{c}'));
             if !self.comment() && !self.join() {
                 return;
             }
@@ -101,8 +116,7 @@ impl<'t> Cursor<'t> {
     /// Skips blanks, comments and the ends of lines.
     pub(super) fn lines(&mut self) {
         loop {
-            let rest = self.rest();
-            self.at += rest.len() - rest.trim_start_matches([' ', '\t', '\u{c}', '\n', '\r']).len();
+            self.eat_while(|c| matches!(c, ' ' | '\t' | '\u{c}' | '\n' | '\r'));
             if !self.comment() && !self.join() {
                 return;
             }
@@ -110,12 +124,11 @@ impl<'t> Cursor<'t> {
     }
 
     fn comment(&mut self) -> bool {
-        let rest = self.rest();
-        if !rest.starts_with('#') && !rest.starts_with("//") {
-            return false;
+        let found = self.rest().starts_with('#') || self.rest().starts_with("//");
+        if found {
+            self.eat_while(|c| !matches!(c, '\n' | '\r'));
         }
-        self.at += rest.find(['\n', '\r']).unwrap_or(rest.len());
-        true
+        found
     }
 
     /// Skips a backslash at the end of a line, and the end of the line.
@@ -132,11 +145,7 @@ impl<'t> Cursor<'t> {
     /// Skips blanks, and `text` if it comes next; returns whether it does.
     pub(super) fn eat(&mut self, text: &str) -> bool {
         self.blanks();
-        let found = self.rest().starts_with(text);
-        if found {
-            self.at += text.len();
-        }
-        found
+        self.position.eat(text)
     }
 
     /// Skips blanks and `text`.
@@ -192,14 +201,13 @@ impl<'t> Cursor<'t> {
     /// Reads a number without sign, point or exponent.
     pub(super) fn count(&mut self) -> Result<usize> {
         self.blanks();
-        let rest = self.rest();
-        let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
-        if end == 0 {
+        let at = self.at;
+        let digits = self.eat_while(|c| c.is_ascii_digit());
+        if digits.is_empty() {
             return Err(self.error(format!("expected a number from 0 on, found {}", self.found())));
         }
-        let count = rest[..end].parse::<u32>().ok().filter(|&count| i32::try_from(count).is_ok());
-        let count = count.ok_or_else(|| self.error(format!("a count is at most {}", i32::MAX)))?;
-        self.at += end;
+        let count = digits.parse::<u32>().ok().filter(|&count| i32::try_from(count).is_ok());
+        let count = count.ok_or_else(|| self.error_at(at, format!("a count is at most {}", i32::MAX)))?;
         Ok(count as usize)
     }
 

@@ -5,7 +5,7 @@ use std::fmt;
 use serde_json::{Number, Value};
 
 use super::{Json, Members};
-use crate::json_schema::document::push;
+use crate::json_pointer::push;
 use crate::json_schema::number::Decimal;
 
 /// The reason why a text or a value was rejected, and its location.

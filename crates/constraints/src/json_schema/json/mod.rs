@@ -18,6 +18,7 @@ use indexmap::IndexMap;
 
 pub(crate) use self::build::Malformed;
 use super::number::Decimal;
+use crate::json_pointer;
 
 /// A JSON value. Numbers are compared by value, not by spelling. Objects are equal if their members
 /// are equal and in the same order; [`is_same`](Json::is_same) ignores the order.
@@ -169,12 +170,9 @@ impl Json {
         if !pointer.is_empty() && !pointer.starts_with('/') {
             return None;
         }
-        pointer.split('/').skip(1).try_fold(self, |json, token| {
-            let token = token.replace("~1", "/").replace("~0", "~");
-            match json {
-                Self::Array(items) => items.get(token.parse::<usize>().ok()?),
-                other => other.get(&token),
-            }
+        json_pointer::tokens(pointer).try_fold(self, |json, token| match json {
+            Self::Array(items) => items.get(token.parse::<usize>().ok()?),
+            other => other.get(&token),
         })
     }
 

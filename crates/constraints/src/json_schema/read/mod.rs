@@ -14,7 +14,7 @@ mod values;
 use std::time::{Duration, Instant};
 
 use self::evaluated::Evaluated;
-use super::document::{Document, Facts, Scope, push};
+use super::document::{Document, Facts, Scope};
 use super::draft::Draft;
 use super::formula::{Formula, Formulas, Leaf};
 use super::json::{Json, Members};
@@ -23,6 +23,7 @@ use super::note::{Note, Treatment};
 use super::number::Form;
 use super::options::{JsonOptions, Numbers, Unknown, Whitespace};
 use super::{MAX_DEPTH, MAX_HEIGHT, Schema};
+use crate::json_pointer::push;
 use burn_dfa_automata::FastMap;
 use burn_dfa_common::{Error, Limit, Result, limits::Meter};
 

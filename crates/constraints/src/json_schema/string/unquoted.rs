@@ -1,47 +1,30 @@
 //! The content of quoted strings.
 
-use burn_dfa_automata::{ByteDfa, ByteStateId, FastMap, Op};
+use burn_dfa_automata::{ByteDfa, ByteStateId, Cuts, Rows, Run};
 use burn_dfa_common::{Result, limits::Meter};
 
 /// The content of the strings in an automaton of JSON strings. Of each character the automaton has
 /// at least the shortest spelling.
 pub(in super::super) fn unquoted(quoted: &ByteDfa, meter: &Meter) -> Result<ByteDfa> {
-    let mut known = FastMap::default();
-    let mut samples: Vec<u8> = Vec::new();
-    let classes = std::array::from_fn(|byte| {
-        let byte = byte as u8;
-        let key = (quoted.classes()[byte as usize], escape(byte).map(|_| byte));
-        *known.entry(key).or_insert_with(|| {
-            samples.push(byte);
-            (samples.len() - 1) as u8
-        })
-    });
-    let width = samples.len();
-    let mut states = vec![ByteStateId::DEAD, quoted.next(quoted.start(), b'"')];
-    let mut numbers: FastMap<u32, u32> = FastMap::default();
-    numbers.insert(0, 0);
-    numbers.insert(states[1].0, 1);
-    let mut next = vec![0; width];
-    let mut accepting = vec![false];
-    let mut at = 1;
-    while at < states.len() {
-        meter.bytes(next.len().saturating_mul(size_of::<u32>()))?;
-        let state = states[at];
-        accepting.push(quoted.is_accepting(quoted.next(state, b'"')));
-        for &byte in &samples {
-            let to = match escape(byte) {
-                Some(escape) => escape.iter().fold(state, |state, &byte| quoted.next(state, byte)),
-                None => quoted.next(state, byte),
-            };
-            next.push(*numbers.entry(to.0).or_insert_with(|| {
-                states.push(to);
-                states.len() as u32 - 1
-            }));
+    let mut cuts = Cuts::new();
+    quoted.intervals().iter().for_each(|&(first, last, _)| cuts.add(first, last));
+    (0..=u8::MAX).filter(|&byte| escape(byte).is_some()).for_each(|byte| cuts.add(byte, byte));
+    // The bytes of each interval with the spelling of its first byte.
+    let spelled: Vec<(u8, u8, Vec<u8>)> = cuts
+        .intervals()
+        .map(|(first, last)| (first, last, escape(first).unwrap_or_else(|| vec![first])))
+        .collect();
+    let start = quoted.next(quoted.start(), b'"');
+    let rows = Rows::explore(start, meter, |state, found, runs| {
+        for (first, last, spelling) in &spelled {
+            let next = spelling.iter().fold(state, |state, &byte| quoted.next(state, byte));
+            if next != ByteStateId::DEAD {
+                runs.push(Run { first: *first, last: *last, target: found.state(next) });
+            }
         }
-        at += 1;
-    }
-    let dfa = ByteDfa::from_parts(classes, width, next, accepting, ByteStateId::START);
-    dfa.product(&dfa, Op::Intersection, meter)
+        quoted.is_accepting(quoted.next(state, b'"'))
+    })?;
+    rows.minimize(1, meter)
 }
 
 /// How a byte is written in a JSON string, if not as it is.

@@ -204,6 +204,14 @@ pub(crate) struct Marks {
     pub(crate) close: &'static str,
 }
 
+impl Marks {
+    /// The texts before and after the value of a property, with line breaks around the value.
+    pub(crate) fn around(self, name: &str) -> (String, String) {
+        let Self { open, named, close } = self;
+        (format!("{open}{name}{named}\n"), format!("\n{close}"))
+    }
+}
+
 /// The marks of a style without type information; `None` for other styles.
 pub(crate) fn marks_of(style: Style) -> Option<Marks> {
     let Markup { open, named, close, kinds, value } = Markup::of(style)?;

@@ -6,7 +6,7 @@ use super::markup::Kinds;
 use super::network::{Emitter, Words};
 use crate::Regex;
 use crate::json_schema::PlanId;
-use burn_dfa_automata::{ByteDfa, ByteStateId, Expr, FastMap, Op, Rows};
+use burn_dfa_automata::{ByteDfa, ByteStateId, Expr, Op, Rows, Run};
 use burn_dfa_common::{Error, Result, limits::Meter};
 
 /// The undeclared names of XML styles: without a pattern or a schema for names; with one, in styles
@@ -66,41 +66,26 @@ impl Emitter<'_, '_> {
 /// The words of an automaton with some bytes replaced by texts; each text begins with `&`.
 fn escaped(words: &ByteDfa, escapes: &[(u8, &str)], meter: &Meter) -> Result<ByteDfa> {
     // A state is a state of `words` and the part of a text read so far.
-    let mut states: Vec<(ByteStateId, Vec<u8>)> =
-        vec![(ByteStateId::DEAD, Vec::new()), (words.start(), Vec::new())];
-    let mut numbers: FastMap<(u32, Vec<u8>), u32> = FastMap::default();
-    for (number, (state, read)) in (0..).zip(&states) {
-        numbers.insert((state.0, read.clone()), number);
-    }
-    let mut next = vec![0; 256];
-    let mut accepting = vec![false];
-    let mut at = 1;
-    while let Some((state, read)) = states.get(at).cloned() {
-        meter.bytes(next.len().saturating_mul(size_of::<u32>()))?;
-        accepting.push(read.is_empty() && words.is_accepting(state));
+    let rows = Rows::explore((words.start(), ""), meter, |(state, read), found, runs| {
         for byte in 0..=u8::MAX {
-            let read = [&read[..], &[byte]].concat();
-            let begins = escapes.iter().find(|(_, text)| text.as_bytes().starts_with(&read));
-            let to = match (&read[..], begins) {
-                (_, Some((character, text))) if text.len() == read.len() => {
-                    (words.next(state, *character), Vec::new())
+            let begun = |text: &str| text.starts_with(read) && text.as_bytes().get(read.len()) == Some(&byte);
+            let next = match escapes.iter().find(|(_, text)| begun(text)) {
+                Some(&(character, text)) if text.len() == read.len() + 1 => {
+                    (words.next(state, character), "")
                 }
-                (_, Some(_)) => (state, read),
-                (&[byte], None) if escapes.iter().all(|(character, _)| *character != byte) => {
-                    (words.next(state, byte), Vec::new())
+                Some(&(_, text)) => (state, &text[..=read.len()]),
+                None if read.is_empty() && escapes.iter().all(|(character, _)| *character != byte) => {
+                    (words.next(state, byte), "")
                 }
-                _ => (ByteStateId::DEAD, Vec::new()),
+                None => continue,
             };
-            next.push(*numbers.entry((to.0.0, to.1.clone())).or_insert_with(|| {
-                states.push(to);
-                states.len() as u32 - 1
-            }));
+            if next.0 != ByteStateId::DEAD {
+                runs.push(Run { first: byte, last: byte, target: found.state(next) });
+            }
         }
-        at += 1;
-    }
-    let dfa =
-        ByteDfa::from_parts(std::array::from_fn(|byte| byte as u8), 256, next, accepting, ByteStateId::START);
-    dfa.product(&dfa, Op::Intersection, meter)
+        read.is_empty() && words.is_accepting(state)
+    })?;
+    rows.minimize(1, meter)
 }
 
 fn pattern(pattern: &str, meter: &Meter) -> Result<ByteDfa> {
