@@ -108,7 +108,14 @@ impl Thresholds {
 
     /// Every field, with its name.
     pub fn fields(&mut self) -> [(&'static str, &mut usize); 19] {
-        let Self {
+        macro_rules! named {
+            ($thresholds:expr, $($field:ident),*) => {{
+                let Self { $($field),* } = $thresholds;
+                [$((stringify!($field), $field)),*]
+            }};
+        }
+        named!(
+            self,
             few_nodes,
             few_tokens,
             broad,
@@ -127,28 +134,7 @@ impl Thresholds {
             min_subtree,
             max_shared,
             max_slices,
-            max_steps,
-        } = self;
-        [
-            ("few_nodes", few_nodes),
-            ("few_tokens", few_tokens),
-            ("broad", broad),
-            ("per_open", per_open),
-            ("max_except", max_except),
-            ("few_characters", few_characters),
-            ("max_states", max_states),
-            ("worth_at_once", worth_at_once),
-            ("worth_keeping", worth_keeping),
-            ("few_removed", few_removed),
-            ("max_beside", max_beside),
-            ("near_few_nodes", near_few_nodes),
-            ("near_many", near_many),
-            ("near_max_dead", near_max_dead),
-            ("few_first", few_first),
-            ("min_subtree", min_subtree),
-            ("max_shared", max_shared),
-            ("max_slices", max_slices),
-            ("max_steps", max_steps),
-        ]
+            max_steps
+        )
     }
 }
