@@ -60,6 +60,15 @@ pub struct Args {
     #[arg(long)]
     pub masks: bool,
 
+    /// Masks in the memory of the host without each part of the search: writes the tables to FILE
+    #[arg(long, value_name = "FILE", num_args = 0..=1)]
+    #[arg(default_missing_value = "benches/results/ablation.md")]
+    pub ablation: Option<PathBuf>,
+
+    /// The time limit of --ablation, shared by the vocabularies
+    #[arg(long, value_name = "COUNT", default_value_t = 420)]
+    pub seconds: u64,
+
     /// The file for the picture
     #[arg(long, default_value = "benches/results/peers.svg")]
     pub out: PathBuf,

@@ -3,6 +3,7 @@
 //! `cargo run --release -p peers` prints tables with ratios, draws them, and ends with one
 //! `name=value` line per figure.
 
+mod ablation;
 mod acceptance;
 mod args;
 mod beside_pytorch;
@@ -15,6 +16,9 @@ mod first_mask;
 mod folder;
 mod grammars;
 mod lark;
+#[path = "../../quality/machine.rs"]
+#[allow(dead_code, reason = "the benchmark of quality measures memory as well")]
+mod machine;
 #[path = "../../maskbench.rs"]
 mod maskbench;
 mod masks;
@@ -87,6 +91,15 @@ fn main() {
     if args.masks {
         let named = args.vocabularies().into_iter().filter_map(Tokens::load).chain(folders);
         return named.for_each(|tokens| masks::print(&cases, &tokens, args.runs));
+    }
+    if let Some(path) = &args.ablation {
+        let named: Vec<Tokens> =
+            args.vocabularies().into_iter().filter_map(Tokens::load).chain(folders).collect();
+        if let Err(error) = ablation::write(path, &cases, &named, &args) {
+            eprintln!("error: {}: {error}", path.display());
+            std::process::exit(1);
+        }
+        return;
     }
     let python = Python::new(&args.python);
     let vocabularies = args.vocabularies().into_iter().filter_map(Tokens::load).chain(folders);

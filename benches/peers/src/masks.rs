@@ -27,8 +27,7 @@ pub fn print(cases: &[Case], tokens: &Tokens, runs: usize) {
         let Ok(constraint) = constraint(&case.grammar) else { continue };
         let compile = || CompiledConstraint::compile(&constraint, &tokens.vocabulary, &Limits::default());
         let Ok(compiled) = compile() else { continue };
-        let texts = case.valid.iter().filter_map(|texts| tokens.encode(texts.first()?)).take(TEXTS);
-        let texts: Vec<Vec<u32>> = texts.filter(|text| accepts(&compiled, text)).collect();
+        let texts = texts(case, tokens, &compiled);
         let (mut times, mut passes) = (Vec::new(), [Vec::new(), Vec::new()]);
         for _ in 0..runs {
             let start = Instant::now();
@@ -57,7 +56,11 @@ pub fn print(cases: &[Case], tokens: &Tokens, runs: usize) {
     }
 }
 
-fn constraint(grammar: &Grammar) -> Result<Constraint> {
+/// The constraint of a case, for compact JSON.
+///
+/// # Errors
+/// If burn-dfa refuses the constraint.
+pub fn constraint(grammar: &Grammar) -> Result<Constraint> {
     match grammar {
         Grammar::Regex(regex) => Constraint::regex(regex),
         Grammar::Schema(schema) => {
@@ -67,6 +70,12 @@ fn constraint(grammar: &Grammar) -> Result<Constraint> {
         Grammar::ContextFree { syntax, text, .. } => Constraint::grammar(*syntax, text),
         Grammar::Tools { tag, .. } => Constraint::structural_tag(&StructuralTag::read(tag)?),
     }
+}
+
+/// The first valid texts of a case that the constraint accepts, as tokens.
+pub fn texts(case: &Case, tokens: &Tokens, compiled: &CompiledConstraint) -> Vec<Vec<u32>> {
+    let texts = case.valid.iter().filter_map(|texts| tokens.encode(texts.first()?)).take(TEXTS);
+    texts.filter(|text| accepts(compiled, text)).collect()
 }
 
 fn accepts(compiled: &CompiledConstraint, text: &[u32]) -> bool {
@@ -79,7 +88,7 @@ fn accepts(compiled: &CompiledConstraint, text: &[u32]) -> bool {
 
 /// The time of the mask at each position of the texts, in microseconds: on the first pass, then on
 /// the second.
-fn walk(masker: &Masker, texts: &[Vec<u32>]) -> [Vec<f64>; 2] {
+pub fn walk(masker: &Masker, texts: &[Vec<u32>]) -> [Vec<f64>; 2] {
     [(); 2].map(|()| {
         let mut times = Vec::new();
         for text in texts {

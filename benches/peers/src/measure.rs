@@ -274,7 +274,7 @@ pub fn steps(
 
 /// The order of engines in a run: each run begins with another engine, and every second run goes
 /// backwards.
-fn order(engines: usize, run: usize) -> impl Iterator<Item = usize> {
+pub fn order(engines: usize, run: usize) -> impl Iterator<Item = usize> {
     (0..engines).map(move |step| {
         let ahead = if run.is_multiple_of(2) { step } else { engines - step };
         (run + ahead) % engines

@@ -96,9 +96,9 @@ use distance::Distances;
 use left::BudgetInterval;
 use limits::Meter;
 use longest::Shortest;
-#[doc(hidden)]
-pub use mask::TokenMask;
 pub use mask::{Logit, Masker};
+#[doc(hidden)]
+pub use mask::{Thresholds, TokenMask};
 use near::Near;
 #[doc(hidden)]
 pub use parts::{TableParts, TokenReading};

@@ -37,9 +37,6 @@ use burn_dfa_vocabulary::{
     Vocabulary,
 };
 
-/// The maximum number of states with cached slices.
-const MAX_SLICES: usize = 128;
-
 /// The legal tokens among the tokens with some first characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TokenSlice {
@@ -394,8 +391,9 @@ impl Reader<'_> {
             return Some(runs);
         }
         let runs = Arc::new(self.runs(start)?);
-        if let Some(farthest) = self.farthest.take().filter(|_| !self.moves_stack) {
-            if self.known.runs.len() >= MAX_SLICES {
+        let max_slices = self.thresholds.max_slices;
+        if let Some(farthest) = self.farthest.take().filter(|_| !self.moves_stack && max_slices > 0) {
+            if self.known.runs.len() >= max_slices {
                 self.known.runs.clear();
             }
             self.known.runs.insert(start.0.0, (Arc::clone(&runs), farthest.into()));
@@ -652,7 +650,7 @@ impl Reader<'_> {
         let (next, sets) = (main.to, [main.set, dead]);
         if let Some(entered) = main.entered.filter(|_| among.is_none_or(|among| among.is_within(main.set))) {
             let amid = main.amid.iter().map(|&(state, _)| state);
-            self.known.steps.keep(self.parts, place.0, entered, sets, amid);
+            self.known.steps.keep(self.thresholds.max_steps, self.parts, place.0, entered, sets, amid);
         }
         self.can_end_at(&main.amid).then_some((next, sets))
     }

@@ -13,9 +13,6 @@ use super::{StateId, TableParts};
 use burn_dfa_automata::FastMap;
 use burn_dfa_vocabulary::CharacterSet;
 
-/// The maximum number of known steps: about a quarter of a megabyte.
-const MAX_STEPS: usize = 1024;
-
 /// About the maximum number of steps in one skip link.
 const MAX_AT_ONCE: usize = 256;
 
@@ -107,16 +104,20 @@ impl Steps {
         Some(KnownStep { entered: *entered, sets: self.sets[*sets as usize], amid })
     }
 
-    /// Keeps the step from a state.
+    /// Keeps the step from a state. If there are `max_steps` steps, drops all of them first.
     pub(super) fn keep(
         &mut self,
+        max_steps: usize,
         parts: &TableParts,
         state: StateId,
         entered: StateId,
         sets: [CharacterSet; 2],
         amid: impl Iterator<Item = StateId>,
     ) {
-        if self.known.len() >= MAX_STEPS {
+        if max_steps == 0 {
+            return;
+        }
+        if self.known.len() >= max_steps {
             *self = Self::default();
         }
         let number = *self.numbers.entry(sets).or_insert_with(|| {
@@ -167,6 +168,8 @@ mod tests {
     use super::*;
     use crate::{CompiledConstraint, Constraint, Limits, TokenId, Vocabulary};
 
+    const MAX_STEPS: usize = 64;
+
     fn vocabulary() -> Vocabulary {
         let words = ["a", "b", "\""].map(|word| Some(word.as_bytes()));
         Vocabulary::from_bytes(words.into_iter().chain([None])).unwrap().with_eos([TokenId(3)]).unwrap()
@@ -187,7 +190,7 @@ mod tests {
         assert!(steps.ahead(states[0]).is_none());
         let keep = |steps: &mut Steps, at: usize, set| {
             let amid = [states[0]].into_iter();
-            steps.keep(parts, states[at], states[at + 1], [set, CharacterSet::default()], amid);
+            steps.keep(MAX_STEPS, parts, states[at], states[at + 1], [set, CharacterSet::default()], amid);
         };
         // As they are found: at first up to state 7, then further, and with another set from state 15 on.
         (0..7).for_each(|at| keep(&mut steps, at, few));
@@ -215,15 +218,15 @@ mod tests {
         let other = table.next(start, TokenId(0));
         let mut steps = Steps::default();
         let sets = [CharacterSet::ASCII; 2];
-        steps.keep(table.parts(), start, other, sets, std::iter::empty());
-        steps.keep(table.parts(), other, start, sets, std::iter::empty());
+        steps.keep(MAX_STEPS, table.parts(), start, other, sets, std::iter::empty());
+        steps.keep(MAX_STEPS, table.parts(), other, start, sets, std::iter::empty());
         for _ in 0..3 {
             let ahead = steps.ahead(start).unwrap();
             assert!(ahead.steps >= MAX_AT_ONCE && ahead.steps < 2 * MAX_AT_ONCE, "{}", ahead.steps);
             assert_eq!(ahead.entered, if ahead.steps.is_multiple_of(2) { start } else { other });
         }
         // A step that stays is one.
-        steps.keep(table.parts(), start, start, sets, std::iter::empty());
+        steps.keep(MAX_STEPS, table.parts(), start, start, sets, std::iter::empty());
         assert_eq!(steps.ahead(start).unwrap().steps, 1);
     }
 }

@@ -109,7 +109,8 @@ impl TableParts {
             return 0;
         }
         let bytes = Bytes { parts: self, left };
-        let limits = ReadLimits { most, few_first: thresholds.few_first };
+        let Thresholds { few_first, min_subtree, .. } = *thresholds;
+        let limits = ReadLimits { most, few_first, min_subtree };
         let Some(calls) = &self.calls else {
             return each_token(bytes, position.state, unread, limits, found);
         };
@@ -322,6 +323,8 @@ struct ReadLimits {
     most: usize,
     /// See [`Thresholds::few_first`].
     few_first: usize,
+    /// See [`Thresholds::min_subtree`].
+    min_subtree: usize,
 }
 
 /// Reads tokens.
@@ -432,7 +435,7 @@ impl<'a, R: Reader<'a>, F: FnMut(&[TokenId], StateId)> Walk<'a, R, F> {
         // If every byte below does not leave the state, all tokens below lead there.
         let is_leaf = trie.is_leaf(node);
         let rests = || trie.below(node) & !rows.rests_on(R::state(next)) == 0;
-        let is_whole = is_leaf || is_read && rests();
+        let is_whole = is_leaf || is_read && rests() && trie.subtree(node).len() >= self.limits.min_subtree;
         let tokens = if is_whole { trie.subtree(node) } else { trie.own(node) };
         if !tokens.is_empty() && self.reader.can_end(next) {
             (self.found)(&trie.all_tokens()[tokens], R::state(next));

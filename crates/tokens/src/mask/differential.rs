@@ -1,17 +1,29 @@
 //! Masks with all kinds of thresholds are the ones that the reference search finds.
 
 use rand::{Rng, SeedableRng, rngs::StdRng};
+use serde_json::json;
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::Arc;
 
 use super::search::tests::{cases, words};
 use super::{Masker, Thresholds, reference};
-use crate::{CompiledConstraint, Limits, RowPosition, StateId, TokenId, Vocabulary};
+use crate::{CompiledConstraint, Constraint, Limits, RowPosition, StateId, TokenId, Vocabulary};
+use burn_dfa_constraints::Syntax;
+use burn_dfa_testing::data;
 
-/// Positions of one text, each with its legal tokens.
+/// A constraint and some of its positions, each with its legal tokens.
 struct Case {
-    constraint: CompiledConstraint,
+    constraint: Constraint,
+    limits: Limits,
     positions: Vec<(RowPosition, Vec<u32>)>,
+}
+
+impl Case {
+    /// The compiled constraint, in which no search has written a row or cached a slice.
+    fn compile(&self, vocabulary: &Vocabulary) -> CompiledConstraint {
+        CompiledConstraint::compile_byte_level(&self.constraint, vocabulary, &self.limits).unwrap()
+    }
 }
 
 /// Bytes, words of characters of two to four bytes, alone and among ASCII, and words that begin or end
@@ -43,48 +55,116 @@ fn multi_byte() -> Vocabulary {
     Vocabulary::from_bytes(words).unwrap().with_eos([end]).unwrap()
 }
 
-/// The positions before each token of a text, which is cut into the longest tokens, with three budgets.
+/// A position with three budgets, each with its legal tokens. Empty if every path to the end is long.
+fn with_budgets(
+    constraint: &CompiledConstraint,
+    vocabulary: &Vocabulary,
+    position: &RowPosition,
+) -> Vec<(RowPosition, Vec<u32>)> {
+    let with = |remaining| RowPosition { remaining, ..position.clone() };
+    let Some(least) = (1..1000).find(|&remaining| constraint.can_end(&with(remaining))) else {
+        return Vec::new();
+    };
+    let with_legal = |remaining| {
+        let position = with(remaining);
+        let legal = reference::tokens(constraint, vocabulary, &position);
+        (position, legal)
+    };
+    [RowPosition::UNLIMITED, least, least + 3].map(with_legal).into()
+}
+
+/// The positions before each token of a text, which is cut into the longest tokens.
 fn cases_of(vocabulary: &Vocabulary, frames: usize) -> Vec<Case> {
     let limits = Limits::new().with_frames(frames);
     let mut found = Vec::new();
     for (constraint, text) in cases() {
-        let Ok(constraint) = CompiledConstraint::compile_byte_level(&constraint, vocabulary, &limits) else {
+        let Ok(compiled) = CompiledConstraint::compile_byte_level(&constraint, vocabulary, &limits) else {
             continue;
         };
-        let (mut position, mut text) = (RowPosition::unlimited(constraint.start()), text.as_bytes());
+        let (mut position, mut text) = (RowPosition::unlimited(compiled.start()), text.as_bytes());
         let mut positions = Vec::new();
         for _ in 0..5 {
-            let with = |remaining| RowPosition { remaining, ..position.clone() };
-            let Some(least) = (1..1000).find(|&remaining| constraint.can_end(&with(remaining))) else {
+            let budgets = with_budgets(&compiled, vocabulary, &position);
+            if budgets.is_empty() {
                 break;
-            };
-            for remaining in [RowPosition::UNLIMITED, least, least + 3] {
-                let position = with(remaining);
-                let legal = reference::tokens(&constraint, vocabulary, &position);
-                positions.push((position, legal));
             }
+            positions.extend(budgets);
             let tokens = vocabulary.iter().filter(|(_, bytes)| text.starts_with(bytes));
-            let next = tokens.map(|(token, bytes)| (constraint.after(&position, token), bytes.len()));
-            let alive = next.filter(|(next, _)| next.state != StateId::DEAD && constraint.can_end(next));
+            let next = tokens.map(|(token, bytes)| (compiled.after(&position, token), bytes.len()));
+            let alive = next.filter(|(next, _)| next.state != StateId::DEAD && compiled.can_end(next));
             let Some((next, length)) = alive.max_by_key(|&(_, length)| length) else { break };
             (position, text) = (next, &text[length..]);
         }
-        found.push(Case { constraint, positions });
+        found.push(Case { constraint, limits: limits.clone(), positions });
     }
     found
 }
 
+/// Constraints for random walks: nested schemas and lists, counted and multi-byte characters.
+fn walked_constraints() -> Vec<Constraint> {
+    let schema = |schema| Constraint::json_schema(schema).unwrap();
+    let regex = |pattern| Constraint::regex(pattern).unwrap();
+    let tree = json!({"type": "object", "required": ["name"], "properties": {
+        "name": {"type": "string"}, "names": {"type": "integer"},
+        "children": {"type": "array", "items": {"$ref": "#"}}}});
+    let counted = json!({"type": "object", "required": ["a", "b"], "properties": {
+        "a": {"type": "string", "maxLength": 70}, "b": {"type": "string", "maxLength": 140}}});
+    let list = r#"root ::= "(" item (", " item)* ")"
+item ::= root | [a-z] [a-z0-9_]* | "\"" [^"\\\n]* "\"" | [0-9]+ ("." [0-9]+)?"#;
+    vec![
+        schema(tree),
+        schema(json!({"type": "array"})),
+        schema(counted),
+        schema(json!({"type": "string", "pattern": "^[A-Z][a-z]+( [A-Z][a-z]+)*$"})),
+        Constraint::grammar(Syntax::Gbnf, list).unwrap(),
+        regex(r"[^\s@]+@?[^\s@]*"),
+        regex("(?s).{3,90}"),
+    ]
+}
+
+/// A walk of 40 positions, which begins again after the end.
+fn random_walk(constraint: &CompiledConstraint, rng: &mut StdRng) -> Vec<RowPosition> {
+    let masker = Masker::new(constraint);
+    let start = RowPosition::unlimited(constraint.start());
+    let mut walk = vec![start.clone()];
+    while walk.len() < 40 {
+        let position = &walk[walk.len() - 1];
+        let next = masker.tokens(position).into_iter().map(|token| constraint.after(position, token));
+        let mut next: Vec<RowPosition> = next.filter(|next| next.state != StateId::DONE).collect();
+        // Most tokens of a string lead to one state, so half of the steps choose a state.
+        if rng.random_range(0..2) == 0 {
+            next.sort_by_key(|next| next.state);
+            next.dedup_by_key(|next| next.state);
+        }
+        let next =
+            if next.is_empty() { start.clone() } else { next.swap_remove(rng.random_range(0..next.len())) };
+        assert!(constraint.can_end(&next), "{next:?}");
+        walk.push(next);
+    }
+    walk
+}
+
+/// Every fourth position of random walks.
+fn walked_cases(vocabulary: &Vocabulary) -> Vec<Case> {
+    let (limits, mut rng) = (Limits::new(), StdRng::seed_from_u64(5));
+    let case = |constraint: Constraint| {
+        let compiled = CompiledConstraint::compile_byte_level(&constraint, vocabulary, &limits).unwrap();
+        let walk = random_walk(&compiled, &mut rng);
+        let sample = walk.iter().step_by(4);
+        let positions = sample.flat_map(|position| with_budgets(&compiled, vocabulary, position)).collect();
+        Case { constraint, limits: limits.clone(), positions }
+    };
+    walked_constraints().into_iter().map(case).collect()
+}
+
 /// The usual thresholds; then one of them, or all, as 0 and as the greatest number.
 fn all_thresholds() -> Vec<(String, Thresholds)> {
+    let names = Thresholds::default().fields().map(|(name, _)| name);
     let mut all = vec![("usual".to_owned(), Thresholds::default())];
     for value in [0, usize::MAX] {
-        let mut every = Thresholds::default();
-        for (at, (name, field)) in every.fields().into_iter().enumerate() {
-            *field = value;
-            let mut one = Thresholds::default();
-            *one.fields()[at].1 = value;
-            all.push((format!("{name}: {value}"), one));
-        }
+        let one = |name: &str| (format!("{name}: {value}"), Thresholds::default().with(name, value));
+        all.extend(names.map(one));
+        let every = names.iter().fold(Thresholds::default(), |every, name| every.with(name, value));
         all.push((format!("all: {value}"), every));
     }
     all
@@ -98,29 +178,36 @@ fn check<'a>(masker: &Masker, positions: impl Iterator<Item = &'a (RowPosition, 
     }
 }
 
-fn masks_are_those_of_the_reference(vocabulary: &Vocabulary, frames: &[usize]) {
-    let cases: Vec<Case> = frames.iter().flat_map(|&frames| cases_of(vocabulary, frames)).collect();
-    assert!(cases.iter().any(|case| case.constraint.frames() > 0));
-    assert!(cases.iter().any(|case| case.constraint.frames() == 0));
+fn masks_are_those_of_the_reference(vocabulary: &Vocabulary, cases: &[Case]) {
+    assert!(cases.iter().any(|case| case.compile(vocabulary).frames() > 0));
+    assert!(cases.iter().any(|case| case.compile(vocabulary).frames() == 0));
     let count: usize = cases.iter().map(|case| case.positions.len()).sum();
     assert!(count > 200, "{count} positions");
     for (name, thresholds) in all_thresholds() {
-        for (at, Case { constraint, positions }) in cases.iter().enumerate() {
-            let masker = Masker::with_thresholds(constraint, thresholds);
+        for (at, case) in cases.iter().enumerate() {
+            let (constraint, positions) = (case.compile(vocabulary), &case.positions);
+            let masker = Masker::with_thresholds(&constraint, Masker::CACHE_BYTES, thresholds);
             check(&masker, positions.iter(), &format!("cold, {name}, case {at}"));
             check(&masker, positions.iter().rev(), &format!("warm, {name}, case {at}"));
-            // The positions in another order meet other states of the cache.
-            let masker = Masker::with_thresholds(constraint, thresholds);
+            // A copy has no slices and steps. The positions in another order meet other states of the cache.
+            let parts = Arc::new(constraint.parts().clone());
+            let copy = CompiledConstraint { parts, ..constraint.clone() };
+            let masker = Masker::with_thresholds(&copy, Masker::CACHE_BYTES, thresholds);
             check(&masker, positions.iter().rev(), &format!("from the end, {name}, case {at}"));
         }
     }
-    for (at, Case { constraint, positions }) in cases.iter().enumerate() {
-        let masker = &Masker::with_thresholds(constraint, Thresholds::default());
+    for (at, case) in cases.iter().enumerate() {
+        // All threads share the slices and steps of the constraint, and half of them the masks.
+        let constraint = case.compile(vocabulary);
+        let shared = &Masker::new(&constraint);
         std::thread::scope(|scope| {
             for thread in 0..4 {
-                let (before, after) = positions.split_at(thread * positions.len() / 4);
-                let about = format!("thread {thread}, case {at}");
-                scope.spawn(move || check(masker, after.iter().chain(before), &about));
+                let own = Masker::new(&constraint);
+                let (before, after) = case.positions.split_at(thread * case.positions.len() / 4);
+                scope.spawn(move || {
+                    let masker = if thread % 2 == 0 { shared } else { &own };
+                    check(masker, after.iter().chain(before), &format!("thread {thread}, case {at}"));
+                });
             }
         });
     }
@@ -128,25 +215,39 @@ fn masks_are_those_of_the_reference(vocabulary: &Vocabulary, frames: &[usize]) {
 
 #[test]
 fn masks_of_a_made_up_vocabulary() {
-    masks_are_those_of_the_reference(&words(), &[64]);
+    let vocabulary = words();
+    masks_are_those_of_the_reference(&vocabulary, &cases_of(&vocabulary, 64));
 }
 
 #[test]
 fn masks_of_a_vocabulary_of_multi_byte_characters() {
-    masks_are_those_of_the_reference(&multi_byte(), &[64]);
+    let vocabulary = multi_byte();
+    masks_are_those_of_the_reference(&vocabulary, &cases_of(&vocabulary, 64));
 }
 
 #[test]
 fn masks_of_the_vocabulary_of_a_model() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models/tiny");
-    masks_are_those_of_the_reference(&Vocabulary::from_folder(folder).unwrap(), &[64, 0]);
+    let vocabulary = Vocabulary::from_folder(folder).unwrap();
+    let cases: Vec<Case> = [64, 0].into_iter().flat_map(|frames| cases_of(&vocabulary, frames)).collect();
+    masks_are_those_of_the_reference(&vocabulary, &cases);
+}
+
+/// The test data has three vocabularies of 32,000 to 50,257 tokens.
+#[test]
+fn masks_along_random_walks() {
+    std::thread::scope(|scope| {
+        for tokenizer in data::tokenizers() {
+            scope.spawn(move || {
+                let vocabulary = tokenizer.vocabulary();
+                masks_are_those_of_the_reference(&vocabulary, &walked_cases(&vocabulary));
+            });
+        }
+    });
 }
 
 /// The only threshold that is clamped.
 #[test]
 fn characters_are_followed_through_one_state_at_least() {
-    let mut thresholds = Thresholds::default();
-    let fields = thresholds.fields();
-    fields.into_iter().find(|(name, _)| *name == "max_states").map(|(_, field)| *field = 0).unwrap();
-    assert_eq!(thresholds.max_states(), 1);
+    assert_eq!(Thresholds::default().with("max_states", 0).max_states(), 1);
 }

@@ -19,7 +19,7 @@ use burn_dfa_vocabulary::TokenId;
 use self::cache::MaskCache;
 pub use self::row::Logit;
 use self::search::Row;
-pub(crate) use self::thresholds::Thresholds;
+pub use self::thresholds::Thresholds;
 pub use self::token_mask::TokenMask;
 use crate::{CompiledConstraint, RowPosition};
 
@@ -57,17 +57,14 @@ impl Masker {
 
     /// A masker for positions of `constraint` with a cache of at most `bytes`.
     pub fn with_cache_bytes(constraint: &CompiledConstraint, bytes: usize) -> Self {
-        let constraint = constraint.clone();
-        Self { constraint, cache: MaskCache::new(bytes), thresholds: Thresholds::default() }
+        Self::with_thresholds(constraint, bytes, Thresholds::default())
     }
 
-    /// A masker with other thresholds, on a copy of `constraint`: what a search with the usual
-    /// thresholds found in the constraint is not used.
-    #[cfg(test)]
-    fn with_thresholds(constraint: &CompiledConstraint, thresholds: Thresholds) -> Self {
-        let parts = Arc::new(constraint.parts().clone());
-        let constraint = CompiledConstraint { parts, ..constraint.clone() };
-        Self { constraint, cache: MaskCache::new(Self::CACHE_BYTES), thresholds }
+    /// The same with other thresholds. The masker uses the slices and steps that other maskers cached
+    /// in `constraint`.
+    #[doc(hidden)]
+    pub fn with_thresholds(constraint: &CompiledConstraint, bytes: usize, thresholds: Thresholds) -> Self {
+        Self { constraint: constraint.clone(), cache: MaskCache::new(bytes), thresholds }
     }
 
     /// The constraint.

@@ -149,7 +149,7 @@ impl Found {
             return self.read(at, left, [Unread::all(trie)]);
         };
         let characters = vocabulary.characters();
-        self.known = Some(known_by(vocabulary, &runs));
+        self.known = Some(known_by(vocabulary, &runs, at.thresholds.max_shared));
         self.removed = special.tokens().iter().map(|(token, _)| token.0).collect();
         self.work = self.work.saturating_add(at.thresholds.worth_keeping);
         let begun = Unread::begun(trie, runs.read);
@@ -250,18 +250,19 @@ fn classes(at: &Row<'_>, left: &mut BudgetInterval) -> Vec<bool> {
     classes
 }
 
-/// The tokens of the slices.
-fn known_by(vocabulary: &Vocabulary, runs: &TokenSlices) -> Known {
+/// The tokens of the slices. The vocabulary shares the set of at most `max_shared` slices.
+fn known_by(vocabulary: &Vocabulary, runs: &TokenSlices, max_shared: usize) -> Known {
     let characters = vocabulary.characters();
     let spelled: Vec<Spelled> = runs.runs.iter().map(|run| run.spelled).collect();
-    characters.spelled(&spelled, || {
+    let find = || {
         let mut bits = TokenBits::none(vocabulary.len());
         vectorized(
             #[inline(always)]
             || spelled.iter().for_each(|spelled| characters.add(&mut bits, spelled)),
         );
         bits
-    })
+    };
+    if spelled.len() > max_shared { Err(find()) } else { characters.spelled(&spelled, find) }
 }
 
 /// The mask of `known` without `removed` and with `added`; a token in both is legal.

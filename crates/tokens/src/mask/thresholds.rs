@@ -5,7 +5,7 @@
 /// Every value of every field finds the same tokens; only the time differs. Each default is the value
 /// that was fastest for the vocabularies of models, of 50,000 to 200,000 tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Thresholds {
+pub struct Thresholds {
     /// All tokens are read if the first bytes with a transition begin at most this many nodes of the
     /// trie.
     pub(crate) few_nodes: usize,
@@ -47,6 +47,15 @@ pub(crate) struct Thresholds {
     /// First bytes are looked up among the children of a node if there are more than `few_first` times
     /// as many children.
     pub(crate) few_first: usize,
+    /// The tokens below a node whose bytes do not leave a state are taken together if there are at
+    /// least this many.
+    pub(crate) min_subtree: usize,
+    /// The vocabulary shares the token set of at most this many slices among positions.
+    pub(crate) max_shared: usize,
+    /// A constraint caches the slices of at most this many states.
+    pub(crate) max_slices: usize,
+    /// A constraint caches at most this many steps: about a quarter of a megabyte.
+    pub(crate) max_steps: usize,
 }
 
 impl Thresholds {
@@ -67,6 +76,10 @@ impl Thresholds {
         near_many: 16,
         near_max_dead: 512,
         few_first: 4,
+        min_subtree: 0,
+        max_shared: usize::MAX,
+        max_slices: 128,
+        max_steps: 1024,
     };
 
     /// The clamped field.
@@ -81,11 +94,28 @@ impl Default for Thresholds {
     }
 }
 
-#[cfg(test)]
 impl Thresholds {
+    /// The thresholds with another value of the field `name`.
+    ///
+    /// # Panics
+    /// If no field has this name.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: usize) -> Self {
+        let field = self.fields().into_iter().find(|(field, _)| *field == name);
+        *field.unwrap_or_else(|| panic!("no threshold has the name {name}")).1 = value;
+        self
+    }
+
     /// Every field, with its name.
-    pub(super) fn fields(&mut self) -> [(&'static str, &mut usize); 15] {
-        let Self {
+    pub fn fields(&mut self) -> [(&'static str, &mut usize); 19] {
+        macro_rules! named {
+            ($thresholds:expr, $($field:ident),*) => {{
+                let Self { $($field),* } = $thresholds;
+                [$((stringify!($field), $field)),*]
+            }};
+        }
+        named!(
+            self,
             few_nodes,
             few_tokens,
             broad,
@@ -101,23 +131,10 @@ impl Thresholds {
             near_many,
             near_max_dead,
             few_first,
-        } = self;
-        [
-            ("few_nodes", few_nodes),
-            ("few_tokens", few_tokens),
-            ("broad", broad),
-            ("per_open", per_open),
-            ("max_except", max_except),
-            ("few_characters", few_characters),
-            ("max_states", max_states),
-            ("worth_at_once", worth_at_once),
-            ("worth_keeping", worth_keeping),
-            ("few_removed", few_removed),
-            ("max_beside", max_beside),
-            ("near_few_nodes", near_few_nodes),
-            ("near_many", near_many),
-            ("near_max_dead", near_max_dead),
-            ("few_first", few_first),
-        ]
+            min_subtree,
+            max_shared,
+            max_slices,
+            max_steps
+        )
     }
 }
