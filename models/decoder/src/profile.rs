@@ -108,7 +108,7 @@ fn measure(model: &Decoder, batch: usize, slot: usize) -> Vec<(&'static str, Vec
     let prompt = Tensor::<2, Int>::full([batch, 16], 7, &device);
     let (logits, mut cache) = model.prefill(prompt, Tensor::zeros([batch], &device), CAPACITY);
     let mut tokens = logits.argmax(1).reshape([batch]);
-    cache.truncate(slot);
+    cache.set_lengths(Tensor::full([batch], slot as i32, (&device, DType::I32)));
 
     let wide = |width| Tensor::<3>::ones([batch, 1, width], (&device, model.dtype()));
     let (x, inner) = (wide(config.hidden_size), wide(config.intermediate_size));
