@@ -16,6 +16,7 @@ use burn_dfa::generation::{CausalLm, KvCache, Recordable};
 use crate::cache::{Places, Targets, attend, one_pass};
 use crate::mask::masks;
 use crate::model::Decoder;
+use crate::rope::Rotations;
 
 /// Decode without autodiff: take [`valid`](burn::module::Module::valid) of a model in training.
 ///
@@ -92,8 +93,7 @@ impl Decoder {
         let rows = cache.rows();
         assert_eq!(tokens.dims(), [rows], "one token for each row");
         let mut x = self.embed(tokens.reshape([rows, 1]));
-        let positions = (cache.lengths() - cache.padding()).clamp_min(0);
-        let rotations = self.rotary.at(positions.reshape([rows, 1]), x.dtype());
+        let rotations = self.rotations(cache, x.dtype());
         let targets = (!one_pass(&x)).then(|| self.targets(cache, places(cache)));
         for (index, layer) in self.model.layers.iter().enumerate() {
             x = layer.forward(x, |attention, qkv| {
@@ -102,6 +102,12 @@ impl Decoder {
         }
         cache.advance();
         self.logits(x).reshape([rows, self.config.vocab_size])
+    }
+
+    /// The rotations of the next position of each row.
+    pub(crate) fn rotations(&self, cache: &KvCache, dtype: DType) -> Rotations {
+        let positions = (cache.lengths() - cache.padding()).clamp_min(0);
+        self.rotary.at(positions.reshape([cache.rows(), 1]), dtype)
     }
 
     /// The targets of a step at some places.
