@@ -17,7 +17,7 @@ pub use burn::tensor::{Device, Int, Tensor};
 pub use crate::constraint::{Constraint, JsonOptions};
 pub use crate::generation::{
     CausalLm, ContinuousBatch, DecodeGraph, GenerationConfig, Output, Request, SamplingOptions, generate,
-    generate_with, stream,
+    stream,
 };
 #[cfg(feature = "typed")]
 pub use crate::generation::{generate_as, generate_as_with, generate_choice};

@@ -5,7 +5,7 @@ use std::time::Instant;
 use anstream::println;
 use anstyle::{AnsiColor, Style};
 use burn_dfa::cli::Failure;
-use burn_dfa::generation::{GenerationConfig, Output, Request, stream};
+use burn_dfa::generation::{GenerationConfig, Output, Request, generate};
 use burn_dfa::{CompiledConstraint, Constraint, Limits, TokenId};
 use burn_dfa_decoder::Pretrained;
 use burn_dfa_decoder::cli::GenerateArgs;
@@ -98,7 +98,7 @@ fn one(
         Request { constraint: table.cloned(), ..Request::new(prompt.to_vec(), args.sampling.max_tokens) };
     let started = Instant::now();
     let (model, vocabulary) = (pretrained.model(), pretrained.vocabulary());
-    let mut outputs = stream(model, vocabulary, &[request], &GenerationConfig::new())?.finish()?;
+    let mut outputs = generate(model, vocabulary, &[request], &GenerationConfig::new())?;
     let output = outputs.pop().ok_or("a batch of one row gives one output")?;
     Ok((output, started.elapsed().as_secs_f64()))
 }

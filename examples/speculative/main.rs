@@ -11,11 +11,10 @@
 mod table;
 
 use std::collections::HashMap;
-use std::ops::ControlFlow;
 
 use burn::tensor::{Device, FloatDType};
 use burn_dfa::generation::speculative::{
-    DraftModel, Drafter, ForcedBytes, ForcedTokens, MergedDrafters, PromptLookup, speculate_with,
+    DraftModel, Drafter, ForcedBytes, ForcedTokens, MergedDrafters, PromptLookup, stream,
 };
 use burn_dfa::generation::{GenerationConfig, Request};
 use burn_dfa::{CompiledConstraint, Limits, Vocabulary};
@@ -109,26 +108,18 @@ impl Pair {
 
     /// Prints the tokens added by each call, for a prompt of every kind.
     fn show(&self, args: &Args) -> Result<()> {
+        // A chunk for each call.
         let config = GenerationConfig::new().with_sync_interval(1);
         for kind in Kind::ALL {
             let example = Generator::new(3).example_of(kind, Split::HeldOut, 1);
             println!("{}", example.prompt);
             let request = [self.request(&example, kind)?];
             for (name, drafter) in self.drafters(args)? {
-                let mut pieces = Vec::new();
-                let rows = speculate_with(
-                    self.pretrained.model(),
-                    &self.vocabulary,
-                    &request,
-                    &config,
-                    drafter,
-                    |piece| {
-                        pieces.push(piece.text);
-                        ControlFlow::Continue(())
-                    },
-                )?;
-                println!("  {name}: {} calls", rows[0].calls);
-                println!("    {}", pieces.join("|"));
+                let chunks = stream(self.pretrained.model(), &self.vocabulary, &request, &config, drafter)?;
+                let texts = chunks.map(|chunk| chunk.map(|chunk| chunk.text));
+                let texts = texts.collect::<burn_dfa::Result<Vec<_>>>()?;
+                println!("  {name}: {} calls", texts.len());
+                println!("    {}", texts.join("|"));
             }
             println!();
         }

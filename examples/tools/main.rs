@@ -9,12 +9,11 @@
 mod action;
 
 use std::io::{Write as _, stdout};
-use std::ops::ControlFlow;
 
 use action::Action;
 use burn::tensor::Device;
 use burn_dfa::constraint::{Reply, ReplyEvent, ToolFormat, Tools};
-use burn_dfa::generation::{GenerationConfig, Request, generate_with};
+use burn_dfa::generation::{GenerationConfig, Request, stream};
 use burn_dfa::{CompiledConstraint, Limits};
 use burn_dfa_decoder::{Message, Pretrained};
 use clap::Parser;
@@ -102,30 +101,15 @@ impl Agent {
         let left = positions.saturating_sub(prompt.len()).min(MAX_TOKENS);
         let request = Request::new(prompt, left).with_constraint(&self.table);
         let mut reader = self.tools.reader()?;
-        let mut failure = None;
+        let (model, vocabulary) = (self.pretrained.model(), self.pretrained.vocabulary());
         print!("model  ");
-        let outputs = generate_with(
-            self.pretrained.model(),
-            self.pretrained.vocabulary(),
-            &[request],
-            &GenerationConfig::new(),
-            |piece| match reader.push(piece.text.as_bytes()) {
-                Ok(events) => {
-                    events.iter().for_each(show);
-                    ControlFlow::Continue(())
-                }
-                Err(error) => {
-                    failure = Some(error);
-                    ControlFlow::Break(())
-                }
-            },
-        )?;
-        if let Some(error) = failure {
-            return Err(error.into());
+        let mut chunks = stream(model, vocabulary, &[request], &GenerationConfig::new())?;
+        for chunk in &mut chunks {
+            reader.push(chunk?.text.as_bytes())?.iter().for_each(show);
         }
         reader.finish()?.iter().for_each(show);
         println!();
-        Ok((outputs[0].text(), reader.into_reply()))
+        Ok((chunks.stop().remove(0).text(), reader.into_reply()))
     }
 }
 

@@ -1,13 +1,11 @@
 //! The decode loop.
 
-use std::ops::ControlFlow;
-
 use super::admission::Admission;
 use super::batch::Batch;
 use super::config::GenerationConfig;
 use super::model::CausalLm;
 use super::recorded::Stepped;
-use super::request::{Chunk, Output, Request};
+use super::request::{Output, Request};
 use super::session::Session;
 use super::token_stream::TokenStream;
 use crate::vocabulary::Vocabulary;
@@ -20,8 +18,7 @@ use burn_dfa_tokens::Result;
 /// every [`sync_interval`](GenerationConfig::sync_interval) steps. A request's
 /// [`Cancel`](super::Cancel) cancels its row. The output of a canceled row is its text so far.
 ///
-/// [`generate_with`] passes the chunks of the outputs to a callback, and [`stream`] is an iterator
-/// over them.
+/// [`stream`] takes the same arguments, and returns the text in chunks.
 ///
 /// ```
 /// use burn_dfa::generation::{CausalLm, GenerationConfig, Request, generate};
@@ -53,20 +50,6 @@ pub fn generate<M: CausalLm>(
     config: &GenerationConfig,
 ) -> Result<Vec<Output>> {
     stream(model, vocabulary, requests, config)?.finish()
-}
-
-/// As [`generate`], and passes each new chunk of an output to `on_chunk`. A break cancels the batch.
-///
-/// # Errors
-/// As [`generate`].
-pub fn generate_with<M: CausalLm>(
-    model: &M,
-    vocabulary: &Vocabulary,
-    requests: &[Request],
-    config: &GenerationConfig,
-    on_chunk: impl FnMut(Chunk) -> ControlFlow<()>,
-) -> Result<Vec<Output>> {
-    Ok(stream(model, vocabulary, requests, config)?.for_each_chunk(on_chunk)?.stop())
 }
 
 /// Begins to generate the outputs of a batch of requests as [`generate`] does; the iterator takes

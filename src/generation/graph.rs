@@ -10,7 +10,6 @@
 //! A new batch writes its prompts, constraints, budgets and seeds into the same buffers.
 
 use std::fmt;
-use std::ops::ControlFlow;
 
 use super::admission::Admission;
 use super::batch::Batch;
@@ -18,7 +17,7 @@ use super::config::GenerationConfig;
 use super::model::{CausalLm, Recordable};
 use super::options::SamplingFeatures;
 use super::recorded::{RECORDING, Stepped};
-use super::request::{Chunk, Output, Request};
+use super::request::{Output, Request};
 use super::session::{AlignedRows, Session};
 use super::token_stream::TokenStream;
 use crate::processor::InPlaceState;
@@ -151,19 +150,6 @@ impl<'m, M: CausalLm<Cache: InPlaceState> + Recordable> DecodeGraph<'m, M> {
     /// except after a panic of the model.
     pub fn generate(&mut self, requests: &[Request]) -> Result<Vec<Output>> {
         self.stream(requests)?.finish()
-    }
-
-    /// As [`generate`](Self::generate), and passes each new chunk of an output to `on_chunk`. A
-    /// break cancels the batch.
-    ///
-    /// # Errors
-    /// As [`generate`](Self::generate).
-    pub fn generate_with(
-        &mut self,
-        requests: &[Request],
-        on_chunk: impl FnMut(Chunk) -> ControlFlow<()>,
-    ) -> Result<Vec<Output>> {
-        Ok(self.stream(requests)?.for_each_chunk(on_chunk)?.stop())
     }
 
     /// Begins to generate as [`generate`](Self::generate) does; the iterator replays only when the

@@ -7,7 +7,7 @@
 //! | to | use |
 //! |---|---|
 //! | generate a batch | [`generate`] |
-//! | receive its text in chunks, by a callback or an iterator | [`generate_with`], [`stream`] and its [`TokenStream`] |
+//! | receive its text in chunks | [`stream`] and its [`TokenStream`] |
 #![cfg_attr(
     feature = "typed",
     doc = "| generate a value of a Rust type | [`generate_as`], [`generate_choice`] |"
@@ -62,7 +62,7 @@ pub use burn_dfa_tokens::limits::Cancel;
 pub use cached::{Cached, KvCache, KvContext, KvShape, Transformer};
 pub use config::GenerationConfig;
 pub use continuous::{ContinuousBatch, ContinuousLm};
-pub use decode::{generate, generate_with, stream};
+pub use decode::{generate, stream};
 pub use graph::DecodeGraph;
 pub use logprobs::{Logprobs, TokenLogprobs};
 pub use model::{CausalLm, Recordable};

@@ -15,7 +15,7 @@ use burn::tensor::{Device, Int, Tensor};
 ///
 /// ```
 /// use burn::tensor::{DType, Device, Int, Tensor};
-/// use burn_dfa::generation::{CausalLm, GenerationConfig, Request, stream};
+/// use burn_dfa::generation::{CausalLm, GenerationConfig, Request, generate};
 /// use burn_dfa::{Constraint, Limits, TokenId, CompiledConstraint, Vocabulary};
 ///
 /// /// Always says the token after the last one, up to the end: there is nothing to remember.
@@ -42,7 +42,7 @@ use burn::tensor::{Device, Int, Tensor};
 /// let table = CompiledConstraint::compile(&Constraint::regex("[ab]{2}")?, &vocabulary, &Limits::default())?;
 /// let requests = [Request::new(vec![TokenId(0)], 8).with_constraint(&table)];
 /// let model = Counting(Device::flex());
-/// let outputs = stream(&model, &vocabulary, &requests, &GenerationConfig::new())?.finish()?;
+/// let outputs = generate(&model, &vocabulary, &requests, &GenerationConfig::new())?;
 /// assert_eq!(outputs[0].text(), "ba"); // the constraint wants two letters, the model would end after one
 /// # Ok::<(), burn_dfa::Error>(())
 /// ```

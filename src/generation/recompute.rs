@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use burn::tensor::{DType, Device, IndexingUpdateOp, Int, Tensor};
+use burn::tensor::{DType, Device, Int, Tensor};
 
 use super::continuous::ContinuousLm;
 use super::model::CausalLm;
-use super::speculative::TreeLm;
+use super::speculative::{Sequences, TreeLm};
 use crate::persistent::{InPlaceState, RowState};
 use crate::processor::DraftTree;
 
@@ -41,8 +41,7 @@ pub struct Recompute<F> {
     vocab_size: usize,
 }
 
-/// The cache of [`Recompute`]: the tokens of all rows, each from slot 0 on, and arbitrary tokens after
-/// its length.
+/// The cache of [`Recompute`]: the tokens of all rows, each from slot 0 on.
 ///
 /// ```
 /// use burn::tensor::{Device, Int, Tensor};
@@ -55,10 +54,8 @@ pub struct Recompute<F> {
 /// ```
 #[derive(Clone, Debug)]
 pub struct TextCache {
-    /// `[rows, capacity]`, `i32`
-    tokens: Tensor<2, Int>,
-    /// Tokens of each row, `[rows]`, `i32`
-    lengths: Tensor<1, Int>,
+    /// Without padding.
+    sequences: Sequences,
     /// Padding that the caller counts as tokens, `[rows]`, `i32`
     padding: Tensor<1, Int>,
     /// No row has more tokens.
@@ -94,70 +91,52 @@ impl<F: Fn(Tensor<2, Int>) -> Tensor<3>> Recompute<F> {
 
     /// The logits after the last token of each row, `[rows, vocab_size]`.
     fn next(&self, cache: &TextCache) -> Tensor<2> {
-        let [rows, _] = cache.tokens.dims();
-        let slots = (cache.lengths.clone() - 1).clamp_min(0).reshape([rows, 1]);
-        let logits = self.logits_at(cache.tokens.clone().narrow(1, 0, cache.longest), slots);
+        let (tokens, lengths) = (cache.sequences.tokens(), cache.sequences.lengths());
+        let [rows] = lengths.dims();
+        let slots = (lengths - 1).clamp_min(0).reshape([rows, 1]);
+        let logits = self.logits_at(tokens.narrow(1, 0, cache.longest), slots);
         logits.reshape([rows, self.vocab_size])
     }
 }
 
 impl TextCache {
     fn new(rows: usize, capacity: usize, device: &Device) -> Self {
-        let none = || Tensor::zeros([rows], (device, DType::I32));
         Self {
-            tokens: Tensor::zeros([rows, capacity], (device, DType::I32)),
-            lengths: none(),
-            padding: none(),
+            sequences: Sequences::empty(rows, capacity, device),
+            padding: Tensor::zeros([rows], (device, DType::I32)),
             longest: 1,
         }
     }
 
-    /// `from[b]`, `from[b] + 1`, …, `[rows, count]`, at most the last slot.
-    fn run(&self, from: Tensor<1, Int>, count: usize) -> Tensor<2, Int> {
-        let ([rows, capacity], options) = (self.tokens.dims(), (&self.tokens.device(), DType::I32));
-        let steps = Tensor::arange(0..count as i64, options).reshape([1, count]).expand([rows, count]);
-        (from.reshape([rows, 1]).expand([rows, count]) + steps).clamp_max(capacity as i32 - 1)
+    fn capacity(&self) -> usize {
+        self.sequences.tokens.dims()[1]
     }
 
-    /// Writes tokens, `[rows, count]`, after the first `from[b]` tokens of each row.
-    fn write(&mut self, from: Tensor<1, Int>, tokens: Tensor<2, Int>) {
-        let ([rows, capacity], [_, count]) = (self.tokens.dims(), tokens.dims());
-        let options = (&self.tokens.device(), DType::I32);
-        let first = Tensor::arange(0..rows as i64, options) * capacity as i32;
-        let slots = self.run(from, count) + first.reshape([rows, 1]).expand([rows, count]);
-        let (slots, tokens) = (slots.reshape([-1]), tokens.cast(DType::I32).reshape([-1]));
-        self.tokens.inplace(|buffer| {
-            let flat = buffer.reshape([rows * capacity]);
-            flat.select_assign(0, slots, tokens, IndexingUpdateOp::Assign).reshape([rows, capacity])
-        });
-    }
-
-    /// Notes that rows may be `tokens` longer.
-    fn lengthen(&mut self, tokens: usize) {
-        self.longest = (self.longest + tokens).min(self.tokens.dims()[1]);
+    /// Sets the lengths of rows that are up to `tokens` longer than before.
+    fn lengthen(&mut self, lengths: Tensor<1, Int>, tokens: usize) {
+        self.sequences.lengths.assign(lengths);
+        self.longest = (self.longest + tokens).min(self.capacity());
     }
 
     /// Sets the first tokens of a row, from slot `at` on.
     fn set_row(&mut self, row: usize, at: usize, tokens: Tensor<2, Int>) {
-        let ([_, capacity], [_, length]) = (self.tokens.dims(), tokens.dims());
-        let (end, tokens) = (at + length, tokens.cast(DType::I32));
-        self.tokens.inplace(|buffer| buffer.slice_assign([row..row + 1, at..end], tokens));
-        let length = end.min(capacity - 1);
-        let options = (&self.tokens.device(), DType::I32);
-        self.lengths.assign_row(row, Tensor::full([1], length as i32, options));
+        let (end, tokens) = (at + tokens.dims()[1], tokens.cast(DType::I32));
+        let length = end.min(self.capacity() - 1);
+        let length = Tensor::full([1], length as i32, (&tokens.device(), DType::I32));
+        self.sequences.tokens.inplace(|buffer| buffer.slice_assign([row..row + 1, at..end], tokens));
+        self.sequences.lengths.assign_row(row, length);
         self.longest = self.longest.max(end);
     }
 
     /// The first tokens of a row, `[1, length]`.
     fn row(&self, row: usize, length: usize) -> Tensor<2, Int> {
-        self.tokens.clone().slice([row..row + 1, 0..length])
+        self.sequences.tokens().slice([row..row + 1, 0..length])
     }
 }
 
 impl InPlaceState for TextCache {
     fn assign(&mut self, new: Self) {
-        self.tokens.assign(new.tokens);
-        self.lengths.assign(new.lengths);
+        self.sequences.assign(new.sequences);
         self.padding.assign(new.padding);
         self.longest = new.longest;
     }
@@ -183,20 +162,19 @@ impl<F: Fn(Tensor<2, Int>) -> Tensor<3>> CausalLm for Recompute<F> {
         let [rows, length] = tokens.dims();
         let mut cache = TextCache::new(rows, capacity, &self.device);
         cache.padding = padding.cast(DType::I32).add_scalar(0);
-        cache.lengths = cache.padding.clone() * -1 + length as i32;
+        cache.sequences.lengths = cache.padding.clone() * -1 + length as i32;
         cache.longest = length;
         // Moves the padding to the end of each row.
-        let from = cache.run(cache.padding.clone(), length).clamp_max(length as i32 - 1);
+        let from = cache.sequences.run(cache.padding.clone(), length).clamp_max(length as i32 - 1);
         let tokens = tokens.cast(DType::I32).gather(1, from);
-        cache.write(cache.lengths.zeros_like(), tokens);
+        cache.sequences.write(cache.padding.zeros_like(), tokens);
         (self.next(&cache), cache)
     }
 
     fn step(&self, tokens: Tensor<1, Int>, cache: &mut TextCache) -> Tensor<2> {
-        let [rows, capacity] = cache.tokens.dims();
-        cache.write(cache.lengths.clone(), tokens.reshape([rows, 1]));
-        cache.lengths.assign((cache.lengths.clone() + 1).clamp_max(capacity as i32));
-        cache.lengthen(1);
+        let (lengths, [rows]) = (cache.sequences.lengths(), tokens.dims());
+        cache.sequences.write(lengths.clone(), tokens.reshape([rows, 1]));
+        cache.lengthen((lengths + 1).clamp_max(cache.capacity() as i32), 1);
         self.next(cache)
     }
 }
@@ -244,32 +222,30 @@ impl<F: Fn(Tensor<2, Int>) -> Tensor<3>> TreeLm for Recompute<F> {
 
     /// Reads the path to every node after the row again.
     fn read(&self, tokens: Tensor<2, Int>, tree: &DraftTree, cache: &mut TextCache) -> Tensor<3> {
-        let [rows, nodes] = tokens.dims();
+        let (lengths, [rows, nodes]) = (cache.sequences.lengths(), tokens.dims());
         let logits = (0..nodes).map(|node| {
             let path = tree.path(node).into_iter().map(|node| tokens.clone().narrow(1, node, 1));
-            let mut text = cache.clone();
-            text.write(cache.lengths.clone(), Tensor::cat(path.collect(), 1));
-            text.lengths = cache.lengths.clone() + tree.depths()[node] as i32 + 1;
-            text.lengthen(tree.depths()[node] + 1);
+            let (mut text, count) = (cache.clone(), tree.depths()[node] + 1);
+            text.sequences.write(lengths.clone(), Tensor::cat(path.collect(), 1));
+            text.lengthen(lengths.clone() + count as i32, count);
             self.next(&text).reshape([rows, 1, self.vocab_size])
         });
         let logits = Tensor::cat(logits.collect(), 1);
-        cache.write(cache.lengths.clone(), tokens);
-        cache.lengths.assign(cache.lengths.clone() + nodes as i32);
-        cache.lengthen(nodes);
+        cache.sequences.write(lengths.clone(), tokens);
+        cache.lengthen(lengths + nodes as i32, nodes);
         logits
     }
 
     fn compact(&self, path: Tensor<2, Int>, nodes: usize, cache: &mut TextCache) {
         let [rows, count] = path.dims();
-        let first = cache.lengths.clone() - nodes as i32;
+        let first = cache.sequences.lengths() - nodes as i32;
         let from = first.clone().reshape([rows, 1]).expand([rows, count]) + path;
-        let moved = cache.tokens.clone().gather(1, from);
-        cache.write(first, moved);
+        let moved = cache.sequences.tokens().gather(1, from);
+        cache.sequences.write(first, moved);
     }
 
     fn truncate(&self, lengths: Tensor<1, Int>, cache: &mut TextCache) {
-        cache.lengths.assign(lengths - cache.padding.clone());
+        cache.sequences.lengths.assign(lengths - cache.padding.clone());
     }
 }
 

@@ -145,7 +145,8 @@ pub enum FinishReason {
     Stop,
     /// `max_new_tokens` were generated; only unconstrained rows end this way.
     MaxNewTokens,
-    /// The callback asked to stop, or the request's [`Cancel`].
+    /// The request's [`Cancel`] ended the row, or the caller [stopped](super::TokenStream::stop) the
+    /// stream.
     Cancelled,
 }
 

@@ -67,11 +67,12 @@ pub(super) fn filters(
 /// applied it already. `None`: greedy.
 ///
 /// It depends on the options of the row alone, so a row is rounded in the same way in every batch.
-pub(super) fn sampler_temperature(options: &SamplingOptions) -> Option<f32> {
+fn sampler_temperature(options: &SamplingOptions) -> Option<f32> {
     options.sampled().map(|temperature| if options.truncates() { 1.0 } else { temperature })
 }
 
-fn temperatures(options: &[SamplingOptions]) -> Vec<Option<f32>> {
+/// The temperature that the sampler applies to each row.
+pub(super) fn temperatures(options: &[SamplingOptions]) -> Vec<Option<f32>> {
     options.iter().map(sampler_temperature).collect()
 }
 

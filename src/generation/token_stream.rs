@@ -4,7 +4,7 @@
 use std::borrow::BorrowMut;
 use std::fmt;
 use std::iter::{Enumerate, FusedIterator};
-use std::ops::{ControlFlow, Range};
+use std::ops::Range;
 use std::vec;
 
 use super::batch::Batch;
@@ -13,8 +13,7 @@ use super::request::{Chunk, Output};
 use super::row::{NewTokens, Row};
 use burn_dfa_tokens::Result;
 
-/// The chunks of a batch: an iterator over the arguments of the callback of
-/// [`generate_with`](super::generate_with).
+/// The chunks of a batch, as an iterator, which [`stream`](super::stream) returns.
 ///
 /// The iterator computes only when the caller asks for a chunk. The chunks of one read come row by
 /// row; finished rows yield none. After the last chunk, or an error, the iterator ends. Dropping
@@ -78,9 +77,14 @@ impl<'a> TokenStream<'a> {
     ///
     /// # Errors
     /// The first error that the iterator yields.
-    pub fn finish(mut self) -> Result<Vec<Output>> {
+    pub fn finish(self) -> Result<Vec<Output>> {
+        Ok(self.complete()?.stop())
+    }
+
+    /// Generates the rest.
+    pub(super) fn complete(mut self) -> Result<Self> {
         self.try_for_each(|chunk| chunk.map(drop))?;
-        Ok(self.stop())
+        Ok(self)
     }
 
     /// The outputs so far. A row that has not ended counts as
@@ -91,19 +95,6 @@ impl<'a> TokenStream<'a> {
 
     pub(super) fn into_rows(self) -> impl Iterator<Item = Row<'a>> {
         self.rows.into_iter()
-    }
-
-    /// Passes every chunk to a callback, until it breaks.
-    pub(super) fn for_each_chunk(
-        mut self,
-        mut on_chunk: impl FnMut(Chunk) -> ControlFlow<()>,
-    ) -> Result<Self> {
-        for chunk in self.by_ref() {
-            if on_chunk(chunk?).is_break() {
-                break;
-            }
-        }
-        Ok(self)
     }
 
     fn try_next(&mut self) -> Result<Option<Chunk>> {

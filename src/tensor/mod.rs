@@ -455,3 +455,13 @@ pub(crate) fn ints(values: Vec<i32>, device: &Device) -> Tensor<1, Int> {
     let shape = [values.len()];
     Tensor::from_data(TensorData::new(values, shape), (device, DType::I32))
 }
+
+/// `from[b]`, `from[b] + 1`, …, `[rows, count]`.
+///
+/// # Shapes
+/// - `from`: `[rows]`
+/// - `steps`: 0, 1, …, `[count]`
+pub(crate) fn runs(from: Tensor<1, Int>, steps: Tensor<1, Int>) -> Tensor<2, Int> {
+    let ([rows], [count]) = (from.dims(), steps.dims());
+    from.reshape([rows, 1]).expand([rows, count]) + steps.reshape([1, count]).expand([rows, count])
+}

@@ -2,7 +2,6 @@
 
 use burn_dfa::ErrorKind;
 use std::collections::HashMap;
-use std::ops::ControlFlow;
 use std::slice;
 
 use crate::common::altered::{Altered, Call};
@@ -11,7 +10,7 @@ use crate::common::{
     model::{RandomLm, run},
 };
 use burn::tensor::{DType, Device, Int, Tensor};
-use burn_dfa::generation::{FinishReason, GenerationConfig, Request, generate, generate_with};
+use burn_dfa::generation::{FinishReason, GenerationConfig, Request, generate, stream};
 use burn_dfa::sampling::{GumbelMax, Sampler};
 use burn_dfa::{CompiledConstraint, Constraint, Layout, StateId, TensorOptions, TokenId, Vocabulary};
 use burn_dfa_testing::words::{EOS, token_level, vocabulary};
@@ -104,13 +103,14 @@ fn chunks_join_to_the_output_without_partial_characters() {
         ];
         let mut texts = [String::new(), String::new()];
         let mut tokens = [Vec::new(), Vec::new()];
-        let outputs = generate_with(&model, &vocabulary, &requests, &config, |piece| {
-            assert!(!piece.text.contains(char::REPLACEMENT_CHARACTER));
-            texts[piece.row].push_str(&piece.text);
-            tokens[piece.row].extend_from_slice(&piece.tokens);
-            ControlFlow::Continue(())
-        })
-        .unwrap();
+        let mut chunks = stream(&model, &vocabulary, &requests, &config).unwrap();
+        for chunk in &mut chunks {
+            let chunk = chunk.unwrap();
+            assert!(!chunk.text.contains(char::REPLACEMENT_CHARACTER));
+            texts[chunk.row].push_str(&chunk.text);
+            tokens[chunk.row].extend_from_slice(&chunk.tokens);
+        }
+        let outputs = chunks.stop();
         for row in 0..2 {
             assert_eq!(texts[row], outputs[row].text());
             assert_eq!(tokens[row], outputs[row].tokens);
@@ -120,14 +120,15 @@ fn chunks_join_to_the_output_without_partial_characters() {
 }
 
 #[test]
-fn a_callback_that_breaks_cancels_the_batch() {
+fn a_stream_that_is_stopped_cancels_the_batch() {
     let vocabulary = vocabulary();
     let table = regex("a{50}", &vocabulary);
     let model = RandomLm::new(vocabulary.len(), 1, DType::F32, &Device::flex());
     let request = Request::new(vec![TokenId(1)], 60).with_constraint(&table);
     let config = GenerationConfig::new().with_sync_interval(4);
-    let outputs =
-        generate_with(&model, &vocabulary, &[request], &config, |_| ControlFlow::Break(())).unwrap();
+    let mut chunks = stream(&model, &vocabulary, &[request], &config).unwrap();
+    chunks.next().unwrap().unwrap();
+    let outputs = chunks.stop();
     assert_eq!(outputs[0].finish, FinishReason::Cancelled);
     assert_eq!(outputs[0].tokens.len(), 4);
 }

@@ -1,7 +1,6 @@
 //! Log-probabilities against the model's logits on the host, in every loop and on every device.
 
 use burn_dfa::ErrorKind;
-use std::ops::ControlFlow;
 
 use burn::tensor::{DType, Device};
 use burn_dfa::generation::speculative::{
@@ -9,7 +8,7 @@ use burn_dfa::generation::speculative::{
 };
 use burn_dfa::generation::{
     ContinuousBatch, DecodeGraph, GenerationConfig, Logprobs, Output, Request, SamplingFeatures,
-    SamplingOptions, TokenLogprobs, generate, generate_with,
+    SamplingOptions, TokenLogprobs, generate, stream,
 };
 use burn_dfa::{Capacity, CompiledConstraint, Constraint, Kernels, TensorOptions, TokenId, Vocabulary};
 
@@ -104,12 +103,13 @@ fn every_token_has_the_log_probabilities_of_its_logits() {
                 }
             };
             let mut pieces = vec![Vec::new(); requests.len()];
-            let outputs = generate_with(&model, &vocabulary, &requests, &config, |piece| {
-                assert_eq!(piece.tokens.len(), piece.logprobs.len());
-                pieces[piece.row].extend(piece.logprobs);
-                ControlFlow::Continue(())
-            })
-            .unwrap();
+            let mut chunks = stream(&model, &vocabulary, &requests, &config).unwrap();
+            for chunk in &mut chunks {
+                let chunk = chunk.unwrap();
+                assert_eq!(chunk.tokens.len(), chunk.logprobs.len());
+                pieces[chunk.row].extend(chunk.logprobs);
+            }
+            let outputs = chunks.stop();
             all("eager", &outputs);
             assert!(outputs.iter().zip(&pieces).all(|(output, pieces)| output.logprobs == *pieces));
             let mut graph = DecodeGraph::record(&model, &vocabulary, &requests, &config, 32).unwrap();

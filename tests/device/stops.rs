@@ -1,11 +1,10 @@
 //! Stop strings end rows, and no part of a stop string is ever returned.
 
 use burn_dfa::ErrorKind;
-use std::ops::ControlFlow;
 
 use burn::tensor::{DType, Device};
 use burn_dfa::generation::{
-    ContinuousBatch, DecodeGraph, FinishReason, GenerationConfig, Output, Request, generate, generate_with,
+    ContinuousBatch, DecodeGraph, FinishReason, GenerationConfig, Output, Request, generate, stream,
 };
 use burn_dfa::vocabulary::TokenKind;
 use burn_dfa::{Capacity, Constraint, TensorOptions, TokenId, Vocabulary};
@@ -52,11 +51,12 @@ fn a_row_ends_before_its_first_stop_string_in_every_loop() {
         stopped += usize::from(first.is_some());
     };
     let mut streamed = vec![String::new(); requests.len()];
-    let outputs = generate_with(&model, &vocabulary, &requests, &config, |piece| {
-        streamed[piece.row].push_str(&piece.text);
-        ControlFlow::Continue(())
-    })
-    .unwrap();
+    let mut chunks = stream(&model, &vocabulary, &requests, &config).unwrap();
+    for chunk in &mut chunks {
+        let chunk = chunk.unwrap();
+        streamed[chunk.row].push_str(&chunk.text);
+    }
+    let outputs = chunks.stop();
     outputs.iter().zip(&streamed).enumerate().for_each(|(index, (output, text))| check(index, output, text));
     let mut graph = DecodeGraph::record(&model, &vocabulary, &requests, &config, 100).unwrap();
     let outputs = graph.generate(&requests).unwrap();

@@ -1,7 +1,5 @@
 //! Replays against the eager loop.
 
-use std::ops::ControlFlow;
-
 use burn_dfa::constraint::{Format, StructuralTag, Tag, TriggeredTags};
 use burn_dfa::generation::{
     DecodeGraph, FinishReason, GenerationConfig, Logprobs, Output, SamplingFeatures, SamplingOptions,
@@ -159,15 +157,13 @@ fn the_host_reads_every_few_steps_and_a_cancelled_graph_starts_again() {
         let config = GenerationConfig::new().with_sync_interval(16);
         let (model, vocabulary) = (embedded.model(), &embedded.vocabulary);
         let mut graph = DecodeGraph::record(model, vocabulary, &requests, &config, POSITIONS).unwrap();
-        let mut pieces = Vec::new();
-        let whole = graph
-            .generate_with(&requests, |piece| {
-                pieces.push(piece.tokens.len());
-                ControlFlow::Continue(())
-            })
-            .unwrap();
-        assert_eq!(pieces, [16, 16, 9], "{name}");
-        let cut = graph.generate_with(&requests, |_| ControlFlow::Break(())).unwrap();
+        let mut chunks = graph.stream(&requests).unwrap();
+        let lengths: Vec<_> = chunks.by_ref().map(|chunk| chunk.unwrap().tokens.len()).collect();
+        assert_eq!(lengths, [16, 16, 9], "{name}");
+        let whole = chunks.stop();
+        let mut chunks = graph.stream(&requests).unwrap();
+        chunks.next().unwrap().unwrap();
+        let cut = chunks.stop();
         assert_eq!(cut[0].finish, FinishReason::Cancelled);
         assert_eq!(cut[0].tokens, whole[0].tokens[..16], "{name}");
         assert_eq!(graph.generate(&requests).unwrap(), whole, "{name}");

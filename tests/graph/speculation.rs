@@ -5,7 +5,7 @@ use burn_dfa::ErrorKind;
 use burn_dfa::constraint::{Format, StructuralTag, Tag, TriggeredTags};
 use burn_dfa::generation::speculative::{
     DraftModel, Drafter, ForcedBytes, ForcedTokens, MergedDrafters, PromptLookup, speculate,
-    speculate_recorded, speculate_with,
+    speculate_recorded, stream,
 };
 use burn_dfa::generation::{GenerationConfig, Recordable, Request, SamplingOptions, generate};
 use burn_dfa::{CompiledConstraint, Constraint};
@@ -87,10 +87,8 @@ fn record(name: &str, choice: &str, steps: usize) -> Recorded {
             let (requests, config) = choosing(choice, &requests);
             let config = config.with_sync_interval(steps);
             let (model, vocabulary) = (embedded.model(), &embedded.vocabulary);
-            let read = speculate_with(model, vocabulary, &requests, &config, drafter(name, &small), |_| {
-                panic!("nothing was read")
-            });
-            let error = read.unwrap_err();
+            let chunks = stream(model, vocabulary, &requests, &config, drafter(name, &small));
+            let error = chunks.unwrap().next().unwrap().unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Model, "{error}");
             scope.complete([], [])
         })

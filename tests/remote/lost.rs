@@ -2,14 +2,15 @@
 
 use burn_dfa::ErrorKind;
 use std::net::TcpListener;
-use std::ops::ControlFlow;
 use std::slice;
 use std::time::{Duration, Instant};
 
 use burn::tensor::{DType, Device};
-use burn_dfa::generation::{ContinuousBatch, GenerationConfig, Request, generate_with};
+use burn_dfa::generation::{ContinuousBatch, GenerationConfig, Request, stream};
 use burn_dfa::remote::{connect, connect_within};
-use burn_dfa::{Capacity, CompiledConstraint, Constraint, Limits, TensorOptions, TokenId, Vocabulary};
+use burn_dfa::{
+    Capacity, CompiledConstraint, Constraint, Limits, Result, TensorOptions, TokenId, Vocabulary,
+};
 
 use crate::common::model::{RandomLm, run};
 use crate::servers::{Line, hosting, plain, silent};
@@ -26,6 +27,22 @@ fn model(vocabulary: &Vocabulary, device: &Device) -> RandomLm {
     RandomLm::new(vocabulary.len(), 1, DType::F32, device)
 }
 
+/// Generates an output, and calls `after` after each chunk.
+fn each_chunk(
+    device: &Device,
+    vocabulary: &Vocabulary,
+    request: &Request,
+    config: &GenerationConfig,
+    mut after: impl FnMut(),
+) -> Result<()> {
+    let model = model(vocabulary, device);
+    for chunk in stream(&model, vocabulary, slice::from_ref(request), config)? {
+        chunk?;
+        after();
+    }
+    Ok(())
+}
+
 /// Simulates a killed server: its sockets are closed.
 #[test]
 fn a_server_lost_during_a_batch_is_an_error_and_the_request_can_be_sent_again() {
@@ -37,17 +54,7 @@ fn a_server_lost_during_a_batch_is_an_error_and_the_request_can_be_sent_again() 
         let line = Line::to(&server);
         let device = connect(&line.address).unwrap();
         let began = Instant::now();
-        let lost = generate_with(
-            &model(&vocabulary, &device),
-            &vocabulary,
-            slice::from_ref(&request),
-            &config,
-            |_| {
-                line.cut();
-                ControlFlow::Continue(())
-            },
-        );
-        let error = lost.unwrap_err();
+        let error = each_chunk(&device, &vocabulary, &request, &config, || line.cut()).unwrap_err();
         assert!(
             error.kind() == ErrorKind::Connection && error.to_string().contains("connect again"),
             "{error}"
@@ -97,12 +104,10 @@ fn a_server_that_falls_silent_is_an_error_at_the_deadline() {
     let device = connect_within(&line.address, Duration::from_secs(2)).unwrap();
     let mut began = Instant::now();
     let config = GenerationConfig::new().with_sync_interval(2);
-    let lost =
-        generate_with(&model(&vocabulary, &device), &vocabulary, slice::from_ref(&request), &config, |_| {
-            line.freeze();
-            began = Instant::now();
-            ControlFlow::Continue(())
-        });
+    let lost = each_chunk(&device, &vocabulary, &request, &config, || {
+        line.freeze();
+        began = Instant::now();
+    });
     let error = lost.unwrap_err();
     assert!(
         error.kind() == ErrorKind::Connection && error.to_string().contains("has not answered in 2s"),

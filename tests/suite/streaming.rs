@@ -1,13 +1,12 @@
-//! TokenStream as an iterator, and cancellation, in all three loops.
+//! Streams of chunks, and cancellation, in all three loops.
 
 use burn_dfa::ErrorKind;
-use std::ops::ControlFlow;
 
 use burn::tensor::{DType, Device};
 use burn_dfa::generation::speculative::{self, PromptLookup, speculate};
 use burn_dfa::generation::{
     Cancel, Chunk, DecodeGraph, FinishReason, GenerationConfig, Output, Request, TokenStream, generate,
-    generate_with, stream,
+    stream,
 };
 use burn_dfa::{CompiledConstraint, Constraint, Limits, Result, TokenId, Vocabulary};
 
@@ -68,7 +67,7 @@ fn in_every_loop(
 }
 
 #[test]
-fn the_iterator_yields_the_arguments_of_the_callback() {
+fn the_chunks_join_to_the_outputs() {
     let vocabulary = vocabulary();
     let table = table("(ab|é|日本){3,12}", &vocabulary);
     let requests = |_: &Cancel| {
@@ -140,15 +139,13 @@ fn a_batch_that_is_cancelled_as_a_whole_takes_no_further_step() {
     let cancel = Cancel::default();
     let request = || Request::new(vec![TokenId(97)], 50).with_constraint(&table).with_cancel(&cancel);
     let model = RandomLm::new(vocabulary.len(), 1, DType::F32, &Device::flex());
-    let mut reads = 0;
-    let outputs = generate_with(&model, &vocabulary, &[request(), request()], &config(), |piece| {
-        reads += 1;
-        if piece.tokens.len() == 4 && reads == 3 {
+    let mut chunks = stream(&model, &vocabulary, &[request(), request()], &config()).unwrap();
+    for (index, chunk) in chunks.by_ref().enumerate() {
+        if chunk.unwrap().tokens.len() == 4 && index == 2 {
             cancel.cancel();
         }
-        ControlFlow::Continue(())
-    })
-    .unwrap();
+    }
+    let outputs = chunks.stop();
     // All tokens of a read are returned.
     assert_eq!(outputs.iter().map(|output| output.tokens.len()).collect::<Vec<_>>(), [8, 8]);
     assert!(outputs.iter().all(|output| output.finish == FinishReason::Cancelled));
@@ -168,11 +165,12 @@ fn a_batch_is_cancelled_from_another_thread() {
     });
     // The end must be unlikely, or the row might end early.
     let config = config().with_min_new_tokens(199_999);
-    let outputs = generate_with(&model, &vocabulary, &[request], &config, |_| {
+    let mut chunks = stream(&model, &vocabulary, &[request], &config).unwrap();
+    for chunk in &mut chunks {
+        chunk.unwrap();
         let _ = first.send(());
-        ControlFlow::Continue(())
-    })
-    .unwrap();
+    }
+    let outputs = chunks.stop();
     other.join().unwrap();
     assert_eq!(outputs[0].finish, FinishReason::Cancelled);
     assert!(!outputs[0].tokens.is_empty());

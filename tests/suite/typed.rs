@@ -8,7 +8,7 @@ use std::net::Ipv4Addr;
 use burn::tensor::{DType, Device};
 use burn_dfa::constraint::{JsonOptions, Whitespace};
 use burn_dfa::generation::{
-    Cancel, FinishReason, GenerationConfig, Request, generate_as, generate_choice, stream,
+    Cancel, FinishReason, GenerationConfig, Request, generate, generate_as, generate_choice,
 };
 use burn_dfa::{CompiledConstraint, Constraint, Limits, TokenId, Vocabulary};
 use schemars::JsonSchema;
@@ -126,7 +126,7 @@ fn always_read<T: DeserializeOwned + Serialize + JsonSchema + Debug>(count: usiz
             request.with_constraint(&table).with_seed(row as u64)
         })
         .collect();
-    let outputs = stream(&model, &vocabulary, &requests, &config).unwrap().finish().unwrap();
+    let outputs = generate(&model, &vocabulary, &requests, &config).unwrap();
     for output in &outputs {
         let value: T = output.parse().unwrap_or_else(|error| panic!("{error}"));
         serde_json::to_string(&value).unwrap();
@@ -189,7 +189,7 @@ fn a_type_is_generated() {
     let config = GenerationConfig::new();
     let ask = |request| generate_as::<Numbers>(&model, &vocabulary, request, &config);
     let numbers = ask(request(200)).unwrap();
-    let mut again = stream(
+    let mut again = generate(
         &model,
         &vocabulary,
         &[request(200).with_constraint(
@@ -202,8 +202,6 @@ fn a_type_is_generated() {
         )],
         &config,
     )
-    .unwrap()
-    .finish()
     .unwrap();
     let same: Numbers = again.pop().unwrap().parse().unwrap();
     assert_eq!(format!("{numbers:?}"), format!("{same:?}"));
@@ -255,7 +253,7 @@ fn cut_off_outputs_and_outputs_of_another_type_are_errors() {
     let model = RandomLm::new(vocabulary.len(), 3, DType::F32, &Device::flex());
     let free = Request::new(vec![TokenId(1)], 5);
     let config = GenerationConfig::new().with_suppress_tokens(vec![TokenId(256)]);
-    let output = stream(&model, &vocabulary, &[free], &config).unwrap().finish().unwrap().remove(0);
+    let output = generate(&model, &vocabulary, &[free], &config).unwrap().remove(0);
     assert_eq!(output.finish, FinishReason::MaxNewTokens);
     let cut = output.parse::<u8>().unwrap_err();
     assert!(cut.kind() == ErrorKind::Output && cut.to_string().contains("5 tokens"), "{cut}");
@@ -264,7 +262,7 @@ fn cut_off_outputs_and_outputs_of_another_type_are_errors() {
     let table = table.unwrap();
     let request = Request::new(vec![TokenId(1)], 9).with_constraint(&table);
     let config = GenerationConfig::new();
-    let output = stream(&model, &vocabulary, &[request], &config).unwrap().finish().unwrap().remove(0);
+    let output = generate(&model, &vocabulary, &[request], &config).unwrap().remove(0);
     let other = output.parse_name::<Mood>().unwrap_err();
     assert!(other.kind() == ErrorKind::Output && other.to_string().contains("maybe"), "{other}");
 }

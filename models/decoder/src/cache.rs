@@ -1,6 +1,6 @@
-//! Attention of a layer over a [`KvCache`]; draft trees and continuous batches use it.
+//! Attention of a layer over a [`KvCache`]; every loop uses it.
 
-use burn::tensor::{Bool, Int, Tensor};
+use burn::tensor::{Bool, IndexingUpdateOp, Int, Tensor};
 use burn_dfa::generation::KvCache;
 
 use crate::layers::Attention;
@@ -10,10 +10,17 @@ use crate::rope::Rotations;
 /// Write positions of new keys and values, and the attention mask. Both are the same for all
 /// layers.
 pub(crate) struct Targets {
-    /// Indices into the flat buffer of all heads, `[rows * kv_heads * positions]`.
-    pub(crate) places: Tensor<1, Int>,
+    pub(crate) places: Places,
     /// `[rows, 1, positions, capacity]`, true at the slots hidden from a position.
     pub(crate) hidden: PerKind<Tensor<4, Bool>>,
+}
+
+/// Write positions of new keys and values.
+pub(crate) enum Places {
+    /// One slot of all rows, `[1]`. All rows and heads are written in parallel.
+    Slot(Tensor<1, Int>),
+    /// Indices into the flat buffer of all heads, `[rows * kv_heads * positions]`.
+    Flat(Tensor<1, Int>),
 }
 
 /// Appends the keys and values of new positions to each row of a layer, and attends over the cache.
@@ -31,7 +38,14 @@ pub(crate) fn attend(
         return attend_in_one_pass(attention, qkv, rotations, rows.each_ref(), cache.layer_mut(layer));
     };
     let [q, k, v] = attention.split(qkv, rotations);
-    cache.write(layer, places, [k, v]);
+    match places {
+        Places::Slot(slot) => {
+            for (buffer, new) in cache.layer_mut(layer).into_iter().zip([k, v]) {
+                buffer.inplace(|buffer| buffer.select_assign(2, slot.clone(), new, IndexingUpdateOp::Assign));
+            }
+        }
+        Places::Flat(places) => cache.write(layer, places, [k, v]),
+    }
     let [keys, values] = cache.layer(layer);
     attention.mix([q, keys, values], hidden)
 }
@@ -57,7 +71,7 @@ fn attend_in_one_pass(
 ) -> Tensor<3> {
     let (scale, window) = (attention.scale, attention.window);
     let rotation = attention.rotation(rotations);
-    crate::flex::attend_chain(qkv.each_ref(), scale, window, rotation, lengths, padding, cache)
+    crate::flex::attend(qkv.each_ref(), scale, window, rotation, lengths, padding, cache)
 }
 
 #[cfg(not(feature = "flex"))]

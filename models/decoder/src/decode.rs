@@ -1,30 +1,27 @@
 //! Decoding with a cache: [`Decoder`] as a [`CausalLm`].
 //!
-//! The state of decoding is on the device: the slot that the next step writes, the padding of each
-//! row, the keys and the values. A step has constant shapes, reads nothing back and uploads
-//! nothing, so it can be recorded once and replayed. For replay it also writes the new state into
-//! the buffers of the old one.
+//! The state of decoding is a [`KvCache`] on the device: the length and the padding of each row, the
+//! keys and the values. A step has constant shapes, reads nothing back and uploads nothing, so it
+//! can be recorded once and replayed. For replay it also writes the new state into the buffers of
+//! the old one.
 //!
-//! A key at slot `k` is visible to row `b` if `padding[b] <= k <= slot`, and in a layer with a
-//! sliding window of `n` positions if also `slot - n < k`. A padded position of the prompt sees no
-//! key. All its scores are the same finite number, so its values are meaningless but finite, and no
-//! other position sees them.
+//! The next position of row `b` sees the key at slot `k` if `padding[b] <= k <= lengths[b]`, and in
+//! a layer with a sliding window of `n` positions if also `lengths[b] - n < k`. A padded position of
+//! the prompt sees no key. All its scores are the same finite number, so its values are meaningless
+//! but finite, and no other position sees them.
 
-use burn::tensor::{Bool, DType, Device, IndexingUpdateOp, Int, Tensor, s};
+use burn::tensor::{DType, Device, Int, Tensor};
 use burn_dfa::generation::{CausalLm, KvCache, Recordable};
-use burn_dfa::processor::InPlaceState;
 
-use crate::config::DecoderConfig;
-use crate::layers::Attention;
-use crate::mask::{PerKind, masks};
+use crate::cache::{Places, Targets, attend, one_pass};
+use crate::mask::masks;
 use crate::model::Decoder;
-use crate::rope::{Rotary, Rotations};
+use crate::rope::Rotations;
 
-/// Keys, values and positions of a batch.
+/// Decode without autodiff: take [`valid`](burn::module::Module::valid) of a model in training.
 ///
-/// Made by [`CausalLm::prefill`] and advanced by [`CausalLm::step`]. A *slot* holds the key and the
-/// value of one position. A step beyond the capacity is a mistake of the caller; it overwrites only
-/// the last slot.
+/// A step beyond the capacity of the cache is a mistake of the caller; it overwrites only the last
+/// slot.
 ///
 /// ```
 /// use burn::tensor::{Device, Int, Tensor};
@@ -37,123 +34,10 @@ use crate::rope::{Rotary, Rotations};
 /// let (logits, mut cache) = model.prefill(prompts, Tensor::from_ints([0, 1], &device), 16);
 /// let tokens = logits.argmax(1).reshape([2]);
 /// assert_eq!(model.step(tokens, &mut cache).dims(), [2, 128]);
-/// assert_eq!((cache.batch(), cache.capacity()), (2, 16));
+/// assert_eq!((cache.rows(), cache.capacity()), (2, 16));
 /// ```
-#[derive(Clone, Debug)]
-pub struct DecoderCache {
-    /// Per layer, `[batch, kv_heads, capacity, head_dim]`.
-    keys: Vec<Tensor<4>>,
-    /// Per layer, `[batch, kv_heads, capacity, head_dim]`.
-    values: Vec<Tensor<4>>,
-    /// The slot that the next step writes, `[1]`.
-    slot: Tensor<1, Int>,
-    /// Padded positions of each row, `[batch]`.
-    padding: Tensor<1, Int>,
-    /// `0..capacity`.
-    slots: Tensor<1, Int>,
-}
-
-impl DecoderCache {
-    /// Number of slots.
-    pub fn capacity(&self) -> usize {
-        self.slots.dims()[0]
-    }
-
-    /// Number of rows.
-    pub fn batch(&self) -> usize {
-        self.padding.dims()[0]
-    }
-
-    /// Discards every slot from `length` on, so that the next step writes slot `length`.
-    ///
-    /// The position is written into the existing buffer, as a recorded step requires.
-    ///
-    /// # Panics
-    /// If `length` is not below the capacity.
-    pub fn truncate(&mut self, length: usize) {
-        assert!(
-            length < self.capacity(),
-            "a cache of {} slots cannot hold {length} and a step",
-            self.capacity()
-        );
-        self.slot.inplace(|slot| {
-            let length = slot.full_like(length as i64);
-            slot.slice_assign(s![0..1], length)
-        });
-    }
-
-    /// The same keys and values as a cache of rows with separate lengths.
-    pub(crate) fn into_rows(self) -> KvCache {
-        let lengths = self.slot.expand(self.padding.dims()).add_scalar(0);
-        KvCache::of(self.keys, self.values, lengths, self.padding)
-    }
-
-    /// The keys and the values of every layer.
-    pub(crate) fn into_layers(self) -> [Vec<Tensor<4>>; 2] {
-        [self.keys, self.values]
-    }
-
-    /// Writes the keys and values of one position into layer `index` and attends over the cache.
-    pub(crate) fn attend(
-        &mut self,
-        index: usize,
-        attention: &Attention,
-        qkv: [Tensor<3>; 3],
-        rotations: &Rotations,
-        hidden: &PerKind<Tensor<4, Bool>>,
-    ) -> Tensor<3> {
-        let (keys, values) = (&mut self.keys[index], &mut self.values[index]);
-        #[cfg(feature = "flex")]
-        {
-            let (rotation, hidden) = (attention.rotation(rotations), attention.hidden(hidden));
-            let (qkv, cache) = (qkv.each_ref(), [&mut *keys, &mut *values]);
-            if let Some(mixed) =
-                crate::flex::attend(qkv, attention.scale, rotation, &self.slot, hidden, cache)
-            {
-                return mixed;
-            }
-        }
-        let [q, k, v] = attention.split(qkv, rotations);
-        write_row(keys, &self.slot, k);
-        write_row(values, &self.slot, v);
-        attention.mix([q, keys.clone(), values.clone()], hidden)
-    }
-
-    /// The rotations of the next position of each row.
-    pub(crate) fn rotations(&self, tables: &Rotary, dtype: DType) -> Rotations {
-        let batch = self.batch();
-        let positions = self.slot.clone().expand([batch]) - self.padding.clone();
-        tables.at(positions.reshape([batch, 1]).clamp_min(0), dtype)
-    }
-
-    /// `[batch, 1, 1, capacity]`, true at the slots hidden from a step.
-    pub(crate) fn hidden(&self, config: &DecoderConfig) -> PerKind<Tensor<4, Bool>> {
-        let (batch, capacity) = (self.batch(), self.capacity());
-        let shape = [batch, 1, 1, capacity];
-        let slots = self.slots.clone().reshape([1, 1, 1, capacity]).expand(shape);
-        let slot = self.slot.clone().reshape([1, 1, 1, 1]).expand(shape);
-        let padding = self.padding.clone().reshape([batch, 1, 1, 1]).expand(shape);
-        let hidden = slots.clone().greater(slot.clone()).bool_or(slots.clone().lower(padding));
-        masks(hidden, config.window_among(capacity), || [slot, slots])
-    }
-}
-
-/// Replaces the slots of the prompt and of the steps so far. The capacities must be equal.
-impl InPlaceState for DecoderCache {
-    /// # Panics
-    /// If the shapes differ.
-    fn assign(&mut self, new: Self) {
-        assert_eq!(self.capacity(), new.capacity(), "caches of one capacity");
-        self.keys.iter_mut().zip(new.keys).for_each(|(keys, new)| keys.assign(new));
-        self.values.iter_mut().zip(new.values).for_each(|(values, new)| values.assign(new));
-        self.slot.assign(new.slot);
-        self.padding.assign(new.padding);
-    }
-}
-
-/// Decode without autodiff: take [`valid`](burn::module::Module::valid) of a model in training.
 impl CausalLm for Decoder {
-    type Cache = DecoderCache;
+    type Cache = KvCache;
 
     fn device(&self) -> Device {
         self.model.embed_tokens.weight.val().device()
@@ -174,41 +58,69 @@ impl CausalLm for Decoder {
         tokens: Tensor<2, Int>,
         padding: Tensor<1, Int>,
         capacity: usize,
-    ) -> (Tensor<2>, DecoderCache) {
+    ) -> (Tensor<2>, KvCache) {
         let [batch, _] = tokens.dims();
         let (logits, cache) = self.read_prompt(tokens, padding, capacity, 1);
         (logits.reshape([batch, self.config.vocab_size]), cache)
     }
 
+    /// The rows must have one length, as after [`prefill`](CausalLm::prefill).
+    ///
     /// # Panics
-    /// If `tokens` does not have the cache's number of rows.
-    fn step(&self, tokens: Tensor<1, Int>, cache: &mut DecoderCache) -> Tensor<2> {
-        let batch = cache.batch();
-        assert_eq!(tokens.dims(), [batch], "one token for each row");
-        let mut x = self.embed(tokens.reshape([batch, 1]));
-
-        let hidden = cache.hidden(&self.config);
-        let rotations = cache.rotations(&self.rotary, x.dtype());
-        for (index, layer) in self.model.layers.iter().enumerate() {
-            x = layer.forward(x, |attention, qkv| cache.attend(index, attention, qkv, &rotations, &hidden));
-        }
-        let last = cache.capacity() as i64 - 1;
-        cache.slot.inplace(|slot| {
-            let next = slot.clone().add_scalar(1).clamp_max(last);
-            slot.slice_assign(s![0..1], next)
-        });
-        self.logits(x).reshape([batch, self.config.vocab_size])
+    /// If there is not exactly one token for each row.
+    fn step(&self, tokens: Tensor<1, Int>, cache: &mut KvCache) -> Tensor<2> {
+        // A copy, because a view of the lengths would prevent their change in place.
+        self.step_at(tokens, cache, |cache| Places::Slot(cache.lengths().narrow(0, 0, 1).add_scalar(0)))
     }
 }
 
-// SAFETY: The tensors of a new cache share no buffers. The fields of the caches are private. Every
-// method of this crate and of `KvCache` that takes a cache writes by `inplace` or `assign`, and
-// drops its clones of the fields before it returns. The decoder keeps no tensors of calls, and its parameters do not
-// change while it is borrowed.
+// SAFETY: The tensors of a new cache share no buffers. Every method of this crate and of `KvCache`
+// that changes a cache writes by `inplace` or `assign`, and drops its clones of the tensors before it
+// returns. The decoder keeps no tensors of calls, and its parameters do not change while it is
+// borrowed.
 #[allow(unsafe_code)]
 unsafe impl Recordable for Decoder {}
 
 impl Decoder {
+    /// Feeds one token to every row at its own length, and returns the next logits. `places` are the
+    /// places of the new keys and values.
+    pub(crate) fn step_at(
+        &self,
+        tokens: Tensor<1, Int>,
+        cache: &mut KvCache,
+        places: impl FnOnce(&KvCache) -> Places,
+    ) -> Tensor<2> {
+        let rows = cache.rows();
+        assert_eq!(tokens.dims(), [rows], "one token for each row");
+        let mut x = self.embed(tokens.reshape([rows, 1]));
+        let rotations = self.rotations(cache, x.dtype());
+        let targets = (!one_pass(&x)).then(|| self.targets(cache, places(cache)));
+        for (index, layer) in self.model.layers.iter().enumerate() {
+            x = layer.forward(x, |attention, qkv| {
+                attend(cache, index, attention, qkv, &rotations, targets.as_ref())
+            });
+        }
+        cache.advance();
+        self.logits(x).reshape([rows, self.config.vocab_size])
+    }
+
+    /// The rotations of the next position of each row.
+    pub(crate) fn rotations(&self, cache: &KvCache, dtype: DType) -> Rotations {
+        let positions = (cache.lengths() - cache.padding()).clamp_min(0);
+        self.rotary.at(positions.reshape([cache.rows(), 1]), dtype)
+    }
+
+    /// The targets of a step at some places.
+    fn targets(&self, cache: &KvCache, places: Places) -> Targets {
+        let (rows, capacity) = (cache.rows(), cache.capacity());
+        let shape = [rows, 1, 1, capacity];
+        let key = cache.slots().reshape([1, 1, 1, capacity]).expand(shape);
+        let [query, padding] =
+            [cache.lengths(), cache.padding()].map(|slots| slots.reshape([rows, 1, 1, 1]).expand(shape));
+        let hidden = key.clone().greater(query.clone()).bool_or(key.clone().lower(padding));
+        Targets { places, hidden: masks(hidden, self.config.window_among(capacity), || [query, key]) }
+    }
+
     /// [`CausalLm::prefill`] with the logits after each of the `last` tokens,
     /// `[batch, last, vocab_size]`.
     pub(crate) fn read_prompt(
@@ -217,7 +129,7 @@ impl Decoder {
         padding: Tensor<1, Int>,
         capacity: usize,
         last: usize,
-    ) -> (Tensor<3>, DecoderCache) {
+    ) -> (Tensor<3>, KvCache) {
         let [batch, length] = tokens.dims();
         assert_eq!(padding.dims(), [batch], "one padding for each row");
         assert!(length > 0, "a prompt has at least one token");
@@ -265,19 +177,9 @@ impl Decoder {
         }
 
         let logits = self.logits(x.narrow(1, length - last, last));
-        let cache = DecoderCache {
-            keys,
-            values,
-            slot: Tensor::full([1], length as i64, &device),
-            // A separate buffer, so that the caller's tensor is not shared.
-            padding: padding.add_scalar(0),
-            slots: Tensor::arange(0..capacity as i64, &device),
-        };
-        (logits, cache)
+        let lengths = Tensor::full([batch], length as i32, (&device, DType::I32));
+        // A separate buffer, so that the caller's tensor is not shared.
+        let padding = padding.add_scalar(0);
+        (logits, KvCache::of(keys, values, lengths, padding))
     }
-}
-
-/// Writes `row` `[batch, kv_heads, 1, head_dim]` at the slot, in place.
-fn write_row(buffer: &mut Tensor<4>, slot: &Tensor<1, Int>, row: Tensor<4>) {
-    buffer.inplace(|buffer| buffer.select_assign(2, slot.clone(), row, IndexingUpdateOp::Assign));
 }

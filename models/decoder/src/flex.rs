@@ -154,74 +154,26 @@ fn rotate<T: Number>(queries_and_keys: [&mut Vec<f32>; 2], rotation: Option<&Rot
     }
 }
 
-/// One position of attention: rotates queries and keys if a rotation is given, writes keys and
-/// values at a slot, in place, and attends over the cache up to this slot. Scores are multiplied by
-/// `scale`.
-///
-/// # Shapes
-/// - `q`: `[batch, 1, heads * head_dim]`, as the result; `k`, `v`:
-///   `[batch, 1, kv_heads * head_dim]`
-/// - `slot`: `[1]`; reading it is cheap, since Flex uses the memory of the host
-/// - `hidden`: `[batch, 1, 1, capacity]`; each row sees one contiguous range of slots
-/// - `cache`: keys and values, `[batch, kv_heads, capacity, head_dim]`
-pub(crate) fn attend(
-    [q, k, v]: [&Tensor<3>; 3],
-    scale: f64,
-    rotation: Option<&Rotation>,
-    slot: &Tensor<1, Int>,
-    hidden: &Tensor<4, Bool>,
-    cache: [&mut Tensor<4>; 2],
-) -> Option<Tensor<3>> {
-    if ![q, k, v].into_iter().all(is_flex) || !cache.iter().all(|tensor| is_flex(tensor)) {
-        return None;
-    }
-    fn apply<T: Number>(
-        [q, k, v]: [&Tensor<3>; 3],
-        scale: f64,
-        rotation: Option<&Rotation>,
-        slot: usize,
-        hidden: &Tensor<4, Bool>,
-        [keys, values]: [&mut Tensor<4>; 2],
-    ) -> Tensor<3> {
-        let shape = q.dims();
-        let [_, kv_heads, capacity, width] = keys.dims();
-        let scale = scale as f32;
-        let heads = Heads { kv_heads, group: shape[2] / (kv_heads * width), width, capacity, scale };
-        let seen = kernels::seen(open_mask(hidden).storage(), capacity, slot);
-        let [mut q, mut k, v] = [q, k, v].map(widened::<T>);
-        rotate::<T>([&mut q, &mut k], rotation, &heads);
-        for (buffer, row) in [(&mut *keys, &k), (&mut *values, &v)] {
-            buffer.inplace(|buffer| {
-                let mut buffer = open(buffer);
-                kernels::store(T::write(&mut buffer), row, &seen, &heads);
-                Tensor::from_primitive::<Flex>(buffer)
-            });
-        }
-        let (keys, values) = (open(keys.clone()), open(values.clone()));
-        close(kernels::attend(&q, T::read(&keys), T::read(&values), &seen, &heads), shape)
-    }
-    let slot = slot.clone().into_scalar::<i64>() as usize;
-    by_dtype!(q.dtype(), apply([q, k, v], scale, rotation, slot, hidden, cache))
-}
-
-/// Whether [`attend_chain`] and [`masked_softmax`] support these activations.
+/// Whether [`attend`] and [`masked_softmax`] support these activations.
 pub(crate) fn supports<const D: usize>(x: &Tensor<D>) -> bool {
     is_flex(x) && matches!(x.dtype(), DType::F32 | DType::BF16 | DType::F16)
 }
 
-/// Like [`attend`], for several consecutive positions of rows of different lengths.
+/// Attention of consecutive positions of rows of different lengths: rotates queries and keys if a
+/// rotation is given, writes keys and values after each row, in place, and attends over the cache.
+/// Scores are multiplied by `scale`. With a `window`, a position sees at most `window` slots,
+/// including its own.
 ///
 /// # Shapes
 /// - `q`: `[batch, positions, heads * head_dim]`, as the result; `k`, `v`:
 ///   `[batch, positions, kv_heads * head_dim]`
 /// - `lengths`, `padding`: `[batch]`: the slot of the first position, and the first visible slot of
-///   a row
-///
-/// With a `window`, a position sees at most `window` slots, including its own.
+///   a row; reading them is cheap, since Flex uses the memory of the host
+/// - `cache`: keys and values, `[batch, kv_heads, capacity, head_dim]`
 ///
 /// # Panics
 /// If [`supports`] is false.
-pub(crate) fn attend_chain(
+pub(crate) fn attend(
     [q, k, v]: [&Tensor<3>; 3],
     scale: f64,
     window: Option<usize>,
@@ -275,7 +227,6 @@ pub(crate) fn attend_chain(
         }
         close(mixed, shape)
     }
-    // Reading them is cheap, since Flex uses the memory of the host.
     let numbers = |tensor: &Tensor<1, Int>| -> Vec<usize> {
         tensor.clone().into_data().iter::<i64>().map(|number| number.max(0) as usize).collect()
     };

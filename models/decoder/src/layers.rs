@@ -283,7 +283,7 @@ impl Attention {
     }
 
     /// The mask of this layer.
-    pub(crate) fn hidden<'a>(&self, hidden: &'a PerKind<Tensor<4, Bool>>) -> &'a Tensor<4, Bool> {
+    fn hidden<'a>(&self, hidden: &'a PerKind<Tensor<4, Bool>>) -> &'a Tensor<4, Bool> {
         hidden.of(self.window.is_some())
     }
 

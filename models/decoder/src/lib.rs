@@ -3,7 +3,8 @@
 //!
 //! - [`DecoderConfig`]: the shape of a model, as in `config.json`.
 //! - [`Decoder`]: the parameters and the differentiable forward pass; loading, saving, and decoding
-//!   with a [`DecoderCache`] through [`CausalLm`](burn_dfa::generation::CausalLm).
+//!   with a [`KvCache`](burn_dfa::generation::KvCache) through
+//!   [`CausalLm`](burn_dfa::generation::CausalLm).
 //! - [`ChatTemplate`]: renders messages with the chat template of a tokenizer.
 //! - [`Generator`]: text, or a value of a type, from a folder, a prompt and a constraint.
 //! - [`Pretrained`]: a model with its tokenizer, vocabulary and chat template, read from one
@@ -57,7 +58,6 @@ mod work;
 
 pub use chat::{ChatTemplate, Message};
 pub use config::{Activation, DecoderConfig};
-pub use decode::DecoderCache;
 pub use error::DecoderError;
 pub use family::Family;
 pub use folder_problem::FolderProblem;
@@ -68,5 +68,3 @@ pub use marks::ChatPrompt;
 pub use model::Decoder;
 pub use pretrained::{Pretrained, PretrainedFolder};
 pub use rendering::RenderOptions;
-pub use slots::DecoderSlots;
-pub use tree::DecoderTreeCache;

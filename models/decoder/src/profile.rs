@@ -19,6 +19,7 @@ use burn::tensor::{DType, Device, FloatDType, Int, Tensor};
 use burn_dfa::generation::CausalLm;
 use rayon::prelude::*;
 
+use crate::cache::attend;
 use crate::config::DecoderConfig;
 use crate::layers::gated;
 use crate::model::Decoder;
@@ -108,7 +109,7 @@ fn measure(model: &Decoder, batch: usize, slot: usize) -> Vec<(&'static str, Vec
     let prompt = Tensor::<2, Int>::full([batch, 16], 7, &device);
     let (logits, mut cache) = model.prefill(prompt, Tensor::zeros([batch], &device), CAPACITY);
     let mut tokens = logits.argmax(1).reshape([batch]);
-    cache.truncate(slot);
+    cache.set_lengths(Tensor::full([batch], slot as i32, (&device, DType::I32)));
 
     let wide = |width| Tensor::<3>::ones([batch, 1, width], (&device, model.dtype()));
     let (x, inner) = (wide(config.hidden_size), wide(config.intermediate_size));
@@ -163,12 +164,11 @@ fn measure(model: &Decoder, batch: usize, slot: usize) -> Vec<(&'static str, Vec
         time("products: output layer", &mut || {
             model.model.embed_tokens.project(x.clone());
         });
-        let hidden = cache.hidden(config);
-        let rotations = cache.rotations(&model.rotary, x.dtype());
+        let rotations = model.rotations(&cache, x.dtype());
         time("attention over the cache", &mut || {
             for (index, layer) in layers.iter().enumerate() {
                 let qkv = [queries.clone(), keys.clone(), keys.clone()];
-                cache.attend(index, &layer.self_attn, qkv, &rotations, &hidden);
+                attend(&mut cache, index, &layer.self_attn, qkv, &rotations, None);
             }
         });
         time("norms", &mut || {
@@ -188,10 +188,9 @@ fn measure(model: &Decoder, batch: usize, slot: usize) -> Vec<(&'static str, Vec
                 let _ = x.clone() + x.clone();
             }
         });
-        time("embedding, positions, mask", &mut || {
+        time("embedding, positions", &mut || {
             model.embed(tokens.clone().reshape([batch, 1]));
-            cache.rotations(&model.rotary, x.dtype());
-            cache.hidden(config);
+            model.rotations(&cache, x.dtype());
         });
         time("argmax", &mut || {
             logits.clone().argmax(1);

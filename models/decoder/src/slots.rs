@@ -7,15 +7,10 @@
 use burn::tensor::{DType, Int, Tensor};
 use burn_dfa::generation::{CausalLm, ContinuousLm, KvCache, KvShape};
 
-use crate::cache::{Targets, attend, one_pass};
-use crate::config::DecoderConfig;
+use crate::cache::Places;
 use crate::mask::masks;
 use crate::model::Decoder;
 
-/// Keys and values of rows that begin and end at different times. All integers are `i32`.
-///
-/// Made by [`ContinuousLm::slots`] of a [`Decoder`].
-///
 /// ```
 /// use burn::tensor::{Device, Int, Tensor};
 /// use burn_dfa::generation::ContinuousLm;
@@ -28,50 +23,12 @@ use crate::model::Decoder;
 /// assert_eq!(logits.dims(), [1, 128]);
 /// assert_eq!(cache.lengths().into_data().try_to_vec::<i32>().unwrap(), [0, 3]);
 /// ```
-#[derive(Clone, Debug)]
-pub struct DecoderSlots {
-    /// No row is padded.
-    rows: KvCache,
-}
-
-impl DecoderSlots {
-    /// Number of rows.
-    pub fn rows(&self) -> usize {
-        self.rows.rows()
-    }
-
-    /// Number of slots of a row.
-    pub fn capacity(&self) -> usize {
-        self.rows.capacity()
-    }
-
-    /// Positions in use of each row, `[rows]`. The next step writes at this slot, but never past
-    /// the last slot.
-    pub fn lengths(&self) -> Tensor<1, Int> {
-        self.rows.lengths()
-    }
-
-    /// The targets of a step.
-    fn targets(&self, config: &DecoderConfig) -> Targets {
-        let [rows, _, capacity, _] = self.rows.shape();
-        let lengths = self.rows.lengths();
-        let seen = [rows, 1, 1, capacity];
-        let key = self.rows.slots().reshape([1, 1, 1, capacity]).expand(seen);
-        let query = lengths.clone().reshape([rows, 1, 1, 1]).expand(seen);
-        let later = key.clone().greater(query.clone());
-        Targets {
-            hidden: masks(later, config.window_among(capacity), || [query, key]),
-            places: self.rows.places(lengths.reshape([rows, 1])),
-        }
-    }
-}
-
 impl ContinuousLm for Decoder {
-    type SlotCache = DecoderSlots;
+    type SlotCache = KvCache;
 
     /// # Panics
     /// If `capacity` is 0 or exceeds `max_position_embeddings`.
-    fn slots(&self, rows: usize, capacity: usize) -> DecoderSlots {
+    fn slots(&self, rows: usize, capacity: usize) -> KvCache {
         let config = self.config();
         assert!(
             (1..=config.max_position_embeddings).contains(&capacity),
@@ -84,18 +41,18 @@ impl ContinuousLm for Decoder {
             head_dim: config.head_dim,
             dtype: self.dtype(),
         };
-        DecoderSlots { rows: KvCache::new(&shape, rows, capacity, &self.device()) }
+        KvCache::new(&shape, rows, capacity, &self.device())
     }
 
     /// # Panics
     /// If the prompt is not one row of at most `capacity` tokens, or the row does not exist.
-    fn begin(&self, row: usize, prompt: Tensor<2, Int>, cache: &mut DecoderSlots) -> Tensor<2> {
+    fn begin(&self, row: usize, prompt: Tensor<2, Int>, cache: &mut KvCache) -> Tensor<2> {
         let (rows, capacity, [one, length]) = (cache.rows(), cache.capacity(), prompt.dims());
         assert!(one == 1 && length <= capacity, "a prompt of [{one}, {length}] tokens for {capacity} slots");
         assert!(row < rows, "row {row} of {rows}");
         let padding = Tensor::zeros([1], &prompt.device());
         let (logits, read) = self.prefill(prompt, padding, length);
-        cache.rows.fill(row, read.into_layers());
+        cache.fill(row, read.into_layers());
         logits
     }
 
@@ -103,7 +60,7 @@ impl ContinuousLm for Decoder {
     ///
     /// # Panics
     /// As [`begin`](ContinuousLm::begin).
-    fn begin_all(&self, prompts: Vec<(usize, Tensor<2, Int>)>, cache: &mut DecoderSlots) -> Vec<Tensor<2>> {
+    fn begin_all(&self, prompts: Vec<(usize, Tensor<2, Int>)>, cache: &mut KvCache) -> Vec<Tensor<2>> {
         if let [(row, prompt)] = &prompts[..] {
             return vec![self.begin(*row, prompt.clone(), cache)];
         }
@@ -127,7 +84,7 @@ impl ContinuousLm for Decoder {
                 let [_, kv_heads, _, head_dim] = layer.dims();
                 layer.clone().slice([index..index + 1, 0..kv_heads, from as usize..longest, 0..head_dim])
             };
-            cache.rows.fill(row, layers.each_ref().map(|layers| layers.iter().map(of_row).collect()));
+            cache.fill(row, layers.each_ref().map(|layers| layers.iter().map(of_row).collect()));
         }
         let width = self.config.vocab_size;
         (0..prompts.len()).map(|index| logits.clone().slice([index..index + 1, 0..width])).collect()
@@ -139,7 +96,7 @@ impl ContinuousLm for Decoder {
 
     /// # Panics
     /// If the tokens are not one row that fits after position `at`, or the row does not exist.
-    fn extend(&self, row: usize, at: usize, tokens: Tensor<2, Int>, cache: &mut DecoderSlots) -> Tensor<2> {
+    fn extend(&self, row: usize, at: usize, tokens: Tensor<2, Int>, cache: &mut KvCache) -> Tensor<2> {
         let (rows, capacity, [one, length]) = (cache.rows(), cache.capacity(), tokens.dims());
         assert!(one == 1 && at + length <= capacity, "[{one}, {length}] tokens at {at} of {capacity} slots");
         assert!(row < rows, "row {row} of {rows}");
@@ -156,11 +113,11 @@ impl ContinuousLm for Decoder {
         for (index, layer) in self.model.layers.iter().enumerate() {
             x = layer.forward(x, |attention, qkv| {
                 let [q, k, v] = attention.split(qkv, &rotations);
-                let [keys, values] = cache.rows.extend_row(index, row, at, [k, v]);
+                let [keys, values] = cache.extend_row(index, row, at, [k, v]);
                 attention.mix([q, keys, values], &hidden)
             });
         }
-        cache.rows.set_length(row, at + length);
+        cache.set_length(row, at + length);
         self.logits(x.narrow(1, length - 1, 1)).reshape([1, self.config.vocab_size])
     }
 
@@ -170,26 +127,15 @@ impl ContinuousLm for Decoder {
 
     /// # Panics
     /// If a row does not exist, or `length` is not below the capacity.
-    fn copy_prefix(&self, from: usize, to: usize, length: usize, cache: &mut DecoderSlots) {
+    fn copy_prefix(&self, from: usize, to: usize, length: usize, cache: &mut KvCache) {
         let (rows, capacity) = (cache.rows(), cache.capacity());
         assert!(from.max(to) < rows && length < capacity, "{length} tokens of row {from} for row {to}");
-        cache.rows.copy_row(from, to, length);
+        cache.copy_row(from, to, length);
     }
 
     /// # Panics
     /// If there is not exactly one token for each row.
-    fn step_rows(&self, tokens: Tensor<1, Int>, cache: &mut DecoderSlots) -> Tensor<2> {
-        let rows = cache.rows();
-        assert_eq!(tokens.dims(), [rows], "one token for each row");
-        let mut x = self.embed(tokens.reshape([rows, 1]));
-        let rotations = self.rotary.at(cache.lengths().reshape([rows, 1]), x.dtype());
-        let targets = (!one_pass(&x)).then(|| cache.targets(&self.config));
-        for (index, layer) in self.model.layers.iter().enumerate() {
-            x = layer.forward(x, |attention, qkv| {
-                attend(&mut cache.rows, index, attention, qkv, &rotations, targets.as_ref())
-            });
-        }
-        cache.rows.advance();
-        self.logits(x).reshape([rows, self.config.vocab_size])
+    fn step_rows(&self, tokens: Tensor<1, Int>, cache: &mut KvCache) -> Tensor<2> {
+        self.step_at(tokens, cache, |cache| Places::Flat(cache.places(cache.lengths().unsqueeze_dim(1))))
     }
 }

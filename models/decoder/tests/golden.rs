@@ -258,7 +258,7 @@ fn a_truncated_cache_decodes_again() {
         for token in tokens {
             logits = Some(model.step(column(vec![*token], &device), &mut cache));
         }
-        cache.truncate(length);
+        model.truncate(column(vec![length as i64], &device).cast(DType::I32), &mut cache);
         logits.unwrap().try_into_vec_as().unwrap()
     };
     let first = run();
@@ -271,7 +271,7 @@ fn a_cache_that_was_truncated_into_the_padding_decodes_finite_logits() {
     let model = Decoder::load(folder("tied_mha"), FloatDType::F32, &device).unwrap();
     let prompts = ints(&[vec![4, 5, 6], vec![7, 7, 6]], &device);
     let (_, mut cache) = model.prefill(prompts, column(vec![0, 2], &device), 4);
-    cache.truncate(1);
+    model.truncate(column(vec![1, 1], &device).cast(DType::I32), &mut cache);
     let logits: Vec<f32> = model.step(column(vec![6, 6], &device), &mut cache).try_into_vec_as().unwrap();
     assert!(logits.iter().all(|logit| logit.is_finite()));
 }
@@ -281,7 +281,7 @@ fn steps_beyond_the_capacity_stay_in_the_cache() {
     let device = Device::flex();
     let model = Decoder::load(folder("tied_mha"), FloatDType::F32, &device).unwrap();
     let (_, mut cache) = model.prefill(ints(&[vec![4, 5]], &device), column(vec![0], &device), 3);
-    assert_eq!((cache.capacity(), cache.batch()), (3, 1));
+    assert_eq!((cache.capacity(), cache.rows()), (3, 1));
     for _ in 0..3 {
         model.step(column(vec![6], &device), &mut cache);
     }

@@ -1,8 +1,8 @@
 //! A row that begins while other rows continue has the same logits as its text alone.
 
 use burn::tensor::{DType, Device, Int, Tensor, TensorData};
-use burn_dfa::generation::{CausalLm, ContinuousLm};
-use burn_dfa_decoder::{Decoder, DecoderConfig, DecoderSlots};
+use burn_dfa::generation::{CausalLm, ContinuousLm, KvCache};
+use burn_dfa_decoder::{Decoder, DecoderConfig};
 
 const VOCABULARY: usize = 61;
 const CAPACITY: usize = 12;
@@ -20,7 +20,7 @@ fn prompt(tokens: &[i64], device: &Device) -> Tensor<2, Int> {
 /// The texts of three rows; `None` for an idle row.
 struct Rows {
     model: Decoder,
-    cache: DecoderSlots,
+    cache: KvCache,
     texts: [Option<Vec<i64>>; 3],
 }
 

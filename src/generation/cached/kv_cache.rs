@@ -4,6 +4,7 @@ use burn::tensor::{Bool, DType, Device, IndexingUpdateOp, Int, Tensor, TensorDat
 
 use crate::persistent::{InPlaceState, RowState};
 use crate::processor::DraftTree;
+use crate::tensor::runs;
 
 /// The shape of the keys and values of a model.
 ///
@@ -196,10 +197,7 @@ impl KvCache {
 
     /// `from[b]`, `from[b] + 1`, …, `[rows, count]`.
     pub fn run(&self, from: &Tensor<1, Int>, count: usize) -> Tensor<2, Int> {
-        let [rows] = from.dims();
-        let first = from.clone().reshape([rows, 1]).expand([rows, count]);
-        let steps = self.slots.clone().narrow(0, 0, count);
-        first + steps.reshape([1, count]).expand([rows, count])
+        runs(from.clone(), self.slots.clone().narrow(0, 0, count))
     }
 
     /// The next `count` slots of each row, `[rows, count]`, at most the last slot.

@@ -4,11 +4,11 @@
 use burn::tensor::{DType, Int, Tensor};
 
 use super::drafter::DraftToken;
-use super::verify::{Acceptance, Verifier, matching};
+use super::verify::{Acceptance, Verifier, matching, of_node};
 use crate::generation::batch::Batch;
 use crate::generation::config::GenerationConfig;
 use crate::generation::processors::{Filters, OwnSampler};
-use crate::generation::selection::{filters, sampler_temperature};
+use crate::generation::selection::{filters, temperatures};
 use crate::processor::{
     ConstraintProcessor, DraftTree, InPlaceState, InitContext, LogitsProcessor, Position, RowState,
     StepContext,
@@ -35,8 +35,8 @@ pub(super) struct TreeChooser {
     sampler: Option<OwnSampler>,
     /// Tokens of the prompts, padding included.
     prompt_length: usize,
-    /// Whether to return the logits for log-probabilities.
-    is_observed: bool,
+    /// How many of the likeliest tokens to log; `None`: no log-probabilities.
+    logprobs: Option<usize>,
 }
 
 /// The nodes of a draft tree after the last token of every row.
@@ -52,9 +52,9 @@ pub(super) struct ReadTree<'a> {
 /// What the rows choose in a tree.
 pub(super) struct TreeChoice {
     pub(super) acceptance: Acceptance,
-    /// The logits of the model, then the logits within the constraint,
-    /// `[2 * batch, nodes, vocab_size]`, if they are observed.
-    pub(super) observed: Option<Tensor<3>>,
+    /// How many of the likeliest tokens to log, with the logits of the model, then the logits within
+    /// the constraint, `[2 * batch, nodes, vocab_size]`.
+    pub(super) observed: Option<(usize, Tensor<3>)>,
 }
 
 impl TreeChooser {
@@ -80,7 +80,7 @@ impl TreeChooser {
             padding: prompts.padding.clone().narrow(0, 0, rows),
             vocab_size: prompts.vocab_size,
         };
-        let temperatures: Vec<_> = batch.options.iter().map(sampler_temperature).collect();
+        let temperatures = temperatures(&batch.options);
         let verifier = match kinds.temperature {
             false => Verifier::greedy(),
             true => Verifier::sampling(&batch.seeds(), prompts.vocab_size, &temperatures, &device)?,
@@ -94,7 +94,7 @@ impl TreeChooser {
             verifier,
             sampler: config.sampler.clone(),
             prompt_length: batch.length,
-            is_observed: config.logprobs.is_some(),
+            logprobs: config.logprobs,
         })
     }
 
@@ -118,9 +118,9 @@ impl TreeChooser {
     /// - `logits`: `[batch, nodes, vocab_size]`
     pub(super) fn choose(&mut self, read: ReadTree, logits: Tensor<3>) -> TreeChoice {
         let ReadTree { tree, ref tokens, drafts, .. } = read;
-        let unmasked = self.is_observed.then(|| logits.clone());
+        let unmasked = self.logprobs.map(|top| (top, logits.clone()));
         let (masked, nodes) = self.constraint.mask_tree(&self.state, tree, tokens.clone(), logits);
-        let observed = unmasked.map(|logits| Tensor::cat(vec![logits, masked.clone()], 0));
+        let observed = unmasked.map(|(top, logits)| (top, Tensor::cat(vec![logits, masked.clone()], 0)));
         let (logits, filter_states) = self.filter(&read, masked);
         let acceptance = match &self.sampler {
             Some(sampler) => matching(tree, drafts, self.sampled(sampler, &read, logits)),
@@ -179,12 +179,6 @@ impl TreeChooser {
             step: read.lengths.clone() + depth,
         }
     }
-}
-
-/// The logits after a node, `[batch, vocab_size]`.
-fn of_node(logits: &Tensor<3>, node: usize) -> Tensor<2> {
-    let [batch, _, vocab_size] = logits.dims();
-    logits.clone().narrow(1, node, 1).reshape([batch, vocab_size])
 }
 
 /// The state of each row after one of its nodes, `[batch]`; `None` without states.

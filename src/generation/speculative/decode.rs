@@ -1,7 +1,5 @@
 //! The entry points of speculative decoding.
 
-use std::ops::ControlFlow;
-
 use super::drafter::Drafter;
 use super::model::TreeLm;
 use super::session::SpeculativeSession;
@@ -10,7 +8,7 @@ use crate::generation::batch::Batch;
 use crate::generation::config::GenerationConfig;
 use crate::generation::model::Recordable;
 use crate::generation::recorded::{RECORDING, Stepped};
-use crate::generation::request::{Chunk, Output, Request};
+use crate::generation::request::{Output, Request};
 use crate::generation::token_stream::TokenStream;
 use crate::vocabulary::Vocabulary;
 use burn_dfa_tokens::Result;
@@ -73,22 +71,7 @@ pub fn speculate<M: TreeLm>(
     config: &GenerationConfig,
     drafter: impl Drafter,
 ) -> Result<Vec<SpeculativeOutput>> {
-    speculate_with(model, vocabulary, requests, config, drafter, |_| ControlFlow::Continue(()))
-}
-
-/// As [`speculate`], and passes each new chunk of an output to `on_chunk`. A break cancels the batch.
-///
-/// # Errors
-/// As [`speculate`].
-pub fn speculate_with<M: TreeLm>(
-    model: &M,
-    vocabulary: &Vocabulary,
-    requests: &[Request],
-    config: &GenerationConfig,
-    drafter: impl Drafter,
-    on_chunk: impl FnMut(Chunk) -> ControlFlow<()>,
-) -> Result<Vec<SpeculativeOutput>> {
-    Ok(outputs(stream(model, vocabulary, requests, config, drafter)?.for_each_chunk(on_chunk)?))
+    outputs(stream(model, vocabulary, requests, config, drafter)?)
 }
 
 /// Begins to generate the outputs of a batch of requests as [`speculate`] does; the iterator takes
@@ -149,12 +132,11 @@ pub fn speculate_recorded<M: TreeLm + Recordable>(
     let session = Stepped::record(session, checked, &model.device())?;
     // A device that records a step may or may not take it.
     let taken = session.lock()?.steps()?;
-    let stream = TokenStream::new(session, taken, &batch, config.sync_interval);
-    Ok(outputs(stream.for_each_chunk(|_| ControlFlow::Continue(()))?))
+    outputs(TokenStream::new(session, taken, &batch, config.sync_interval))
 }
 
-/// The outputs so far, with their numbers of calls.
-fn outputs(stream: TokenStream) -> Vec<SpeculativeOutput> {
-    let rows = stream.into_rows();
-    rows.map(|row| SpeculativeOutput { calls: row.calls(), output: row.into_output() }).collect()
+/// Generates the outputs, with their numbers of calls.
+fn outputs(stream: TokenStream) -> Result<Vec<SpeculativeOutput>> {
+    let rows = stream.complete()?.into_rows();
+    Ok(rows.map(|row| SpeculativeOutput { calls: row.calls(), output: row.into_output() }).collect())
 }

@@ -49,7 +49,7 @@ mod session;
 mod softmax;
 mod verify;
 
-pub use decode::{SpeculativeOutput, speculate, speculate_recorded, speculate_with, stream};
+pub use decode::{SpeculativeOutput, speculate, speculate_recorded, stream};
 pub use draft_model::DraftModel;
 pub use drafter::{DraftToken, Drafter, DrafterContext};
 pub use forced::{ForcedBytes, ForcedTokens};

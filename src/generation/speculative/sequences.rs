@@ -1,8 +1,9 @@
 //! The tokens of a batch so far, on the device.
 
-use burn::tensor::{DType, IndexingUpdateOp, Int, Tensor};
+use burn::tensor::{DType, Device, IndexingUpdateOp, Int, Tensor};
 
 use crate::processor::InPlaceState;
+use crate::tensor::runs;
 
 /// The token ids of every row so far, prompt and output; each row has its own length.
 ///
@@ -23,9 +24,9 @@ use crate::processor::InPlaceState;
 #[derive(Clone, Debug)]
 pub struct Sequences {
     /// `[batch, slots]`, `i32`
-    tokens: Tensor<2, Int>,
+    pub(in crate::generation) tokens: Tensor<2, Int>,
     /// `[batch]`, `i32`
-    lengths: Tensor<1, Int>,
+    pub(in crate::generation) lengths: Tensor<1, Int>,
     /// `0..slots`, made once, because Burn uploads ranges from the host and a step must upload
     /// nothing.
     steps: Tensor<1, Int>,
@@ -41,12 +42,20 @@ impl Sequences {
     pub fn new(prompt: Tensor<2, Int>, slots: usize) -> Self {
         let ([batch, length], device) = (prompt.dims(), prompt.device());
         assert!(length <= slots, "prompts of {length} tokens in {slots} slots");
-        let options = (&device, DType::I32);
-        let tokens = Tensor::zeros([batch, slots], options);
-        let tokens = tokens.slice_assign([0..batch, 0..length], prompt.cast(DType::I32));
+        let empty = Self::empty(batch, slots, &device);
         Self {
-            tokens,
-            lengths: Tensor::full([batch], length as i32, options),
+            tokens: empty.tokens.slice_assign([0..batch, 0..length], prompt.cast(DType::I32)),
+            lengths: Tensor::full([batch], length as i32, (&device, DType::I32)),
+            ..empty
+        }
+    }
+
+    /// Empty rows of at most `slots` tokens.
+    pub(in crate::generation) fn empty(batch: usize, slots: usize, device: &Device) -> Self {
+        let options = (device, DType::I32);
+        Self {
+            tokens: Tensor::zeros([batch, slots], options),
+            lengths: Tensor::zeros([batch], options),
             steps: Tensor::arange(0..slots as i64, options),
             rows: Tensor::arange(0..batch as i64, options) * slots as i32,
         }
@@ -88,16 +97,32 @@ impl Sequences {
     /// # Panics
     /// If `most` is more than the slots.
     pub fn append(&mut self, tokens: Tensor<2, Int>, counts: Tensor<1, Int>) {
-        let ([batch, most], [_, slots]) = (tokens.dims(), self.tokens.dims());
-        let longest = slots.saturating_sub(most) as i32;
-        let first = self.lengths.clone().clamp_max(longest) + self.rows.clone();
-        let places = self.run(first, most).reshape([-1]);
+        let longest = self.longest_before(&tokens);
+        self.write(self.lengths(), tokens);
+        self.lengths.inplace(|lengths| (lengths + counts).clamp_max(longest));
+    }
+
+    /// Writes tokens from slot `from[b]` of each row on, or into its last slots if they do not fit
+    /// there; in place.
+    ///
+    /// # Shapes
+    /// - `from`: `[batch]`
+    /// - `tokens`: `[batch, count]`
+    pub(in crate::generation) fn write(&mut self, from: Tensor<1, Int>, tokens: Tensor<2, Int>) {
+        let ([_, count], shape) = (tokens.dims(), self.tokens.dims());
+        let first = from.clamp_max(self.longest_before(&tokens)) + self.rows.clone();
+        let places = self.run(first, count).reshape([-1]);
         let tokens = tokens.cast(DType::I32).reshape([-1]);
         self.tokens.inplace(|buffer| {
             let flat = buffer.reshape([-1]).select_assign(0, places, tokens, IndexingUpdateOp::Assign);
-            flat.reshape([batch, slots])
+            flat.reshape(shape)
         });
-        self.lengths.inplace(|lengths| (lengths + counts).clamp_max(longest));
+    }
+
+    /// The greatest length of a row after which `tokens`, `[batch, count]`, fit.
+    fn longest_before(&self, tokens: &Tensor<2, Int>) -> i32 {
+        let ([_, count], [_, slots]) = (tokens.dims(), self.tokens.dims());
+        slots.saturating_sub(count) as i32
     }
 
     /// 0, 1, …, `[count]`; `count` is at most the number of slots.
@@ -106,10 +131,8 @@ impl Sequences {
     }
 
     /// `from[b]`, `from[b] + 1`, …, `[batch, count]`.
-    fn run(&self, from: Tensor<1, Int>, count: usize) -> Tensor<2, Int> {
-        let [batch] = from.dims();
-        let steps = self.steps(count).reshape([1, count]).expand([batch, count]);
-        from.reshape([batch, 1]).expand([batch, count]) + steps
+    pub(in crate::generation) fn run(&self, from: Tensor<1, Int>, count: usize) -> Tensor<2, Int> {
+        runs(from, self.steps(count))
     }
 
     /// Length of the common prefix of each row with the row of `other`, `[batch]`: at most the

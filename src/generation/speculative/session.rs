@@ -38,8 +38,6 @@ pub(super) struct SpeculativeSession<'m, M: TreeLm, D> {
     /// The lengths of the rows after every step, with the log-probabilities of the tokens that the
     /// step appended.
     lengths: StepLog,
-    /// How many of the likeliest tokens have a log-probability; `None`: none is logged.
-    logprobs: Option<usize>,
     /// Number of steps so far, `[1]`.
     steps: Tensor<1, Int>,
     /// The number of tokens of each row that the host has read, prompt included.
@@ -107,7 +105,6 @@ impl<'m, M: TreeLm, D: Drafter> SpeculativeSession<'m, M, D> {
             rows: Tensor::arange(0..rows as i64, (&device, DType::I32)).reshape([rows, 1]),
             lengths: StepLog::new(steps, batch.len(), &device)
                 .with_logprobs(config.logprobs, tree.depth() + 1),
-            logprobs: config.logprobs,
             steps: Tensor::zeros([1], (&device, DType::I32)),
             model,
             drafter,
@@ -138,9 +135,8 @@ impl<'m, M: TreeLm, D: Drafter> SpeculativeSession<'m, M, D> {
         let next = acceptance.next_token.reshape([batch, 1]);
         let places = self.sequences.steps(self.tree.depth() + 1);
         let new = appended(tokens, path.clone(), next, accepted.clone(), places);
-        let logprobs = self.logprobs.zip(observed);
         let logprobs =
-            logprobs.map(|(top, logits)| encode(self.along(&path, logits), &new.clone().reshape([-1]), top));
+            observed.map(|(top, logits)| encode(self.along(&path, logits), &new.clone().reshape([-1]), top));
         if !tree.is_chain() {
             self.model.compact(path, tree.len(), &mut self.cache);
         }

@@ -145,19 +145,22 @@ pub(super) fn matching(tree: &DraftTree, drafts: &[DraftToken], chosen: Tensor<2
     Acceptance { last_accepted: last, next_token: next }
 }
 
+/// The values after a node, `[batch, vocab_size]`.
+///
+/// # Shapes
+/// - `values`: `[batch, nodes, vocab_size]`
+pub(super) fn of_node(values: &Tensor<3>, node: usize) -> Tensor<2> {
+    let [batch, _, vocab_size] = values.dims();
+    values.clone().narrow(1, node, 1).reshape([batch, vocab_size])
+}
+
 impl Sampling {
     fn verify(&mut self, tree: &DraftTree, drafts: &[DraftToken], logits: Tensor<3>) -> Acceptance {
         let ([batch, _, vocab_size], device) = (logits.dims(), logits.device());
         let probabilities = self.softmax.of(logits);
-        let of_node = |node: usize| {
-            probabilities
-                .clone()
-                .slice([0..batch, node..node + 1, 0..vocab_size])
-                .reshape([batch, vocab_size])
-        };
         // The last accepted node, and the residual probabilities of the next token.
         let mut last = Tensor::<1, Int>::zeros([batch], (&device, DType::I32));
-        let mut left = of_node(0);
+        let mut left = of_node(&probabilities, 0);
         for (node, (draft, &parent)) in drafts.iter().zip(&tree.parents()[1..]).enumerate() {
             let token = draft.tokens.clone().reshape([batch, 1]);
             let drawn_from = draft.distribution(vocab_size);
@@ -175,7 +178,10 @@ impl Sampling {
             let rest = rest / sum.clamp_min(f32::MIN_POSITIVE);
             let wide = [batch, vocab_size];
             left = left.mask_where(rejected.expand(wide), rest);
-            left = left.mask_where(accepted.clone().reshape([batch, 1]).expand(wide), of_node(node + 1));
+            left = left.mask_where(
+                accepted.clone().reshape([batch, 1]).expand(wide),
+                of_node(&probabilities, node + 1),
+            );
             last = last.mask_fill(accepted, node as i32 + 1);
         }
         let next = self.draw(left.log(), |sampling| &sampling.next);

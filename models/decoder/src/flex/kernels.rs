@@ -364,19 +364,6 @@ pub(crate) struct Heads {
     pub(crate) scale: f32,
 }
 
-/// The slots that each row of the batch may see: one range, which ends with `slot`.
-pub(crate) fn seen(hidden: &[u8], capacity: usize, slot: usize) -> Vec<Range<usize>> {
-    hidden
-        .chunks_exact(capacity)
-        .map(|hidden| {
-            // In a truncated cache the slot may still be padding of a row, which then sees only
-            // itself.
-            let first = hidden[..slot].iter().position(|hidden| *hidden == 0);
-            first.unwrap_or(slot)..slot + 1
-        })
-        .collect()
-}
-
 /// Rotates the halves of every head; `cos` and `sin` are `[batch, width / 2]`.
 pub(crate) fn rotate<T: Number>(x: &mut [f32], cos: &[T], sin: &[T], heads: &Heads) {
     let half = heads.width / 2;
