@@ -144,8 +144,8 @@ impl ContinuousLm for Decoder {
         assert!(one == 1 && at + length <= capacity, "[{one}, {length}] tokens at {at} of {capacity} slots");
         assert!(row < rows, "row {row} of {rows}");
         let padding = Tensor::zeros([1], &tokens.device());
-        let state = self
-            .read_slots(tokens, at, &padding, 1, |layer, at, new| cache.rows.extend_row(layer, row, at, new));
+        let write = |layer, at, new| cache.rows.extend_row(layer, row, at, new);
+        let state = self.read_slots(tokens, at, &padding, 1, write);
         cache.rows.set_length(row, at + length);
         self.logits(state).reshape([1, self.config.vocab_size])
     }
