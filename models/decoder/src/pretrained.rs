@@ -380,3 +380,19 @@ fn tokenizer(config: &DecoderConfig, json: &[u8]) -> Result<Tokenizer, DecoderEr
 fn tokenizer_error(error: tokenizers::Error) -> DecoderError {
     DecoderError::Tokenizer { message: error.to_string() }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bpe_tokenizer_is_the_one_that_the_reader_of_all_models_reads() {
+        for name in ["gemma", "llama3", "mistral", "qwen"] {
+            let path = format!("{}/tests/golden/tokenizers/{name}.json", env!("CARGO_MANIFEST_DIR"));
+            let json = std::fs::read(path).unwrap();
+            let read = [Bpe::from_bytes(&json).map(Tokenizer::from), Tokenizer::from_bytes(&json)];
+            let [found, expected] = read.map(|tokenizer| tokenizer.unwrap().to_string(false).unwrap());
+            assert_eq!(found, expected, "{name}");
+        }
+    }
+}
