@@ -82,17 +82,21 @@ pub enum Reply {
     },
 }
 
-/// The first line of an engine.
+/// The first line of an engine, after it has loaded the model.
 #[derive(Serialize, Deserialize)]
 pub struct Hello {
     /// Its name, its version and how it was compiled.
     pub name: String,
+    /// The peak of resident memory of the process so far, in bytes.
+    pub peak: u64,
 }
 
 /// A running engine.
 pub struct Engine {
     /// Its name, its version and how it was compiled.
     pub name: String,
+    /// The peak of resident memory of the process while it loaded the model, in bytes.
+    pub loaded: u64,
     child: Child,
     stdin: ChildStdin,
     stdout: BufReader<ChildStdout>,
@@ -123,8 +127,10 @@ impl Engine {
     fn start(mut command: Command) -> Result<Self, Failure> {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let (stdin, stdout) = child.stdin.take().zip(child.stdout.take()).ok_or("both are piped")?;
-        let mut engine = Self { name: String::new(), child, stdin, stdout: BufReader::new(stdout) };
-        engine.name = serde_json::from_str::<Hello>(&engine.line()?)?.name;
+        let stdout = BufReader::new(stdout);
+        let mut engine = Self { name: String::new(), loaded: 0, child, stdin, stdout };
+        let Hello { name, peak } = serde_json::from_str(&engine.line()?)?;
+        (engine.name, engine.loaded) = (name, peak);
         Ok(engine)
     }
 

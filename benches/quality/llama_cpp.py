@@ -24,7 +24,7 @@ def main():
     params.cache_ram_mib = 0
     params.verbosity = 0
     server = xllamacpp.Server(params)
-    print(json.dumps({"name": name()}), flush=True)
+    print(json.dumps({"name": name(), "peak": peak_memory()}), flush=True)
     for line in sys.stdin:
         print(json.dumps(answer(server, json.loads(line))), flush=True)
 

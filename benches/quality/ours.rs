@@ -21,7 +21,7 @@ use crate::machine::peak_memory;
 pub fn serve(model: &Path) -> Result<(), Failure> {
     let pretrained = Pretrained::load(model, None, &Device::flex())?;
     let name = format!("burn-dfa {}, Flex", env!("CARGO_PKG_VERSION"));
-    println!("{}", serde_json::to_string(&Hello { name })?);
+    println!("{}", serde_json::to_string(&Hello { name, peak: peak_memory() })?);
     for line in std::io::stdin().lines() {
         let question = serde_json::from_str(&line?)?;
         let reply = match answer(&pretrained, &question) {

@@ -28,8 +28,19 @@ pub struct Figures {
     pub prompt: f64,
     /// Tokens per second of a batch of [`ROWS`], in total.
     pub batch: Option<f64>,
-    /// The peak of resident memory in bytes, with one row at a time.
-    pub peak: u64,
+    /// The memory, with one row at a time.
+    pub memory: Memory,
+}
+
+/// The peak of resident memory of a process after each part of the measurement, in bytes.
+#[derive(Default)]
+pub struct Memory {
+    /// After loading the model.
+    pub loaded: u64,
+    /// After the first answer, under a JSON schema.
+    pub answered: u64,
+    /// After all answers and the long prompt.
+    pub all: u64,
 }
 
 /// The figures of all engines with one number of threads.
@@ -82,30 +93,30 @@ pub fn measure(
         let answer = ask(&mut engines.burn_dfa, &Question { rows: ROWS, ..single })?;
         batch.push((answer.tokens - ROWS) as f64 / answer.seconds);
     }
-    let burn_dfa = Figures { batch: Some(median(batch)), ..ours.figures() };
-    let llama_cpp = engines.llama_cpp.is_some().then(|| theirs.figures());
+    let burn_dfa = Figures { batch: Some(median(batch)), ..ours.figures(&engines.burn_dfa) };
+    let llama_cpp = engines.llama_cpp.as_ref().map(|engine| theirs.figures(engine));
     Ok(Speed { threads, prompt_tokens, burn_dfa, llama_cpp })
 }
 
-/// The tokens per second of single answers.
+/// The tokens per second of single answers, and the peak of memory after each.
 #[derive(Default)]
 struct Rates {
     free: Vec<f64>,
     constrained: Vec<f64>,
     prompt: Vec<f64>,
-    peak: u64,
+    peaks: Vec<u64>,
 }
 
 impl Rates {
-    /// Answers a prompt free and under its schema.
+    /// Answers a prompt under its schema and free.
     fn add(&mut self, engine: &mut Engine, task: &Task, schema: Constraint) -> Result<(), Failure> {
-        for (constraint, rates) in [(Constraint::Free, &mut self.free), (schema, &mut self.constrained)] {
+        for (constraint, rates) in [(schema, &mut self.constrained), (Constraint::Free, &mut self.free)] {
             let answer = ask(engine, &question(task, constraint))?;
             // An answer of one token has no time between its first and its last.
             if answer.tokens > 1 {
                 rates.push((answer.tokens - 1) as f64 / answer.seconds);
             }
-            self.peak = self.peak.max(answer.peak);
+            self.peaks.push(answer.peak);
         }
         Ok(())
     }
@@ -114,18 +125,19 @@ impl Rates {
     fn read(&mut self, engine: &mut Engine, question: &Question) -> Result<usize, Failure> {
         let answer = ask(engine, question)?;
         self.prompt.push(answer.prompt_tokens as f64 / answer.prompt_seconds);
-        self.peak = self.peak.max(answer.peak);
+        self.peaks.push(answer.peak);
         Ok(answer.prompt_tokens)
     }
 
-    /// The medians.
-    fn figures(self) -> Figures {
+    /// The medians, and the memory of the engine.
+    fn figures(self, engine: &Engine) -> Figures {
+        let [answered, all] = [self.peaks.first(), self.peaks.last()].map(|peak| peak.copied().unwrap_or(0));
         Figures {
             free: median(self.free),
             constrained: median(self.constrained),
             prompt: median(self.prompt),
             batch: None,
-            peak: self.peak,
+            memory: Memory { loaded: engine.loaded, answered, all },
         }
     }
 }

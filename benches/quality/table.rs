@@ -6,7 +6,7 @@ use crate::engine::Drafts;
 use crate::measure::Score;
 use crate::sets::Set;
 use crate::speculation::Speculation;
-use crate::speed::{Figures, ROWS, Speed};
+use crate::speed::{Figures, Memory, ROWS, Speed};
 use crate::variants::{Constraint, MAX_TOKENS, TEMPERATURE, Variant};
 
 /// What a run measured, and where.
@@ -110,7 +110,8 @@ impl Report {
             page,
             "\n## Speed\n\n\
              Tokens per second of a single row, medians over prompts of the extraction set, and of a prompt of {} tokens.\n\
-             Memory is the peak of resident memory of the process, divided by the size of the file.\n\n\
+             Memory is the peak of resident memory of the process so far, which includes the program itself,\n\
+             divided by the size of the file.\n\n\
              | threads | | burn-dfa | llama.cpp | ratio |\n|---:|---|---:|---:|---:|",
             first.prompt_tokens
         );
@@ -133,15 +134,22 @@ impl Report {
                     batch / burn_dfa.constrained
                 );
             }
-            let share = |figures: &Figures| figures.peak as f64 / self.model.1 as f64;
-            let theirs = llama_cpp.as_ref().map(share);
-            let _ = writeln!(
-                page,
-                "| {threads} | memory ÷ file | {:.2} | {} | {} |",
-                share(burn_dfa),
-                theirs.map_or("–".to_owned(), |theirs| format!("{theirs:.2}")),
-                theirs.map_or("–".to_owned(), |theirs| format!("{:.2}", share(burn_dfa) / theirs)),
-            );
+            let memory: [(&str, fn(&Memory) -> u64); 3] = [
+                ("after loading", |memory| memory.loaded),
+                ("after one answer under a JSON schema", |memory| memory.answered),
+                ("after all single rows and the prompt", |memory| memory.all),
+            ];
+            for (when, peak) in memory {
+                let share = |figures: &Figures| peak(&figures.memory) as f64 / self.model.1 as f64;
+                let theirs = llama_cpp.as_ref().map(share);
+                let _ = writeln!(
+                    page,
+                    "| {threads} | memory ÷ file, {when} | {:.2} | {} | {} |",
+                    share(burn_dfa),
+                    theirs.map_or("–".to_owned(), |theirs| format!("{theirs:.2}")),
+                    theirs.map_or("–".to_owned(), |theirs| format!("{:.2}", share(burn_dfa) / theirs)),
+                );
+            }
         }
     }
 

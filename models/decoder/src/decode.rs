@@ -9,6 +9,9 @@
 //! a layer with a sliding window of `n` positions if also `lengths[b] - n < k`. A padded position of
 //! the prompt sees no key. All its scores are the same finite number, so its values are meaningless
 //! but finite, and no other position sees them.
+//!
+//! A prompt is read in chunks of [`CHUNK`] positions, so that the memory of a pass grows in
+//! proportion to the length of the prompt, and not to its square.
 
 use burn::tensor::{DType, Device, Int, Tensor};
 use burn_dfa::generation::{CausalLm, KvCache, Recordable};
@@ -17,6 +20,9 @@ use crate::cache::{Places, Targets, attend, one_pass};
 use crate::mask::masks;
 use crate::model::Decoder;
 use crate::rope::Rotations;
+
+/// Positions of a prompt that are read at a time.
+const CHUNK: usize = 256;
 
 /// Decode without autodiff: take [`valid`](burn::module::Module::valid) of a model in training.
 ///
@@ -140,46 +146,95 @@ impl Decoder {
             self.config.max_position_embeddings
         );
         let device = tokens.device();
-        let mut x = self.embed(tokens);
-        let dtype = x.dtype();
-
-        let index = Tensor::<1, Int>::arange(0..length as i64, &device);
-        let positions = index
-            .clone()
-            .reshape([1, length])
-            .expand([batch, length])
-            .sub(padding.clone().reshape([batch, 1]).expand([batch, length]))
-            .clamp_min(0);
-        let rotations = self.rotary.at(positions, dtype);
-        let hidden = {
-            let shape = [batch, 1, length, length];
-            let key = index.clone().reshape([1, 1, 1, length]).expand(shape);
-            let query = index.reshape([1, 1, length, 1]).expand(shape);
-            let padding = padding.clone().reshape([batch, 1, 1, 1]).expand(shape);
-            let hidden = key.clone().greater(query.clone()).bool_or(key.clone().lower(padding));
-            masks(hidden, self.config.window_among(length), || [query, key])
+        let shape = [batch, self.config.num_key_value_heads, capacity, self.config.head_dim];
+        let zeros = || -> Vec<Tensor<4>> {
+            self.model.layers.iter().map(|_| Tensor::zeros(shape, (&device, self.dtype()))).collect()
         };
+        let (mut keys, mut values) = (zeros(), zeros());
+        let states = self.read_slots(tokens, 0, &padding, last, |layer, at, [k, v]| {
+            [extend(&mut keys[layer], at, k), extend(&mut values[layer], at, v)]
+        });
 
-        let (kv_heads, head_dim) = (self.config.num_key_value_heads, self.config.head_dim);
-        let store = |rows: Tensor<4>| {
-            Tensor::zeros([batch, kv_heads, capacity, head_dim], (&device, dtype))
-                .slice_assign([0..batch, 0..kv_heads, 0..length, 0..head_dim], rows)
-        };
-        let mut keys = Vec::with_capacity(self.model.layers.len());
-        let mut values = Vec::with_capacity(self.model.layers.len());
-        for layer in &self.model.layers {
-            x = layer.forward(x, |attention, qkv| {
-                let [q, k, v] = attention.split(qkv, &rotations);
-                keys.push(store(k.clone()));
-                values.push(store(v.clone()));
-                attention.mix([q, k, v], &hidden)
-            });
-        }
-
-        let logits = self.logits(x.narrow(1, length - last, last));
+        let logits = self.logits(states);
         let lengths = Tensor::full([batch], length as i32, (&device, DType::I32));
         // A separate buffer, so that the caller's tensor is not shared.
         let padding = padding.add_scalar(0);
         (logits, KvCache::of(keys, values, lengths, padding))
     }
+
+    /// Reads tokens at the slots from `at` on; returns the output of the last layer after each of the
+    /// `last` tokens, `[batch, last, hidden]`.
+    ///
+    /// # Shapes
+    /// - `tokens`: `[batch, length]`
+    /// - `padding`: `[batch]`: the first visible slot of each row
+    /// - `write`: writes the keys and values of a layer at the slots from a slot on,
+    ///   `[batch, kv_heads, count, head_dim]` each; returns those of all slots so far
+    pub(crate) fn read_slots(
+        &self,
+        tokens: Tensor<2, Int>,
+        at: usize,
+        padding: &Tensor<1, Int>,
+        last: usize,
+        mut write: impl FnMut(usize, usize, [Tensor<4>; 2]) -> [Tensor<4>; 2] + Send,
+    ) -> Tensor<3> {
+        let [_, length] = tokens.dims();
+        let mut states = Vec::new();
+        for from in (0..length).step_by(CHUNK) {
+            let to = length.min(from + CHUNK);
+            let chunk = tokens.clone().narrow(1, from, to - from);
+            let write = |layer, new| write(layer, at + from, new);
+            let x = self.read_chunk(chunk, at + from, padding, write);
+            let first = from.max(length - last);
+            if first < to {
+                states.push(x.narrow(1, first - from, to - first));
+            }
+        }
+        Tensor::cat(states, 1)
+    }
+
+    /// Reads tokens `[batch, count]` in one pass; see [`read_slots`](Self::read_slots).
+    fn read_chunk(
+        &self,
+        tokens: Tensor<2, Int>,
+        at: usize,
+        padding: &Tensor<1, Int>,
+        mut write: impl FnMut(usize, [Tensor<4>; 2]) -> [Tensor<4>; 2] + Send,
+    ) -> Tensor<3> {
+        let ([batch, count], device) = (tokens.dims(), tokens.device());
+        let seen = at + count;
+        let mut x = self.embed(tokens);
+
+        let key = Tensor::<1, Int>::arange(0..seen as i64, &device);
+        let query = key.clone().narrow(0, at, count);
+        let all = [batch, count];
+        let before = padding.clone().reshape([batch, 1]).expand(all);
+        let positions = query.clone().reshape([1, count]).expand(all).sub(before).clamp_min(0);
+        let rotations = self.rotary.at(positions, x.dtype());
+        let hidden = {
+            let shape = [batch, 1, count, seen];
+            let key = key.reshape([1, 1, 1, seen]).expand(shape);
+            let query = query.reshape([1, 1, count, 1]).expand(shape);
+            let padding = padding.clone().reshape([batch, 1, 1, 1]).expand(shape);
+            let hidden = key.clone().greater(query.clone()).bool_or(key.clone().lower(padding));
+            masks(hidden, self.config.window_among(seen), || [query, key])
+        };
+        for (index, layer) in self.model.layers.iter().enumerate() {
+            x = layer.forward(x, |attention, qkv| {
+                let [q, k, v] = attention.split(qkv, &rotations);
+                let [keys, values] = write(index, [k, v]);
+                attention.mix([q, keys, values], &hidden)
+            });
+        }
+        x
+    }
+}
+
+/// Writes `new` `[batch, kv_heads, count, head_dim]` at the slots from `at` on, in place. Returns all
+/// slots up to the last one written.
+fn extend(buffer: &mut Tensor<4>, at: usize, new: Tensor<4>) -> Tensor<4> {
+    let [batch, kv_heads, count, head_dim] = new.dims();
+    let end = at + count;
+    buffer.inplace(|buffer| buffer.slice_assign([0..batch, 0..kv_heads, at..end, 0..head_dim], new));
+    buffer.clone().slice([0..batch, 0..kv_heads, 0..end, 0..head_dim])
 }

@@ -9,7 +9,10 @@ use burn_dfa::vocabulary::ModelFiles;
 use burn_dfa::{TokenId, Vocabulary};
 use burn_dfa_gguf::GgufFile;
 use serde_json::json;
-use tokenizers::Tokenizer;
+use tokenizers::models::bpe::BPE;
+use tokenizers::{
+    DecoderWrapper, NormalizerWrapper, PostProcessorWrapper, PreTokenizerWrapper, Tokenizer, TokenizerImpl,
+};
 
 use crate::chat::{ChatTemplate, Message};
 use crate::checkpoint::Checkpoint;
@@ -341,11 +344,17 @@ impl TextFiles {
     }
 }
 
+/// A tokenizer with a BPE model. The reader of tokenizers with any model copies the vocabulary and the
+/// merges several times before it makes the model, and the allocator keeps the memory of the copies.
+type Bpe = TokenizerImpl<BPE, NormalizerWrapper, PreTokenizerWrapper, PostProcessorWrapper, DecoderWrapper>;
+
 /// The tokenizer, checked against the model's vocabulary.
 fn tokenizer(config: &DecoderConfig, json: &[u8]) -> Result<Tokenizer, DecoderError> {
     // The reader panics on some malformed files.
     let json = json.strip_prefix(BOM).unwrap_or(json);
-    let read = std::panic::catch_unwind(|| Tokenizer::from_bytes(json));
+    let read = std::panic::catch_unwind(|| {
+        Bpe::from_bytes(json).map(Tokenizer::from).or_else(|_| Tokenizer::from_bytes(json))
+    });
     let malformed = |_| DecoderError::Tokenizer { message: "is malformed; download it again".into() };
     let mut tokenizer = read.map_err(malformed)?.map_err(tokenizer_error)?;
     // Both are settings of the training run that wrote the file; transformers ignores them as well.
@@ -370,4 +379,20 @@ fn tokenizer(config: &DecoderConfig, json: &[u8]) -> Result<Tokenizer, DecoderEr
 
 fn tokenizer_error(error: tokenizers::Error) -> DecoderError {
     DecoderError::Tokenizer { message: error.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bpe_tokenizer_is_the_one_that_the_reader_of_all_models_reads() {
+        for name in ["gemma", "llama3", "mistral", "qwen"] {
+            let path = format!("{}/tests/golden/tokenizers/{name}.json", env!("CARGO_MANIFEST_DIR"));
+            let json = std::fs::read(path).unwrap();
+            let read = [Bpe::from_bytes(&json).map(Tokenizer::from), Tokenizer::from_bytes(&json)];
+            let [found, expected] = read.map(|tokenizer| tokenizer.unwrap().to_string(false).unwrap());
+            assert_eq!(found, expected, "{name}");
+        }
+    }
 }

@@ -8,7 +8,6 @@ use burn::tensor::{DType, Int, Tensor};
 use burn_dfa::generation::{CausalLm, ContinuousLm, KvCache, KvShape};
 
 use crate::cache::Places;
-use crate::mask::masks;
 use crate::model::Decoder;
 
 /// ```
@@ -100,25 +99,11 @@ impl ContinuousLm for Decoder {
         let (rows, capacity, [one, length]) = (cache.rows(), cache.capacity(), tokens.dims());
         assert!(one == 1 && at + length <= capacity, "[{one}, {length}] tokens at {at} of {capacity} slots");
         assert!(row < rows, "row {row} of {rows}");
-        let device = tokens.device();
-        let mut x = self.embed(tokens);
-        let all = Tensor::<1, Int>::arange(0..(at + length) as i64, (&device, DType::I32));
-        let positions = all.clone().narrow(0, at, length);
-        let rotations = self.rotary.at(positions.clone().reshape([1, length]), x.dtype());
-        let seen = [1, 1, length, at + length];
-        let key = all.reshape([1, 1, 1, at + length]).expand(seen);
-        let query = positions.reshape([1, 1, length, 1]).expand(seen);
-        let later = key.clone().greater(query.clone());
-        let hidden = masks(later, self.config.window_among(at + length), || [query, key]);
-        for (index, layer) in self.model.layers.iter().enumerate() {
-            x = layer.forward(x, |attention, qkv| {
-                let [q, k, v] = attention.split(qkv, &rotations);
-                let [keys, values] = cache.extend_row(index, row, at, [k, v]);
-                attention.mix([q, keys, values], &hidden)
-            });
-        }
+        let padding = Tensor::zeros([1], &tokens.device());
+        let write = |layer, at, new| cache.extend_row(layer, row, at, new);
+        let state = self.read_slots(tokens, at, &padding, 1, write);
         cache.set_length(row, at + length);
-        self.logits(x.narrow(1, length - 1, 1)).reshape([1, self.config.vocab_size])
+        self.logits(state).reshape([1, self.config.vocab_size])
     }
 
     fn copies_prefixes(&self) -> bool {

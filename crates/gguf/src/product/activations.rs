@@ -3,7 +3,7 @@
 use super::simd::{BLOCK, Lanes, Simd};
 
 /// 32 activations: `d` times a number from -127 to 127 each.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub(crate) struct Block {
     /// The numbers, four in each word, the first in the lowest byte.
     pub(crate) q: Lanes<u32>,
@@ -25,8 +25,10 @@ impl Activations {
     /// Quantizes rows whose length is a multiple of 32.
     #[inline(always)]
     pub(crate) fn quantize<S: Simd>(simd: S, x: &[f32]) -> Self {
-        let (blocks, _) = x.as_chunks::<BLOCK>();
-        let quantize = |x: &[f32; BLOCK]| {
+        let (x, _) = x.as_chunks::<BLOCK>();
+        let mut blocks = vec![Block::default(); x.len()];
+        // `collect` is not inlined into the function that has these instructions, and would call each of them.
+        for (block, x) in blocks.iter_mut().zip(x) {
             let (greatest, zeros) = simd.magnitudes(x);
             let greatest = greatest.into_iter().fold(0.0, |most, next| if next > most { next } else { most });
             // A zero times infinity or NaN is NaN, and then so is the scale.
@@ -36,10 +38,10 @@ impl Activations {
             let (d, inverse) =
                 if inverse == f32::INFINITY { (0.0, 0.0) } else { (greatest / 127.0, inverse) };
             let (q, sums) = simd.round(x, inverse);
-            let [first, last] = sums.as_chunks::<4>().0 else { unreachable!("two halves") };
-            let [first, last] = [first, last].map(|sums| sums.iter().sum::<i32>());
-            Block { q, d, sums: [first, last, first + last].map(|sum| d * sum as f32) }
-        };
-        Self { blocks: blocks.iter().map(quantize).collect() }
+            let (first, last) = sums.split_at(4);
+            let (first, last) = (first.iter().sum::<i32>(), last.iter().sum::<i32>());
+            *block = Block { q, d, sums: [first, last, first + last].map(|sum| d * sum as f32) };
+        }
+        Self { blocks }
     }
 }

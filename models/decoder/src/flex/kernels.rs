@@ -409,14 +409,12 @@ pub(crate) fn attend<T: Number>(
                 let start = head / group * capacity;
                 let slots = (start + seen.start) * width..(start + seen.end) * width;
                 let mut greatest = f32::NEG_INFINITY;
-                let mut weights: Vec<f32> = keys[slots.clone()]
-                    .chunks_exact(width)
-                    .map(|key| {
-                        let score = dot(q, key) * scale;
-                        greatest = greatest.max(score);
-                        score
-                    })
-                    .collect();
+                // `collect` is not inlined here, and would not use the wider vectors.
+                let mut weights = vec![0.0; seen.len()];
+                for (weight, key) in weights.iter_mut().zip(keys[slots.clone()].chunks_exact(width)) {
+                    *weight = dot(q, key) * scale;
+                    greatest = greatest.max(*weight);
+                }
                 let mut total = 0.0;
                 for weight in &mut weights {
                     *weight = exp(*weight - greatest);
