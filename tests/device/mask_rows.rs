@@ -3,15 +3,19 @@
 
 mod random;
 
-use burn::tensor::{DType, Tensor, TensorData};
+use burn::tensor::{DType, Device, Tensor, TensorData};
 use burn_dfa::generation::{DecodeGraph, GenerationConfig, Request, generate};
-use burn_dfa::processor::ConstraintProcessor;
-use burn_dfa::{CompiledConstraint, DeviceConstraint, Layout, StateId, TensorOptions, TokenId};
+use burn_dfa::processor::{ConstraintProcessor, LogitsProcessor, StepContext};
+use burn_dfa::sampling::{Greedy, GumbelMax, Sampler};
+use burn_dfa::{
+    CompiledConstraint, Constraint, DeviceConstraint, Layout, Limits, StateId, TensorOptions, TokenId,
+};
+use rand::{Rng, SeedableRng, rngs::StdRng};
 use serde_json::{Value, json};
 
 use super::stack::{compile, grammars, schemas, vocabulary, walk_rows};
 use crate::common::model::RandomLm;
-use crate::common::{devices, mask_rows_bytes};
+use crate::common::{devices, ints, mask_rows_bytes};
 
 /// Options for a pool of `slots` mask rows with a stack.
 fn with_slots(slots: usize) -> TensorOptions {
@@ -136,6 +140,93 @@ fn rows_of_any_type_and_width_match_the_host() {
                 }
                 // Another handle of masked logits keeps them as they were.
                 assert_eq!(numbers(rows), values, "{name}, {dtype:?}, {width} wide");
+            }
+        }
+    }
+}
+
+/// The values of a row of logits; the last one is the most frequent.
+const EXTREMES: [&[f32]; 6] = [
+    &[f32::NEG_INFINITY],
+    &[-0.0, 0.0, f32::NEG_INFINITY, -1.0],
+    &[f32::INFINITY, f32::NAN, -f32::NAN, f32::from_bits(0x7f80_0001), f32::from_bits(0xffff_ffff), 1.0],
+    &[f32::INFINITY, f32::NEG_INFINITY, 65_504.0],
+    &[-1.0, -2.0, -3.0],
+    &[-65_504.0, f32::NEG_INFINITY],
+];
+
+/// The choices at the start of a constraint, in two visits: the second reads the mask that the first
+/// wrote.
+fn choices(
+    table: &CompiledConstraint,
+    logits: &TensorData,
+    is_greedy: bool,
+    device: &Device,
+) -> [Vec<i32>; 2] {
+    let [rows, width] = logits.shape().dims();
+    let tensors = DeviceConstraint::new(&[table], width, &TensorOptions::new(), device).unwrap();
+    let processor = ConstraintProcessor::new(tensors, &vec![0; rows]).unwrap();
+    let gumbel = GumbelMax::new(&vec![7; rows], width, device).unwrap();
+    let sampler = if is_greedy { &Greedy as &dyn Sampler } else { &gumbel };
+    let position = processor.start();
+    [0, 1].map(|_| {
+        let mut context =
+            StepContext { tokens: ints(vec![width as i32; rows], device), step: ints(vec![3], device) };
+        let logits = Tensor::<2>::from_data(logits.clone(), (device, logits.dtype()));
+        processor.sample_step(&mut position.clone(), &mut context, logits, sampler);
+        context.tokens.into_data().try_to_vec::<i32>().unwrap()
+    })
+}
+
+/// NaN and zeros of both signs, infinities and equal logits, in any lane of a vector, any vector of a
+/// tile and any tile of a row.
+#[test]
+fn choices_among_extreme_logits_match_the_host() {
+    // Vectors of legal tokens, of illegal tokens, and of both.
+    let first =
+        |word: usize| if word / 50 % 3 == 0 || word / 50 % 3 == 1 && word % 2 == 0 { 'v' } else { 'w' };
+    let words: Vec<String> = (0..16_142).map(|word| format!("{}{word}", first(word))).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let vocabulary = burn_dfa_testing::words::vocabulary_of(&words);
+    let constraint = Constraint::regex("(w[0-9]+)*").unwrap();
+    let table = CompiledConstraint::compile_byte_level(&constraint, &vocabulary, &Limits::default()).unwrap();
+    let is_legal = |token: usize| {
+        token < vocabulary.len() && table.next(table.start(), TokenId(token as u32)) != StateId::DEAD
+    };
+    let greatest = |logits: &[f32]| {
+        let mut best = (f32::NEG_INFINITY, 0);
+        for (token, &logit) in logits.iter().enumerate().filter(|(token, _)| is_legal(*token)) {
+            if logit.is_nan() {
+                return token as i32;
+            }
+            if logit > best.0 {
+                best = (logit, token as i32);
+            }
+        }
+        best.1
+    };
+    let devices = devices::all();
+    let mut rng = StdRng::seed_from_u64(1);
+    // Vectors of the greatest size, and of one logit.
+    for (width, is_greedy) in [(16_400, true), (16_400, false), (16_399, true)] {
+        let mut values: Vec<f32> = Vec::new();
+        for (extremes, range) in EXTREMES.into_iter().flat_map(|extremes| [(extremes, 8), (extremes, 4_096)])
+        {
+            let last = extremes[extremes.len() - 1];
+            values.extend((0..width).map(|_| *extremes.get(rng.random_range(0..range)).unwrap_or(&last)));
+        }
+        let rows = values.len() / width;
+        for dtype in [DType::F32, DType::F16, DType::BF16] {
+            let logits = TensorData::new(values.clone(), [rows, width]).convert_dtype(dtype);
+            let expected = choices(&table, &logits, is_greedy, &Device::flex());
+            if is_greedy {
+                let logits = logits.clone().convert_dtype(DType::F32).try_to_vec::<f32>().unwrap();
+                let host: Vec<i32> = logits.chunks(width).map(greatest).collect();
+                assert_eq!(expected, [host.clone(), host], "{dtype:?}, {width} wide");
+            }
+            for (name, device) in devices.iter().filter(|(_, device)| device.supports_dtype(dtype)) {
+                let found = choices(&table, &logits, is_greedy, device);
+                assert_eq!(found, expected, "{name}, {dtype:?}, {width} wide, greedy {is_greedy}");
             }
         }
     }

@@ -2,9 +2,11 @@
 
 use std::sync::{Arc, Mutex};
 
-use burn::tensor::{DType, Device, Tensor, TensorData, capture};
+use burn::tensor::{DType, Device, Int, Tensor, TensorData, capture};
 use burn_dfa::generation::CausalLm;
-use burn_dfa::processor::{ConstraintProcessor, InPlaceState, InitContext, LogitsProcessor, StepContext};
+use burn_dfa::processor::{
+    ConstraintProcessor, DraftTree, InPlaceState, InitContext, LogitsProcessor, StepContext,
+};
 use burn_dfa::sampling::{Greedy, GumbelMax, Sampler};
 use burn_dfa::{CompiledConstraint, Constraint, DeviceConstraint, Limits, TensorOptions};
 use burn_dfa_decoder::Decoder;
@@ -199,6 +201,35 @@ fn a_constrained_choice_in_wide_rows_launches_at_most_one_kernel_more() {
                 let name = format!("{name}, {kind}, {run}, {WIDTH} logits");
                 compare(&name, &free, &constrained, i64::from(is_wgsl));
             }
+        }
+    }
+}
+
+/// One kernel follows a chain of drafts, and one kernel each branch of a tree.
+#[test]
+fn a_branch_of_drafts_takes_one_kernel() {
+    let _turn = alone();
+    let vocabulary = vocabulary_of(&["ab"]);
+    let width = vocabulary.len();
+    let constraint = Constraint::regex("[ab]*").unwrap();
+    let table = CompiledConstraint::compile_byte_level(&constraint, &vocabulary, &Limits::default()).unwrap();
+    for (name, device) in devices::all() {
+        if name == "flex" {
+            continue;
+        }
+        let table = DeviceConstraint::new(&[&table], width, &TensorOptions::default(), &device).unwrap();
+        let constraint = ConstraintProcessor::new(table, &[0]).unwrap();
+        let position = constraint.start();
+        for (tree, branches) in [(DraftTree::chain(6), 1), (DraftTree::new(&[0, 0, 2, 0]).unwrap(), 3)] {
+            let tokens = Tensor::<2, Int>::full([1, tree.len()], b'a', (&device, DType::I32));
+            let logits = Tensor::<3>::zeros([1, tree.len(), width], (&device, DType::F32));
+            let mut step = || {
+                let (masked, _) = constraint.mask_tree(&position, &tree, tokens.clone(), logits.clone());
+                drop(masked.into_data());
+            };
+            let kernels = eager(&mut step, &device);
+            let count = kernels.iter().filter(|kernel| kernel.contains("follow_kernel")).count();
+            assert_eq!(count, branches, "{name}: {kernels:#?}");
         }
     }
 }

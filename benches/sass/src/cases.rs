@@ -261,6 +261,7 @@ impl Cases<'_> {
             tensor(&[BATCH, 5, 35], 4),
             1,
             0,
+            4,
         );
         self.case(&["follow", table.name], kernel)
     }

@@ -23,3 +23,6 @@ mod tile;
 pub(crate) mod cases;
 #[path = "device.rs"]
 mod device;
+#[cfg(test)]
+#[path = "loads.rs"]
+mod loads;

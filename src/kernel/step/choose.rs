@@ -1,5 +1,9 @@
 //! The second kernel of a step that chooses: one cube for each tile of each row.
 //!
+//! A unit compares vectors of logits by their greatest keys, and does not keep the lane of a key: the
+//! best vector of a tile is read again for its token. Lanes of illegal tokens count as −∞, so the
+//! loop over a tile has no branch for a lane.
+//!
 //! If a row has several tiles, the last of its cubes to arrive compares their results. Where a
 //! device does not order memory between cubes, a third kernel compares them.
 
@@ -11,8 +15,13 @@ use super::rows::{ARRIVED, BEST, FACTOR, KEY, KIND, LEFT, Plan, Rows, SLOT};
 use super::tile::{UNITS, lanes, legal};
 use crate::tensor::arrays::TILE;
 
+/// The bits of +∞ and −∞.
+const INFINITY: u32 = 0x7f80_0000;
+const NEGATIVE_INFINITY: u32 = 0xff80_0000;
 /// The key of −∞.
-const LEAST: u32 = 0x007f_ffff;
+const LEAST: u32 = 0;
+/// The key of NaN.
+const NAN: u32 = 2 * INFINITY + 1;
 
 /// Chooses the legal token of each row with the greatest logit plus noise, and writes it into
 /// `tokens`. `x` covers the tiles, `y` the batch.
@@ -47,7 +56,8 @@ pub(super) fn choose_kernel<F: Float, N: Size>(
     let factor = f32::reinterpret(plans[own + FACTOR].load());
     let legal = legal(table, rows, position, &plan, pool, row, tile);
     let mut best = LEAST.runtime();
-    let mut id = 0u32;
+    // The offset of the first vector with the best key.
+    let mut vector = 0u32;
     let mut offset = UNIT_POS * comptime!(size as u32);
     let lanes = lanes(size);
     while offset < TILE && tile * TILE + offset < table.vocab_size {
@@ -55,20 +65,21 @@ pub(super) fn choose_kernel<F: Float, N: Size>(
         if bits != 0 {
             let first = tile * TILE + offset;
             let values = logits[from + first as usize / size];
-            #[unroll]
-            for lane in 0..size {
-                if (bits >> comptime!(lane as u32)) & 1u32 == 1u32 {
-                    let token = first + comptime!(lane as u32);
-                    let logit = f32::cast_from(values.extract(lane));
-                    let order = order(noise.disturb(logit, token, key, factor));
-                    id = select(order > best, token, id);
-                    best = max(order, best);
-                }
-            }
+            let (greatest, _) = best_of_vector(values, bits, first, noise, key, factor);
+            vector = select(greatest > best, offset, vector);
+            best = max(greatest, best);
         }
         offset += UNITS * comptime!(size as u32);
     }
-    let (best, id) = best_of_cube(best, id);
+    let (best, vector) = best_of_cube(best, vector);
+    let mut id = 0u32;
+    if UNIT_POS == 0 {
+        let bits = legal.bits(vector) & lanes;
+        let first = tile * TILE + vector;
+        let values = logits[from + first as usize / size];
+        let (_, token) = best_of_vector(values, bits, first, noise, key, factor);
+        id = token;
+    }
     if comptime!(merges) {
         if tiles == 1 {
             if UNIT_POS == 0 {
@@ -138,18 +149,41 @@ fn write(tokens: &mut Tensor<i32>, row: usize, best: u32, id: u32) {
     tokens[at] = i32::cast_from(select(best == LEAST, 0u32, id));
 }
 
-/// A key that orders floats as integers: NaN greatest, both zeros equal, −∞ least.
+/// The greatest key of the legal tokens of a vector, which begins at token `first`, and the first token
+/// with this key.
 #[cube]
-fn order(value: f32) -> u32 {
-    let bits = u32::reinterpret(value);
-    let magnitude = bits & 0x7fff_ffffu32;
-    let key = select(bits < 0x8000_0000u32, bits | 0x8000_0000u32, bits ^ 0xffff_ffffu32);
-    let key = select(magnitude == 0u32, 0x8000_0000u32, key);
-    select(magnitude > 0x7f80_0000u32, 0xffff_ffffu32, key)
+fn best_of_vector<F: Float, N: Size>(
+    values: Vector<F, N>,
+    bits: u32,
+    first: u32,
+    noise: &Noise,
+    key: u32,
+    factor: f32,
+) -> (u32, u32) {
+    let mut best = LEAST.runtime();
+    let mut id = first;
+    #[unroll]
+    for lane in 0..N::value() {
+        let token = first + comptime!(lane as u32);
+        let logit = noise.disturb(f32::cast_from(values.extract(lane)), token, key, factor);
+        let is_legal = (bits >> comptime!(lane as u32)) & 1u32 == 1u32;
+        let order = order(select(is_legal, u32::reinterpret(logit), NEGATIVE_INFINITY));
+        id = select(order > best, token, id);
+        best = max(order, best);
+    }
+    (best, id)
 }
 
-/// The best of all units: the greatest key, the lowest id among equals. In two rounds of 16, because
-/// a barrier takes longer than the comparisons.
+/// A key that orders the bits of floats as integers: NaN greatest, both zeros equal, −∞ least.
+#[cube]
+fn order(bits: u32) -> u32 {
+    // The sum and the difference wrap, so that NaN of both signs is above +∞.
+    let key = select(bits < 0x8000_0000u32, bits + INFINITY, NEGATIVE_INFINITY - bits);
+    min(key, NAN)
+}
+
+/// The best of all units: the greatest key, and the lowest id, of a vector or a token, among equals. In
+/// two rounds of 16, because a barrier takes longer than the comparisons.
 #[cube]
 fn best_of_cube(key: u32, id: u32) -> (u32, u32) {
     let mut keys = Shared::<[u32]>::new_slice(256usize);

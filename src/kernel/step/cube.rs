@@ -1,5 +1,6 @@
 //! The step on CubeCL: WGPU, Vulkan, CUDA; and Fusion, which passes it on.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use burn::backend::cubecl::dtype_to_storage_type;
@@ -164,7 +165,7 @@ impl CubeStep for CubeBackend {
         table: Table<Self>,
     ) -> CubeTensor {
         let tree = own(tree);
-        for (node, &parent) in parents.iter().enumerate() {
+        for branch in branches(&parents) {
             follow_kernel::launch(
                 &tree.client,
                 CubeCount::Static((tree.shape()[0] as u32).div_ceil(UNITS), 1, 1),
@@ -173,8 +174,9 @@ impl CubeStep for CubeBackend {
                 tokens.clone().into_tensor_arg(),
                 table.launch(),
                 tree.clone().into_tensor_arg(),
-                node as u32,
-                parent as u32,
+                branch.start as u32,
+                parents[branch.start] as u32,
+                branch.len() as u32,
             );
         }
         tree
@@ -200,6 +202,19 @@ impl CubeStep for CubeBackend {
         let noise = NoiseArgs::Gumbel(noise.quantiles.into_tensor_arg());
         launch_choose(logits, position, tokens, KeysArgs::Gumbel(keys), noise, table)
     }
+}
+
+/// The branches of a tree: ranges of nodes, each of which follows the node before it. A chain is one
+/// branch.
+fn branches(parents: &[usize]) -> Vec<Range<usize>> {
+    let mut branches: Vec<Range<usize>> = Vec::new();
+    for (node, &parent) in parents.iter().enumerate() {
+        match branches.last_mut() {
+            Some(branch) if parent + 1 == node => branch.end += 1,
+            _ => branches.push(node..node + 1),
+        }
+    }
+    branches
 }
 
 /// Advances positions by `tokens`, in place if there is no other source, and writes the plans of the

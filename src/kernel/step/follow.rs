@@ -1,49 +1,56 @@
-//! The positions after a tree of draft tokens: one unit per row, one launch per node.
+//! The positions after a tree of draft tokens: one unit per row, one launch per branch.
 
 use cubecl::prelude::*;
 
 use super::lookup::Lookup;
 use super::stack;
 
-/// Writes the position of each row after node `node` into `tree`, `[batch, nodes, numbers]`.
+/// Writes the positions of each row after the nodes of a branch into `tree`, `[batch, nodes, numbers]`.
 ///
-/// Node 0 begins at `position`, with the last token of the row; any other node begins at its parent,
-/// and keeps the parent's position if its token is illegal.
+/// A branch is `count` nodes from node `first` on. The first one follows `parent`, and each other node
+/// follows the node before it. Node 0 begins at `position`, with the last token of the row; any other
+/// node begins at its parent, and keeps the parent's position if its token is illegal.
 #[cube(launch, create_dummy_kernel)]
 pub(super) fn follow_kernel(
     position: &Tensor<i32>,
     tokens: &Tensor<i32>,
     table: &Lookup,
     tree: &mut Tensor<i32>,
-    node: u32,
+    first: u32,
     parent: u32,
+    count: u32,
 ) {
     let row = ABSOLUTE_POS;
     if row < tree.shape(0) {
         let mut own = stack::room(table);
         let numbers = tree.shape(2);
-        let base = row * tree.stride(0) + node as usize * tree.stride(1);
-        let from = row * tree.stride(0) + parent as usize * tree.stride(1);
         let root = row * position.stride(0);
-        let mut number = 0usize;
-        while number < numbers {
-            if node == 0 {
-                tree[base + number] = position[root + number * position.stride(1)];
-            } else {
-                let value = tree[from + number];
-                tree[base + number] = value;
-            }
-            number += 1;
-        }
-        let token = tokens[row * tokens.stride(0) + node as usize * tokens.stride(1)];
-        stack::advance(table, tree, base, &mut own, token);
-        if node > 0 && stack::to_end(table, &*tree, base, &own) > tree[base + 1] {
+        let mut from = row * tree.stride(0) + parent as usize * tree.stride(1);
+        let mut node = first;
+        while node < first + count {
+            let base = row * tree.stride(0) + node as usize * tree.stride(1);
             let mut number = 0usize;
             while number < numbers {
-                let value = tree[from + number];
-                tree[base + number] = value;
+                if node == 0 {
+                    tree[base + number] = position[root + number * position.stride(1)];
+                } else {
+                    let value = tree[from + number];
+                    tree[base + number] = value;
+                }
                 number += 1;
             }
+            let token = tokens[row * tokens.stride(0) + node as usize * tokens.stride(1)];
+            stack::advance(table, tree, base, &mut own, token);
+            if node > 0 && stack::to_end(table, &*tree, base, &own) > tree[base + 1] {
+                let mut number = 0usize;
+                while number < numbers {
+                    let value = tree[from + number];
+                    tree[base + number] = value;
+                    number += 1;
+                }
+            }
+            from = base;
+            node += 1;
         }
     }
 }
