@@ -169,7 +169,7 @@ impl Decoder {
     /// - `tokens`: `[batch, length]`
     /// - `padding`: `[batch]`: the first visible slot of each row
     /// - `write`: writes the keys and values of a layer at the slots from a slot on,
-    ///   `[batch, kv_heads, count, head_dim]` each; returns those of all slots so far
+    ///   `[batch, kv_heads, count, head_dim]` each; returns the keys and values of all slots so far
     pub(crate) fn read_slots(
         &self,
         tokens: Tensor<2, Int>,

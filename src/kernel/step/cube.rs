@@ -204,8 +204,8 @@ impl CubeStep for CubeBackend {
     }
 }
 
-/// The branches of a tree: ranges of nodes, each of which follows the node before it. A chain is one
-/// branch.
+/// The branches of a tree: ranges of nodes in which each node follows the one before it. A chain is
+/// one branch.
 fn branches(parents: &[usize]) -> Vec<Range<usize>> {
     let mut branches: Vec<Range<usize>> = Vec::new();
     for (node, &parent) in parents.iter().enumerate() {

@@ -17,10 +17,10 @@ const QUALITY: &str = "benches/results/quality.md";
 const RESULTS: &str = "benches/results/README.md";
 
 const QUOTES: &[(&str, &str)] = &[
-    ("README.md", "a mask takes {flex_step_p50_ratio_llguidance:2} of llguidance's time at the median"),
+    ("README.md", "the median mask takes {flex_step_p50_ratio_llguidance:2} of llguidance's time"),
     (
         "README.md",
-        "all instances judged right | {instances_150_burn_dfa_passed:0} | {instances_150_llguidance_passed:0} | {instances_150_xgrammar_passed:0} | {instances_150_llama_cpp_passed:0} | {instances_150_glrmask_passed:0} | {instances_50_outlines_core_passed:0} of 50 |",
+        "judged without error | {instances_150_burn_dfa_passed:0} | {instances_150_llguidance_passed:0} | {instances_150_xgrammar_passed:0} | {instances_150_llama_cpp_passed:0} | {instances_150_glrmask_passed:0} | {instances_50_outlines_core_passed:0} of 50 |",
     ),
     (
         "README.md",
@@ -29,7 +29,7 @@ const QUOTES: &[(&str, &str)] = &[
     ("README.md", "burn-dfa refuses the other {instances_150_burn_dfa_refused:0} schemas."),
     (
         "README.md",
-        "{function_calls_spaced_right:0} % of {function_calls_prompts:0} function calls are all right, and {function_calls_llama_cpp__its_json_schema_right:0} % under llama.cpp's own grammar. A row decodes at {speed_2_json_schema_burn_dfa:0} and {speed_2_json_schema_llama_cpp:0} tokens/s, on 2 threads",
+        "gets {function_calls_spaced_right:0} % of {function_calls_prompts:0} function calls fully right, and {function_calls_llama_cpp__its_json_schema_right:0} % with llama.cpp's grammar, at {speed_2_json_schema_burn_dfa:0} and {speed_2_json_schema_llama_cpp:0} tokens/s on 2 threads",
     ),
     (
         "docs/json-schema.md",
