@@ -89,6 +89,12 @@ pub fn product(block: BlockType, weights: &[u8], x: &[f32], inputs: usize) -> Re
             return Ok(of_type(simd, block, weights, x, inputs));
         }
     }
+    #[cfg(target_arch = "aarch64")]
+    {
+        if let Some(simd) = pulp::aarch64::Neon::try_new() {
+            return Ok(of_type(simd, block, weights, x, inputs));
+        }
+    }
     Ok(of_type(Baseline, block, weights, x, inputs))
 }
 

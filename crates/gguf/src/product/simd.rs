@@ -40,13 +40,14 @@ impl Range {
     }
 }
 
-/// The instructions of a machine.
+/// The instructions of a machine. The default operations are loops that the compiler vectorizes.
 pub(crate) trait Simd: Copy {
     /// Runs a loop with these instructions.
     fn run<R>(self, work: impl FnOnce() -> R) -> R;
 
     /// Asks the machine to read a cache line soon. The address need not be one of this process.
-    fn prefetch(self, address: *const u8);
+    #[inline(always)]
+    fn prefetch(self, _address: *const u8) {}
 
     /// Four columns of four bytes of eight rows.
     fn transpose(self, rows: Lanes<&[u8; 16]>) -> [Lanes<u32>; 4];
@@ -67,20 +68,49 @@ pub(crate) trait Simd: Copy {
     ) -> [Lanes<i32>; R];
 
     /// The greatest magnitudes of every eighth number, and the sums of these numbers times zero.
-    fn magnitudes(self, x: &[f32; BLOCK]) -> (Lanes<f32>, Lanes<f32>);
+    #[inline(always)]
+    fn magnitudes(self, x: &[f32; BLOCK]) -> (Lanes<f32>, Lanes<f32>) {
+        let (mut greatest, mut zeros) = ([0.0; 8], [0.0; 8]);
+        for (i, x) in x.iter().enumerate() {
+            let greatest = &mut greatest[i % 8];
+            *greatest = if x.abs() > *greatest { x.abs() } else { *greatest };
+            zeros[i % 8] += x * 0.0;
+        }
+        (greatest, zeros)
+    }
 
     /// Products with a factor, at most 127, rounded to integers, four in each word; and the sum of each
     /// word.
-    fn round(self, x: &[f32; BLOCK], factor: f32) -> (Lanes<u32>, Lanes<i32>);
+    #[inline(always)]
+    fn round(self, x: &[f32; BLOCK], factor: f32) -> (Lanes<u32>, Lanes<i32>) {
+        let q: [[i8; 4]; 8] = std::array::from_fn(|word| {
+            std::array::from_fn(|byte| {
+                // Adding this number rounds a small one to an integer.
+                const INTEGER: f32 = 12_582_912.0;
+                ((x[4 * word + byte] * factor + INTEGER) - INTEGER) as i8
+            })
+        });
+        let words = q.map(|four| u32::from_le_bytes(four.map(|q| q as u8)));
+        (words, q.map(|four| four.iter().map(|q| i32::from(*q)).sum()))
+    }
 
     /// `a | b`.
-    fn or(self, a: Lanes<u32>, b: Lanes<u32>) -> Lanes<u32>;
+    #[inline(always)]
+    fn or(self, a: Lanes<u32>, b: Lanes<u32>) -> Lanes<u32> {
+        std::array::from_fn(|lane| a[lane] | b[lane])
+    }
 
     /// `total + (a · factor) · integers`, rounded after each operation.
-    fn add_integers(self, total: Lanes<f32>, a: Lanes<f32>, factor: f32, integers: Lanes<i32>) -> Lanes<f32>;
+    #[inline(always)]
+    fn add_integers(self, total: Lanes<f32>, a: Lanes<f32>, factor: f32, integers: Lanes<i32>) -> Lanes<f32> {
+        std::array::from_fn(|lane| total[lane] + a[lane] * factor * integers[lane] as f32)
+    }
 
     /// `total + a · factor`, rounded after each operation.
-    fn add_floats(self, total: Lanes<f32>, a: Lanes<f32>, factor: f32) -> Lanes<f32>;
+    #[inline(always)]
+    fn add_floats(self, total: Lanes<f32>, a: Lanes<f32>, factor: f32) -> Lanes<f32> {
+        std::array::from_fn(|lane| total[lane] + a[lane] * factor)
+    }
 }
 
 /// `f16` as `f32`, without branches or calls, which would prevent vectorization.
@@ -102,9 +132,6 @@ impl Simd for Baseline {
     fn run<R>(self, work: impl FnOnce() -> R) -> R {
         work()
     }
-
-    #[inline(always)]
-    fn prefetch(self, _address: *const u8) {}
 
     #[inline(never)]
     fn transpose(self, rows: Lanes<&[u8; 16]>) -> [Lanes<u32>; 4] {
@@ -134,45 +161,6 @@ impl Simd for Baseline {
             }
             sums
         })
-    }
-
-    #[inline(always)]
-    fn magnitudes(self, x: &[f32; BLOCK]) -> (Lanes<f32>, Lanes<f32>) {
-        let (mut greatest, mut zeros) = ([0.0; 8], [0.0; 8]);
-        for (i, x) in x.iter().enumerate() {
-            let greatest = &mut greatest[i % 8];
-            *greatest = if x.abs() > *greatest { x.abs() } else { *greatest };
-            zeros[i % 8] += x * 0.0;
-        }
-        (greatest, zeros)
-    }
-
-    #[inline(always)]
-    fn round(self, x: &[f32; BLOCK], factor: f32) -> (Lanes<u32>, Lanes<i32>) {
-        let q: [[i8; 4]; 8] = std::array::from_fn(|word| {
-            std::array::from_fn(|byte| {
-                // Adding this number rounds a small one to an integer.
-                const INTEGER: f32 = 12_582_912.0;
-                ((x[4 * word + byte] * factor + INTEGER) - INTEGER) as i8
-            })
-        });
-        let words = q.map(|four| u32::from_le_bytes(four.map(|q| q as u8)));
-        (words, q.map(|four| four.iter().map(|q| i32::from(*q)).sum()))
-    }
-
-    #[inline(always)]
-    fn or(self, a: Lanes<u32>, b: Lanes<u32>) -> Lanes<u32> {
-        std::array::from_fn(|lane| a[lane] | b[lane])
-    }
-
-    #[inline(always)]
-    fn add_integers(self, total: Lanes<f32>, a: Lanes<f32>, factor: f32, integers: Lanes<i32>) -> Lanes<f32> {
-        std::array::from_fn(|lane| total[lane] + a[lane] * factor * integers[lane] as f32)
-    }
-
-    #[inline(always)]
-    fn add_floats(self, total: Lanes<f32>, a: Lanes<f32>, factor: f32) -> Lanes<f32> {
-        std::array::from_fn(|lane| total[lane] + a[lane] * factor)
     }
 }
 
@@ -437,6 +425,106 @@ mod x86 {
         #[inline(always)]
         fn add_floats(self, total: Lanes<f32>, a: Lanes<f32>, factor: f32) -> Lanes<f32> {
             self.v3.add_floats(total, a, factor)
+        }
+    }
+}
+
+#[cfg(target_arch = "aarch64")]
+mod aarch64 {
+    use std::arch::aarch64::{float32x4_t, int8x16_t, int32x4_t, uint32x4_t};
+
+    use pulp::aarch64::Neon;
+    use pulp::cast;
+
+    use super::{Lanes, Range, Simd};
+
+    /// NEON, without the dot products of bytes, whose intrinsics are unstable. Two vectors hold the eight
+    /// outputs of a tile.
+    impl Simd for Neon {
+        #[inline(always)]
+        fn run<R>(self, work: impl FnOnce() -> R) -> R {
+            self.vectorize(work)
+        }
+
+        #[inline(always)]
+        fn transpose(self, rows: Lanes<&[u8; 16]>) -> [Lanes<u32>; 4] {
+            let neon = self.neon;
+            let row = |row: usize| cast::<[u8; 16], uint32x4_t>(*rows[row]);
+            let four = |first: usize| {
+                let (a, b, c, d) = (row(first), row(first + 1), row(first + 2), row(first + 3));
+                let (ab, cd) = (neon.vzip1q_u32(a, b), neon.vzip1q_u32(c, d));
+                let (ab_high, cd_high) = (neon.vzip2q_u32(a, b), neon.vzip2q_u32(c, d));
+                [
+                    neon.vzip1q_u64(cast(ab), cast(cd)),
+                    neon.vzip2q_u64(cast(ab), cast(cd)),
+                    neon.vzip1q_u64(cast(ab_high), cast(cd_high)),
+                    neon.vzip2q_u64(cast(ab_high), cast(cd_high)),
+                ]
+            };
+            let (first, last) = (four(0), four(4));
+            std::array::from_fn(|column| cast([first[column], last[column]]))
+        }
+
+        #[inline(always)]
+        fn dot<const K: usize, const R: usize>(
+            self,
+            range: Range,
+            weights: &[Lanes<u32>; K],
+            x: [&[u32; K]; R],
+        ) -> [Lanes<i32>; R] {
+            let neon = self.neon;
+            let mut sums = [[neon.vdupq_n_s32(0); 2]; R];
+            for (sums, x) in sums.iter_mut().zip(x) {
+                let zero = [neon.vdupq_n_s16(0); 2];
+                let mut products = [zero; 2];
+                for (column, (weights, x)) in weights.iter().zip(x).enumerate() {
+                    let weights: [int8x16_t; 2] = cast(*weights);
+                    let x: int8x16_t = cast(neon.vdupq_n_u32(*x));
+                    let is_last = (column + 1) % range.columns() == 0 || column + 1 == K;
+                    for half in 0..2 {
+                        let [low, high] = &mut products[half];
+                        *low = neon.vmlal_s8(*low, neon.vget_low_s8(weights[half]), neon.vget_low_s8(x));
+                        *high = neon.vmlal_high_s8(*high, weights[half], x);
+                        if is_last {
+                            let pairs = neon.vpaddq_s16(*low, *high);
+                            sums[half] = neon.vpadalq_s16(sums[half], pairs);
+                            products[half] = zero;
+                        }
+                    }
+                }
+            }
+            sums.map(cast)
+        }
+
+        #[inline(always)]
+        fn or(self, a: Lanes<u32>, b: Lanes<u32>) -> Lanes<u32> {
+            let (a, b): ([uint32x4_t; 2], [uint32x4_t; 2]) = (cast(a), cast(b));
+            cast([0, 1].map(|half: usize| self.neon.vorrq_u32(a[half], b[half])))
+        }
+
+        #[inline(always)]
+        fn add_integers(
+            self,
+            total: Lanes<f32>,
+            a: Lanes<f32>,
+            factor: f32,
+            integers: Lanes<i32>,
+        ) -> Lanes<f32> {
+            let neon = self.neon;
+            let (total, a): ([float32x4_t; 2], [float32x4_t; 2]) = (cast(total), cast(a));
+            let integers: [int32x4_t; 2] = cast(integers);
+            cast([0, 1].map(|half: usize| {
+                let scale = neon.vmulq_n_f32(a[half], factor);
+                let products = neon.vmulq_f32(scale, neon.vcvtq_f32_s32(integers[half]));
+                neon.vaddq_f32(total[half], products)
+            }))
+        }
+
+        #[inline(always)]
+        fn add_floats(self, total: Lanes<f32>, a: Lanes<f32>, factor: f32) -> Lanes<f32> {
+            let neon = self.neon;
+            let (total, a): ([float32x4_t; 2], [float32x4_t; 2]) = (cast(total), cast(a));
+            cast([0, 1].map(|half: usize| neon.vaddq_f32(total[half], neon.vmulq_n_f32(a[half], factor))))
         }
     }
 }

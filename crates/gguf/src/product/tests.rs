@@ -55,6 +55,13 @@ macro_rules! on_all_machines {
                 $work;
             }
         }
+        #[cfg(target_arch = "aarch64")]
+        {
+            if let Some($simd) = pulp::aarch64::Neon::try_new() {
+                let $name = "NEON";
+                $work;
+            }
+        }
     }};
 }
 
