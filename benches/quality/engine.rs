@@ -11,30 +11,36 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::Failure;
+use crate::acceptance::DraftCounts;
 
-/// A prompt, and how to answer it.
+/// The prompts of a batch, and how to answer them.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Question {
-    /// The system message.
-    pub system: String,
-    /// The user's message.
-    pub user: String,
-    /// The schema of the answer; `None`: free text.
-    pub schema: Option<Value>,
+    /// A prompt for each row; llama.cpp answers one.
+    pub prompts: Vec<Prompt>,
     /// The white space of the JSON, by its name on the command line.
     pub whitespace: String,
     /// Whether forced text takes the longest token.
     pub longest: bool,
     /// The temperature of sampling; 0: greedy.
     pub temperature: f32,
-    /// The seed of sampling.
+    /// The seed of sampling, of every row.
     pub seed: u64,
-    /// The greatest number of tokens.
+    /// The greatest number of tokens of a row.
     pub max_tokens: usize,
-    /// The number of rows with this prompt, in one batch.
-    pub rows: usize,
     /// The draft tokens; llama.cpp takes none.
     pub drafts: Drafts,
+}
+
+/// A prompt with the schema of its answer.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct Prompt {
+    /// The system message.
+    pub system: String,
+    /// The user's message.
+    pub user: String,
+    /// The schema of the answer; `None`: free text.
+    pub schema: Option<Value>,
 }
 
 /// The draft tokens of speculative decoding.
@@ -50,23 +56,45 @@ pub enum Drafts {
     ForcedThenLookup,
 }
 
-/// The answer of the first row, and the cost of all rows.
+/// The answers of a batch, and their cost.
 #[derive(Serialize, Deserialize)]
 pub struct Answer {
-    /// The text.
-    pub text: String,
-    /// The tokens of all rows, ends of sequences included.
-    pub tokens: usize,
+    /// A row for each prompt.
+    pub rows: Vec<Row>,
     /// The calls of the model for the first row; the prompt counts as one.
     pub calls: usize,
-    /// The tokens of the prompt of a row.
+    /// The tokens of the first prompt.
     pub prompt_tokens: usize,
     /// The seconds up to the first token.
     pub prompt_seconds: f64,
     /// The seconds from the first token to the last.
     pub seconds: f64,
+    /// The draft tokens of the first row; llama.cpp has none.
+    #[serde(default)]
+    pub drafts: DraftCounts,
     /// The peak of resident memory of the process so far, in bytes.
     pub peak: u64,
+}
+
+impl Answer {
+    /// The tokens of all rows, ends of sequences included.
+    pub fn tokens(&self) -> usize {
+        self.rows.iter().map(|row| row.tokens).sum()
+    }
+
+    /// The tokens after the first of each row, which the seconds are about.
+    pub fn steps(&self) -> usize {
+        self.rows.iter().map(|row| row.tokens.saturating_sub(1)).sum()
+    }
+}
+
+/// The answer to a prompt.
+#[derive(Serialize, Deserialize)]
+pub struct Row {
+    /// The text.
+    pub text: String,
+    /// The number of tokens, the end of the sequence included.
+    pub tokens: usize,
 }
 
 /// The line of an engine about a question.

@@ -36,26 +36,26 @@ def name():
 
 
 def answer(server, question):
+    [prompt] = question["prompts"]
     request = {
         "messages": [
-            {"role": "system", "content": question["system"]},
-            {"role": "user", "content": question["user"]},
+            {"role": "system", "content": prompt["system"]},
+            {"role": "user", "content": prompt["user"]},
         ],
         "max_tokens": question["max_tokens"],
         "temperature": question["temperature"],
         "seed": question["seed"],
         "cache_prompt": False,
     }
-    if question["schema"] is not None:
-        schema = {"name": "answer", "schema": question["schema"]}
+    if prompt["schema"] is not None:
+        schema = {"name": "answer", "schema": prompt["schema"]}
         request["response_format"] = {"type": "json_schema", "json_schema": schema}
     response = server.handle_chat_completions(request)
     if "error" in response:
         return {"error": json.dumps(response["error"])}
     timings = response["timings"]
     return {
-        "text": response["choices"][0]["message"]["content"] or "",
-        "tokens": timings["predicted_n"],
+        "rows": [{"text": response["choices"][0]["message"]["content"] or "", "tokens": timings["predicted_n"]}],
         "calls": timings["predicted_n"],
         "prompt_tokens": timings["prompt_n"],
         "prompt_seconds": timings["prompt_ms"] / 1000,

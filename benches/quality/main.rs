@@ -1,21 +1,25 @@
 //! Quality and speed with a real model, and of llama.cpp in the same run.
 //!
-//!     cargo bench --bench quality -- --model FILE.gguf [--bfcl FILE.jsonl] [--llama-cpp PYTHON]
+//!     cargo bench --bench quality -- --model FILE.gguf [--bfcl FILE.jsonl] [--llama-cpp PYTHON] [--also FILE.gguf...]
 //!
 //! Every prompt of three sets is answered without a constraint, in every style of JSON, and by
 //! llama.cpp under the same schema. The benchmark counts valid and right answers, measures tokens
-//! per second, and writes `benches/results/quality.md` with a picture.
+//! per second and the acceptance of draft tokens, and writes `benches/results/quality.md` with a
+//! picture.
 
+mod acceptance;
 mod engine;
 mod judge;
 mod machine;
 mod measure;
 mod ours;
 mod plot;
+mod progress;
 mod sets;
 mod speculation;
 mod speed;
 mod table;
+mod types;
 mod variants;
 
 use std::path::{Path, PathBuf};
@@ -24,13 +28,15 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use measure::Engines;
+use progress::Progress;
+use sets::Set;
 use table::Report;
 use variants::Variant;
 
 /// The error of all parts.
 type Failure = Box<dyn std::error::Error>;
 
-/// The greatest number of prompts for the measurement of speed.
+/// The greatest number of prompts of a set for the measurements of speed and of drafts.
 const SPEED_PROMPTS: usize = 12;
 
 /// Measures quality and speed with a real model.
@@ -42,6 +48,10 @@ struct Args {
     /// Rows of the Berkeley Function-Calling Leaderboard with JSON schemas, as lines of JSON.
     #[arg(long, value_name = "FILE")]
     bfcl: Option<PathBuf>,
+    /// More GGUF files, for the comparison of block types: copies of the model in other types, as quality/requantize.py
+    /// writes them.
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    also: Vec<PathBuf>,
     /// The greatest number of prompts of each set. Default: all.
     #[arg(long, value_name = "N")]
     count: Option<usize>,
@@ -88,20 +98,23 @@ fn main() -> ExitCode {
 
 fn run(args: &Args, model: &Path) -> Result<(), Failure> {
     let load = machine::load();
-    let count = args.count.unwrap_or(usize::MAX);
     let threads = args.threads.unwrap_or_else(machine::cores);
     let python = args.llama_cpp.as_deref();
-    let mut sets = vec![sets::extraction(count)?, sets::objects(count)];
-    match &args.bfcl {
-        Some(file) => sets.insert(0, sets::calls(file, count)?),
-        None => eprintln!("without function calls; name a file of BFCL with --bfcl"),
+    let count = args.count.unwrap_or(usize::MAX);
+    let mut sets = judged_sets(args, count)?;
+    sets.push(sets::objects(count));
+    if args.bfcl.is_none() {
+        eprintln!("without function calls; name a file of BFCL with --bfcl");
     }
 
+    let few = count.min(SPEED_PROMPTS);
     let mut speed = Vec::new();
-    let tasks = sets::extraction(count.min(SPEED_PROMPTS))?.tasks;
+    let tasks = sets::extraction(few)?.tasks;
     for threads in if threads > 1 { vec![1, threads] } else { vec![1] } {
         speed.push(speed::measure(&tasks, model, python, threads)?);
     }
+    let models: Vec<&Path> = std::iter::once(model).chain(args.also.iter().map(PathBuf::as_path)).collect();
+    let types = types::measure(&tasks, &models)?;
 
     let mut engines = Engines::start(model, python, threads)?;
     let mut names = vec![engines.burn_dfa.name.clone()];
@@ -116,16 +129,26 @@ fn run(args: &Args, model: &Path) -> Result<(), Failure> {
         variants: Variant::all(python.is_some()),
         sets: Vec::new(),
         speed,
-        speculation: speculation::measure(&tasks, &mut engines.burn_dfa)?,
+        types,
+        speculation: speculation::measure(&judged_sets(args, few)?, &mut engines.burn_dfa)?,
     };
+    let prompts: usize = sets.iter().map(|set| set.tasks.len()).sum();
+    let progress = Progress::new(prompts * report.variants.len());
     for set in sets {
-        let scores = measure::measure(&set, &report.variants, &mut engines)?;
+        let scores = measure::measure(&set, &report.variants, &mut engines, &progress)?;
         report.sets.push((set, scores));
         // After each set, so that a run that is stopped leaves the results so far.
         write(&report, &args.out)?;
     }
+    drop(progress);
     print!("{}", report.markdown());
     Ok(())
+}
+
+/// The sets whose answers have right values, with at most `count` prompts each.
+fn judged_sets(args: &Args, count: usize) -> Result<Vec<Set>, Failure> {
+    let calls = args.bfcl.as_ref().map(|file| sets::calls(file, count)).transpose()?;
+    Ok(calls.into_iter().chain([sets::extraction(count)?]).collect())
 }
 
 /// Writes the page and the picture into a folder.
@@ -139,10 +162,12 @@ fn write(report: &Report, folder: &Path) -> Result<(), Failure> {
 fn arguments(args: &Args) -> String {
     let path = |name: &str, path: &Option<PathBuf>| Some(format!("--{name} {}", file_name(path.as_deref()?)));
     let number = |name: &str, number: Option<usize>| Some(format!("--{name} {}", number?));
+    let also: Vec<String> = args.also.iter().map(|path| file_name(path)).collect();
     let all = [
         path("model", &args.model),
         path("bfcl", &args.bfcl),
         path("llama-cpp", &args.llama_cpp),
+        (!also.is_empty()).then(|| format!("--also {}", also.join(" "))),
         number("count", args.count),
         number("threads", args.threads),
     ];

@@ -2,13 +2,12 @@
 
 use std::path::Path;
 
-use indicatif::{ProgressBar, ProgressStyle};
-
 use crate::Failure;
-use crate::engine::Engine;
+use crate::engine::{Answer, Engine};
 use crate::judge::judge;
-use crate::sets::Set;
-use crate::variants::Variant;
+use crate::progress::Progress;
+use crate::sets::{Set, Task};
+use crate::variants::{BATCH, Variant};
 
 /// The engines with one number of threads.
 pub struct Engines {
@@ -50,60 +49,67 @@ pub struct Score {
     pub tokens: usize,
     /// Tokens after the first of each answer.
     pub steps: usize,
-    /// Seconds of these steps.
+    /// Seconds of these steps; a batch counts once.
     pub seconds: f64,
     /// The engine's first error, for example a refused schema.
     pub error: Option<String>,
 }
 
-/// The scores of all variants on a set. The variants take turns, so that other load of the machine
-/// slows all of them.
+impl Score {
+    fn add(&mut self, tasks: &[Task], answer: &Answer) {
+        for (task, row) in tasks.iter().zip(&answer.rows) {
+            let verdict = judge(&row.text, &task.expected);
+            self.json += usize::from(verdict.is_json);
+            self.fitting += usize::from(verdict.fits);
+            self.right += usize::from(verdict.is_right);
+            self.right_values += verdict.right_values;
+        }
+        self.tokens += answer.tokens();
+        self.steps += answer.steps();
+        self.seconds += answer.seconds;
+    }
+}
+
+/// The scores of all variants on a set. The variants take turns after every batch of prompts, so
+/// that other load of the machine slows all of them. `progress` counts every answer.
 ///
 /// # Errors
 /// An engine has ended.
-pub fn measure(set: &Set, variants: &[Variant], engines: &mut Engines) -> Result<Vec<Score>, Failure> {
+pub fn measure(
+    set: &Set,
+    variants: &[Variant],
+    engines: &mut Engines,
+    progress: &Progress,
+) -> Result<Vec<Score>, Failure> {
     let mut scores = vec![Score::default(); variants.len()];
-    let bar = progress(&set.title, set.tasks.len());
-    for task in &set.tasks {
+    for tasks in set.tasks.chunks(BATCH) {
         for (variant, score) in variants.iter().zip(&mut scores) {
-            let engine = match &mut engines.llama_cpp {
-                Some(llama_cpp) if variant.is_llama_cpp => llama_cpp,
-                _ => &mut engines.burn_dfa,
-            };
-            score.prompts += 1;
-            score.values += task.expected.values.as_ref().map_or(0, |values| values.len());
-            match engine.ask(&variant.question(task))? {
-                Ok(answer) => {
-                    let verdict = judge(&answer.text, &task.expected);
-                    score.json += usize::from(verdict.is_json);
-                    score.fitting += usize::from(verdict.fits);
-                    score.right += usize::from(verdict.is_right);
-                    score.right_values += verdict.right_values;
-                    score.tokens += answer.tokens;
-                    score.steps += answer.tokens.saturating_sub(1);
-                    score.seconds += answer.seconds;
-                }
-                Err(error) => _ = score.error.get_or_insert(error),
+            progress.begin(&format!("{}, {}", set.title, variant.name()));
+            score.prompts += tasks.len();
+            score.values += tasks.iter().filter_map(|task| task.expected.values.as_ref()).flatten().count();
+            for rows in tasks.chunks(if variant.is_timed() { 1 } else { BATCH }) {
+                ask(rows, *variant, engines, score)?;
+                progress.advance(rows.len());
             }
         }
-        advance(&bar, &set.title);
     }
-    bar.finish_and_clear();
     Ok(scores)
 }
 
-/// A progress bar.
-pub fn progress(title: &str, steps: usize) -> ProgressBar {
-    let style =
-        ProgressStyle::with_template("{msg:16} {bar:30} {pos} of {len}, {eta} left").expect("a template");
-    ProgressBar::new(steps as u64).with_style(style).with_message(title.to_owned())
-}
-
-/// Counts a step; without a terminal, prints a line after some steps.
-pub fn advance(bar: &ProgressBar, title: &str) {
-    bar.inc(1);
-    let (done, all) = (bar.position(), bar.length().unwrap_or(0));
-    if bar.is_hidden() && (done % 10 == 0 || done == all) {
-        eprintln!("{title}: {done} of {all}");
+/// Asks prompts as a batch, and one by one if the engine refuses the batch.
+fn ask(tasks: &[Task], variant: Variant, engines: &mut Engines, score: &mut Score) -> Result<(), Failure> {
+    let engine = match &mut engines.llama_cpp {
+        Some(llama_cpp) if variant.is_llama_cpp => llama_cpp,
+        _ => &mut engines.burn_dfa,
+    };
+    match engine.ask(&variant.question(tasks))? {
+        Ok(answer) => score.add(tasks, &answer),
+        Err(_) if tasks.len() > 1 => {
+            for task in tasks.chunks(1) {
+                ask(task, variant, engines, score)?;
+            }
+        }
+        Err(error) => _ = score.error.get_or_insert(error),
     }
+    Ok(())
 }

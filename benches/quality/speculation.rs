@@ -1,10 +1,13 @@
-//! Measures speculative decoding: calls of the model and time, with draft tokens and without.
+//! Measures speculative decoding: calls of the model and time, with draft tokens and without, and
+//! the acceptance of draft tokens.
 
 use crate::Failure;
+use crate::acceptance::DraftCounts;
 use crate::engine::{Drafts, Engine, Question};
-use crate::measure::{advance, progress};
-use crate::sets::Task;
-use crate::variants::{Constraint, Variant};
+use crate::progress::Progress;
+use crate::sets::Set;
+use crate::speed::{ask, question};
+use crate::variants::Constraint;
 
 /// The drafts, with and without a constraint. Nothing is forced in free text.
 const CASES: [(Constraint, Drafts); 6] = [
@@ -16,9 +19,10 @@ const CASES: [(Constraint, Drafts); 6] = [
     (Constraint::Styled("spaced", false), Drafts::ForcedThenLookup),
 ];
 
-/// The totals of one case over all prompts.
-#[derive(Clone)]
+/// The totals of one case over the prompts of a set.
 pub struct Speculation {
+    /// The title of the set.
+    pub set: String,
     /// The constraint.
     pub constraint: Constraint,
     /// The draft tokens.
@@ -29,6 +33,8 @@ pub struct Speculation {
     pub calls: usize,
     /// Seconds after the first call.
     pub seconds: f64,
+    /// The numbers of draft tokens.
+    pub counts: DraftCounts,
     /// Answers that equal the answer without draft tokens.
     pub same: usize,
     /// Answers.
@@ -39,33 +45,45 @@ pub struct Speculation {
 ///
 /// # Errors
 /// The engine fails.
-pub fn measure(tasks: &[Task], engine: &mut Engine) -> Result<Vec<Speculation>, Failure> {
+pub fn measure(sets: &[Set], engine: &mut Engine) -> Result<Vec<Speculation>, Failure> {
+    let progress = Progress::new(sets.iter().map(|set| set.tasks.len()).sum());
+    let mut all = Vec::new();
+    for set in sets {
+        all.extend(of_set(set, engine, &progress)?);
+    }
+    Ok(all)
+}
+
+fn of_set(set: &Set, engine: &mut Engine, progress: &Progress) -> Result<[Speculation; 6], Failure> {
     let mut all = CASES.map(|(constraint, drafts)| Speculation {
+        set: set.title.clone(),
         constraint,
         drafts,
         tokens: 0,
         calls: 0,
         seconds: 0.0,
+        counts: DraftCounts::default(),
         same: 0,
         answers: 0,
     });
-    let bar = progress("Speculation", tasks.len());
-    for task in tasks {
+    for task in &set.tasks {
+        progress.begin(&format!("Speculative decoding, {}", set.title));
         let mut plain = String::new();
         for case in &mut all {
-            let variant = Variant { is_llama_cpp: false, constraint: case.constraint, is_sampled: false };
-            let answer = engine.ask(&Question { drafts: case.drafts, ..variant.question(task) })??;
+            let question = Question { drafts: case.drafts, ..question(task, case.constraint) };
+            let answer = ask(engine, &question)?;
+            let text = &answer.rows[0].text;
             if case.drafts == Drafts::None {
-                plain.clone_from(&answer.text);
+                plain.clone_from(text);
             }
-            case.tokens += answer.tokens;
+            case.tokens += answer.tokens();
             case.calls += answer.calls;
             case.seconds += answer.seconds;
-            case.same += usize::from(answer.text == plain);
+            case.counts.add(answer.drafts);
+            case.same += usize::from(*text == plain);
             case.answers += 1;
         }
-        advance(&bar, "Speculation");
+        progress.advance(1);
     }
-    bar.finish_and_clear();
-    Ok(all.to_vec())
+    Ok(all)
 }

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use crate::Failure;
 use crate::engine::{Answer, Engine, Question};
-use crate::measure::{Engines, advance, progress};
+use crate::measure::Engines;
+use crate::progress::Progress;
 use crate::sets::{Task, long};
 use crate::variants::{Constraint, Variant};
 
@@ -66,32 +67,36 @@ pub fn measure(
     threads: usize,
 ) -> Result<Speed, Failure> {
     let mut engines = Engines::start(model, python, threads)?;
-    let title = format!("Speed, threads: {threads}");
-    let bar = progress(&title, tasks.len() + READINGS);
+    let part = |part: &str| format!("Speed with {threads} threads, {part}");
+    let progress = Progress::new(tasks.len() + 2 * READINGS);
     let [mut ours, mut theirs] = [Rates::default(), Rates::default()];
     for task in tasks {
+        progress.begin(&part("single rows"));
         let schema = Constraint::Styled("spaced", false);
         ours.add(&mut engines.burn_dfa, task, schema)?;
         if let Some(engine) = &mut engines.llama_cpp {
             theirs.add(engine, task, Constraint::Schema)?;
         }
-        advance(&bar, &title);
+        progress.advance(1);
     }
     let reading = Question { max_tokens: 1, ..question(&long(TEXTS)?, Constraint::Free) };
     let mut prompt_tokens = 0;
     for _ in 0..READINGS {
+        progress.begin(&part("a long prompt"));
         prompt_tokens = ours.read(&mut engines.burn_dfa, &reading)?;
         if let Some(engine) = &mut engines.llama_cpp {
             theirs.read(engine, &reading)?;
         }
-        advance(&bar, &title);
+        progress.advance(1);
     }
-    bar.finish_and_clear();
     let mut batch = Vec::new();
     for task in tasks.iter().take(READINGS) {
-        let single = question(task, Constraint::Styled("spaced", false));
-        let answer = ask(&mut engines.burn_dfa, &Question { rows: ROWS, ..single })?;
-        batch.push((answer.tokens - ROWS) as f64 / answer.seconds);
+        progress.begin(&part("a batch"));
+        let mut question = question(task, Constraint::Styled("spaced", false));
+        question.prompts.resize(ROWS, question.prompts[0].clone());
+        let answer = ask(&mut engines.burn_dfa, &question)?;
+        batch.push(answer.steps() as f64 / answer.seconds);
+        progress.advance(1);
     }
     let burn_dfa = Figures { batch: Some(median(batch)), ..ours.figures(&engines.burn_dfa) };
     let llama_cpp = engines.llama_cpp.as_ref().map(|engine| theirs.figures(engine));
@@ -113,8 +118,8 @@ impl Rates {
         for (constraint, rates) in [(schema, &mut self.constrained), (Constraint::Free, &mut self.free)] {
             let answer = ask(engine, &question(task, constraint))?;
             // An answer of one token has no time between its first and its last.
-            if answer.tokens > 1 {
-                rates.push((answer.tokens - 1) as f64 / answer.seconds);
+            if answer.steps() > 0 {
+                rates.push(answer.steps() as f64 / answer.seconds);
             }
             self.peaks.push(answer.peak);
         }
@@ -142,16 +147,22 @@ impl Rates {
     }
 }
 
-fn question(task: &Task, constraint: Constraint) -> Question {
-    Variant { is_llama_cpp: false, constraint, is_sampled: false }.question(task)
+/// The question of a single row.
+pub fn question(task: &Task, constraint: Constraint) -> Question {
+    let variant = Variant { is_llama_cpp: false, constraint, is_sampled: false };
+    variant.question(std::slice::from_ref(task))
 }
 
-fn ask(engine: &mut Engine, question: &Question) -> Result<Answer, Failure> {
+/// Asks an engine that must answer.
+///
+/// # Errors
+/// The engine refuses the question, or has ended.
+pub fn ask(engine: &mut Engine, question: &Question) -> Result<Answer, Failure> {
     Ok(engine.ask(question)??)
 }
 
 /// The median; NaN of no values.
-fn median(mut values: Vec<f64>) -> f64 {
+pub fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }

@@ -2,12 +2,15 @@
 
 use std::fmt::Write as _;
 
+use crate::acceptance::DraftCounts;
 use crate::engine::Drafts;
 use crate::measure::Score;
+use crate::ours::{FORCED, LOOKUP};
 use crate::sets::Set;
 use crate::speculation::Speculation;
 use crate::speed::{Figures, Memory, ROWS, Speed};
-use crate::variants::{Constraint, MAX_TOKENS, TEMPERATURE, Variant};
+use crate::types::BlockType;
+use crate::variants::{BATCH, Constraint, MAX_TOKENS, TEMPERATURE, Variant};
 
 /// What a run measured, and where.
 pub struct Report {
@@ -29,6 +32,8 @@ pub struct Report {
     pub sets: Vec<(Set, Vec<Score>)>,
     /// The figures of speed.
     pub speed: Vec<Speed>,
+    /// The figures of each block type.
+    pub types: Vec<BlockType>,
     /// The figures of speculative decoding.
     pub speculation: Vec<Speculation>,
 }
@@ -47,14 +52,17 @@ impl Report {
         let _ = writeln!(
             page,
             "- An answer has at most {MAX_TOKENS} tokens. Sampled answers have a temperature of {TEMPERATURE} and a fixed seed;\n  \
-             all others are greedy. Tokens per second are of single rows, from the first token to the last.\n\n\
+             all others are greedy. Tokens per second are of single rows, from the first token to the last.\n  \
+             Variants without tokens per second answer in batches of up to {BATCH} prompts.\n\n\
              ![The shares of right answers, and tokens per second](quality.svg)"
         );
         for (set, scores) in &self.sets {
             self.quality(&mut page, set, scores);
         }
         self.speed(&mut page);
+        self.types(&mut page);
         self.speculation(&mut page);
+        self.acceptance(&mut page);
         page
     }
 
@@ -82,16 +90,17 @@ impl Report {
             let of_values = |count: usize, all: usize| {
                 if score.values == 0 { "–".to_owned() } else { percent(count, all) }
             };
+            let rate = score.steps as f64 / score.seconds;
             let _ = writeln!(
                 page,
-                "| {} | {} | {} | {} | {} | {:.1} | {:.0} |",
+                "| {} | {} | {} | {} | {} | {:.1} | {} |",
                 variant.name(),
                 of_prompts(score.json),
                 of_prompts(score.fitting),
                 of_values(score.right, score.prompts),
                 of_values(score.right_values, score.values),
                 score.tokens as f64 / score.prompts as f64,
-                score.steps as f64 / score.seconds
+                if variant.is_timed() { format!("{rate:.0}") } else { "–".to_owned() }
             );
         }
         let errors = self
@@ -153,15 +162,30 @@ impl Report {
         }
     }
 
+    fn types(&self, page: &mut String) {
+        page.push_str(
+            "\n## Block types\n\n\
+             One thread, a single row, greedy, on prompts of the extraction set. Each prompt is answered under\n\
+             its JSON schema, then twice free with at most as many tokens, then under the schema again. The\n\
+             ratio is the time of a constrained token divided by the time of a free one, as the median over\n\
+             the prompts. The first file is the model of the other sections. A file with the name of a type is\n\
+             a copy of it by [`requantize.py`](../quality/requantize.py), with all matrices in that type. The\n\
+             script cannot write the K types (Q2_K to Q6_K).\n\n\
+             | type | file, MB | free, tokens/s | constrained, tokens/s | constrained time ÷ free time |\n\
+             |---|---:|---:|---:|---:|\n",
+        );
+        for BlockType { name, bytes, free, constrained, ratio } in &self.types {
+            let megabytes = *bytes as f64 / 1e6;
+            let _ = writeln!(page, "| {name} | {megabytes:.0} | {free:.1} | {constrained:.1} | {ratio:.3} |");
+        }
+    }
+
     fn speculation(&self, page: &mut String) {
-        let Some(first) = self.speculation.first() else { return };
-        let _ = writeln!(
-            page,
-            "\n## Speculative decoding: {} prompts\n\n\
-             Prompts of the extraction set, one row, greedy. Time is without the first call, which reads the prompt.\n\n\
-             | constraint | draft tokens | tokens a call | calls saved | time ÷ without | same answers |\n\
-             |---|---|---:|---:|---:|---:|",
-            first.answers
+        page.push_str(
+            "\n## Speculative decoding\n\n\
+             One row, greedy. Time is without the first call, which reads the prompt.\n\n\
+             | prompts | constraint | draft tokens | tokens a call | calls saved | time ÷ without | same answers |\n\
+             |---|---|---|---:|---:|---:|---:|\n",
         );
         let mut without = f64::NAN;
         for case in &self.speculation {
@@ -170,14 +194,8 @@ impl Report {
             }
             let _ = writeln!(
                 page,
-                "| {} | {} | {:.2} | {} | {:.2} | {} |",
-                if case.constraint == Constraint::Free { "free" } else { "spaced" },
-                match case.drafts {
-                    Drafts::None => "none",
-                    Drafts::Lookup => "prompt lookup",
-                    Drafts::Forced => "forced tokens",
-                    Drafts::ForcedThenLookup => "forced tokens, then prompt lookup",
-                },
+                "| {} | {:.2} | {} | {:.2} | {} |",
+                case_name(case),
                 case.tokens as f64 / case.calls as f64,
                 percent(case.tokens.saturating_sub(case.calls), case.tokens),
                 case.seconds / without,
@@ -185,6 +203,43 @@ impl Report {
             );
         }
     }
+
+    fn acceptance(&self, page: &mut String) {
+        let _ = writeln!(
+            page,
+            "\n## Acceptance of draft tokens\n\n\
+             The draft tokens of the answers above. Each call of the model verifies a chain of fixed length:\n\
+             {LOOKUP} tokens of a prompt lookup, {FORCED} forced tokens, or both. Filler completes a chain with fewer\n\
+             proposals. *Legal* draft tokens come before the first token of their chain that breaks the\n\
+             constraint or the budget. The verification rejects that token and all tokens after it. So a\n\
+             constraint that cuts chains there before the verification leaves fewer tokens to verify, namely\n\
+             the legal ones, and the same tokens are accepted.\n\n\
+             | prompts | constraint | draft tokens | verified | legal | accepted | accepted ÷ verified | accepted ÷ legal |\n\
+             |---|---|---|---:|---:|---:|---:|---:|"
+        );
+        for case in self.speculation.iter().filter(|case| case.drafts != Drafts::None) {
+            let DraftCounts { verified, legal, accepted } = case.counts;
+            let _ = writeln!(
+                page,
+                "| {} | {verified} | {legal} | {accepted} | {} | {} |",
+                case_name(case),
+                percent(accepted, verified),
+                percent(accepted, legal)
+            );
+        }
+    }
+}
+
+/// The first cells of the row of a case.
+fn case_name(case: &Speculation) -> String {
+    let constraint = if case.constraint == Constraint::Free { "free" } else { "spaced" };
+    let drafts = match case.drafts {
+        Drafts::None => "none",
+        Drafts::Lookup => "prompt lookup",
+        Drafts::Forced => "forced tokens",
+        Drafts::ForcedThenLookup => "forced tokens, then prompt lookup",
+    };
+    format!("{} | {constraint} | {drafts}", case.set)
 }
 
 fn percent(count: usize, all: usize) -> String {

@@ -1,10 +1,14 @@
-//! Tests of the parts of the benchmark `quality` that need no model: the judge and the prompts.
+//! Tests of the parts of the benchmark `quality` that need no model: the judge, the prompts and the
+//! counts of draft tokens.
 
+mod acceptance;
 mod judge;
 mod sets;
 
 use std::collections::BTreeMap;
 
+use acceptance::DraftCounts;
+use burn_dfa::{CompiledConstraint, Constraint, Limits, TokenId, Vocabulary};
 use judge::{Expected, Verdict, judge};
 use serde_json::{Value, json};
 
@@ -116,4 +120,34 @@ fn calls_are_read_from_the_rows_of_a_file() {
         Required: [\"base\"]\n\nRequest: How large is it?";
     assert_eq!(task.user, prompt);
     assert!(judge(r#"{"area": {"base": 10}}"#, &task.expected).is_right);
+}
+
+/// Token ids.
+fn ids<const N: usize>(ids: [u32; N]) -> Vec<TokenId> {
+    ids.map(TokenId).to_vec()
+}
+
+#[test]
+fn draft_tokens_are_legal_up_to_the_first_illegal_one_and_accepted_up_to_the_first_difference() {
+    let vocabulary = Vocabulary::from_chars("ab.".chars()).unwrap().with_eos([TokenId(2)]).unwrap();
+    let table = Constraint::regex("ab*").unwrap();
+    let table = CompiledConstraint::compile(&table, &vocabulary, &Limits::default()).unwrap();
+
+    // `ab`, then an illegal `a`; the end, then tokens after it.
+    let calls = [ids([0, 1, 0]), ids([2, 2, 1])];
+    let mut counts = DraftCounts::of(&calls, &ids([0, 1, 1, 2]), &table, 9);
+    assert_eq!(counts, DraftCounts { verified: 6, legal: 3, accepted: 3 });
+    // A legal draft that the model does not choose.
+    let other = DraftCounts::of(&[ids([0, 1])], &ids([0, 2]), &table, 9);
+    assert_eq!(other, DraftCounts { verified: 2, legal: 2, accepted: 1 });
+    // The budget leaves only the end after `a`.
+    let short = DraftCounts::of(&[ids([0, 1])], &ids([0, 2]), &table, 2);
+    assert_eq!(short, DraftCounts { verified: 2, legal: 1, accepted: 1 });
+    // Without a constraint all tokens are legal.
+    let free = CompiledConstraint::unconstrained(&vocabulary);
+    let free = DraftCounts::of(&[ids([1, 1, 1])], &ids([0]), &free, 9);
+    assert_eq!(free, DraftCounts { verified: 3, legal: 3, accepted: 0 });
+
+    counts.add(other);
+    assert_eq!(counts, DraftCounts { verified: 8, legal: 5, accepted: 4 });
 }

@@ -1,6 +1,6 @@
 //! The variants: an engine, a constraint, and how tokens are chosen.
 
-use crate::engine::{Drafts, Question};
+use crate::engine::{Drafts, Prompt, Question};
 use crate::sets::Task;
 
 /// The styles of white space, by their names on the command line.
@@ -8,6 +8,9 @@ const STYLES: [&str; 4] = ["compact", "spaced", "flexible", "pretty"];
 
 /// The temperature of the sampled variants.
 pub const TEMPERATURE: f32 = 0.7;
+
+/// The greatest number of rows in a batch of different prompts.
+pub const BATCH: usize = 8;
 
 /// The greatest number of tokens of an answer.
 pub const MAX_TOKENS: usize = 160;
@@ -64,24 +67,30 @@ impl Variant {
         format!("{engine}{constraint}{}", if self.is_sampled { ", sampled" } else { "" })
     }
 
-    /// The question of a prompt.
-    pub fn question(&self, task: &Task) -> Question {
-        let schema = || Some(task.expected.schema.clone());
-        let (schema, whitespace, longest) = match self.constraint {
-            Constraint::Free => (None, "spaced", false),
-            Constraint::Schema => (schema(), "spaced", false),
-            Constraint::Styled(style, longest) => (schema(), style, longest),
+    /// Whether the tokens per second count, so that every prompt is answered as a single row.
+    pub fn is_timed(&self) -> bool {
+        !self.is_sampled && !matches!(self.constraint, Constraint::Styled(_, true))
+    }
+
+    /// The question of some prompts, which are the rows of a batch.
+    pub fn question(&self, tasks: &[Task]) -> Question {
+        let (whitespace, longest) = match self.constraint {
+            Constraint::Free | Constraint::Schema => ("spaced", false),
+            Constraint::Styled(style, longest) => (style, longest),
         };
-        Question {
+        let is_free = self.constraint == Constraint::Free;
+        let prompt = |task: &Task| Prompt {
             system: task.system.to_owned(),
             user: task.user.clone(),
-            schema,
+            schema: (!is_free).then(|| task.expected.schema.clone()),
+        };
+        Question {
+            prompts: tasks.iter().map(prompt).collect(),
             whitespace: whitespace.to_owned(),
             longest,
             temperature: if self.is_sampled { TEMPERATURE } else { 0.0 },
             seed: 1,
             max_tokens: MAX_TOKENS,
-            rows: 1,
             drafts: Drafts::None,
         }
     }

@@ -198,7 +198,7 @@ fn instances(page: &str) -> Figures {
 }
 
 /// The figures in the tables of the page on quality: `function_calls_spaced_right` for a constraint,
-/// and `speed_2_json_schema_burn_dfa` for a number of threads.
+/// `speed_2_json_schema_burn_dfa` for a number of threads, and `block_types_q8_0_ratio` for a file.
 fn quality(page: &str) -> Figures {
     let name = |text: &str| text.trim().to_lowercase().replace(|c: char| !c.is_ascii_alphanumeric(), "_");
     let mut figures = Figures::new();
@@ -212,11 +212,13 @@ fn quality(page: &str) -> Figures {
         let Some(row) = line.strip_prefix("| ") else { continue };
         let mut cells = row.split(" | ");
         let mut of = name(cells.next().unwrap_or_default());
-        let columns: &[&str] = if table == "speed" {
-            of = format!("{of}_{}", name(cells.next().unwrap_or_default()));
-            &["burn_dfa", "llama_cpp", "ratio"]
-        } else {
-            &["json", "fitting", "right", "values", "tokens"]
+        let columns: &[&str] = match table.as_str() {
+            "speed" => {
+                of = format!("{of}_{}", name(cells.next().unwrap_or_default()));
+                &["burn_dfa", "llama_cpp", "ratio"]
+            }
+            "block_types" => &["megabytes", "free", "constrained", "ratio"],
+            _ => &["json", "fitting", "right", "values", "tokens"],
         };
         for (column, value) in columns.iter().zip(cells.map(number)) {
             figures.extend(value.map(|value| (format!("{table}_{of}_{column}"), value)));
