@@ -15,7 +15,7 @@ use burn::tensor::{Bool, DType, Device, Int, Tensor};
 use crate::blocks::Blocks;
 use crate::config::{Activation, DecoderConfig};
 use crate::mask::PerKind;
-use crate::rope::{Rotation, Rotations};
+use crate::rotary::{Rotation, Rotations};
 
 /// Score of a hidden position: finite, so that a row without visible positions stays finite.
 const HIDDEN: f32 = -1e30;

@@ -14,16 +14,14 @@ use tokenizers::{
     DecoderWrapper, NormalizerWrapper, PostProcessorWrapper, PreTokenizerWrapper, Tokenizer, TokenizerImpl,
 };
 
-use crate::chat::{ChatTemplate, Message};
+use crate::chat::{ChatPrompt, ChatTemplate, Marks, Message, RenderOptions};
 use crate::checkpoint::Checkpoint;
 use crate::config::DecoderConfig;
 use crate::error::DecoderError;
 use crate::folder;
 use crate::gguf;
 use crate::load::LoadProgress;
-use crate::marks::{ChatPrompt, Marks};
 use crate::model::Decoder;
-use crate::rendering::RenderOptions;
 
 /// A model with its tokenizer, its vocabulary and its chat template.
 ///
