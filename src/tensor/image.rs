@@ -10,7 +10,7 @@
 //! The arrays of an artifact have another declaration, in `burn-dfa-tokens`: a file holds one
 //! constraint with its own state numbers, and readers of every version need its types, shapes and
 //! bounds, whereas an image holds several constraints with renumbered states, in a layout that
-//! follows the kernels. The values of both come from `TableParts`.
+//! follows the kernels. The values of both come from `ConstraintParts`.
 
 use std::borrow::Cow;
 use std::ops::Range;

@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use super::rows::{TransitionView, entered};
-use super::{BudgetInterval, StateId, TableParts, TokenReading};
+use super::{BudgetInterval, ConstraintParts, StateId, TokenReading};
 use burn_dfa_automata::{FARTHEST, FastMap};
 use burn_dfa_common::threads;
 use burn_dfa_vocabulary::{Symbols, TokenId, Trie, symbol};
@@ -41,7 +41,7 @@ enum Source {
     #[default]
     Paths,
     /// The constraint that this constraint was pruned from.
-    Pruned(Arc<TableParts>),
+    Pruned(Arc<ConstraintParts>),
     /// An artifact.
     Stored(Arc<[u32]>),
 }
@@ -53,7 +53,7 @@ impl Distances {
     }
 
     /// The distances of the constraint that a constraint was pruned from.
-    pub(super) fn pruned_from(parts: &Arc<TableParts>) -> Self {
+    pub(super) fn pruned_from(parts: &Arc<ConstraintParts>) -> Self {
         Source::Pruned(Arc::clone(parts)).into()
     }
 
@@ -116,7 +116,7 @@ const SHARED_PLACES: usize = 512;
 /// Computes distances. A *place* is a state and an exit: the state times the number of exits, plus
 /// the exit.
 struct Paths<'a> {
-    parts: &'a TableParts,
+    parts: &'a ConstraintParts,
     trie: &'a Trie,
     exits: usize,
     known: &'a [AtomicU32],
@@ -163,7 +163,7 @@ struct Landing {
     after: u32,
 }
 
-impl TableParts {
+impl ConstraintParts {
     fn exits(&self) -> usize {
         self.calls.as_ref().map_or(1, |calls| calls.ends)
     }
@@ -260,7 +260,7 @@ impl TableParts {
 
 impl<'a> Paths<'a> {
     /// `None` for a constraint that does not read tokens byte by byte.
-    fn new(parts: &'a TableParts) -> Option<Self> {
+    fn new(parts: &'a ConstraintParts) -> Option<Self> {
         let TokenReading::Bytes { vocabulary, .. } = &parts.reading else { return None };
         let exits = parts.exits();
         let places = parts.bound_to_end.len() * exits;
@@ -538,7 +538,7 @@ impl<'a> Paths<'a> {
     }
 }
 
-impl TableParts {
+impl ConstraintParts {
     /// Whether any of some tokens is read as text.
     fn has_text(&self, tokens: &[TokenId]) -> bool {
         let special = self.special();

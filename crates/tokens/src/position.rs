@@ -4,7 +4,7 @@
 //! The kernels and Burn's built-in operations have the same two functions, see `kernel::step`.
 
 use super::stack::StackGraph;
-use super::{BudgetInterval, CompiledConstraint, StateId, TableParts};
+use super::{BudgetInterval, CompiledConstraint, ConstraintParts, StateId};
 use burn_dfa_vocabulary::TokenId;
 
 /// The position of one row in its compiled constraint.
@@ -68,7 +68,7 @@ impl CompiledConstraint {
     }
 }
 
-impl TableParts {
+impl ConstraintParts {
     /// See [`CompiledConstraint::after`].
     #[inline]
     pub fn after(&self, position: &RowPosition, token: TokenId) -> RowPosition {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::distance::Distances;
-use super::{CompiledConstraint, Shortest, TableParts, TokenReading};
+use super::{CompiledConstraint, ConstraintParts, Shortest, TokenReading};
 use burn_dfa_common::{Error, Result};
 use burn_dfa_vocabulary::{TokenId, Vocabulary};
 
@@ -51,14 +51,14 @@ impl CompiledConstraint {
                 let classes: Vec<u32> = ids.iter().filter_map(|&id| class.of(id)).collect();
                 TokenReading::Classes(classes.into())
             }
-            TokenReading::Bytes { column_of, special, alphabet, .. } => TokenReading::Bytes {
+            TokenReading::Bytes { column_of, special, char_transitions, .. } => TokenReading::Bytes {
                 column_of: column_of.clone(),
                 vocabulary: own.clone(),
                 special: special.prune(ids),
-                alphabet: alphabet.clone(),
+                char_transitions: char_transitions.clone(),
             },
         };
-        let parts = TableParts {
+        let parts = ConstraintParts {
             next: parts.next.clone(),
             reading,
             bound_to_end: parts.bound_to_end.clone(),

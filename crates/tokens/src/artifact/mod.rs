@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 use super::distance::Distances;
 use super::stack::Calls;
-use super::{CompiledConstraint, Shortest, TableParts};
+use super::{CompiledConstraint, ConstraintParts, Shortest};
 use arrays::{Form, StoredArray};
 use burn_dfa_common::{Error, Limits, Result, limits::Meter};
 use burn_dfa_vocabulary::Vocabulary;
@@ -174,7 +174,7 @@ impl<'a> Artifact<'a> {
     }
 }
 
-impl TableParts {
+impl ConstraintParts {
     /// Checks distances in tokens against the distances that the constraint finds itself.
     fn check_distances(&self, array: StoredArray, distances: &[u32]) -> Result<()> {
         self.check_by_exit(array, distances, &self.all_ways())
@@ -199,7 +199,7 @@ impl TableParts {
 }
 
 /// The compiled constraint of checked arrays.
-fn finish(mut parts: TableParts, calls: Option<Calls>) -> Result<CompiledConstraint> {
+fn finish(mut parts: ConstraintParts, calls: Option<Calls>) -> Result<CompiledConstraint> {
     if let Some(calls) = calls {
         parts.set_calls(calls);
     }
@@ -209,7 +209,7 @@ fn finish(mut parts: TableParts, calls: Option<Calls>) -> Result<CompiledConstra
     Ok(table)
 }
 
-impl TableParts {
+impl ConstraintParts {
     /// Checks the stored least number of bytes of a legal token against the constraint.
     fn check_shortest(&self) -> Result<()> {
         if !matches!(self.shortest, Shortest::Known(_)) {
