@@ -270,7 +270,7 @@ impl Attention {
         self.o_proj.forward(attend(self, [q, k, v]))
     }
 
-    /// Normalises each head of `[batch, length, heads * head_dim]`.
+    /// Normalizes each head of `[batch, length, heads * head_dim]`.
     fn norm_heads(&self, norm: &Option<RmsNorm>, x: Tensor<3>) -> Tensor<3> {
         let Some(norm) = norm else { return x };
         let shape @ [batch, length, width] = x.dims();

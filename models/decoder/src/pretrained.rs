@@ -32,7 +32,7 @@ use crate::model::Decoder;
 /// use burn_dfa_decoder::{Message, Pretrained};
 ///
 /// let pretrained = Pretrained::load("SmolLM2-135M-Instruct", None, &Device::flex())?;
-/// let prompt = pretrained.encode_chat(&[Message::user("Name a colour.")])?;
+/// let prompt = pretrained.encode_chat(&[Message::user("Name a color.")])?;
 /// println!("{} tokens, and it ends with {:?}", prompt.len(), pretrained.vocabulary().eos());
 /// # Ok::<(), burn_dfa_decoder::DecoderError>(())
 /// ```

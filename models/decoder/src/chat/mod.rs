@@ -49,8 +49,8 @@ const NAME: &str = "chat_template";
 /// ```
 /// use burn_dfa_decoder::Message;
 ///
-/// let message = Message::user("Name a colour.");
-/// assert_eq!(message, Message::new("user", "Name a colour."));
+/// let message = Message::user("Name a color.");
+/// assert_eq!(message, Message::new("user", "Name a color."));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {

@@ -21,7 +21,7 @@ use self::items::ItemBlocks;
 use self::repeated::repeated;
 pub(super) use self::repeated::{copied_characters, reached};
 use super::json::Json;
-use super::plan::{Labelled, PlanId, Planner, Size};
+use super::plan::{Labeled, PlanId, Planner, Size};
 use super::types::Types;
 use super::{MAX_NESTING, string, text};
 use burn_dfa_automata::{DfaBuilder, FastMap, Pushdown, Run, SparseDfa};
@@ -296,7 +296,7 @@ impl<'p, 'a> Emitter<'p, 'a> {
         self.rows.words(texts.iter().map(|(text, outcome)| (&text[..], exit(*outcome))))
     }
 
-    fn scalar(&mut self, scalar: &Labelled, exits: &[u32]) -> u32 {
+    fn scalar(&mut self, scalar: &Labeled, exits: &[u32]) -> u32 {
         let states = 1..scalar.state_count() as u32;
         // A final state without transitions is the exit itself.
         let exit = |state: u32| scalar.end(state).map_or(0, |outcome| exits[outcome as usize]);
@@ -336,7 +336,7 @@ impl<'p, 'a> Emitter<'p, 'a> {
             let mut all = vec![quote()];
             all.extend(string::spellings(name, spelling));
             all.push(quote());
-            // Neighbouring characters with one spelling each are merged.
+            // Neighboring characters with one spelling each are merged.
             let mut merged: Vec<Spellings> = Vec::new();
             for spellings in all {
                 match (merged.last_mut(), &spellings[..]) {
