@@ -69,8 +69,8 @@ pub mod cli;
 pub mod generation;
 #[doc = include_str!("../docs/glossary.md")]
 pub mod glossary {}
+mod in_place;
 mod kernel;
-mod persistent;
 pub mod prelude;
 pub mod processor;
 #[cfg(feature = "remote")]

@@ -29,7 +29,7 @@ use super::placement::{Joined, PAGE, first_of, placed, runs};
 use super::sizes::chain_of;
 use super::text::{self, Text, text_of, texts};
 use super::{Sizes, ints};
-use crate::persistent::InPlaceState;
+use crate::in_place::InPlaceState;
 use crate::vocabulary::{TokenId, Vocabulary};
 use burn_dfa_tokens::{CompiledConstraint, StateId, TokenReading};
 

@@ -3,7 +3,7 @@
 use burn::tensor::{Bool, DType, Device, Int, Tensor, TensorData};
 
 use super::mask_rows::MaskRows;
-use crate::persistent::{InPlaceState, RowState};
+use crate::in_place::{InPlaceState, RowState};
 use burn_dfa_tokens::{RowPosition, StateId};
 
 /// The position of every row of a batch in its constraint, or of every node of a tree of draft

@@ -1,6 +1,6 @@
-//! Rows that begin and end independently.
+//! [`ConstraintProcessor`] for a continuous batch: rows begin and end independently.
 
-use super::dfa::{Tables, check_budget};
+use super::constraint::{Tables, check_budget};
 use super::{ConstraintProcessor, Position, RowState};
 use crate::tensor::Arena;
 use burn_dfa_tokens::{CompiledConstraint, Error, Result, RowPosition};

@@ -1,4 +1,5 @@
-//! The constraint as a processor: it advances the state by the last token and masks the logits.
+//! [`ConstraintProcessor`]: the constraint as a processor, which advances the state by the last token
+//! and masks the logits.
 
 use burn::tensor::{DType, Device, Int, Tensor};
 
