@@ -35,10 +35,10 @@
 //! let tokens = [Some("yes"), Some("no"), Some("!"), None];
 //! let vocabulary = Vocabulary::from_bytes(tokens)?.with_eos([TokenId(3)])?;
 //! let constraint = Constraint::regex("(yes|no)!?")?;
-//! let table = CompiledConstraint::compile(&constraint, &vocabulary, &Limits::default())?;
+//! let compiled = CompiledConstraint::compile(&constraint, &vocabulary, &Limits::default())?;
 //!
 //! let device = Device::flex();
-//! let tensors = DeviceConstraint::new(&[&table], 4, &TensorOptions::default(), &device)?;
+//! let tensors = DeviceConstraint::new(&[&compiled], 4, &TensorOptions::default(), &device)?;
 //! let processor = ConstraintProcessor::new(tensors, &[0])?;
 //! let mut state = processor.start();
 //! let step = Tensor::<1, Int>::zeros([1], &device);

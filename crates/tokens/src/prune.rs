@@ -20,10 +20,10 @@ impl CompiledConstraint {
     ///
     /// let vocabulary = Vocabulary::from_bytes([Some("a"), Some("b"), Some("ab"), None])?
     ///     .with_eos([TokenId(3)])?;
-    /// let table = CompiledConstraint::compile(&Constraint::regex("ab")?, &vocabulary, &Limits::default())?;
-    /// let pruned = table.prune(&vocabulary, &[TokenId(3), TokenId(2)])?;
-    /// let start = table.start();
-    /// assert_eq!(pruned.next(start, TokenId(1)), table.next(start, TokenId(2)));
+    /// let compiled = CompiledConstraint::compile(&Constraint::regex("ab")?, &vocabulary, &Limits::default())?;
+    /// let pruned = compiled.prune(&vocabulary, &[TokenId(3), TokenId(2)])?;
+    /// let start = compiled.start();
+    /// assert_eq!(pruned.next(start, TokenId(1)), compiled.next(start, TokenId(2)));
     /// assert_eq!(pruned.next(start, TokenId(0)), StateId::DEAD);
     /// # Ok::<(), burn_dfa_tokens::Error>(())
     /// ```

@@ -50,13 +50,13 @@ pub(super) const VERSIONS: [&str; 4] = ["1", "2", "3", "4"];
 ///
 /// let vocabulary = Vocabulary::from_chars("ab.".chars())?.with_eos([TokenId(2)])?;
 /// let (constraint, limits) = (Constraint::regex("ab*")?, Limits::default());
-/// let table = CompiledConstraint::compile(&constraint, &vocabulary, &limits)?;
-/// let bytes = table.to_bytes(&Origin::new(&constraint, &limits))?;
+/// let compiled = CompiledConstraint::compile(&constraint, &vocabulary, &limits)?;
+/// let bytes = compiled.to_bytes(&Origin::new(&constraint, &limits))?;
 ///
 /// let artifact = Artifact::from_bytes(&bytes)?;
 /// assert_eq!(artifact.metadata("constraint"), Some(r#"{"regex":"ab*"}"#));
 /// artifact.validate(&limits)?;
-/// assert_eq!(artifact.to_constraint(&vocabulary, &limits)?, table);
+/// assert_eq!(artifact.to_constraint(&vocabulary, &limits)?, compiled);
 /// # Ok::<(), burn_dfa_tokens::Error>(())
 /// ```
 #[derive(Clone, Debug)]
