@@ -297,7 +297,7 @@ impl Image {
             generation: generation(),
             numbers: Numbers::Paged(pages),
             next: table.parts().next.all(),
-            ways: table.parts().all_ways(),
+            ways: table.parts().all_distances(),
         };
         for (array, offset) in Array::ALL.into_iter().zip(self.offsets) {
             let Declared { columns, idle, written, .. } = array.declare(&sizes);
@@ -399,7 +399,7 @@ fn write_all(sizes: &Sizes, tables: &[&CompiledConstraint], joined: &Joined, tex
             generation,
             numbers: Numbers::Joined(joined, index),
             next: table.parts().next.all(),
-            ways: table.parts().all_ways(),
+            ways: table.parts().all_distances(),
         })
         .collect();
     let mut values = Vec::with_capacity(Array::offset(sizes, Array::ALL.len()));

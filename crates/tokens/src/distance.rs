@@ -178,11 +178,11 @@ impl ConstraintParts {
 
     /// The number of tokens from a state to an exit of its procedure; without calls, exit 0 is the
     /// end. `u32::MAX` if no path exists.
-    pub fn way(&self, state: StateId, exit: usize) -> u32 {
-        self.way_of(state.index() * self.exits() + exit)
+    pub fn distance(&self, state: StateId, exit: usize) -> u32 {
+        self.distance_of(state.index() * self.exits() + exit)
     }
 
-    fn way_of(&self, place: usize) -> u32 {
+    fn distance_of(&self, place: usize) -> u32 {
         let bound = self.bound_of(place).0;
         // One step is one token.
         if bound <= 1 || bound >= FARTHEST {
@@ -190,7 +190,7 @@ impl ConstraintParts {
         }
         match &self.distances.source {
             Source::Exact => bound,
-            Source::Pruned(parts) => parts.way_of(place),
+            Source::Pruned(parts) => parts.distance_of(place),
             Source::Stored(ways) => ways[place],
             Source::Paths => {
                 let known = self.distances.known.get();
@@ -201,7 +201,7 @@ impl ConstraintParts {
     }
 
     /// The numbers of tokens from all states to all exits, `[states, exits]`.
-    pub fn all_ways(&self) -> Vec<u32> {
+    pub fn all_distances(&self) -> Vec<u32> {
         let mut ways = vec![0; self.bound_to_end.len() * self.exits()];
         let own = matches!(self.distances.source, Source::Paths);
         threads::rows(&mut ways, 1, threads::available(), SHARED_PLACES, |first, ways| {
@@ -209,7 +209,7 @@ impl ConstraintParts {
             for (place, way) in (first..).zip(ways) {
                 *way = match &mut paths {
                     Some(paths) => paths.find(place),
-                    None => self.way_of(place),
+                    None => self.distance_of(place),
                 };
             }
         });
@@ -218,7 +218,7 @@ impl ConstraintParts {
 
     /// See [`CompiledConstraint::tokens_to_end`].
     pub(super) fn tokens_to_end(&self, state: StateId) -> u32 {
-        (0..self.exits()).map(|exit| self.way(state, exit)).min().unwrap_or(u32::MAX)
+        (0..self.exits()).map(|exit| self.distance(state, exit)).min().unwrap_or(u32::MAX)
     }
 
     /// An upper bound on [`to_end`](Self::to_end) that needs no distances in tokens.
@@ -245,7 +245,7 @@ impl ConstraintParts {
     #[doc(hidden)]
     pub fn to_end(&self, state: StateId, frames: &[u32]) -> u32 {
         match &self.calls {
-            None => self.way(state, 0),
+            None => self.distance(state, 0),
             Some(calls) => calls.to_end(self, state, frames),
         }
     }
@@ -618,8 +618,8 @@ mod tests {
         }
         // All distances at once equal the distances of single states.
         let (parts, fresh) = (table.parts(), table.parts().clone());
-        for (place, way) in fresh.all_ways().into_iter().enumerate() {
-            assert_eq!(parts.way_of(place), way);
+        for (place, way) in fresh.all_distances().into_iter().enumerate() {
+            assert_eq!(parts.distance_of(place), way);
             assert!(way <= parts.bound_of(place).0);
         }
     }

@@ -113,7 +113,7 @@ fn spelled_ways<'t>(
             row.iter().zip(&spelled).all(|(&to, &spelled)| spelled || to == 0)
         });
     match spells {
-        true => Ok(Some(automaton.ways().into())),
+        true => Ok(Some(automaton.distances().into())),
         // Paths through free text are not paths of its bytes.
         false if !free.is_empty() => Ok(None),
         false => Ok(automaton.ways_along(&spelled, meter)?.map(Cow::from)),

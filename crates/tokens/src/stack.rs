@@ -192,7 +192,7 @@ impl Calls {
         for (exit, ((way, frames), &cost)) in self.ways(state.0).zip(costs).enumerate() {
             let is_fitting = way < FARTHEST && depth.saturating_add(frames) <= self.depth;
             if is_fitting && cost < least.min(FARTHEST) {
-                least = least.min(parts.way(state, exit).saturating_add(cost));
+                least = least.min(parts.distance(state, exit).saturating_add(cost));
             }
         }
         if least < FARTHEST { least } else { NONE }

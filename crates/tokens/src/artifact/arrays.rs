@@ -127,7 +127,7 @@ impl StoredArray {
                 element: I32,
                 shape: &[States],
                 entries: None,
-                values: |parts| stored_ways(&parts.all_ways()),
+                values: |parts| stored_ways(&parts.all_distances()),
             },
             Self::BytesToEnd => Declared {
                 name: "bytes_to_end",
@@ -143,7 +143,7 @@ impl StoredArray {
                 element: I32,
                 shape: &[States, Exits],
                 entries: None,
-                values: |parts| stored_ways(&parts.all_ways()),
+                values: |parts| stored_ways(&parts.all_distances()),
             },
             Self::WayFrames => Declared {
                 name: "way_frames",

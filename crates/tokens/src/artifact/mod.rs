@@ -177,7 +177,7 @@ impl<'a> Artifact<'a> {
 impl ConstraintParts {
     /// Checks distances in tokens against the distances that the constraint finds itself.
     fn check_distances(&self, array: StoredArray, distances: &[u32]) -> Result<()> {
-        self.check_by_exit(array, distances, &self.all_ways())
+        self.check_by_exit(array, distances, &self.all_distances())
     }
 
     /// Checks the frames of the paths of an artifact.
