@@ -44,7 +44,7 @@ const SLOTS: usize = 160;
 /// The longest record has about 50 tokens.
 const MAX_TOKENS: usize = 96;
 /// Space for the constraints of most rows.
-const ROOM: Capacity = Capacity { constraints: 6, states: 12_000, classes: 320, ..Capacity::new() };
+const CAPACITY: Capacity = Capacity { constraints: 6, states: 12_000, classes: 320, ..Capacity::new() };
 
 fn main() -> Result<()> {
     let args = Args::parse();
@@ -54,7 +54,7 @@ fn main() -> Result<()> {
     let jobs = (0..args.requests).map(|index| Job::new(index, &pretrained, &mut known));
     let jobs = jobs.collect::<Result<Vec<_>>>()?;
 
-    let tensors = TensorOptions { capacity: ROOM, ..TensorOptions::default() };
+    let tensors = TensorOptions { capacity: CAPACITY, ..TensorOptions::default() };
     let config = GenerationConfig::new().with_tensors(tensors);
     let mut slots = ContinuousBatch::new(pretrained.model(), vocabulary, args.rows, SLOTS, &config)?;
     let served = serve(&mut slots, &jobs, &args)?;

@@ -6,19 +6,21 @@
 //! look up the state, mask the logits, sample, advance.
 //!
 //! ```text
-//! Constraint ──▶ ByteDfa ──(+ Vocabulary)──▶ CompiledConstraint ──▶ DeviceConstraint ──▶ ConstraintProcessor ──▶ generation
+//! Constraint ──▶ byte automaton ──(+ Vocabulary)──▶ CompiledConstraint ──▶ DeviceConstraint ──▶ ConstraintProcessor ──▶ generation
 //! ```
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`constraint`] | what the user asks for |
+//! | [`constraint`] | regexes, schemas, grammars, tags and tools, lowered to automata |
 //! | [`automaton`] | automata over bytes |
 //! | [`vocabulary`] | token ids and their bytes; readers of tokenizers |
-//! | [`tokens`] | the constraint over tokens, on the host |
-//! | [`tensor`] | the same on a device |
+//! | [`tokens`] | compiled constraints: automata over tokens, on the host |
+//! | [`tensor`] | device constraints: the same as tensors on a device |
+//! | `kernel` | the fused operations of a step: loops on Flex, kernels of CubeCL, and the reference |
 //! | [`processor`] | logits processors and their chains |
 //! | [`sampling`] | greedy and Gumbel-max |
-//! | [`generation`] | the model trait, the decode loop and its recorded graph, streaming, slots, speculative decoding |
+//! | [`generation`] | the traits of models, the decode loop and its recorded graph, streaming, continuous batches, speculative decoding |
+//! | `in_place` | states that stay in the same buffers, for recorded steps |
 //! | [`prelude`] | what an application imports |
 //!
 //! The [`glossary`] defines the terms.
@@ -35,19 +37,19 @@
 //! let tokens = [Some("yes"), Some("no"), Some("!"), None];
 //! let vocabulary = Vocabulary::from_bytes(tokens)?.with_eos([TokenId(3)])?;
 //! let constraint = Constraint::regex("(yes|no)!?")?;
-//! let table = CompiledConstraint::compile(&constraint, &vocabulary, &Limits::default())?;
+//! let compiled = CompiledConstraint::compile(&constraint, &vocabulary, &Limits::default())?;
 //!
 //! let device = Device::flex();
-//! let tensors = DeviceConstraint::new(&[&table], 4, &TensorOptions::default(), &device)?;
+//! let tensors = DeviceConstraint::new(&[&compiled], 4, &TensorOptions::default(), &device)?;
 //! let processor = ConstraintProcessor::new(tensors, &[0])?;
-//! let mut state = processor.start();
+//! let mut position = processor.start();
 //! let step = Tensor::<1, Int>::zeros([1], &device);
 //! let mut output = Vec::new();
 //! for _ in 0..3 {
 //!     // A model that would rather say "!" than anything else.
 //!     let logits = Tensor::<2>::from_data([[0.1, 0.2, 0.9, 0.0]], &device);
-//!     let token = Greedy.sample(processor.mask(&state, logits), &step);
-//!     state = processor.advance(state, token.clone());
+//!     let token = Greedy.sample(processor.mask(&position, logits), &step);
+//!     position = processor.advance(position, token.clone());
 //!     output.push(TokenId(token.into_data().try_to_vec::<i32>().unwrap()[0] as u32));
 //! }
 //! assert_eq!(vocabulary.decode(&output), b"no!");
@@ -69,8 +71,8 @@ pub mod cli;
 pub mod generation;
 #[doc = include_str!("../docs/glossary.md")]
 pub mod glossary {}
+mod in_place;
 mod kernel;
-mod persistent;
 pub mod prelude;
 pub mod processor;
 #[cfg(feature = "remote")]

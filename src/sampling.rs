@@ -11,7 +11,7 @@ use std::sync::{Arc, LazyLock};
 
 use burn::tensor::{DType, Device, Int, Tensor, TensorData};
 
-use crate::persistent::{InPlaceState, RowState};
+use crate::in_place::{InPlaceState, RowState};
 use crate::tensor::ints;
 use burn_dfa_tokens::{Error, Result};
 

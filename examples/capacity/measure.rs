@@ -34,7 +34,7 @@ const ROUNDS: usize = 5;
 const STEPS: usize = 16;
 const READ_EVERY: usize = 8;
 /// Space for constraints.
-pub const ROOM: Capacity =
+pub const CAPACITY: Capacity =
     Capacity { constraints: 8, states: 4_096, classes: 512, outcomes: 2, frames: 64, pushes: 0 };
 
 impl Measured {
@@ -77,7 +77,7 @@ impl Measured {
             compile_state: compile_state(pretrained)?,
             host_token: self.host_token,
             cache_token: (2 * head * model.dtype().size()) as f64,
-            state: if is_flex { 0.0 } else { 4.0 * ROOM.classes as f64 },
+            state: if is_flex { 0.0 } else { 4.0 * CAPACITY.classes as f64 },
         })
     }
 }
@@ -91,7 +91,7 @@ struct Bench<'a> {
 
 impl Bench<'_> {
     fn batch(&self, rows: usize) -> Result<ContinuousBatch<'_, Decoder>> {
-        let tensors = TensorOptions { capacity: ROOM, ..TensorOptions::default() };
+        let tensors = TensorOptions { capacity: CAPACITY, ..TensorOptions::default() };
         let config = GenerationConfig::new()
             .with_tensors(tensors)
             .with_row_features(SamplingFeatures::ALL)

@@ -10,7 +10,7 @@ use indicatif::ProgressBar;
 
 use super::Result;
 use super::fleet::Quantiles;
-use super::measure::ROOM;
+use super::measure::CAPACITY;
 use super::replica::Shape;
 use super::trace::Trace;
 
@@ -19,7 +19,7 @@ use super::trace::Trace;
 pub fn replay(pretrained: &Pretrained, trace: &Trace, shape: Shape, slots: usize) -> Result<[Quantiles; 2]> {
     let (model, vocabulary) = (pretrained.model(), pretrained.vocabulary());
     let config = GenerationConfig::new()
-        .with_tensors(TensorOptions { capacity: ROOM, ..TensorOptions::default() })
+        .with_tensors(TensorOptions { capacity: CAPACITY, ..TensorOptions::default() })
         .with_sync_interval(shape.sync_interval as usize)
         .with_prompt_chunk(shape.prompt_chunk as usize)
         .with_row_features(SamplingFeatures::ALL);

@@ -1,6 +1,6 @@
 """Constrains a Hugging Face model with an artifact of burn-dfa, on any torch device, only by indexing.
 
-    python constrain.py MODEL ARTEFACT [--prompt TEXT] [--max-new-tokens N] [--device DEVICE] [--sample SEED]
+    python constrain.py MODEL ARTIFACT [--prompt TEXT] [--max-new-tokens N] [--device DEVICE] [--sample SEED]
 """
 
 import argparse

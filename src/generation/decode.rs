@@ -1,4 +1,4 @@
-//! The decode loop.
+//! The entry points [`generate`] and [`stream`]; [`TokenStream`] is the loop.
 
 use super::admission::Admission;
 use super::batch::Batch;

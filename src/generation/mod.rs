@@ -40,7 +40,6 @@ mod config_json;
 mod continuous;
 mod decode;
 mod graph;
-mod log;
 mod logprobs;
 mod model;
 mod options;
@@ -52,11 +51,12 @@ mod row;
 mod selection;
 mod session;
 pub mod speculative;
+mod step_log;
 mod stop;
-mod stream;
 mod token_stream;
 #[cfg(feature = "typed")]
 mod typed;
+mod utf8_stream;
 
 pub use burn_dfa_tokens::limits::Cancel;
 pub use cached::{Cached, KvCache, KvContext, KvShape, Transformer};
@@ -70,7 +70,7 @@ pub use options::{SamplingFeatures, SamplingOptions};
 pub use processors::{OwnSampler, Processors};
 pub use recompute::{Recompute, TextCache};
 pub use request::{Chunk, FinishReason, Output, Request};
-pub use stream::Utf8Stream;
 pub use token_stream::TokenStream;
 #[cfg(feature = "typed")]
 pub use typed::{generate_as, generate_as_with, generate_choice};
+pub use utf8_stream::Utf8Stream;

@@ -39,8 +39,8 @@ use burn::tensor::{Device, Int, Tensor};
 /// }
 ///
 /// let vocabulary = Vocabulary::from_bytes([Some("a"), Some("b"), None])?.with_eos([TokenId(2)])?;
-/// let table = CompiledConstraint::compile(&Constraint::regex("[ab]{2}")?, &vocabulary, &Limits::default())?;
-/// let requests = [Request::new(vec![TokenId(0)], 8).with_constraint(&table)];
+/// let compiled = CompiledConstraint::compile(&Constraint::regex("[ab]{2}")?, &vocabulary, &Limits::default())?;
+/// let requests = [Request::new(vec![TokenId(0)], 8).with_constraint(&compiled)];
 /// let model = Counting(Device::flex());
 /// let outputs = generate(&model, &vocabulary, &requests, &GenerationConfig::new())?;
 /// assert_eq!(outputs[0].text(), "ba"); // the constraint wants two letters, the model would end after one

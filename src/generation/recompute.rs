@@ -7,7 +7,7 @@ use burn::tensor::{DType, Device, Int, Tensor};
 use super::continuous::ContinuousLm;
 use super::model::CausalLm;
 use super::speculative::{Sequences, TreeLm};
-use crate::persistent::{InPlaceState, RowState};
+use crate::in_place::{InPlaceState, RowState};
 use crate::processor::DraftTree;
 
 /// A function from tokens to logits as a model: correct at once, and slow, because every step reads

@@ -175,8 +175,8 @@ impl<'m, S: Steps> Stepped<'m, S> {
 /// ```compile_fail,E0599
 /// use burn_dfa::generation::{ContinuousLm, ContinuousBatch};
 ///
-/// fn arena<M: ContinuousLm>(slots: &ContinuousBatch<M>) -> burn_dfa::Arena {
-///     slots.arena().unwrap().clone()
+/// fn arena<M: ContinuousLm>(batch: &ContinuousBatch<M>) -> burn_dfa::Arena {
+///     batch.arena().unwrap().clone()
 /// }
 /// ```
 #[cfg(doctest)]

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::logprobs::TokenLogprobs;
 use super::request::{Chunk, FinishReason, Output, Request};
 use super::stop::StopStrings;
-use super::stream::Utf8Stream;
+use super::utf8_stream::Utf8Stream;
 use crate::vocabulary::{TokenId, Vocabulary};
 use burn_dfa_tokens::{Cancel, CompiledConstraint, Error, Result, RowPosition};
 

@@ -7,11 +7,11 @@ use burn::tensor::{Int, Tensor};
 use super::batch::Batch;
 use super::chooser::Chooser;
 use super::config::GenerationConfig;
-use super::log::StepLog;
 use super::model::{CausalLm, Recordable};
 use super::options::SamplingFeatures;
 use super::recorded::Steps;
 use super::row::NewTokens;
+use super::step_log::StepLog;
 use crate::processor::InPlaceState;
 use burn_dfa_tokens::Result;
 

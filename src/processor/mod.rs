@@ -17,14 +17,14 @@
 //! [`SuppressTokens`]) never mask the last remaining tokens, and so keep its guarantee.
 
 mod chain;
-mod dfa;
+mod constraint;
+mod continuous;
+mod frequency_presence;
 mod laws;
 mod logit_bias;
 mod min_new_tokens;
 mod min_p;
-mod output_penalties;
 mod repetition;
-mod slots;
 mod suppress;
 mod temperature;
 mod top_k;
@@ -36,15 +36,15 @@ use burn::tensor::{Bool, DType, Device, Int, Tensor, TensorData};
 
 use crate::sampling::Sampler;
 
-pub use crate::persistent::{Constant, InPlaceState, RowParam, RowState};
+pub use crate::in_place::{Constant, InPlaceState, RowParam, RowState};
 pub use crate::tensor::Position;
 pub use chain::Chain;
-pub use dfa::ConstraintProcessor;
+pub use constraint::ConstraintProcessor;
+pub use frequency_presence::FrequencyPresencePenalty;
 pub use laws::check_laws;
 pub use logit_bias::LogitBias;
 pub use min_new_tokens::MinNewTokens;
 pub use min_p::MinP;
-pub use output_penalties::FrequencyPresencePenalty;
 pub use repetition::{RepetitionPenalty, TokenCounts};
 pub use suppress::SuppressTokens;
 pub use temperature::Temperature;

@@ -9,12 +9,12 @@ pub(crate) enum Array {
     /// `[states]`: the least number of tokens to the end, `i32::MAX` if it is unreachable; with
     /// calls `[states, ends]`: to each exit of the state's procedure.
     TokensToEnd,
-    /// `[states, 1 + ends]`, with calls: the stack operation of a state, as in `TableParts::calls`.
+    /// `[states, 1 + ends]`, with calls: the stack operation of a state, as in `ConstraintParts::calls`.
     Jumps,
     /// `[states, ends]`, with calls: the frames pushed on the shortest path to each exit.
     Frames,
     /// `[states]`, if tokens are followed symbol by symbol: the minimum number of symbols of a
-    /// legal token, as in `TableParts::shortest`.
+    /// legal token, as in `ConstraintParts::shortest`.
     Shortest,
     /// `[states]`: the constraint of a state, if there are several.
     Owner,

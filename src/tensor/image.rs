@@ -10,7 +10,7 @@
 //! The arrays of an artifact have another declaration, in `burn-dfa-tokens`: a file holds one
 //! constraint with its own state numbers, and readers of every version need its types, shapes and
 //! bounds, whereas an image holds several constraints with renumbered states, in a layout that
-//! follows the kernels. The values of both come from `TableParts`.
+//! follows the kernels. The values of both come from `ConstraintParts`.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -29,7 +29,7 @@ use super::placement::{Joined, PAGE, first_of, placed, runs};
 use super::sizes::chain_of;
 use super::text::{self, Text, text_of, texts};
 use super::{Sizes, ints};
-use crate::persistent::InPlaceState;
+use crate::in_place::InPlaceState;
 use crate::vocabulary::{TokenId, Vocabulary};
 use burn_dfa_tokens::{CompiledConstraint, StateId, TokenReading};
 
@@ -297,7 +297,7 @@ impl Image {
             generation: generation(),
             numbers: Numbers::Paged(pages),
             next: table.parts().next.all(),
-            ways: table.parts().all_ways(),
+            ways: table.parts().all_distances(),
         };
         for (array, offset) in Array::ALL.into_iter().zip(self.offsets) {
             let Declared { columns, idle, written, .. } = array.declare(&sizes);
@@ -399,7 +399,7 @@ fn write_all(sizes: &Sizes, tables: &[&CompiledConstraint], joined: &Joined, tex
             generation,
             numbers: Numbers::Joined(joined, index),
             next: table.parts().next.all(),
-            ways: table.parts().all_ways(),
+            ways: table.parts().all_distances(),
         })
         .collect();
     let mut values = Vec::with_capacity(Array::offset(sizes, Array::ALL.len()));

@@ -65,11 +65,11 @@ pub(crate) use text::BY_CLASS;
 ///
 /// let vocabulary = Vocabulary::from_bytes([Some(b"a".to_vec()), Some(b"b".to_vec()), None])?
 ///     .with_eos([TokenId(2)])?;
-/// let table = CompiledConstraint::compile(&Constraint::regex("ab*")?, &vocabulary, &Limits::default())?;
-/// let table = DeviceConstraint::new(&[&table], 3, &TensorOptions::default(), &Device::flex())?;
+/// let compiled = CompiledConstraint::compile(&Constraint::regex("ab*")?, &vocabulary, &Limits::default())?;
+/// let constraint = DeviceConstraint::new(&[&compiled], 3, &TensorOptions::default(), &Device::flex())?;
 ///
-/// let states = table.states(&[table.start(0)])?;
-/// let illegal = table.illegal(states, None);
+/// let states = constraint.states(&[constraint.start(0)])?;
+/// let illegal = constraint.illegal(states, None);
 /// assert_eq!(illegal.into_data().try_to_vec::<bool>().unwrap(), [false, true, true]);
 /// # Ok::<(), burn_dfa::Error>(())
 /// ```

@@ -13,10 +13,10 @@ use std::fmt;
 /// use burn_dfa::{Constraint, Layout, Limits, TensorOptions, DeviceConstraint, TokenId, CompiledConstraint, Vocabulary};
 ///
 /// let vocabulary = Vocabulary::from_bytes([Some("a"), None])?.with_eos([TokenId(1)])?;
-/// let table = CompiledConstraint::compile(&Constraint::regex("a+")?, &vocabulary, &Limits::default())?;
+/// let compiled = CompiledConstraint::compile(&Constraint::regex("a+")?, &vocabulary, &Limits::default())?;
 /// for layout in [Layout::Dense, Layout::TokenLevel, Layout::ByteLevel] {
 ///     let options = TensorOptions::new().with_layout(layout);
-///     assert_eq!(DeviceConstraint::new(&[&table], 2, &options, &Device::flex())?.layout(), layout);
+///     assert_eq!(DeviceConstraint::new(&[&compiled], 2, &options, &Device::flex())?.layout(), layout);
 /// }
 /// # Ok::<(), burn_dfa::Error>(())
 /// ```
@@ -199,9 +199,9 @@ impl TensorOptions {
 /// use burn_dfa::{Kernels, TensorOptions, DeviceConstraint, TokenId, CompiledConstraint, Vocabulary};
 ///
 /// let vocabulary = Vocabulary::from_bytes([Some("a"), None])?.with_eos([TokenId(1)])?;
-/// let table = CompiledConstraint::unconstrained(&vocabulary);
+/// let compiled = CompiledConstraint::unconstrained(&vocabulary);
 /// let options = TensorOptions::new().with_kernels(Kernels::BuiltIn);
-/// assert!(!DeviceConstraint::new(&[&table], 2, &options, &Device::flex())?.is_fused());
+/// assert!(!DeviceConstraint::new(&[&compiled], 2, &options, &Device::flex())?.is_fused());
 /// # Ok::<(), burn_dfa::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -3,7 +3,7 @@
 use burn::tensor::{Bool, DType, Device, Int, Tensor, TensorData};
 
 use super::mask_rows::MaskRows;
-use crate::persistent::{InPlaceState, RowState};
+use crate::in_place::{InPlaceState, RowState};
 use burn_dfa_tokens::{RowPosition, StateId};
 
 /// The position of every row of a batch in its constraint, or of every node of a tree of draft
@@ -21,9 +21,9 @@ use burn_dfa_tokens::{RowPosition, StateId};
 /// use burn_dfa::{Constraint, Limits, Position, TensorOptions, DeviceConstraint, TokenId, CompiledConstraint, Vocabulary};
 ///
 /// let vocabulary = Vocabulary::from_chars("ab.".chars())?.with_eos([TokenId(2)])?;
-/// let table = CompiledConstraint::compile(&Constraint::regex("ab*")?, &vocabulary, &Limits::default())?;
-/// let table = DeviceConstraint::new(&[&table], 3, &TensorOptions::default(), &Device::flex())?;
-/// let processor = ConstraintProcessor::new(table, &[0, 0])?.with_budgets(&[7, 9])?;
+/// let compiled = CompiledConstraint::compile(&Constraint::regex("ab*")?, &vocabulary, &Limits::default())?;
+/// let constraint = DeviceConstraint::new(&[&compiled], 3, &TensorOptions::default(), &Device::flex())?;
+/// let processor = ConstraintProcessor::new(constraint, &[0, 0])?.with_budgets(&[7, 9])?;
 /// let position: Position = processor.start();
 /// assert_eq!(position.remaining().into_data().try_to_vec::<i32>().unwrap(), [7, 9]);
 /// # Ok::<(), burn_dfa::Error>(())

@@ -1,5 +1,5 @@
-//! Byte-level constraints read tokens as strings of [symbols](burn_dfa_tokens::symbols).
-//! Constraints with the same special tokens share one text.
+//! The text of a vocabulary on the device: byte-level constraints read each token as a string of
+//! [symbols](burn_dfa_tokens::symbols). Constraints with the same special tokens share one text.
 
 use super::Sizes;
 use crate::vocabulary::{TokenId, Vocabulary};

@@ -141,7 +141,7 @@ impl LogitsProcessor for Watermark {
 }
 
 /// Raises the logits of tokens that continue a word of a regex, which may begin at any token.
-struct Favoured {
+struct Favored {
     /// The next state of each state and token, `[states, vocab_size]`.
     next: Tensor<2, Int>,
     /// `[states, vocab_size]`
@@ -149,7 +149,7 @@ struct Favoured {
     start: StateId,
 }
 
-impl Favoured {
+impl Favored {
     fn new(regex: &str, bias: f32, vocabulary: &Vocabulary, device: &Device) -> Self {
         let table = Constraint::regex(regex).unwrap().compile(vocabulary).unwrap();
         let (start, width) = (table.start(), vocabulary.len());
@@ -175,7 +175,7 @@ impl Favoured {
     }
 }
 
-impl LogitsProcessor for Favoured {
+impl LogitsProcessor for Favored {
     /// The state of each row, `[batch]`.
     type State = Tensor<1, Int>;
 
@@ -266,7 +266,7 @@ macro_rules! recordable {
     )*};
 }
 
-recordable!(Repeats, NoRepeatedPair, ForcedFirst, Watermark, Favoured, Unmask, MaskAll, Near);
+recordable!(Repeats, NoRepeatedPair, ForcedFirst, Watermark, Favored, Unmask, MaskAll, Near);
 
 /// Takes the legal token with the greatest id.
 struct LastId;
@@ -407,17 +407,17 @@ fn processors_have_the_same_effect_in_every_loop() {
     let requests = requests(&table);
     for (device_name, device) in devices::all() {
         let model = RandomLm::new(vocabulary.len(), 1, DType::F32, &device);
-        let favoured = || Favoured::new("(cab)+", 6.0, &vocabulary, &device);
+        let favored = || Favored::new("(cab)+", 6.0, &vocabulary, &device);
         let first = || ForcedFirst(TokenId(98));
         let with = |config: GenerationConfig, number| match number {
             0 => config.with_recordable_processor(Repeats(1.5)).with_recordable_processor(Repeats(0.5)),
             1 => config.with_recordable_processor(NoRepeatedPair),
             2 => config.with_recordable_processor(first()),
             3 => config.with_recordable_processor(Watermark(3.0)),
-            4 => config.with_recordable_processor(favoured()),
+            4 => config.with_recordable_processor(favored()),
             _ => config
                 .with_recordable_processor(first())
-                .with_recordable_processor(favoured())
+                .with_recordable_processor(favored())
                 .with_recordable_processor(NoRepeatedPair)
                 .with_recordable_processor(Watermark(2.0))
                 .with_repetition_penalty(1.2),
@@ -476,7 +476,7 @@ fn processors_keep_the_laws() {
         check_laws(&NoRepeatedPair, width, &device).unwrap();
         check_laws(&ForcedFirst(TokenId(98)), width, &device).unwrap();
         check_laws(&Watermark(2.0), width, &device).unwrap();
-        check_laws(&Favoured::new("(cab)+", 6.0, &vocabulary, &device), width, &device).unwrap();
+        check_laws(&Favored::new("(cab)+", 6.0, &vocabulary, &device), width, &device).unwrap();
         check_laws(&TopK::new(3).unwrap(), width, &device).unwrap();
         let law = check_laws(&Unmask, width, &device).unwrap_err();
         assert!(law.to_string().contains("a masked token became legal"), "{law}");

@@ -13,7 +13,7 @@ type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 /// An error while drawing.
 pub type Failure = Box<dyn std::error::Error>;
 
-const COLOURS: [RGBColor; 10] = [
+const COLORS: [RGBColor; 10] = [
     RGBColor(214, 69, 65),
     RGBColor(46, 109, 180),
     RGBColor(124, 173, 222),
@@ -120,13 +120,13 @@ fn lines(
         .y_desc("µs")
         .draw()?;
     for line in series {
-        let colour = COLOURS[line.engine % COLOURS.len()];
+        let color = COLORS[line.engine % COLORS.len()];
         chart
             .draw_series(
-                LineSeries::new(line.points.iter().copied(), colour.stroke_width(2)).point_size(axis.points),
+                LineSeries::new(line.points.iter().copied(), color.stroke_width(2)).point_size(axis.points),
             )?
             .label(results.engines[line.engine])
-            .legend(move |(x, y)| PathElement::new([(x, y), (x + 16, y)], colour.stroke_width(3)));
+            .legend(move |(x, y)| PathElement::new([(x, y), (x + 16, y)], color.stroke_width(3)));
     }
     chart.configure_series_labels().position(legend).background_style(WHITE.mix(0.8)).draw()?;
     Ok(())

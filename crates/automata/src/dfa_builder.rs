@@ -27,11 +27,11 @@ impl DfaBuilder {
     /// The dead state alone.
     #[allow(clippy::new_without_default, reason = "one way to make it")]
     pub fn new() -> Self {
-        Self::with_room(1 << 6)
+        Self::with_capacity(1 << 6)
     }
 
     /// The dead state alone, with capacity for `states` states, a power of two.
-    pub fn with_room(states: usize) -> Self {
+    pub fn with_capacity(states: usize) -> Self {
         Self {
             rows: Rows::with_capacity(states, 2 * states),
             known: IdTable::with_slots(states),

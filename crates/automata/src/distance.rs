@@ -66,7 +66,7 @@ impl Graph<'_> {
     ///
     /// # Errors
     /// If a limit is breached.
-    pub fn ways(&self, meter: &Meter) -> Result<Vec<Distance>> {
+    pub fn distances(&self, meter: &Meter) -> Result<Vec<Distance>> {
         let Self { states, ends, ref backward, .. } = *self;
         let callers = Csr::new(states, self.calls.iter().map(|(&state, call)| (call.enter, state)));
         // For each return state, its calls: the call state times the number of ends, plus the exit.

@@ -7,7 +7,7 @@
 //! Expr ──┐
 //!        ├─▶ Nfa ──subsets──▶ Rows ──trim, merge equivalent states, number──▶ ByteDfa
 //! regex ─┘                      ▲                                               ▲
-//!                products ──────┘                                               │ write the table
+//!                products ──────┘                                               │ to_dense
 //! JSON schema ──▶ DfaBuilder ───────────────number, trim─────────────▶ SparseDfa ┘
 //!                     └───────────specialize, trim, number───────────▶ Pushdown
 //! grammar ──▶ TransitionNetwork ──subsets──▶ SparseDfa or Pushdown

@@ -118,7 +118,7 @@ impl Pushdown {
             returning: draft.returning.iter().copied().zip(0..).collect(),
             calls: &draft.calls,
         };
-        let ways = graph.ways(meter)?;
+        let ways = graph.distances(meter)?;
         let is_live = |state: u32| ways[state as usize * ends..][..ends].iter().any(|way| way.is_some());
         if !is_live(start) || draft.calls.contains_key(&start) {
             return Ok(None);
@@ -320,7 +320,7 @@ impl Pushdown {
 
     /// The distance from each state to each end, `[states, ends]`.
     #[doc(hidden)]
-    pub fn ways(&self) -> &[Distance] {
+    pub fn distances(&self) -> &[Distance] {
         &self.ways
     }
 
@@ -355,7 +355,7 @@ impl Pushdown {
             returning: returning.collect(),
             calls: &calls.collect(),
         };
-        let ways = graph.ways(meter)?;
+        let ways = graph.distances(meter)?;
         let is_same = ways.iter().zip(&self.ways).all(|(along, all)| along.is_some() == all.is_some());
         Ok(is_same.then_some(ways))
     }

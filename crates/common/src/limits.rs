@@ -169,8 +169,8 @@ impl Limits {
 /// let vocabulary = Vocabulary::from_bytes([Some("i"), Some("t"), Some("it"), None])?.with_eos([TokenId(3)])?;
 /// let constraint = Constraint::regex("it")?;
 /// let allows_i = |limits: &Limits| -> Result<bool, burn_dfa_tokens::Error> {
-///     let table = CompiledConstraint::compile(&constraint, &vocabulary, limits)?;
-///     Ok(table.next(table.start(), TokenId(0)) != StateId::DEAD)
+///     let compiled = CompiledConstraint::compile(&constraint, &vocabulary, limits)?;
+///     Ok(compiled.next(compiled.start(), TokenId(0)) != StateId::DEAD)
 /// };
 /// assert!(allows_i(&Limits::new())?);
 /// assert!(!allows_i(&Limits::new().with_forced_text(ForcedText::Longest))?); // `it` alone

@@ -3,7 +3,7 @@
 
 use super::StateId;
 use super::columns::Columns;
-use super::source::{Source, TokenRun};
+use super::untrimmed::{TokenRun, UntrimmedAutomaton};
 use super::{ClassMap, CompiledConstraint};
 use burn_dfa_automata::Csr;
 use burn_dfa_common::{Error, Result, limits::Meter};
@@ -15,7 +15,11 @@ const ABSENT: u32 = u32::MAX;
 /// For `DEAD`, `DONE` and `UNCONSTRAINED`.
 pub(super) const RESERVED_TOKENS_TO_END: [u32; StateId::RESERVED as usize] = [u32::MAX, 0, 0];
 
-pub(super) fn build(source: Source, vocabulary: &Vocabulary, meter: &Meter) -> Result<CompiledConstraint> {
+pub(super) fn build(
+    source: UntrimmedAutomaton,
+    vocabulary: &Vocabulary,
+    meter: &Meter,
+) -> Result<CompiledConstraint> {
     let to_end = tokens_to_end(&source);
     if to_end.get(source.start as usize).is_none_or(|&tokens| tokens == u32::MAX) {
         return Err(no_token_path());
@@ -134,7 +138,7 @@ pub(super) fn unconstrained(vocabulary: &Vocabulary) -> CompiledConstraint {
 }
 
 /// `(from, to)` for every token, nearly without duplicates.
-fn edges(source: &Source) -> Vec<(u32, u32)> {
+fn edges(source: &UntrimmedAutomaton) -> Vec<(u32, u32)> {
     let mut used = vec![false; source.columns.len()];
     let mut last = vec![ABSENT; source.states];
     let mut edges = Vec::new();
@@ -152,7 +156,7 @@ fn edges(source: &Source) -> Vec<(u32, u32)> {
 }
 
 /// The least number of tokens to the end, end of sequence included; `u32::MAX` if no path exists.
-pub(super) fn tokens_to_end(source: &Source) -> Vec<u32> {
+pub(super) fn tokens_to_end(source: &UntrimmedAutomaton) -> Vec<u32> {
     let backward = Csr::new(source.states, edges(source).iter().map(|&(from, to)| (to, from)));
     let accepting = (0..source.states as u32).filter(|&s| source.accepting[s as usize]);
     with_the_end(backward.distances(accepting))
@@ -165,7 +169,7 @@ pub(super) fn with_the_end(mut distances: Vec<u32>) -> Vec<u32> {
 }
 
 /// Numbers the states on a token path from the start to the end, in their existing order.
-fn number(source: &Source, to_end: &[u32]) -> (Vec<u32>, Vec<u32>) {
+fn number(source: &UntrimmedAutomaton, to_end: &[u32]) -> (Vec<u32>, Vec<u32>) {
     let mut reached = vec![source.all_reached; source.states];
     if !source.all_reached {
         let forward = Csr::new(source.states, edges(source).iter().copied());

@@ -34,9 +34,9 @@ use burn_dfa_vocabulary::Vocabulary;
 /// let vocabulary = Vocabulary::from_chars("ab.".chars())?.with_eos([TokenId(2)])?;
 /// let (constraint, limits) = (Constraint::regex("ab*")?, Limits::default());
 /// let cache = ConstraintCache::new(&folder, 256 << 20)?;
-/// let table = cache.compile(&constraint, &vocabulary, &limits)?;
+/// let compiled = cache.compile(&constraint, &vocabulary, &limits)?;
 /// // From the file.
-/// assert_eq!(cache.compile(&constraint, &vocabulary, &limits)?, table);
+/// assert_eq!(cache.compile(&constraint, &vocabulary, &limits)?, compiled);
 /// # std::fs::remove_dir_all(&folder).unwrap();
 /// # Ok::<(), burn_dfa_tokens::Error>(())
 /// ```

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::{CompiledConstraint, TableParts, TokenReading};
+use super::{CompiledConstraint, ConstraintParts, TokenReading};
 use burn_dfa_vocabulary::{ClassTokens, TokenBits};
 
 /// The first class of special tokens in a byte-level constraint, after the classes of the reserved
@@ -41,7 +41,7 @@ impl PartialEq for MadeClassTokens {
 
 impl Eq for MadeClassTokens {}
 
-impl TableParts {
+impl ConstraintParts {
     /// The tokens of a class.
     pub(crate) fn tokens_of(&self, class: usize) -> &[u32] {
         self.listing(class).of(class)

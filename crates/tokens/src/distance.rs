@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use super::rows::{TransitionView, entered};
-use super::{BudgetInterval, StateId, TableParts, TokenReading};
+use super::{BudgetInterval, ConstraintParts, StateId, TokenReading};
 use burn_dfa_automata::{FARTHEST, FastMap};
 use burn_dfa_common::threads;
 use burn_dfa_vocabulary::{Symbols, TokenId, Trie, symbol};
@@ -41,7 +41,7 @@ enum Source {
     #[default]
     Paths,
     /// The constraint that this constraint was pruned from.
-    Pruned(Arc<TableParts>),
+    Pruned(Arc<ConstraintParts>),
     /// An artifact.
     Stored(Arc<[u32]>),
 }
@@ -53,7 +53,7 @@ impl Distances {
     }
 
     /// The distances of the constraint that a constraint was pruned from.
-    pub(super) fn pruned_from(parts: &Arc<TableParts>) -> Self {
+    pub(super) fn pruned_from(parts: &Arc<ConstraintParts>) -> Self {
         Source::Pruned(Arc::clone(parts)).into()
     }
 
@@ -116,7 +116,7 @@ const SHARED_PLACES: usize = 512;
 /// Computes distances. A *place* is a state and an exit: the state times the number of exits, plus
 /// the exit.
 struct Paths<'a> {
-    parts: &'a TableParts,
+    parts: &'a ConstraintParts,
     trie: &'a Trie,
     exits: usize,
     known: &'a [AtomicU32],
@@ -163,7 +163,7 @@ struct Landing {
     after: u32,
 }
 
-impl TableParts {
+impl ConstraintParts {
     fn exits(&self) -> usize {
         self.calls.as_ref().map_or(1, |calls| calls.ends)
     }
@@ -178,11 +178,11 @@ impl TableParts {
 
     /// The number of tokens from a state to an exit of its procedure; without calls, exit 0 is the
     /// end. `u32::MAX` if no path exists.
-    pub fn way(&self, state: StateId, exit: usize) -> u32 {
-        self.way_of(state.index() * self.exits() + exit)
+    pub fn distance(&self, state: StateId, exit: usize) -> u32 {
+        self.distance_of(state.index() * self.exits() + exit)
     }
 
-    fn way_of(&self, place: usize) -> u32 {
+    fn distance_of(&self, place: usize) -> u32 {
         let bound = self.bound_of(place).0;
         // One step is one token.
         if bound <= 1 || bound >= FARTHEST {
@@ -190,7 +190,7 @@ impl TableParts {
         }
         match &self.distances.source {
             Source::Exact => bound,
-            Source::Pruned(parts) => parts.way_of(place),
+            Source::Pruned(parts) => parts.distance_of(place),
             Source::Stored(ways) => ways[place],
             Source::Paths => {
                 let known = self.distances.known.get();
@@ -201,7 +201,7 @@ impl TableParts {
     }
 
     /// The numbers of tokens from all states to all exits, `[states, exits]`.
-    pub fn all_ways(&self) -> Vec<u32> {
+    pub fn all_distances(&self) -> Vec<u32> {
         let mut ways = vec![0; self.bound_to_end.len() * self.exits()];
         let own = matches!(self.distances.source, Source::Paths);
         threads::rows(&mut ways, 1, threads::available(), SHARED_PLACES, |first, ways| {
@@ -209,7 +209,7 @@ impl TableParts {
             for (place, way) in (first..).zip(ways) {
                 *way = match &mut paths {
                     Some(paths) => paths.find(place),
-                    None => self.way_of(place),
+                    None => self.distance_of(place),
                 };
             }
         });
@@ -218,7 +218,7 @@ impl TableParts {
 
     /// See [`CompiledConstraint::tokens_to_end`].
     pub(super) fn tokens_to_end(&self, state: StateId) -> u32 {
-        (0..self.exits()).map(|exit| self.way(state, exit)).min().unwrap_or(u32::MAX)
+        (0..self.exits()).map(|exit| self.distance(state, exit)).min().unwrap_or(u32::MAX)
     }
 
     /// An upper bound on [`to_end`](Self::to_end) that needs no distances in tokens.
@@ -245,7 +245,7 @@ impl TableParts {
     #[doc(hidden)]
     pub fn to_end(&self, state: StateId, frames: &[u32]) -> u32 {
         match &self.calls {
-            None => self.way(state, 0),
+            None => self.distance(state, 0),
             Some(calls) => calls.to_end(self, state, frames),
         }
     }
@@ -260,7 +260,7 @@ impl TableParts {
 
 impl<'a> Paths<'a> {
     /// `None` for a constraint that does not read tokens byte by byte.
-    fn new(parts: &'a TableParts) -> Option<Self> {
+    fn new(parts: &'a ConstraintParts) -> Option<Self> {
         let TokenReading::Bytes { vocabulary, .. } = &parts.reading else { return None };
         let exits = parts.exits();
         let places = parts.bound_to_end.len() * exits;
@@ -538,7 +538,7 @@ impl<'a> Paths<'a> {
     }
 }
 
-impl TableParts {
+impl ConstraintParts {
     /// Whether any of some tokens is read as text.
     fn has_text(&self, tokens: &[TokenId]) -> bool {
         let special = self.special();
@@ -618,8 +618,8 @@ mod tests {
         }
         // All distances at once equal the distances of single states.
         let (parts, fresh) = (table.parts(), table.parts().clone());
-        for (place, way) in fresh.all_ways().into_iter().enumerate() {
-            assert_eq!(parts.way_of(place), way);
+        for (place, way) in fresh.all_distances().into_iter().enumerate() {
+            assert_eq!(parts.distance_of(place), way);
             assert!(way <= parts.bound_of(place).0);
         }
     }

@@ -10,7 +10,7 @@
 //! states further. In the subtree of `c`, these characters are all letters and the tokens have 3 or
 //! 4 characters: two edges stand for all of its tokens. The subtree of `"` is read token by token.
 
-use super::{StateId, TableParts, TokenReading};
+use super::{ConstraintParts, StateId, TokenReading};
 use burn_dfa_common::{Result, limits::Meter};
 use burn_dfa_vocabulary::{CONTINUATION, LENGTH_CLASSES, Symbols, TokenId, Vocabulary, symbol};
 
@@ -20,7 +20,7 @@ use burn_dfa_vocabulary::{CONTINUATION, LENGTH_CLASSES, Symbols, TokenId, Vocabu
 /// # Errors
 /// If a limit is breached.
 pub(super) fn token_edges(
-    parts: &TableParts,
+    parts: &ConstraintParts,
     states: impl IntoIterator<Item = u32>,
     vocabulary: &Vocabulary,
     meter: &Meter,
@@ -85,7 +85,7 @@ pub(super) fn token_edges(
 
 /// For each state, the symbols whose characters it treats alike.
 struct AlikeCharacters<'a> {
-    parts: &'a TableParts,
+    parts: &'a ConstraintParts,
     leads: Vec<Lead>,
     /// By state; `None` if not computed yet.
     known: Vec<Option<Alike>>,
@@ -112,7 +112,7 @@ struct Alike {
 }
 
 impl<'a> AlikeCharacters<'a> {
-    fn new(parts: &'a TableParts, column_of: &[u32; 256]) -> Self {
+    fn new(parts: &'a ConstraintParts, column_of: &[u32; 256]) -> Self {
         let columns = |(first, last): (u8, u8)| {
             let mut columns = column_of[first as usize..=last as usize].to_vec();
             columns.sort_unstable();

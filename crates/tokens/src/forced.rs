@@ -1,6 +1,8 @@
 //! Tokens forced by a state.
 
-use super::{BudgetInterval, CompiledConstraint, RowPosition, StateId, TableParts, TokenReading, Unread};
+use super::{
+    BudgetInterval, CompiledConstraint, ConstraintParts, RowPosition, StateId, TokenReading, Unread,
+};
 use burn_dfa_vocabulary::{TokenId, Vocabulary};
 
 /// More legal tokens than this are never all prefixes of one another.
@@ -40,7 +42,7 @@ impl CompiledConstraint {
 
 /// The tokens of each column of a token-level constraint, or of each reserved or special column of
 /// a byte-level constraint.
-fn tokens_of(parts: &TableParts) -> Vec<Vec<TokenId>> {
+fn tokens_of(parts: &ConstraintParts) -> Vec<Vec<TokenId>> {
     let mut tokens_of = vec![Vec::new(); parts.columns()];
     for id in (0..parts.vocabulary_len as u32).map(TokenId) {
         let column = match &parts.reading {
@@ -54,7 +56,7 @@ fn tokens_of(parts: &TableParts) -> Vec<Vec<TokenId>> {
     tokens_of
 }
 
-impl TableParts {
+impl ConstraintParts {
     /// Collects the legal tokens of a state of the constraint; false if more than `most` are legal,
     /// or more than one byte may come next.
     fn few_legal(
@@ -93,7 +95,7 @@ impl TableParts {
     }
 }
 
-impl TableParts {
+impl ConstraintParts {
     /// The only possible next byte of every state, and the state after it.
     fn forced_bytes(
         &self,

@@ -1,4 +1,4 @@
-//! The constraint over *tokens*: host arrays for a device.
+//! Constraints compiled for the tokens of one vocabulary, and masks of logits on the CPU.
 //!
 //! A [`CompiledConstraint`] is a deterministic automaton with a vocabulary as its alphabet. It has
 //! one of two forms:
@@ -20,7 +20,7 @@
 //! | state | entered by | allows |
 //! |---|---|---|
 //! | [`StateId::DEAD`] | no legal token; as an entry of `D` it means "illegal" | nothing |
-//! | [`StateId::DONE`] | an end-of-sequence token in an accepting state | end-of-sequence tokens, for ever |
+//! | [`StateId::DONE`] | an end-of-sequence token in an accepting state | end-of-sequence tokens, forever |
 //! | [`StateId::UNCONSTRAINED`] | rows without a constraint | every token of the vocabulary, special ones too; end of sequence leads to `DONE` |
 //!
 //! # Reserved classes
@@ -36,17 +36,17 @@
 //! - special tokens never match as text, and a marker token is never text.
 
 mod artifact;
+mod budget;
 mod build;
+mod byte_level;
 mod cache;
 mod class_map;
 mod class_tokens;
 mod columns;
-mod compile;
 mod compile_trait;
 mod distance;
 mod edges;
 mod forced;
-mod left;
 mod longest;
 mod mask;
 mod near;
@@ -56,17 +56,17 @@ mod position;
 mod prune;
 mod pushdown;
 mod rows;
-mod runs;
 mod sample;
-mod source;
 mod special;
 mod stack;
 mod state;
 mod steps;
 #[doc(hidden)]
 pub mod symbols;
-mod text;
-mod walk;
+mod token_level;
+mod token_slices;
+mod trie_search;
+mod untrimmed;
 mod whole;
 
 use std::fmt;
@@ -74,6 +74,8 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 pub use artifact::{Artifact, Origin};
+#[doc(hidden)]
+use budget::BudgetInterval;
 pub use burn_dfa_automata as automaton;
 pub use burn_dfa_automata::ByteDfa;
 #[doc(hidden)]
@@ -87,13 +89,12 @@ use burn_dfa_constraints::{Called, Lowered, TextAutomaton, Unrolled};
 pub use burn_dfa_vocabulary as vocabulary;
 use burn_dfa_vocabulary::Fingerprint;
 pub use burn_dfa_vocabulary::{TokenId, Vocabulary};
+use byte_level::reserved_column;
 pub use cache::ConstraintCache;
 use class_map::ClassMap;
 use class_tokens::MadeClassTokens;
 pub use compile_trait::Compile;
 use distance::Distances;
-#[doc(hidden)]
-use left::BudgetInterval;
 use limits::Meter;
 use longest::Shortest;
 pub use mask::{Logit, Masker};
@@ -101,15 +102,14 @@ pub use mask::{Logit, Masker};
 pub use mask::{Thresholds, TokenMask};
 use near::Near;
 #[doc(hidden)]
-pub use parts::{TableParts, TokenReading};
+pub use parts::{ConstraintParts, TokenReading};
 pub use pending::{ConstraintSender, PendingConstraint};
 pub use position::RowPosition;
-use rows::TableRows;
-use runs::{CharTransitionCache, TokenSlices};
+use rows::TransitionRows;
 use special::SpecialTokens;
 pub use state::StateId;
-use text::Unread;
-use walk::reserved_column;
+use token_slices::{CharTransitionCache, TokenSlices};
+use trie_search::Unread;
 use whole::TokenStates;
 
 /// A constraint compiled for one vocabulary; see the [module](self) for its forms and invariants.
@@ -120,19 +120,19 @@ use whole::TokenStates;
 /// // 0: a, 1: b, 2: end of sequence
 /// let vocabulary = Vocabulary::from_bytes([Some(b"a".to_vec()), Some(b"b".to_vec()), None])?
 ///     .with_eos([TokenId(2)])?;
-/// let table = CompiledConstraint::compile(&Constraint::regex("ab*")?, &vocabulary, &Limits::default())?;
+/// let compiled = CompiledConstraint::compile(&Constraint::regex("ab*")?, &vocabulary, &Limits::default())?;
 ///
-/// let start = table.start();
-/// assert_eq!(table.next(start, TokenId(1)), StateId::DEAD);
-/// let after_a = table.next(start, TokenId(0));
-/// assert!(table.is_accepting(after_a));
-/// assert_eq!(table.next(after_a, TokenId(2)), StateId::DONE);
-/// assert_eq!(table.tokens_to_end(start), 2); // `a`, end of sequence
+/// let start = compiled.start();
+/// assert_eq!(compiled.next(start, TokenId(1)), StateId::DEAD);
+/// let after_a = compiled.next(start, TokenId(0));
+/// assert!(compiled.is_accepting(after_a));
+/// assert_eq!(compiled.next(after_a, TokenId(2)), StateId::DONE);
+/// assert_eq!(compiled.tokens_to_end(start), 2); // `a`, end of sequence
 /// # Ok::<(), burn_dfa_tokens::Error>(())
 /// ```
 #[derive(Clone)]
 pub struct CompiledConstraint {
-    parts: Arc<TableParts>,
+    parts: Arc<ConstraintParts>,
     unrolled: Option<Unrolled>,
 }
 
@@ -156,7 +156,7 @@ impl CompiledConstraint {
     /// tokens](burn_dfa_constraints::Expression::max_tokens) always has the token-level form.
     ///
     /// # Errors
-    /// - [`ErrorKind::Limit`]: a limit was breached;
+    /// - [`ErrorKind::Limit`]: a limit was exceeded;
     /// - [`ErrorKind::Unsatisfiable`]: no sequence of tokens satisfies the constraint;
     /// - [`ErrorKind::IncompatibleVocabulary`]: the constraint names token ids that the vocabulary
     ///   lacks, or the vocabulary has no end-of-sequence id;
@@ -164,28 +164,28 @@ impl CompiledConstraint {
     pub fn compile(constraint: &Constraint, vocabulary: &Vocabulary, limits: &Limits) -> Result<Self> {
         let meter = Meter::start(limits);
         let lowered = match Self::with_stack(constraint, vocabulary, &meter)? {
-            ControlFlow::Break(table) => return Ok(table),
+            ControlFlow::Break(compiled) => return Ok(compiled),
             ControlFlow::Continue(lowered) => lowered,
         };
         let is_large = |states: usize| states.saturating_mul(vocabulary.len()) > limits.token_level_entries;
         let text = match lowered {
             Lowered::Bytes(text) => text,
             Lowered::Rows(rows, unrolled) if is_large(rows.rows().state_count()) => {
-                return Ok(walk::from_rows(&rows, vocabulary, &meter)?.followed(Some(unrolled)));
+                return Ok(byte_level::from_rows(&rows, vocabulary, &meter)?.followed(Some(unrolled)));
             }
             Lowered::Rows(rows, unrolled) => TextAutomaton::of_rows(&rows, unrolled, &meter)?,
             Lowered::Tokens(automaton, markers) => {
-                return compile::from_tokens(automaton, &markers, vocabulary, &meter);
+                return token_level::from_tokens(automaton, &markers, vocabulary, &meter);
             }
         };
         let text = TokenStates::new(&text, vocabulary, &meter)?;
         if text.counts() {
-            return Ok(compile::from_bytes(&text, vocabulary, &meter)?.followed(text.unrolled));
+            return Ok(token_level::from_bytes(&text, vocabulary, &meter)?.followed(text.unrolled));
         }
-        let byte_level = || match walk::from_bytes(&text, vocabulary, &meter) {
+        let byte_level = || match byte_level::from_bytes(&text, vocabulary, &meter) {
             // Not every token read whole has a byte-level form.
             Err(error) if error.kind() == ErrorKind::Grammar => {
-                compile::from_bytes(&text, vocabulary, &meter)
+                token_level::from_bytes(&text, vocabulary, &meter)
             }
             result => result,
         };
@@ -193,11 +193,11 @@ impl CompiledConstraint {
             return Ok(byte_level()?.followed(text.unrolled));
         }
         let token_level = Limits { bytes: limits.bytes.min(limits.token_level_bytes), ..limits.clone() };
-        let table = match compile::from_bytes(&text, vocabulary, &meter.with_limits(&token_level)) {
+        let compiled = match token_level::from_bytes(&text, vocabulary, &meter.with_limits(&token_level)) {
             Err(error) if error.breached() == Some(Limit::Bytes(token_level.bytes)) => byte_level(),
             result => result,
         };
-        Ok(table?.followed(text.unrolled))
+        Ok(compiled?.followed(text.unrolled))
     }
 
     /// Compiles `constraint` for `vocabulary` in the token-level form, of any size, without a
@@ -217,7 +217,7 @@ impl CompiledConstraint {
                 token_level(TextAutomaton::of_rows(&rows, unrolled, &meter)?, vocabulary, &meter)
             }
             Lowered::Tokens(automaton, markers) => {
-                compile::from_tokens(automaton, &markers, vocabulary, &meter)
+                token_level::from_tokens(automaton, &markers, vocabulary, &meter)
             }
         }
     }
@@ -240,7 +240,7 @@ impl CompiledConstraint {
     ) -> Result<Self> {
         let meter = Meter::start(limits);
         let lowered = match Self::with_stack(constraint, vocabulary, &meter)? {
-            ControlFlow::Break(table) => return Ok(table),
+            ControlFlow::Break(compiled) => return Ok(compiled),
             ControlFlow::Continue(lowered) => lowered,
         };
         match lowered {
@@ -251,10 +251,10 @@ impl CompiledConstraint {
                         "it counts tokens, and bytes alone do not tell where a token ends: compile it with `CompiledConstraint::compile_token_level`",
                     ));
                 }
-                Ok(walk::from_bytes(&text, vocabulary, &meter)?.followed(text.unrolled))
+                Ok(byte_level::from_bytes(&text, vocabulary, &meter)?.followed(text.unrolled))
             }
             Lowered::Rows(rows, unrolled) => {
-                Ok(walk::from_rows(&rows, vocabulary, &meter)?.followed(Some(unrolled)))
+                Ok(byte_level::from_rows(&rows, vocabulary, &meter)?.followed(Some(unrolled)))
             }
             Lowered::Tokens(..) => Err(Error::input(
                 "a constraint over token ids has no bytes to follow: compile it with `CompiledConstraint::compile_token_level`",
@@ -275,8 +275,8 @@ impl CompiledConstraint {
             match constraint.lower_called(meter)? {
                 Called::No(lowered) => return Ok(ControlFlow::Continue(lowered)),
                 Called::Yes(text) => {
-                    if let Some(table) = pushdown::from_called(&text, vocabulary, meter)? {
-                        return Ok(ControlFlow::Break(table));
+                    if let Some(compiled) = pushdown::from_called(&text, vocabulary, meter)? {
+                        return Ok(ControlFlow::Break(compiled));
                     }
                 }
             }
@@ -307,8 +307,8 @@ impl CompiledConstraint {
     ) -> Self {
         let vocabulary_len = class.len();
         let reading = TokenReading::Classes(class);
-        let parts = TableParts {
-            next: TableRows::whole(next, classes),
+        let parts = ConstraintParts {
+            next: TransitionRows::whole(next, classes),
             reading,
             bound_to_end: tokens_to_end,
             distances: Distances::exact(),
@@ -328,7 +328,7 @@ impl CompiledConstraint {
     }
 
     #[doc(hidden)]
-    pub fn parts(&self) -> &TableParts {
+    pub fn parts(&self) -> &ConstraintParts {
         &self.parts
     }
 
@@ -482,7 +482,7 @@ impl CompiledConstraint {
 
 fn token_level(text: TextAutomaton, vocabulary: &Vocabulary, meter: &Meter) -> Result<CompiledConstraint> {
     let text = TokenStates::new(&text, vocabulary, meter)?;
-    Ok(compile::from_bytes(&text, vocabulary, meter)?.followed(text.unrolled))
+    Ok(token_level::from_bytes(&text, vocabulary, meter)?.followed(text.unrolled))
 }
 
 /// Refuses a vocabulary without an end of sequence.

@@ -16,9 +16,9 @@ use std::sync::Arc;
 
 use super::build::tokens_to_end;
 use super::columns::Columns;
-use super::source::Source;
+use super::untrimmed::UntrimmedAutomaton;
 use super::whole::{Groups, TokenStates};
-use super::{StateId, TableParts, TokenReading};
+use super::{ConstraintParts, StateId, TokenReading};
 use burn_dfa_automata::{ByteDfa, ByteStateId, FastMap};
 use burn_dfa_common::{ForcedText, Result, limits::Meter};
 use burn_dfa_vocabulary::{TokenId, Vocabulary};
@@ -67,7 +67,7 @@ fn follow<S>(
     }
 }
 
-impl TableParts {
+impl ConstraintParts {
     /// The fewest bytes of a token of text that is legal in `state`.
     #[inline]
     pub fn shortest(&self, state: StateId) -> usize {
@@ -205,7 +205,7 @@ fn named_text(groups: &Groups) -> Vec<TokenId> {
     named.flat_map(|group| group.tokens.iter().copied()).collect()
 }
 
-impl Source<'_> {
+impl UntrimmedAutomaton<'_> {
     /// Keeps only the longest among the tokens made only of forced bytes; `spells` means that every
     /// byte is a token.
     ///

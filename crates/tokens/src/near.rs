@@ -6,7 +6,7 @@
 
 use super::mask::Thresholds;
 use super::rows::entered;
-use super::{BudgetInterval, RowPosition, StateId, TableParts, TokenReading};
+use super::{BudgetInterval, ConstraintParts, RowPosition, StateId, TokenReading};
 use burn_dfa_automata::{Differences, Run};
 use burn_dfa_vocabulary::CharacterSet;
 
@@ -31,7 +31,7 @@ impl Near {
     }
 }
 
-impl TableParts {
+impl ConstraintParts {
     /// The state near `position`: most tokens lead there by their first bytes, the budget `left`
     /// reaches the end from there, and few other tokens are legal there. Known for rows that are
     /// written on demand only.

@@ -4,18 +4,18 @@ use std::sync::Arc;
 
 use super::class_tokens::MadeClassTokens;
 use super::distance::Distances;
-use super::rows::{TableRows, TransitionView};
-use super::runs::CharTransitionCache;
+use super::rows::{TransitionRows, TransitionView};
 use super::stack::{Calls, StackGraph, StackTop};
+use super::token_slices::CharTransitionCache;
 use super::{ClassMap, CompiledConstraint, RowPosition, Shortest, SpecialTokens, StateId, reserved_column};
 use burn_dfa_common::{Error, Result};
 use burn_dfa_vocabulary::{Fingerprint, TokenId, Vocabulary};
 
 /// The arrays of a compiled constraint.
 #[derive(Clone, PartialEq, Eq)]
-pub struct TableParts {
+pub struct ConstraintParts {
     /// `D`, `[states, columns]`.
-    pub next: TableRows,
+    pub next: TransitionRows,
     /// How a token is read.
     pub reading: TokenReading,
     /// `[states]`: an upper bound on the number of tokens to the end, or with calls to the nearest
@@ -52,11 +52,11 @@ pub enum TokenReading {
         /// Tokens that are not read as text.
         special: SpecialTokens,
         /// How its characters are read.
-        alphabet: Box<CharTransitionCache>,
+        char_transitions: Box<CharTransitionCache>,
     },
 }
 
-impl TableParts {
+impl ConstraintParts {
     /// Number of columns of `D`.
     pub fn columns(&self) -> usize {
         self.next.columns()

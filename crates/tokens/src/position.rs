@@ -4,7 +4,7 @@
 //! The kernels and Burn's built-in operations have the same two functions, see `kernel::step`.
 
 use super::stack::StackGraph;
-use super::{BudgetInterval, CompiledConstraint, StateId, TableParts};
+use super::{BudgetInterval, CompiledConstraint, ConstraintParts, StateId};
 use burn_dfa_vocabulary::TokenId;
 
 /// The position of one row in its compiled constraint.
@@ -14,11 +14,11 @@ use burn_dfa_vocabulary::TokenId;
 /// use burn_dfa_tokens::{Constraint, Limits, TokenId, CompiledConstraint, Vocabulary};
 ///
 /// let vocabulary = Vocabulary::from_chars("abc.".chars())?.with_eos([TokenId(3)])?;
-/// let table = CompiledConstraint::compile(&Constraint::regex("abc")?, &vocabulary, &Limits::default())?;
-/// let after = |token, remaining| table.after(&RowPosition::new(table.start(), remaining), TokenId(token));
-/// assert!(table.can_end(&after(0, 4))); // `b`, `c` and the end of the sequence follow
-/// assert!(!table.can_end(&after(0, 3))); // one token too few
-/// assert!(!table.can_end(&after(1, 9))); // illegal
+/// let compiled = CompiledConstraint::compile(&Constraint::regex("abc")?, &vocabulary, &Limits::default())?;
+/// let after = |token, remaining| compiled.after(&RowPosition::new(compiled.start(), remaining), TokenId(token));
+/// assert!(compiled.can_end(&after(0, 4))); // `b`, `c` and the end of the sequence follow
+/// assert!(!compiled.can_end(&after(0, 3))); // one token too few
+/// assert!(!compiled.can_end(&after(1, 9))); // illegal
 /// # Ok::<(), burn_dfa_tokens::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -68,7 +68,7 @@ impl CompiledConstraint {
     }
 }
 
-impl TableParts {
+impl ConstraintParts {
     /// See [`CompiledConstraint::after`].
     #[inline]
     pub fn after(&self, position: &RowPosition, token: TokenId) -> RowPosition {

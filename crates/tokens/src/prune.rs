@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::distance::Distances;
-use super::{CompiledConstraint, Shortest, TableParts, TokenReading};
+use super::{CompiledConstraint, ConstraintParts, Shortest, TokenReading};
 use burn_dfa_common::{Error, Result};
 use burn_dfa_vocabulary::{TokenId, Vocabulary};
 
@@ -20,10 +20,10 @@ impl CompiledConstraint {
     ///
     /// let vocabulary = Vocabulary::from_bytes([Some("a"), Some("b"), Some("ab"), None])?
     ///     .with_eos([TokenId(3)])?;
-    /// let table = CompiledConstraint::compile(&Constraint::regex("ab")?, &vocabulary, &Limits::default())?;
-    /// let pruned = table.prune(&vocabulary, &[TokenId(3), TokenId(2)])?;
-    /// let start = table.start();
-    /// assert_eq!(pruned.next(start, TokenId(1)), table.next(start, TokenId(2)));
+    /// let compiled = CompiledConstraint::compile(&Constraint::regex("ab")?, &vocabulary, &Limits::default())?;
+    /// let pruned = compiled.prune(&vocabulary, &[TokenId(3), TokenId(2)])?;
+    /// let start = compiled.start();
+    /// assert_eq!(pruned.next(start, TokenId(1)), compiled.next(start, TokenId(2)));
     /// assert_eq!(pruned.next(start, TokenId(0)), StateId::DEAD);
     /// # Ok::<(), burn_dfa_tokens::Error>(())
     /// ```
@@ -51,14 +51,14 @@ impl CompiledConstraint {
                 let classes: Vec<u32> = ids.iter().filter_map(|&id| class.of(id)).collect();
                 TokenReading::Classes(classes.into())
             }
-            TokenReading::Bytes { column_of, special, alphabet, .. } => TokenReading::Bytes {
+            TokenReading::Bytes { column_of, special, char_transitions, .. } => TokenReading::Bytes {
                 column_of: column_of.clone(),
                 vocabulary: own.clone(),
                 special: special.prune(ids),
-                alphabet: alphabet.clone(),
+                char_transitions: char_transitions.clone(),
             },
         };
-        let parts = TableParts {
+        let parts = ConstraintParts {
             next: parts.next.clone(),
             reading,
             bound_to_end: parts.bound_to_end.clone(),

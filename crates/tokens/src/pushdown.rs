@@ -8,7 +8,7 @@ use super::rows::SHIFT;
 use super::special::spelled_classes;
 use super::stack::{Calls, effect};
 use super::whole::Groups;
-use super::{CompiledConstraint, StateId, TableParts};
+use super::{CompiledConstraint, ConstraintParts, StateId};
 use burn_dfa_automata::{Distance, Jump, Pushdown};
 use burn_dfa_common::{Error, Limit, Result, limits::Meter};
 use burn_dfa_constraints::CalledText;
@@ -28,8 +28,14 @@ pub(super) fn from_called(
     let CalledText { automaton, free } = text;
     let ends = automaton.ends();
     let groups = Groups::new(free, vocabulary)?;
-    let mut parts =
-        TableParts::of_rows(automaton.shared_rows(), free.states, &groups, 2 + 4 * ends, vocabulary, meter)?;
+    let mut parts = ConstraintParts::of_rows(
+        automaton.shared_rows(),
+        free.states,
+        &groups,
+        2 + 4 * ends,
+        vocabulary,
+        meter,
+    )?;
     let calls = calls(automaton, &ways, meter);
     let needed = calls.frames[parts.start.index() * ends];
     if needed > calls.depth {
@@ -107,14 +113,14 @@ fn spelled_ways<'t>(
             row.iter().zip(&spelled).all(|(&to, &spelled)| spelled || to == 0)
         });
     match spells {
-        true => Ok(Some(automaton.ways().into())),
+        true => Ok(Some(automaton.distances().into())),
         // Paths through free text are not paths of its bytes.
         false if !free.is_empty() => Ok(None),
         false => Ok(automaton.ways_along(&spelled, meter)?.map(Cow::from)),
     }
 }
 
-impl TableParts {
+impl ConstraintParts {
     /// Sets the states' effects on the stack; the bounds on the distances follow from them.
     pub(super) fn set_calls(&mut self, calls: Calls) {
         let least = |ways: &[u32]| ways.iter().copied().min().unwrap_or(u32::MAX);

@@ -30,7 +30,7 @@ const REST_WORDS: usize = size_of::<Symbols>() / size_of::<u32>();
 
 /// `D`, `[states, columns]`.
 #[derive(Clone)]
-pub struct TableRows {
+pub struct TransitionRows {
     columns: usize,
     form: Form,
 }
@@ -40,7 +40,7 @@ enum Form {
     /// All rows, contiguous.
     Whole {
         next: Vec<u32>,
-        /// `[states]`, see [`TableRows::rests_on`]; empty until computed.
+        /// `[states]`, see [`TransitionRows::rests_on`]; empty until computed.
         rests: Vec<Symbols>,
     },
     OnDemand(Arc<OnDemand>),
@@ -91,7 +91,7 @@ pub(super) fn entered(run: &Run) -> StateId {
     StateId(run.target + SHIFT)
 }
 
-impl TableRows {
+impl TransitionRows {
     /// All rows, contiguous.
     pub(super) fn whole(next: Vec<u32>, columns: usize) -> Self {
         Self { columns, form: Form::Whole { next, rests: Vec::new() } }
@@ -337,14 +337,14 @@ impl OnDemand {
     }
 }
 
-impl PartialEq for TableRows {
+impl PartialEq for TransitionRows {
     /// Whether both lead to the same states, written or not.
     fn eq(&self, other: &Self) -> bool {
         self.columns == other.columns && self.states() == other.states() && self.all() == other.all()
     }
 }
 
-impl Eq for TableRows {}
+impl Eq for TransitionRows {}
 
 #[cfg(test)]
 mod tests {
@@ -379,7 +379,7 @@ mod tests {
                 panic!("a byte-level constraint")
             };
             assert!(matches!(rows.form, Form::OnDemand(_)), "{constraint:?}");
-            let mut whole = TableRows::whole(rows.all().into_owned(), rows.columns());
+            let mut whole = TransitionRows::whole(rows.all().into_owned(), rows.columns());
             whole.find_rests(column_of);
             assert_eq!(rows.states(), table.state_count());
             assert!(*rows == whole);

@@ -15,10 +15,10 @@ impl CompiledConstraint {
     /// use burn_dfa_tokens::{Constraint, Limits, TokenId, CompiledConstraint, Vocabulary};
     ///
     /// let vocabulary = Vocabulary::from_chars("abc.".chars())?.with_eos([TokenId(3)])?;
-    /// let table = CompiledConstraint::compile(&Constraint::regex("a[bc]+")?, &vocabulary, &Limits::default())?;
-    /// let outputs: Vec<_> = table.samples(&vocabulary, 7, 10).take(3).collect();
-    /// assert!(outputs.iter().all(|tokens| tokens.len() <= 10 && table.accepts(tokens)));
-    /// assert_eq!(table.samples(&vocabulary, 7, 2).next(), None);
+    /// let compiled = CompiledConstraint::compile(&Constraint::regex("a[bc]+")?, &vocabulary, &Limits::default())?;
+    /// let outputs: Vec<_> = compiled.samples(&vocabulary, 7, 10).take(3).collect();
+    /// assert!(outputs.iter().all(|tokens| tokens.len() <= 10 && compiled.accepts(tokens)));
+    /// assert_eq!(compiled.samples(&vocabulary, 7, 2).next(), None);
     /// # Ok::<(), burn_dfa_tokens::Error>(())
     /// ```
     pub fn samples(

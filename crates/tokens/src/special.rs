@@ -2,8 +2,8 @@
 //! and tokens named by a grammar.
 
 use super::position::can_end;
-use super::rows::TableRows;
-use super::{RowPosition, StateId, TableParts, TokenReading};
+use super::rows::TransitionRows;
+use super::{ConstraintParts, RowPosition, StateId, TokenReading};
 use burn_dfa_constraints::FreeText;
 use burn_dfa_vocabulary::{TokenId, Vocabulary};
 
@@ -56,7 +56,7 @@ impl SpecialTokens {
     }
 
     /// The special columns of a state's row.
-    pub fn of<'a>(&self, rows: &'a TableRows, state: StateId) -> &'a [u32] {
+    pub fn of<'a>(&self, rows: &'a TransitionRows, state: StateId) -> &'a [u32] {
         rows.last_columns(state, self.first)
     }
 }
@@ -93,7 +93,7 @@ pub(super) fn spelled_classes(
     spelled
 }
 
-impl TableParts {
+impl ConstraintParts {
     /// The special tokens of a byte-level constraint; a token-level constraint has none, because
     /// its tokens are read by class.
     pub(super) fn special(&self) -> &SpecialTokens {

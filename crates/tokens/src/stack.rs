@@ -21,7 +21,7 @@
 
 use std::rc::Rc;
 
-use super::{BudgetInterval, RowPosition, StateId, TableParts};
+use super::{BudgetInterval, ConstraintParts, RowPosition, StateId};
 use burn_dfa_automata::{Distance, FARTHEST, FastMap};
 use burn_dfa_vocabulary::Vocabulary;
 
@@ -175,7 +175,7 @@ impl Calls {
 
     /// The number of tokens to the end of the text from a plain state, with the frames of a
     /// [`RowPosition`] on the stack; `u32::MAX` if no path exists.
-    pub(super) fn to_end(&self, parts: &TableParts, state: StateId, frames: &[u32]) -> u32 {
+    pub(super) fn to_end(&self, parts: &ConstraintParts, state: StateId, frames: &[u32]) -> u32 {
         let (costs, depth) = self.costs(frames);
         self.tokens(parts, state, costs, depth)
     }
@@ -187,12 +187,12 @@ impl Calls {
     }
 
     /// The least number of tokens over all exits, on a stack of `depth` frames.
-    fn tokens(&self, parts: &TableParts, state: StateId, costs: &[u32], depth: u32) -> u32 {
+    fn tokens(&self, parts: &ConstraintParts, state: StateId, costs: &[u32], depth: u32) -> u32 {
         let mut least = NONE;
         for (exit, ((way, frames), &cost)) in self.ways(state.0).zip(costs).enumerate() {
             let is_fitting = way < FARTHEST && depth.saturating_add(frames) <= self.depth;
             if is_fitting && cost < least.min(FARTHEST) {
-                least = least.min(parts.way(state, exit).saturating_add(cost));
+                least = least.min(parts.distance(state, exit).saturating_add(cost));
             }
         }
         if least < FARTHEST { least } else { NONE }
@@ -210,7 +210,7 @@ impl Calls {
 
 /// Stacks with shared frames: a tree of frames, each linked to the frame below.
 pub struct StackGraph<'a> {
-    parts: &'a TableParts,
+    parts: &'a ConstraintParts,
     calls: &'a Calls,
     /// The call state, the depth and the frame below; the first entry is the empty stack.
     frames: Vec<(u32, u32, StackTop)>,
@@ -236,7 +236,7 @@ impl StackTop {
 
 impl<'a> StackGraph<'a> {
     /// The stack of a position.
-    pub fn of(parts: &'a TableParts, calls: &'a Calls, position: &RowPosition) -> (Self, StackTop) {
+    pub fn of(parts: &'a ConstraintParts, calls: &'a Calls, position: &RowPosition) -> (Self, StackTop) {
         let mut stacks = Self {
             parts,
             calls,

@@ -13,10 +13,10 @@ use std::fmt;
 /// use burn_dfa_tokens::{Constraint, Limits, StateId, TokenId, CompiledConstraint, Vocabulary};
 ///
 /// let vocabulary = Vocabulary::from_bytes([Some("a"), Some("b"), None])?.with_eos([TokenId(2)])?;
-/// let table = CompiledConstraint::compile(&Constraint::regex("a")?, &vocabulary, &Limits::default())?;
-/// assert_eq!(table.next(table.start(), TokenId(1)), StateId::DEAD);
-/// let after_a = table.next(table.start(), TokenId(0));
-/// assert_eq!(table.next(after_a, TokenId(2)), StateId::DONE);
+/// let compiled = CompiledConstraint::compile(&Constraint::regex("a")?, &vocabulary, &Limits::default())?;
+/// assert_eq!(compiled.next(compiled.start(), TokenId(1)), StateId::DEAD);
+/// let after_a = compiled.next(compiled.start(), TokenId(0));
+/// assert_eq!(compiled.next(after_a, TokenId(2)), StateId::DONE);
 /// # Ok::<(), burn_dfa_tokens::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -9,7 +9,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::{StateId, TableParts};
+use super::{ConstraintParts, StateId};
 use burn_dfa_automata::FastMap;
 use burn_dfa_vocabulary::CharacterSet;
 
@@ -79,7 +79,7 @@ impl SkipLink {
 }
 
 /// Raises the longest distances and the most frames to the values of `state`.
-pub(super) fn add_farthest(parts: &TableParts, state: StateId, all: &mut [(u32, u32)]) {
+pub(super) fn add_farthest(parts: &ConstraintParts, state: StateId, all: &mut [(u32, u32)]) {
     let Some(calls) = &parts.calls else {
         return all[0].0 = all[0].0.max(parts.bound_to_end[state.index()]);
     };
@@ -92,7 +92,7 @@ pub(super) fn widen(all: &mut [(u32, u32)], others: impl Iterator<Item = (u32, u
 }
 
 /// The distances of no state.
-pub(super) fn no_farthest(parts: &TableParts) -> Vec<(u32, u32)> {
+pub(super) fn no_farthest(parts: &ConstraintParts) -> Vec<(u32, u32)> {
     vec![(0, 0); parts.calls.as_ref().map_or(1, |calls| calls.ends)]
 }
 
@@ -108,7 +108,7 @@ impl Steps {
     pub(super) fn keep(
         &mut self,
         max_steps: usize,
-        parts: &TableParts,
+        parts: &ConstraintParts,
         state: StateId,
         entered: StateId,
         sets: [CharacterSet; 2],

@@ -4,7 +4,7 @@
 //! special token that the constraint reads as itself.
 
 use super::special::number_of;
-use super::{CompiledConstraint, TableParts, TokenReading, reserved_column};
+use super::{CompiledConstraint, ConstraintParts, TokenReading, reserved_column};
 use burn_dfa_vocabulary::{TokenId, Vocabulary};
 
 /// The first symbol after the bytes: one symbol per reserved column.
@@ -56,7 +56,7 @@ impl<'a> TokenSymbols<'a> {
     }
 }
 
-impl TableParts {
+impl ConstraintParts {
     /// The symbols of tokens in a byte-level constraint; `None` if tokens are read by class.
     pub fn token_symbols(&self) -> Option<TokenSymbols<'_>> {
         match &self.reading {

@@ -19,7 +19,7 @@
 use serde_json::Value;
 
 use super::byte_level;
-use super::refused::check_bytes;
+use super::error::check_bytes;
 use burn_dfa_common::{Error, Result};
 
 /// Maximum number of steps of a decoder. Real decoders have up to four.

@@ -18,7 +18,7 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
-use super::refused::{cannot_read, check_bytes, in_file, too_wide};
+use super::error::{cannot_read, check_bytes, in_file, too_wide};
 use super::trie::Trie;
 use super::{TokenId, TokenKind, Vocabulary};
 use burn_dfa_common::{Error, Result};

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use super::refused::{cannot_read, in_file};
+use super::error::{cannot_read, in_file};
 use super::{TokenId, TokenKind, Vocabulary, eos};
 use burn_dfa_common::{Error, Result};
 use burn_dfa_gguf::{GgufError, GgufFile};

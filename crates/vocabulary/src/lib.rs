@@ -30,20 +30,19 @@
 mod byte_level;
 mod character_set;
 mod characters;
+mod child_lists;
 mod class_tokens;
 #[doc(hidden)]
 pub mod cutter;
 mod decoder;
 mod derived;
-
 mod eos;
-mod fans;
+mod error;
 mod file;
 mod fingerprint;
 mod folder;
 mod json;
 mod length_class;
-mod refused;
 mod spelled;
 mod token;
 mod token_bits;
@@ -78,7 +77,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use self::derived::Derived;
-use self::refused::{check_bytes, too_wide};
+use self::error::{check_bytes, too_wide};
 
 /// Token ids, their bytes and the ids that end a sequence; see the [module](self).
 ///

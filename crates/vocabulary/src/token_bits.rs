@@ -1,4 +1,4 @@
-//! Sets of tokens.
+//! Sets of tokens, as one bit for each token.
 
 use std::hash::{Hash, Hasher};
 

@@ -11,9 +11,9 @@ use std::path::Path;
 use serde_json::error::Category;
 
 use super::decoder::Decoder;
+use super::error::{cannot_read, in_file, not_json};
 use super::folder::without_mark;
 use super::json::{Added, File, Model};
-use super::refused::{cannot_read, in_file, not_json};
 use super::{TokenId, TokenKind, Vocabulary};
 use burn_dfa_common::{Error, Result};
 

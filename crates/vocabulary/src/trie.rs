@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::OnceLock;
 
-use super::fans::Fans;
+use super::child_lists::ChildLists;
 use super::{CONTINUATION, TokenId};
 
 /// A byte trie in pre-order: a node comes right before its subtree, children in order of their
@@ -36,7 +36,7 @@ pub struct Trie {
     tokens: Vec<TokenId>,
     max_depth: usize,
     /// The children of nodes with many children; the first entries are the root's.
-    fans: Fans,
+    child_lists: ChildLists,
     /// See [`find_begins`](Self::find_begins).
     begins: OnceLock<Box<[u32; 257]>>,
     /// See [`find_character_counts`](Self::find_character_counts).
@@ -53,17 +53,17 @@ struct Node {
     below: u32,
     /// The depth, and in the lowest eight bits the byte.
     step: u32,
-    /// The index of the fan of its children; 0 for no fan.
-    fan: u32,
+    /// The number of the list of its children; 0 for none.
+    child_list: u32,
 }
 
 /// The remaining children of a node, in the order of their bytes.
 #[derive(Clone, Copy)]
 pub struct Children {
-    /// Indices of a fan, or nodes.
+    /// Indices of a list, or nodes.
     next: u32,
     end: u32,
-    is_fan: bool,
+    is_list: bool,
 }
 
 impl Children {
@@ -71,12 +71,12 @@ impl Children {
     /// children.
     #[inline]
     pub fn are_many(&self) -> bool {
-        self.is_fan
+        self.is_list
     }
 
     /// The number of children if known, else 0.
     pub fn count(&self) -> usize {
-        if self.is_fan { (self.end - self.next) as usize } else { 0 }
+        if self.is_list { (self.end - self.next) as usize } else { 0 }
     }
 }
 
@@ -128,7 +128,7 @@ impl Trie {
             sets: vec![0],
             tokens: words.iter().map(|&(_, id)| id).collect(),
             max_depth: 0,
-            fans: Fans::default(),
+            child_lists: ChildLists::default(),
             begins: OnceLock::new(),
             character_counts: OnceLock::new(),
         };
@@ -168,19 +168,19 @@ impl Trie {
             }
         };
         children_of(self, 0..self.len(), &mut children);
-        self.fans.push(&children);
+        self.child_lists.push(&children);
         for node in 0..self.len() {
             children_of(self, node + 1..self.end(node) as usize, &mut children);
-            if children.len() >= Fans::MANY {
-                self.nodes[node].fan = self.fans.push(&children);
+            if children.len() >= ChildLists::MANY {
+                self.nodes[node].child_list = self.child_lists.push(&children);
             }
         }
-        self.fans.shrink_to_fit();
+        self.child_lists.shrink_to_fit();
     }
 
     fn push(&mut self, depth: usize, byte: u8, first: usize) {
         let step = (depth as u32) << 8 | u32::from(byte);
-        self.nodes.push(Node { end: 0, first: first as u32, below: 0, step, fan: 0 });
+        self.nodes.push(Node { end: 0, first: first as u32, below: 0, step, child_list: 0 });
     }
 
     /// Ends the subtrees of the nodes of `path` deeper than `depth`; `numbers` maps sets to their
@@ -259,12 +259,14 @@ impl Trie {
     /// The children of the root, or of a node.
     #[inline]
     pub fn children(&self, node: Option<usize>) -> Children {
-        let fan = node.map_or(0, |node| self.nodes[node].fan);
+        let child_list = node.map_or(0, |node| self.nodes[node].child_list);
         match node {
-            Some(node) if fan == 0 => Children { next: node as u32 + 1, end: self.end(node), is_fan: false },
+            Some(node) if child_list == 0 => {
+                Children { next: node as u32 + 1, end: self.end(node), is_list: false }
+            }
             _ => {
-                let Range { start, end } = self.fans.places(fan);
-                Children { next: start, end, is_fan: true }
+                let Range { start, end } = self.child_lists.places(child_list);
+                Children { next: start, end, is_list: true }
             }
         }
     }
@@ -274,10 +276,10 @@ impl Trie {
     pub fn next_child(&self, children: &mut Children, is_wanted: impl Fn(u8) -> bool) -> Option<(usize, u8)> {
         while children.next < children.end {
             let at = children.next;
-            let byte = if children.is_fan { self.fans.byte(at) } else { self.byte(at as usize) };
-            children.next = if children.is_fan { at + 1 } else { self.end(at as usize) };
+            let byte = if children.is_list { self.child_lists.byte(at) } else { self.byte(at as usize) };
+            children.next = if children.is_list { at + 1 } else { self.end(at as usize) };
             if is_wanted(byte) {
-                return Some((if children.is_fan { self.fans.node(at) } else { at } as usize, byte));
+                return Some((if children.is_list { self.child_lists.node(at) } else { at } as usize, byte));
             }
         }
         None
@@ -287,18 +289,18 @@ impl Trie {
     /// and keeps children after it.
     #[inline]
     pub fn next_child_within(&self, children: &mut Children, (first, last): (u8, u8)) -> Option<(usize, u8)> {
-        if children.is_fan {
-            children.next = self.fans.first_from(children.next..children.end, first);
+        if children.is_list {
+            children.next = self.child_lists.first_from(children.next..children.end, first);
         }
         while children.next < children.end {
             let at = children.next;
-            let byte = if children.is_fan { self.fans.byte(at) } else { self.byte(at as usize) };
+            let byte = if children.is_list { self.child_lists.byte(at) } else { self.byte(at as usize) };
             if byte > last {
                 return None;
             }
-            children.next = if children.is_fan { at + 1 } else { self.end(at as usize) };
+            children.next = if children.is_list { at + 1 } else { self.end(at as usize) };
             if byte >= first {
-                return Some((if children.is_fan { self.fans.node(at) } else { at } as usize, byte));
+                return Some((if children.is_list { self.child_lists.node(at) } else { at } as usize, byte));
             }
         }
         None

@@ -5,7 +5,7 @@ use burn_dfa::generation::KvCache;
 
 use crate::layers::Attention;
 use crate::mask::PerKind;
-use crate::rope::Rotations;
+use crate::rotary::Rotations;
 
 /// Write positions of new keys and values, and the attention mask. Both are the same for all
 /// layers.

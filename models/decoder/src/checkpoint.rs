@@ -8,7 +8,7 @@
 //!
 //! Each tensor is mapped into memory separately. A tensor that keeps its type is the mapping itself:
 //! on the CPU nothing copies it, and it lives as long as the tensor. A tensor that is cast or
-//! dequantised is read in pieces of [`PIECE`] bytes. So a model is never in memory twice.
+//! dequantized is read in pieces of [`PIECE`] bytes. So a model is never in memory twice.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
@@ -252,7 +252,7 @@ impl<'a> Checkpoint<'a> {
         }
     }
 
-    /// The float type of most of a model's numbers in the checkpoint; F32 for quantised numbers.
+    /// The float type of most of a model's numbers in the checkpoint; F32 for quantized numbers.
     pub(crate) fn dtype(&self, config: &DecoderConfig) -> FloatDType {
         let mut counts = [FloatDType::F32, FloatDType::BF16, FloatDType::F16].map(|dtype| (dtype, 0));
         for (name, shape) in parameters(config) {
@@ -267,7 +267,7 @@ impl<'a> Checkpoint<'a> {
     }
 
     /// Whether a tensor is a matrix in blocks that multiply as they are stored.
-    pub(crate) fn is_quantised(&self, name: &str) -> bool {
+    pub(crate) fn is_quantized(&self, name: &str) -> bool {
         self.tensors.get(name).is_some_and(|stored| {
             let block = stored.block.as_ref();
             stored.shape.len() == 2

@@ -10,7 +10,7 @@
 //!     generate: GenerateArgs,
 //! }
 //!
-//! let args = Args::parse_from(["tool", "--prompt", "Name a colour.", "--choice", "red", "--choice", "blue"]);
+//! let args = Args::parse_from(["tool", "--prompt", "Name a color.", "--choice", "red", "--choice", "blue"]);
 //! assert!(args.generate.constraint.is_some());
 //! assert!(args.generate.load()?.is_none()); // `--model` names no model
 //! # Ok::<(), burn_dfa::cli::Failure>(())

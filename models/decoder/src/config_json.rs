@@ -150,7 +150,7 @@ impl RawConfig {
         if self.quantization.is_some() {
             return Err(DecoderError::config(
                 "quantization",
-                "is present: MLX has quantised the weights; download the repository that they were made from, in f32, f16 \
+                "is present: MLX has quantized the weights; download the repository that they were made from, in f32, f16 \
                  or bf16",
             ));
         }

@@ -19,7 +19,7 @@ use burn_dfa::generation::{CausalLm, KvCache, Recordable};
 use crate::cache::{Places, Targets, attend, one_pass};
 use crate::mask::masks;
 use crate::model::Decoder;
-use crate::rope::Rotations;
+use crate::rotary::Rotations;
 
 /// Positions of a prompt that are read at a time.
 const CHUNK: usize = 256;

@@ -15,7 +15,7 @@ use burn::tensor::{Bool, DType, Int, Tensor, TensorData};
 use half::{bf16, f16};
 
 use crate::config::Activation;
-use crate::rope::Rotation;
+use crate::rotary::Rotation;
 use kernels::{Heads, Number};
 
 /// Greatest number of rows for which a product counts as matrix times vectors.

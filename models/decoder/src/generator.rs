@@ -109,7 +109,7 @@ impl Generator {
     ///
     /// let model = Generator::from_folder("SmolLM2-135M-Instruct", &Device::flex())?;
     /// let model = model.with_recommended_sampling()?.with_seed(7);
-    /// let text = model.generate("Name a colour.", None)?;
+    /// let text = model.generate("Name a color.", None)?;
     /// # Ok::<(), burn_dfa_decoder::DecoderError>(())
     /// ```
     ///

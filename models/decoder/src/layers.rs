@@ -15,7 +15,7 @@ use burn::tensor::{Bool, DType, Device, Int, Tensor};
 use crate::blocks::Blocks;
 use crate::config::{Activation, DecoderConfig};
 use crate::mask::PerKind;
-use crate::rope::{Rotation, Rotations};
+use crate::rotary::{Rotation, Rotations};
 
 /// Score of a hidden position: finite, so that a row without visible positions stays finite.
 const HIDDEN: f32 = -1e30;
@@ -270,7 +270,7 @@ impl Attention {
         self.o_proj.forward(attend(self, [q, k, v]))
     }
 
-    /// Normalises each head of `[batch, length, heads * head_dim]`.
+    /// Normalizes each head of `[batch, length, heads * head_dim]`.
     fn norm_heads(&self, norm: &Option<RmsNorm>, x: Tensor<3>) -> Tensor<3> {
         let Some(norm) = norm else { return x };
         let shape @ [batch, length, width] = x.dims();

@@ -13,8 +13,6 @@
 //! The feature `cli` builds the program `burn-dfa-generate`, which `burn-dfa generate` runs.
 
 mod blocks;
-mod bounds;
-mod budget;
 mod cache;
 mod chat;
 mod checkpoint;
@@ -23,7 +21,7 @@ pub mod cli;
 mod config;
 mod config_json;
 mod config_write;
-mod date;
+mod continuous;
 mod decode;
 mod error;
 mod family;
@@ -34,29 +32,21 @@ mod folder_problem;
 mod frequencies;
 mod generator;
 mod gguf;
-mod json_text;
 mod layers;
 mod load;
-mod marks;
 mod mask;
 mod model;
-mod ordered;
 mod parameters;
 mod pretrained;
 #[cfg(all(test, feature = "flex"))]
 mod profile;
-mod python_text;
 mod raw_config;
-mod rendering;
-mod rope;
 mod rope_json;
+mod rotary;
 mod save;
-mod slots;
-mod steps;
 mod tree;
-mod work;
 
-pub use chat::{ChatTemplate, Message};
+pub use chat::{ChatPrompt, ChatTemplate, Message, RenderOptions};
 pub use config::{Activation, DecoderConfig};
 pub use error::DecoderError;
 pub use family::Family;
@@ -64,7 +54,5 @@ pub use folder_problem::FolderProblem;
 pub use frequencies::{Llama3Scaling, Rope, RopeScaling, YarnScaling};
 pub use generator::{Generator, Prompt};
 pub use load::LoadProgress;
-pub use marks::ChatPrompt;
 pub use model::Decoder;
 pub use pretrained::{Pretrained, PretrainedFolder};
-pub use rendering::RenderOptions;

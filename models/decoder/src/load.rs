@@ -33,9 +33,9 @@ impl Decoder {
     /// the dtype of most weights, or F32 on a device that lacks it. Everything is compared with the
     /// configuration before the first weight is read.
     ///
-    /// Quantised matrices of a GGUF file stay in their blocks on [`Device::flex`] with `None`, and
+    /// Quantized matrices of a GGUF file stay in their blocks on [`Device::flex`] with `None`, and
     /// multiply as they are stored; activations are F32. With a `dtype`, and on other devices, they
-    /// are dequantised: to F32 with `None`. A model that keeps blocks cannot be saved.
+    /// are dequantized: to F32 with `None`. A model that keeps blocks cannot be saved.
     ///
     /// The files are mapped into memory. On the CPU, weights that are not cast stay mapped while
     /// the model lives and take no memory twice. Replace such a file by renaming another file to
@@ -136,7 +136,7 @@ impl Decoder {
         progress: impl FnMut(LoadProgress),
     ) -> Result<Self, DecoderError> {
         let keeps_blocks = dtype.is_none() && keeps_blocks(device);
-        let keeps = |name: &str| keeps_blocks && checkpoint.is_quantised(name);
+        let keeps = |name: &str| keeps_blocks && checkpoint.is_quantized(name);
         let dtype = dtype.unwrap_or_else(|| {
             let stored = checkpoint.dtype(config);
             if device.supports_dtype(stored) { stored } else { FloatDType::F32 }

@@ -13,7 +13,7 @@ use crate::blocks::Blocks;
 use crate::config::DecoderConfig;
 use crate::layers::{Embedding, Layer, Linear, RmsNorm};
 use crate::mask::masks;
-use crate::rope::Rotary;
+use crate::rotary::Rotary;
 
 /// A decoder-only model for causal language modelling.
 ///

@@ -14,16 +14,14 @@ use tokenizers::{
     DecoderWrapper, NormalizerWrapper, PostProcessorWrapper, PreTokenizerWrapper, Tokenizer, TokenizerImpl,
 };
 
-use crate::chat::{ChatTemplate, Message};
+use crate::chat::{ChatPrompt, ChatTemplate, Marks, Message, RenderOptions};
 use crate::checkpoint::Checkpoint;
 use crate::config::DecoderConfig;
 use crate::error::DecoderError;
 use crate::folder;
 use crate::gguf;
 use crate::load::LoadProgress;
-use crate::marks::{ChatPrompt, Marks};
 use crate::model::Decoder;
-use crate::rendering::RenderOptions;
 
 /// A model with its tokenizer, its vocabulary and its chat template.
 ///
@@ -34,7 +32,7 @@ use crate::rendering::RenderOptions;
 /// use burn_dfa_decoder::{Message, Pretrained};
 ///
 /// let pretrained = Pretrained::load("SmolLM2-135M-Instruct", None, &Device::flex())?;
-/// let prompt = pretrained.encode_chat(&[Message::user("Name a colour.")])?;
+/// let prompt = pretrained.encode_chat(&[Message::user("Name a color.")])?;
 /// println!("{} tokens, and it ends with {:?}", prompt.len(), pretrained.vocabulary().eos());
 /// # Ok::<(), burn_dfa_decoder::DecoderError>(())
 /// ```
@@ -92,7 +90,8 @@ impl Pretrained {
     ///
     /// let folder = Pretrained::open("SmolLM2-135M-Instruct")?;
     /// // A constraint that is refused is known before gigabytes are read.
-    /// let table = CompiledConstraint::compile(&Constraint::regex("[0-9]+")?, folder.vocabulary(), &Limits::default())?;
+    /// let constraint = Constraint::regex("[0-9]+")?;
+    /// let compiled = CompiledConstraint::compile(&constraint, folder.vocabulary(), &Limits::default())?;
     /// let pretrained = folder.load(None, &Device::flex(), |_| ())?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

@@ -96,10 +96,10 @@ fn folders_of_something_else() {
         folder("vision", &[("config.json", r#"{"model_type": "vit"}"#), ("preprocessor_config.json", "{}")]);
     let error = Pretrained::load(&vision, None, &Device::flex()).unwrap_err();
     assert!(matches!(&error, DecoderError::Architecture { found } if found == "vit"), "{error}");
-    let quantised =
+    let quantized =
         CONFIG.replacen('{', r#"{"quantization_config": {"quant_method": "awq", "bits": 4}, "#, 1);
-    let quantised = folder("quantised", &[("config.json", &quantised)]);
-    let error = Pretrained::load(&quantised, None, &Device::flex()).unwrap_err();
+    let quantized = folder("quantized", &[("config.json", &quantized)]);
+    let error = Pretrained::load(&quantized, None, &Device::flex()).unwrap_err();
     assert!(matches!(&error, DecoderError::Config { field: "quantization_config", .. }), "{error}");
     assert!(error.to_string().contains("use the checkpoint in"), "{error}");
 }

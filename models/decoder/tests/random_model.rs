@@ -25,9 +25,9 @@ fn random_folders_load_and_generate() {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 
         let pretrained = Pretrained::load(&folder, FloatDType::F32, &Device::flex()).unwrap();
-        let colour = Constraint::choice(["red", "blue"]).unwrap();
+        let color = Constraint::choice(["red", "blue"]).unwrap();
         let generator = Generator::new(pretrained).with_max_new_tokens(16);
-        let text = generator.generate("Name a colour.", &colour).unwrap();
+        let text = generator.generate("Name a color.", &color).unwrap();
         assert!(["red", "blue"].contains(&text.as_str()), "{family}: {text}");
     }
 }

@@ -121,9 +121,9 @@ fn is_complete(ending: Option<Ending>) -> bool {
 ///
 /// let tiny = burn_dfa_tiny::load(&Device::flex())?;
 /// let constraint = Constraint::choice(["yes", "no"])?;
-/// let table = CompiledConstraint::compile(&constraint, tiny.vocabulary(), &Limits::default())?;
+/// let compiled = CompiledConstraint::compile(&constraint, tiny.vocabulary(), &Limits::default())?;
 /// let tokens = tiny.prompt("Is snow white?")?;
-/// let prompt = Prompt { tokens, max_new_tokens: 8, constraint: Some(table.into()) };
+/// let prompt = Prompt { tokens, max_new_tokens: 8, constraint: Some(compiled.into()) };
 ///
 /// let sizes = Sizes::default().within(Some(256));
 /// let engine = Engine::start(tiny.model().clone(), tiny.vocabulary().clone(), sizes)?;

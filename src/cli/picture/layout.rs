@@ -91,12 +91,12 @@ impl Grid {
             };
             for at in layers {
                 let place = self.places();
-                let neighbours = if rightwards { &self.left } else { &self.right };
-                let centre = |&point: &usize| match neighbours[point].len() {
+                let neighbors = if rightwards { &self.left } else { &self.right };
+                let center = |&point: &usize| match neighbors[point].len() {
                     0 => place[point] as f64,
-                    count => neighbours[point].iter().map(|&p| place[p] as f64).sum::<f64>() / count as f64,
+                    count => neighbors[point].iter().map(|&p| place[p] as f64).sum::<f64>() / count as f64,
                 };
-                let mut sorted: Vec<(f64, usize)> = self.order[at].iter().map(|p| (centre(p), *p)).collect();
+                let mut sorted: Vec<(f64, usize)> = self.order[at].iter().map(|p| (center(p), *p)).collect();
                 sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
                 self.order[at] = sorted.into_iter().map(|(_, point)| point).collect();
             }

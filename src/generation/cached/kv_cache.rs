@@ -2,7 +2,7 @@
 
 use burn::tensor::{Bool, DType, Device, IndexingUpdateOp, Int, Tensor, TensorData};
 
-use crate::persistent::{InPlaceState, RowState};
+use crate::in_place::{InPlaceState, RowState};
 use crate::processor::DraftTree;
 use crate::tensor::runs;
 

@@ -46,13 +46,13 @@ const PATIENCE: Duration = Duration::from_millis(1);
 /// use burn_dfa::generation::{Output, Request, ContinuousLm, ContinuousBatch};
 ///
 /// /// Runs one request to its end in the first idle row, beside whatever the other rows do.
-/// fn run<M: ContinuousLm>(slots: &mut ContinuousBatch<M>, request: &Request) -> burn_dfa::Result<Option<Output>> {
-///     let Some(row) = slots.idle().next() else { return Ok(None) };
-///     slots.admit(row, request)?;
-///     while slots.finished().all(|finished| finished != row) {
-///         slots.step(8, |_| ())?;
+/// fn run<M: ContinuousLm>(batch: &mut ContinuousBatch<M>, request: &Request) -> burn_dfa::Result<Option<Output>> {
+///     let Some(row) = batch.idle().next() else { return Ok(None) };
+///     batch.admit(row, request)?;
+///     while batch.finished().all(|finished| finished != row) {
+///         batch.step(8, |_| ())?;
 ///     }
-///     slots.release(row).map(Some)
+///     batch.release(row).map(Some)
 /// }
 /// ```
 ///
@@ -248,12 +248,12 @@ impl<'m, M: ContinuousLm> ContinuousBatch<'m, M> {
     ///
     /// /// Fills the idle rows; gives the requests that are not to be tried again, with their errors.
     /// fn fill<M: ContinuousLm>(
-    ///     slots: &mut ContinuousBatch<M>,
+    ///     batch: &mut ContinuousBatch<M>,
     ///     waiting: &mut Vec<Request>,
     /// ) -> Vec<(Request, burn_dfa::Error)> {
-    ///     let rows: Vec<usize> = slots.idle().collect();
+    ///     let rows: Vec<usize> = batch.idle().collect();
     ///     let next: Vec<_> = waiting.drain(..rows.len().min(waiting.len())).collect();
-    ///     let admitted = slots.admit_all(&rows.into_iter().zip(&next).collect::<Vec<_>>());
+    ///     let admitted = batch.admit_all(&rows.into_iter().zip(&next).collect::<Vec<_>>());
     ///     let mut refused = Vec::new();
     ///     for (request, result) in next.into_iter().zip(admitted) {
     ///         match result {

@@ -49,20 +49,20 @@ use crate::generation::model::CausalLm;
 ///
 /// let vocabulary = Vocabulary::from_bytes([Some(b"a".to_vec()), Some(b"b".to_vec()), None])?
 ///     .with_eos([TokenId(2)])?;
-/// let table = CompiledConstraint::compile(&Constraint::regex("bbb|a")?, &vocabulary, &Limits::default())?;
+/// let compiled = CompiledConstraint::compile(&Constraint::regex("bbb|a")?, &vocabulary, &Limits::default())?;
 /// let capacity = Capacity::new().with_constraints(2).with_states(64).with_classes(8);
 /// let tensors = TensorOptions { capacity, ..TensorOptions::default() };
 /// let config = GenerationConfig::new().with_tensors(tensors);
 ///
 /// let model = Counting(Device::flex());
-/// let mut slots = ContinuousBatch::new(&model, &vocabulary, 2, 16, &config)?;
-/// slots.admit(0, &Request::new(vec![TokenId(0)], 8).with_constraint(&table))?;
-/// slots.step(2, |_| ())?;
-/// slots.admit(1, &Request::new(vec![TokenId(1)], 8).with_constraint(&table))?; // while row 0 goes on
-/// slots.step(4, |_| ())?;
-/// assert_eq!(slots.finished().collect::<Vec<_>>(), [0, 1]);
-/// assert_eq!(slots.release(0)?.text(), "bbb");
-/// assert_eq!(slots.release(1)?.text(), "a");
+/// let mut batch = ContinuousBatch::new(&model, &vocabulary, 2, 16, &config)?;
+/// batch.admit(0, &Request::new(vec![TokenId(0)], 8).with_constraint(&compiled))?;
+/// batch.step(2, |_| ())?;
+/// batch.admit(1, &Request::new(vec![TokenId(1)], 8).with_constraint(&compiled))?; // while row 0 goes on
+/// batch.step(4, |_| ())?;
+/// assert_eq!(batch.finished().collect::<Vec<_>>(), [0, 1]);
+/// assert_eq!(batch.release(0)?.text(), "bbb");
+/// assert_eq!(batch.release(1)?.text(), "a");
 /// # Ok::<(), burn_dfa::Error>(())
 /// ```
 pub trait ContinuousLm: CausalLm {

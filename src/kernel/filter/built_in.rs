@@ -46,7 +46,7 @@ pub(super) fn top_p(logits: Tensor<2>, p: Tensor<1>) -> Tensor<2> {
         low = low.mask_where(reached.clone(), middle.clone());
         high = middle.mask_where(reached, high);
     }
-    // If the greatest alone reaches p, the interval shrinks towards the greatest without reaching
+    // If the greatest alone reaches p, the interval shrinks toward the greatest without reaching
     // it.
     let least = low.mask_where(reaches(greatest.clone()), greatest);
     let everything = p.greater_equal_elem(1.0).expand(least.dims());

@@ -3,7 +3,7 @@
 use burn::tensor::{Bool, Int, Tensor};
 
 use super::built_in_stack::Rows;
-use crate::persistent::RowState;
+use crate::in_place::RowState;
 use crate::tensor::{Array, BY_CLASS, Image, Layout, Position};
 use burn_dfa_tokens::{CompiledConstraint, StateId};
 

@@ -1,5 +1,5 @@
-//! The stack of rows in Burn's built-in operations: the reference of the kernels; see
-//! `table::Stacks`.
+//! The stack of rows in Burn's built-in operations: the reference of the kernels; `stack.rs` of
+//! `burn-dfa-tokens` explains the stack.
 
 use burn::tensor::{Bool, Int, Tensor};
 

@@ -16,13 +16,13 @@ mod choose;
 mod cpu;
 #[cfg(feature = "cube")]
 mod cube;
+mod device_constraint;
 #[cfg(feature = "flex")]
 mod flex;
 #[cfg(feature = "cube")]
 mod follow;
 #[cfg(feature = "cube")]
 mod lookup;
-mod lookups;
 #[cfg(feature = "cube")]
 mod mask;
 #[cfg(feature = "cube")]

@@ -1,5 +1,5 @@
-//! The position of a row in a kernel, and its stack; see `table::Stacks`. Imports only constants of
-//! this crate.
+//! The position of a row in a kernel, and its stack; `stack.rs` of `burn-dfa-tokens` explains the
+//! stack. Imports only constants of this crate.
 //!
 //! The frames of a row's position are its *base*. One unit follows a token: it reads the base from
 //! the position, counts the remaining frames of the base, and holds the frames pushed by the token.

@@ -62,7 +62,7 @@ impl Parts<'_> {
         }
         let is_changed = self.bodies != before;
         if is_changed {
-            self.normalise();
+            self.normalize();
         }
         Ok(is_changed)
     }

@@ -123,7 +123,7 @@ fn token(reader: &mut Reader<Gbnf>) -> Result<Expression> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::grammar::recognise::accepts;
+    use crate::grammar::recognize::accepts;
 
     fn check(text: &str, accepted: &[&str], rejected: &[&str]) {
         let grammar = read(text, None).unwrap_or_else(|error| panic!("{text}\n{error}"));

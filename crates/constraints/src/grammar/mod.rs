@@ -33,7 +33,7 @@ mod normal;
 mod notes;
 mod parts;
 #[cfg(test)]
-mod recognise;
+mod recognize;
 mod regular;
 mod report;
 mod rules;

@@ -18,7 +18,7 @@ use burn_dfa_automata::FastMap;
 
 impl Parts<'_> {
     /// Brings the rules into the normal form.
-    pub(super) fn normalise(&mut self) {
+    pub(super) fn normalize(&mut self) {
         let bodies = self.bodies.clone();
         let mut rewriter = Rewriter::new(self);
         let bodies: Vec<PartId> = bodies.into_iter().map(|body| rewriter.rewritten(body)).collect();

@@ -149,7 +149,7 @@ impl<'m> Parts<'m> {
         parts.nullable = parts.least(Has::Nothing);
         parts.productive = parts.least(Has::Any);
         parts.given.clone_from(&parts.bodies);
-        parts.normalise();
+        parts.normalize();
         Ok(parts)
     }
 

@@ -59,8 +59,8 @@ const CERTAIN: u64 = 2;
 /// let vocabulary = Vocabulary::from_bytes(bytes)?.with_eos([TokenId(95)])?;
 /// let list = json!({"type": "object", "properties": {"next": {"$ref": "#"}}, "additionalProperties": false});
 /// let copied = Limits::new().with_frames(0);
-/// let table = CompiledConstraint::compile(&Constraint::json_schema(list)?, &vocabulary, &copied)?;
-/// let unrolled = table.unrolled().unwrap();
+/// let compiled = CompiledConstraint::compile(&Constraint::json_schema(list)?, &vocabulary, &copied)?;
+/// let unrolled = compiled.unrolled().unwrap();
 /// assert_eq!((unrolled.recursion, unrolled.any), (Some(8), None));
 /// # Ok::<(), burn_dfa_tokens::Error>(())
 /// ```

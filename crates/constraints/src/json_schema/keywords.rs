@@ -6,7 +6,7 @@ use super::draft::Draft;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Keyword {
     /// It is honored, alone or as a part of another keyword (`then`, `$defs`).
-    Honoured,
+    Honored,
     /// It restricts nothing.
     Annotation,
     /// A keyword of another draft than the schema names.
@@ -115,7 +115,7 @@ const ANNOTATIONS: &[&str] = &[
 /// How `name` is treated in `draft`.
 pub(super) fn of(name: &str, draft: Draft) -> Keyword {
     match KEYWORDS.iter().find(|(known, ..)| *known == name) {
-        Some((_, first, last)) if *first <= draft && draft <= *last => Keyword::Honoured,
+        Some((_, first, last)) if *first <= draft && draft <= *last => Keyword::Honored,
         Some(_) => Keyword::Foreign,
         None if ANNOTATIONS.contains(&name) || name.starts_with("x-") || name.starts_with('_') => {
             Keyword::Annotation

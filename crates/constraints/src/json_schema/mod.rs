@@ -59,12 +59,12 @@ mod number;
 mod options;
 mod plan;
 mod planned;
-mod property_order;
 mod read;
 mod string;
 mod text;
 mod types;
 mod uri;
+mod write;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -222,7 +222,7 @@ impl Schema {
     /// A limit is exceeded.
     pub(crate) fn write(&self, value: &Json, meter: &Meter) -> Result<(Vec<u8>, bool)> {
         let (planner, followed) = self.followed(Preferred::default(), meter)?;
-        Ok(property_order::write(&planner, followed.root(), value))
+        Ok(write::write(&planner, followed.root(), value))
     }
 
     /// Remarks on keywords that are bounded or ignored. If the schema cannot be planned, which its

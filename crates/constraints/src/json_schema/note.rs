@@ -9,7 +9,7 @@ use std::fmt;
 /// use burn_dfa_tokens::constraint::Treatment;
 /// use serde_json::json;
 ///
-/// let constraint = Constraint::json_schema(json!({"type": "string", "format": "colour"}))?;
+/// let constraint = Constraint::json_schema(json!({"type": "string", "format": "shade"}))?;
 /// let notes = constraint.explain(&Limits::default());
 /// assert_eq!(notes[0].pointer, "/format");
 /// assert!(matches!(notes[0].treatment, Treatment::Ignored(_)));

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::calls::Followed;
 use super::format::Certainty;
-use super::plan::{Labelled, Plan, PlanId, Planner, Preferred};
+use super::plan::{Labeled, Plan, PlanId, Planner, Preferred};
 use super::{Escapes, JsonOptions, Schema, Selection, Texts, Types, emit, number, string};
 use crate::Unrolled;
 use burn_dfa_automata::{ByteDfa, Op, SparseDfa};
@@ -97,7 +97,7 @@ impl<'a> Planned<'a> {
     /// Whether all strings are values of a plan with these outcomes.
     pub(crate) fn has_all_strings(&self, id: PlanId, outcomes: &[u32]) -> bool {
         let is_selected = match &self.planner.get(id).string {
-            Some(Labelled::Alike { outcome, .. }) => outcomes.contains(outcome),
+            Some(Labeled::Alike { outcome, .. }) => outcomes.contains(outcome),
             _ => false,
         };
         is_selected

@@ -4,7 +4,7 @@ mod dequantize;
 
 pub use dequantize::BlockError;
 
-/// How a GGUF file stores the numbers of a tensor: as floats, or in blocks of quantised numbers.
+/// How a GGUF file stores the numbers of a tensor: as floats, or in blocks of quantized numbers.
 ///
 /// ```
 /// use burn_dfa_gguf::block::BlockType;

@@ -1,6 +1,6 @@
 //! The merges of SentencePiece, which a GGUF file stores as scores.
 //!
-//! SentencePiece joins the neighbours whose joined text has the highest score. So each way to cut a
+//! SentencePiece joins the neighbors whose joined text has the highest score. So each way to cut a
 //! token in two tokens is a merge, and merges are ordered by the score of the joined token. With
 //! the scores `th` -1, `e▁` -2 and `the` -3 the merges are `t h`, `e ▁`, `th e`: the text `the▁`
 //! becomes `th e▁`. transformers converts tokenizers of SentencePiece in the same way.

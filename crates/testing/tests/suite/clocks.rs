@@ -40,7 +40,7 @@ fn count(folder: &Path, root: &Path, found: &mut BTreeMap<String, [usize; 3]>) {
             }
             continue;
         }
-        let is_test = matches!(&*name, "tests.rs" | "recognise.rs" | "differential.rs" | "reference.rs");
+        let is_test = matches!(&*name, "tests.rs" | "recognize.rs" | "differential.rs" | "reference.rs");
         let is_limits = path.ends_with("common/src/limits.rs");
         if is_test || is_limits || path.extension().is_none_or(|extension| extension != "rs") {
             continue;

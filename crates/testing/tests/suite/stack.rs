@@ -274,7 +274,7 @@ fn compare(schema: &Value, grammar: &Grammar, table: &CompiledConstraint, vocabu
 }
 
 #[test]
-fn every_token_is_legal_just_where_a_recogniser_without_tables_finds_a_way_to_the_end() {
+fn every_token_is_legal_just_where_a_recognizer_without_tables_finds_a_way_to_the_end() {
     let vocabulary = vocabulary();
     let limits = Limits::new().with_frames(Limits::MAX_FRAMES);
     let mut crossed = 0;

@@ -16,7 +16,7 @@ use std::fmt;
 use safetensors::tensor::Dtype;
 
 use super::error::broken;
-use crate::{TableParts, TokenReading};
+use crate::{ConstraintParts, TokenReading};
 use burn_dfa_common::Result;
 
 /// The stored distance of a state without a path to the end.
@@ -39,7 +39,7 @@ pub(super) enum StoredArray {
     /// The next state by column.
     Next,
     /// The number of tokens to the end, [`NO_WAY`] if no path exists. In version 1 the
-    /// [bound](TableParts::bound_to_end) on this number.
+    /// [bound](ConstraintParts::bound_to_end) on this number.
     TokensToEnd,
     /// The bound on the number of tokens to the end. Absent before version 4.
     BytesToEnd,
@@ -90,7 +90,7 @@ pub(super) struct Declared {
     /// The dimension indexed by the entries, an upper bound for each entry.
     pub(super) entries: Option<Dimension>,
     /// The values written by a compiled constraint of the form.
-    pub(super) values: for<'a> fn(&'a TableParts) -> Cow<'a, [u32]>,
+    pub(super) values: for<'a> fn(&'a ConstraintParts) -> Cow<'a, [u32]>,
 }
 
 impl StoredArray {
@@ -127,7 +127,7 @@ impl StoredArray {
                 element: I32,
                 shape: &[States],
                 entries: None,
-                values: |parts| stored_ways(&parts.all_ways()),
+                values: |parts| stored_ways(&parts.all_distances()),
             },
             Self::BytesToEnd => Declared {
                 name: "bytes_to_end",
@@ -143,7 +143,7 @@ impl StoredArray {
                 element: I32,
                 shape: &[States, Exits],
                 entries: None,
-                values: |parts| stored_ways(&parts.all_ways()),
+                values: |parts| stored_ways(&parts.all_distances()),
             },
             Self::WayFrames => Declared {
                 name: "way_frames",
@@ -223,7 +223,7 @@ fn stored_ways(ways: &[u32]) -> Cow<'static, [u32]> {
     ways.iter().map(|&way| way.min(NO_WAY)).collect()
 }
 
-fn classes(parts: &TableParts) -> Cow<'_, [u32]> {
+fn classes(parts: &ConstraintParts) -> Cow<'_, [u32]> {
     match &parts.reading {
         TokenReading::Classes(class) => class.iter().collect(),
         TokenReading::Bytes { .. } => Cow::default(),
@@ -231,17 +231,17 @@ fn classes(parts: &TableParts) -> Cow<'_, [u32]> {
 }
 
 /// Negative numbers as their bits.
-fn jumps(parts: &TableParts) -> Cow<'_, [u32]> {
+fn jumps(parts: &ConstraintParts) -> Cow<'_, [u32]> {
     let calls = parts.calls.as_ref();
     calls.map_or_else(Cow::default, |calls| calls.jumps.iter().map(|&to| to.cast_unsigned()).collect())
 }
 
-fn offsets(parts: &TableParts) -> Cow<'_, [u32]> {
+fn offsets(parts: &ConstraintParts) -> Cow<'_, [u32]> {
     let symbols = parts.token_symbols();
     symbols.map_or_else(Cow::default, |symbols| symbols.offsets(parts.vocabulary_len, 0).collect())
 }
 
-fn symbols(parts: &TableParts) -> Cow<'_, [u32]> {
+fn symbols(parts: &ConstraintParts) -> Cow<'_, [u32]> {
     let symbols = parts.token_symbols();
     symbols.map_or_else(Cow::default, |symbols| symbols.all(parts.vocabulary_len).collect())
 }

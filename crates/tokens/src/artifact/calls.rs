@@ -130,7 +130,7 @@ impl StoredTable<'_> {
                     .collect(),
                 calls: &calls,
             };
-            graph.ways(meter)
+            graph.distances(meter)
         };
         let usable = self.check_symbols()?;
         let all: Vec<usize> = (CompiledConstraint::RESERVED_COLUMNS..self.columns()).collect();

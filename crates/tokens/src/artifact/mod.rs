@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 use super::distance::Distances;
 use super::stack::Calls;
-use super::{CompiledConstraint, Shortest, TableParts};
+use super::{CompiledConstraint, ConstraintParts, Shortest};
 use arrays::{Form, StoredArray};
 use burn_dfa_common::{Error, Limits, Result, limits::Meter};
 use burn_dfa_vocabulary::Vocabulary;
@@ -50,13 +50,13 @@ pub(super) const VERSIONS: [&str; 4] = ["1", "2", "3", "4"];
 ///
 /// let vocabulary = Vocabulary::from_chars("ab.".chars())?.with_eos([TokenId(2)])?;
 /// let (constraint, limits) = (Constraint::regex("ab*")?, Limits::default());
-/// let table = CompiledConstraint::compile(&constraint, &vocabulary, &limits)?;
-/// let bytes = table.to_bytes(&Origin::new(&constraint, &limits))?;
+/// let compiled = CompiledConstraint::compile(&constraint, &vocabulary, &limits)?;
+/// let bytes = compiled.to_bytes(&Origin::new(&constraint, &limits))?;
 ///
 /// let artifact = Artifact::from_bytes(&bytes)?;
 /// assert_eq!(artifact.metadata("constraint"), Some(r#"{"regex":"ab*"}"#));
 /// artifact.validate(&limits)?;
-/// assert_eq!(artifact.to_constraint(&vocabulary, &limits)?, table);
+/// assert_eq!(artifact.to_constraint(&vocabulary, &limits)?, compiled);
 /// # Ok::<(), burn_dfa_tokens::Error>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -174,10 +174,10 @@ impl<'a> Artifact<'a> {
     }
 }
 
-impl TableParts {
+impl ConstraintParts {
     /// Checks distances in tokens against the distances that the constraint finds itself.
     fn check_distances(&self, array: StoredArray, distances: &[u32]) -> Result<()> {
-        self.check_by_exit(array, distances, &self.all_ways())
+        self.check_by_exit(array, distances, &self.all_distances())
     }
 
     /// Checks the frames of the paths of an artifact.
@@ -199,7 +199,7 @@ impl TableParts {
 }
 
 /// The compiled constraint of checked arrays.
-fn finish(mut parts: TableParts, calls: Option<Calls>) -> Result<CompiledConstraint> {
+fn finish(mut parts: ConstraintParts, calls: Option<Calls>) -> Result<CompiledConstraint> {
     if let Some(calls) = calls {
         parts.set_calls(calls);
     }
@@ -209,7 +209,7 @@ fn finish(mut parts: TableParts, calls: Option<Calls>) -> Result<CompiledConstra
     Ok(table)
 }
 
-impl TableParts {
+impl ConstraintParts {
     /// Checks the stored least number of bytes of a legal token against the constraint.
     fn check_shortest(&self) -> Result<()> {
         if !matches!(self.shortest, Shortest::Known(_)) {

@@ -7,10 +7,10 @@ use super::arrays::{Declared, Dimension, Form, NO_WAY, Sizes, StoredArray};
 use super::container::Container;
 use super::error::broken;
 use crate::distance::Distances;
-use crate::rows::TableRows;
+use crate::rows::TransitionRows;
 use crate::symbols::FIRST_SPECIAL;
 use crate::{
-    CharTransitionCache, CompiledConstraint, Shortest, SpecialTokens, StateId, TableParts, TokenReading,
+    CharTransitionCache, CompiledConstraint, ConstraintParts, Shortest, SpecialTokens, StateId, TokenReading,
 };
 use burn_dfa_common::{Result, limits::Meter};
 use burn_dfa_vocabulary::{Fingerprint, TokenId, Vocabulary};
@@ -47,7 +47,7 @@ fn ways_of(mut ways: Vec<u32>) -> Vec<u32> {
 
 impl<'a> StoredTable<'a> {
     /// The arrays of a compiled constraint.
-    pub(super) fn of(parts: &'a TableParts) -> Result<Self> {
+    pub(super) fn of(parts: &'a ConstraintParts) -> Result<Self> {
         let form = match parts.reading {
             TokenReading::Classes(_) => Form::Tabulated,
             TokenReading::Bytes { .. } if parts.calls.is_some() => Form::Called,
@@ -123,20 +123,24 @@ impl<'a> StoredTable<'a> {
     }
 
     /// The parts of checked arrays; resting symbols and effects on the stack are not computed yet.
-    pub(super) fn into_parts(self, vocabulary: &Vocabulary) -> TableParts {
+    pub(super) fn into_parts(self, vocabulary: &Vocabulary) -> ConstraintParts {
         self.into_parts_of(vocabulary.fingerprint(), vocabulary)
     }
 
     /// As [`into_parts`](Self::into_parts), with a given fingerprint; `vocabulary` is used only if
     /// tokens are read as text.
-    pub(super) fn into_parts_of(mut self, fingerprint: Fingerprint, vocabulary: &Vocabulary) -> TableParts {
+    pub(super) fn into_parts_of(
+        mut self,
+        fingerprint: Fingerprint,
+        vocabulary: &Vocabulary,
+    ) -> ConstraintParts {
         let vocabulary_len = self.tokens();
         let reading = match self.form {
             Form::Tabulated => TokenReading::Classes(self.take(StoredArray::Class).into()),
             Form::Walked | Form::Called => {
                 let column_of = std::array::from_fn(|byte| self[StoredArray::Column][byte]);
                 TokenReading::Bytes {
-                    alphabet: CharTransitionCache::new(&column_of).into(),
+                    char_transitions: CharTransitionCache::new(&column_of).into(),
                     column_of: Box::new(column_of),
                     vocabulary: vocabulary.clone(),
                     special: self.special_tokens(),
@@ -144,8 +148,8 @@ impl<'a> StoredTable<'a> {
             }
         };
         let bound_to_end = ways_of(self.take(self.bounds()));
-        TableParts {
-            next: TableRows::whole(self.take(StoredArray::Next), self.columns()),
+        ConstraintParts {
+            next: TransitionRows::whole(self.take(StoredArray::Next), self.columns()),
             reading,
             bound_to_end,
             distances: Distances::default(),

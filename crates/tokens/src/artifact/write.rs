@@ -22,9 +22,9 @@ impl CompiledConstraint {
     ///
     /// let vocabulary = Vocabulary::from_chars("ab.".chars())?.with_eos([TokenId(2)])?;
     /// let (constraint, limits) = (Constraint::regex("ab*")?, Limits::default());
-    /// let table = CompiledConstraint::compile(&constraint, &vocabulary, &limits)?;
-    /// let bytes = table.to_bytes(&Origin::new(&constraint, &limits))?;
-    /// assert_eq!(CompiledConstraint::from_bytes(&bytes, &vocabulary, &limits)?, table);
+    /// let compiled = CompiledConstraint::compile(&constraint, &vocabulary, &limits)?;
+    /// let bytes = compiled.to_bytes(&Origin::new(&constraint, &limits))?;
+    /// assert_eq!(CompiledConstraint::from_bytes(&bytes, &vocabulary, &limits)?, compiled);
     /// # Ok::<(), burn_dfa_tokens::Error>(())
     /// ```
     ///

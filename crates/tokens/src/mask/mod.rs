@@ -29,10 +29,10 @@ use crate::{CompiledConstraint, RowPosition};
 /// use burn_dfa_tokens::{Constraint, Limits, Masker, RowPosition, TokenId, CompiledConstraint, Vocabulary};
 ///
 /// let vocabulary = Vocabulary::from_bytes([Some("yes"), Some("no"), None])?.with_eos([TokenId(2)])?;
-/// let table = CompiledConstraint::compile(&Constraint::choice(["no"])?, &vocabulary, &Limits::default())?;
-/// let masker = Masker::new(&table);
+/// let compiled = CompiledConstraint::compile(&Constraint::choice(["no"])?, &vocabulary, &Limits::default())?;
+/// let masker = Masker::new(&compiled);
 ///
-/// let start = RowPosition::unlimited(table.start());
+/// let start = RowPosition::unlimited(compiled.start());
 /// let mut logits = [0.9, 0.1, 0.5];
 /// masker.mask(&start, &mut logits);
 /// assert_eq!(logits, [f32::NEG_INFINITY, 0.1, f32::NEG_INFINITY]);

@@ -1,7 +1,7 @@
 //! The mask search: the legal tokens of one row on the CPU.
 //!
 //! A search first asks the cache, then a position near this one ([`near`]), then the token slices
-//! ([`runs`](crate::runs)), and reads the remaining tokens from tries.
+//! ([`token_slices`](crate::token_slices)), and reads the remaining tokens from tries.
 //!
 //! Example: a position inside a JSON string, with the slice of the example in that module:
 //!
@@ -145,32 +145,32 @@ impl Found {
                 |&token: &u32| vocabulary.bytes(TokenId(token)).is_some_and(|bytes| bytes.len() >= shortest);
             return self.text.retain(fits);
         }
-        let Some(runs) = parts.token_slices(at.position, left, at.thresholds) else {
+        let Some(slices) = parts.token_slices(at.position, left, at.thresholds) else {
             return self.read(at, left, [Unread::all(trie)]);
         };
         let characters = vocabulary.characters();
-        self.known = Some(known_by(vocabulary, &runs, at.thresholds.max_shared));
+        self.known = Some(known_by(vocabulary, &slices, at.thresholds.max_shared));
         self.removed = special.tokens().iter().map(|(token, _)| token.0).collect();
         self.work = self.work.saturating_add(at.thresholds.worth_keeping);
-        let begun = Unread::begun(trie, runs.read);
-        let beside = runs.runs.iter().filter_map(|run| Some((run, run.near()?)));
+        let begun = Unread::begun(trie, slices.read);
+        let beside = slices.slices.iter().filter_map(|slice| Some((slice, slice.near()?)));
         let beside =
-            beside.flat_map(|(run, near)| Unread::begun(trie, run.beside).map(|all| all.beside(near)));
-        let beyond = runs.runs.iter().flat_map(|run| {
-            run.open.bytes().flat_map(move |byte| {
-                let begun = Unread::begun(characters.with(byte, vocabulary), run.spelled.first);
-                begun.map(|all| all.beyond(run.spelled.within, byte))
+            beside.flat_map(|(slice, near)| Unread::begun(trie, slice.beside).map(|all| all.beside(near)));
+        let beyond = slices.slices.iter().flat_map(|slice| {
+            slice.open.bytes().flat_map(move |byte| {
+                let begun = Unread::begun(characters.with(byte, vocabulary), slice.spelled.first);
+                begun.map(|all| all.beyond(slice.spelled.within, byte))
             })
         });
         // Tokens with more than `LONGEST` characters in their rests are decided one by one.
-        let longer = || runs.runs.iter().filter(|run| run.spelled.most == LONGEST);
-        for (run, most) in longer().filter_map(|run| Some((run, run.reach?))) {
-            let Spelled { first, within, .. } = run.spelled;
+        let longer = || slices.slices.iter().filter(|slice| slice.spelled.most == LONGEST);
+        for (slice, most) in longer().filter_map(|slice| Some((slice, slice.reach?))) {
+            let Spelled { first, within, .. } = slice.spelled;
             let long = characters.long_up_to(most, first, within);
             self.text.extend(long.filter(|&token| special.column(token).is_none()).map(|token| token.0));
         }
-        let long = longer().filter(|run| run.reach.is_none());
-        let long = long.flat_map(|run| Unread::begun(characters.long(), run.spelled.first));
+        let long = longer().filter(|slice| slice.reach.is_none());
+        let long = long.flat_map(|slice| Unread::begun(characters.long(), slice.spelled.first));
         let cut = [Unread::all(characters.cut())];
         self.read(at, left, cut.into_iter().chain(long).chain(begun).chain(beside).chain(beyond));
     }
@@ -251,9 +251,9 @@ fn classes(at: &Row<'_>, left: &mut BudgetInterval) -> Vec<bool> {
 }
 
 /// The tokens of the slices. The vocabulary shares the set of at most `max_shared` slices.
-fn known_by(vocabulary: &Vocabulary, runs: &TokenSlices, max_shared: usize) -> Known {
+fn known_by(vocabulary: &Vocabulary, slices: &TokenSlices, max_shared: usize) -> Known {
     let characters = vocabulary.characters();
-    let spelled: Vec<Spelled> = runs.runs.iter().map(|run| run.spelled).collect();
+    let spelled: Vec<Spelled> = slices.slices.iter().map(|slice| slice.spelled).collect();
     let find = || {
         let mut bits = TokenBits::none(vocabulary.len());
         vectorized(
@@ -534,7 +534,7 @@ ws ::= " "*"#;
     fn masks_equal_the_reference_search() {
         let vocabulary = words();
         let ids = || (0..vocabulary.len() as u32).map(TokenId);
-        let (mut by_runs, mut read, mut with_less, mut near) = (0, 0, 0, 0);
+        let (mut by_slices, mut read, mut with_less, mut near) = (0, 0, 0, 0);
         let settings = [64, 3, 0].into_iter().flat_map(|frames| {
             [ForcedText::AnyToken, ForcedText::Longest]
                 .map(|forced| Limits::new().with_frames(frames).with_forced_text(forced))
@@ -567,7 +567,7 @@ ws ::= " "*"#;
                     let row = masker.row(&position);
                     let (mut found, mut left) = (Found::default(), BudgetInterval::new(remaining - 1));
                     found.look_up(&row, &mut left);
-                    *(if found.known.is_some() { &mut by_runs } else { &mut read }) += 1;
+                    *(if found.known.is_some() { &mut by_slices } else { &mut read }) += 1;
                     let legal = Arc::new(found.legal(&row).0);
                     with_less += usize::from(
                         matches!(&*legal, TokenMask::Beside { removed, .. } if !removed.is_empty()),
@@ -597,7 +597,7 @@ ws ::= " "*"#;
                 }
             }
         }
-        assert!(by_runs > 1000 && read > 500, "{by_runs} by runs, {read} without");
+        assert!(by_slices > 1000 && read > 500, "{by_slices} by slices, {read} without");
         assert!(with_less > 10, "{with_less} sets of which tokens are taken away");
         assert!(near > 300, "{near} places near others");
     }

@@ -3,11 +3,11 @@
 use super::groups::Groups;
 use super::states::TokenStates;
 use crate::rows::SHIFT;
-use crate::{StateId, TableParts, TokenReading};
+use crate::{ConstraintParts, StateId, TokenReading};
 use burn_dfa_common::{Error, Result, limits::Meter};
 use burn_dfa_vocabulary::{TokenId, Vocabulary};
 
-impl TableParts {
+impl ConstraintParts {
     /// Writes the columns of tokens read whole, after the columns of bytes, which already exist. A
     /// constraint with calls has no joined states.
     ///

@@ -5,11 +5,11 @@
 //! a column, the token edges become byte transitions.
 
 use crate::rows::SHIFT;
-use crate::{CompiledConstraint, StateId, TableParts};
+use crate::{CompiledConstraint, ConstraintParts, StateId};
 use burn_dfa_automata::FastMap;
 use burn_dfa_common::{Error, Result};
 
-impl TableParts {
+impl ConstraintParts {
     /// Reads text tokens not named by a constraint by their bytes, in states where `edges` read
     /// them whole.
     ///

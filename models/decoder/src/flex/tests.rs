@@ -6,7 +6,7 @@ use burn::tensor::activation::{gelu_approximate, silu, softmax};
 
 use super::*;
 use crate::config::DecoderConfig;
-use crate::rope::Rotary;
+use crate::rotary::Rotary;
 
 const DTYPES: [(DType, f32); 3] = [(DType::F32, 1e-4), (DType::BF16, 3e-2), (DType::F16, 4e-3)];
 

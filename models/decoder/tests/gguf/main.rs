@@ -260,7 +260,7 @@ fn the_families_of_folders() {
 /// Blocks of each type, read as 32-bit and as 16-bit floats; and the bytes of the weights that
 /// progress reports.
 #[test]
-fn quantised_blocks() {
+fn quantized_blocks() {
     let device = Device::flex();
     let config = DecoderConfig { num_key_value_heads: 2, ..DecoderConfig::new(16, 256, 256, 1, 4) };
     for block in BlockType::ALL {
@@ -298,7 +298,7 @@ fn quantised_blocks() {
             let total = (numbers * DType::from(dtype).size()) as u64;
             assert_eq!(progress, Some(LoadProgress { bytes: total, total }));
         }
-        // Without a type, floats keep theirs, and quantised numbers become 32-bit floats.
+        // Without a type, floats keep theirs, and quantized numbers become 32-bit floats.
         let stored = match block {
             BlockType::F16 => DType::F16,
             BlockType::BF16 => DType::BF16,

@@ -6,8 +6,8 @@
 //! - `arguments` reads the columns of a batch, `places` moves calls to projections.
 
 mod arguments;
+mod calls_in_projections;
 mod generating;
-mod places;
 mod reasons;
 
 use std::hash::{Hash, Hasher};
@@ -26,8 +26,8 @@ use crate::constraints::{Compiled, Constraints, Refusal, Source};
 use crate::engine::Engine;
 use crate::prompts::{Forms, Prompter, fill};
 use arguments::Arguments;
+use calls_in_projections::CallsInProjections;
 use generating::Generating;
-use places::Places;
 use reasons::Reasons;
 
 /// The functions with their dependencies. Clones share them.
@@ -100,7 +100,7 @@ impl Functions {
     /// Adds all functions to a session.
     pub fn register(&self, context: &SessionContext) {
         self.all().into_iter().for_each(|function| context.register_udf(Arc::unwrap_or_clone(function)));
-        context.add_analyzer_rule(Arc::new(Places));
+        context.add_analyzer_rule(Arc::new(CallsInProjections));
     }
 
     /// The engine that runs a call, and the prompts for it.

@@ -53,9 +53,9 @@ impl Explain {
         let automaton = constraint.to_automaton(&limits);
         let frames = automaton.as_ref().ok().and_then(Option::as_ref).map_or(0, ByteAutomaton::frames);
         let conflict = automaton.err();
-        let is_honoured =
+        let is_honored =
             |treatment: &Treatment| matches!(treatment, Treatment::Read(_) | Treatment::Repeated(_));
-        let inexact = notes.iter().filter(|note| !is_honoured(&note.treatment));
+        let inexact = notes.iter().filter(|note| !is_honored(&note.treatment));
         let pointers = inexact.map(|note| &*note.pointer);
         let pointers: Vec<&str> = pointers.chain(conflict.as_ref().and_then(Error::pointer)).collect();
         let exact = schema.as_ref().map(|schema| keywords::count(schema, &pointers));

@@ -4,7 +4,7 @@ use std::time::Duration;
 use super::read;
 use crate::Constraint;
 use crate::grammar::form::{Grammar, Node, TokenName};
-use crate::grammar::recognise::accepts;
+use crate::grammar::recognize::accepts;
 use burn_dfa_automata::ByteAutomaton;
 use burn_dfa_vocabulary::TokenId;
 

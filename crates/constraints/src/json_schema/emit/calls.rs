@@ -42,7 +42,7 @@ const WORTH: usize = 8;
 /// The called parts.
 pub(super) struct Calls {
     /// If one copy of a part takes more states than this, later uses of the part are calls.
-    most: usize,
+    max_states: usize,
     /// The recursive plans. Their arrays and objects are always called.
     recursive: FastMap<PlanId, ()>,
     /// Parts called at every use.
@@ -57,14 +57,14 @@ pub(super) struct Calls {
 
 impl Calls {
     /// Calls the recursive plans `recursive`, and the parts `always` at every use; also parts whose
-    /// copy takes more than `most` states, from their second use on.
+    /// copy takes more than `max_states` states, from their second use on.
     pub(super) fn new(
         recursive: FastMap<PlanId, ()>,
-        most: usize,
+        max_states: usize,
         always: FastMap<(PlanId, Part), ()>,
     ) -> Self {
         Self {
-            most,
+            max_states,
             recursive,
             always,
             copied: FastMap::default(),
@@ -81,14 +81,14 @@ impl Calls {
             called.filter(|of| self.copied.contains_key(of)).map(|of| (of, ())).collect();
         let spared: usize = both.keys().map(|of| self.copied[of]).sum();
         self.always.extend(both);
-        (spared * WORTH > states).then(|| Self::new(self.recursive, self.most, self.always))
+        (spared * WORTH > states).then(|| Self::new(self.recursive, self.max_states, self.always))
     }
 
     /// Whether a part is called at a use with this many returns.
     fn is_called(&self, id: PlanId, part: Part, returns: usize) -> bool {
         let is_large = || {
             let copied = self.copied.get(&(id, part));
-            self.always.contains_key(&(id, part)) || copied.is_some_and(|&states| states > self.most)
+            self.always.contains_key(&(id, part)) || copied.is_some_and(|&states| states > self.max_states)
         };
         let is_recursive = part != Part::String && self.recursive.contains_key(&id);
         is_recursive || (returns <= MAX_OUTCOMES && is_large())

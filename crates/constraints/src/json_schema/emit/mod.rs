@@ -21,7 +21,7 @@ use self::items::ItemBlocks;
 use self::repeated::repeated;
 pub(super) use self::repeated::{copied_characters, reached};
 use super::json::Json;
-use super::plan::{Labelled, PlanId, Planner, Size};
+use super::plan::{Labeled, PlanId, Planner, Size};
 use super::types::Types;
 use super::{MAX_NESTING, string, text};
 use burn_dfa_automata::{DfaBuilder, FastMap, Pushdown, Run, SparseDfa};
@@ -51,14 +51,14 @@ pub(super) fn emit<'s>(planner: &Planner, root: impl Into<Selection<'s>>) -> Res
     emitter.rows.finish(start, planner.meter())
 }
 
-/// The size of the plan `root` with any JSON at depth 0; `None` if it takes more than `most`
+/// The size of the plan `root` with any JSON at depth 0; `None` if it takes more than `max_states`
 /// states, or is too deep.
-pub(super) fn size(planner: &Planner, root: PlanId, most: usize) -> Result<Option<Size>> {
-    let mut emitter = Emitter::new(planner, most);
+pub(super) fn size(planner: &Planner, root: PlanId, max_states: usize) -> Result<Option<Size>> {
+    let mut emitter = Emitter::new(planner, max_states);
     let start = emitter.root(root);
     let states = emitter.rows.state_count();
     let is_deep = matches!(&start, Err(error) if matches!(error.breached(), Some(Limit::Nesting(_))));
-    if states > most || is_deep {
+    if states > max_states || is_deep {
         return Ok(None);
     }
     start?;
@@ -67,18 +67,18 @@ pub(super) fn size(planner: &Planner, root: PlanId, most: usize) -> Result<Optio
     Ok(Some(planner.size(states as u64, places)))
 }
 
-/// Like [`emit`], with everything copied; `None` if it takes more than `most` states, or is too
+/// Like [`emit`], with everything copied; `None` if it takes more than `max_states` states, or is too
 /// deep.
 pub(super) fn emit_within(
     planner: &Planner,
     root: Selection,
-    most: usize,
+    max_states: usize,
 ) -> Result<Option<Option<SparseDfa>>> {
-    let most = most.min(planner.meter().limits().states);
-    let mut emitter = Emitter::new(planner, most);
+    let max_states = max_states.min(planner.meter().limits().states);
+    let mut emitter = Emitter::new(planner, max_states);
     let start = emitter.root(root);
     let is_deep = matches!(&start, Err(error) if matches!(error.breached(), Some(Limit::Nesting(_))));
-    if emitter.rows.state_count() > most || is_deep {
+    if emitter.rows.state_count() > max_states || is_deep {
         return Ok(None);
     }
     emitter.rows.finish(start?, planner.meter()).map(Some)
@@ -91,9 +91,9 @@ pub(super) fn emit_called(
     root: Selection,
     recursive: FastMap<PlanId, ()>,
 ) -> Result<Option<Pushdown>> {
-    let most = planner.preferred_copies().part;
-    let always = repeated(planner, root.plan, &recursive, most);
-    let mut calls = Calls::new(recursive, most, always);
+    let max_states = planner.preferred_copies().part;
+    let always = repeated(planner, root.plan, &recursive, max_states);
+    let mut calls = Calls::new(recursive, max_states, always);
     let mut is_first = true;
     loop {
         let mut emitter = Emitter::new(planner, usize::MAX);
@@ -111,7 +111,7 @@ pub(super) fn emit_called(
 }
 
 /// The initial capacity in states.
-const ROOM: usize = 1 << 12;
+const CAPACITY: usize = 1 << 12;
 
 /// An automaton of at most this number of states is not emitted again to become smaller.
 const FEW: usize = 1_000;
@@ -127,7 +127,7 @@ struct Emitter<'p, 'a> {
     planner: &'p Planner<'a>,
     rows: DfaBuilder,
     /// The limit on emitted states.
-    most: usize,
+    max_states: usize,
     /// The calls; `None` if everything is copied.
     calls: Option<Calls>,
     character_blocks: CharacterBlocks,
@@ -146,17 +146,17 @@ struct Emitter<'p, 'a> {
 }
 
 impl<'p, 'a> Emitter<'p, 'a> {
-    fn new(planner: &'p Planner<'a>, most: usize) -> Self {
+    fn new(planner: &'p Planner<'a>, max_states: usize) -> Self {
         Self {
             planner,
-            rows: DfaBuilder::with_room(ROOM),
-            most,
+            rows: DfaBuilder::with_capacity(CAPACITY),
+            max_states,
             calls: None,
             character_blocks: CharacterBlocks::default(),
             item_blocks: FastMap::default(),
             open: 0,
             large: Vec::new(),
-            done: FastMap::with_capacity_and_hasher(ROOM / 8, Default::default()),
+            done: FastMap::with_capacity_and_hasher(CAPACITY / 8, Default::default()),
             texts: FastMap::default(),
             spelled: FastMap::default(),
         }
@@ -214,11 +214,11 @@ impl<'p, 'a> Emitter<'p, 'a> {
         }
     }
 
-    /// Fails if `most` states or another limit is exceeded.
+    /// Fails if `max_states` states or another limit is exceeded.
     fn check(&self) -> Result<()> {
         self.rows.check(self.planner.meter())?;
-        if self.rows.state_count() > self.most {
-            return Err(Error::limit(Limit::States(self.most)));
+        if self.rows.state_count() > self.max_states {
+            return Err(Error::limit(Limit::States(self.max_states)));
         }
         Ok(())
     }
@@ -296,7 +296,7 @@ impl<'p, 'a> Emitter<'p, 'a> {
         self.rows.words(texts.iter().map(|(text, outcome)| (&text[..], exit(*outcome))))
     }
 
-    fn scalar(&mut self, scalar: &Labelled, exits: &[u32]) -> u32 {
+    fn scalar(&mut self, scalar: &Labeled, exits: &[u32]) -> u32 {
         let states = 1..scalar.state_count() as u32;
         // A final state without transitions is the exit itself.
         let exit = |state: u32| scalar.end(state).map_or(0, |outcome| exits[outcome as usize]);
@@ -336,7 +336,7 @@ impl<'p, 'a> Emitter<'p, 'a> {
             let mut all = vec![quote()];
             all.extend(string::spellings(name, spelling));
             all.push(quote());
-            // Neighbouring characters with one spelling each are merged.
+            // Neighboring characters with one spelling each are merged.
             let mut merged: Vec<Spellings> = Vec::new();
             for spellings in all {
                 match (merged.last_mut(), &spellings[..]) {

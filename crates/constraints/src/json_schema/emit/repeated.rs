@@ -14,13 +14,13 @@ const AROUND: usize = 6;
 type Place<'a> = (PlanId, &'a [Option<u32>]);
 
 /// The parts of `root` and of plans below it that have several uses, and whose copy takes more than
-/// `most` states by estimate. A called part, such as a part of a plan of `recursive`, counts as one
+/// `max_states` states by estimate. A called part, such as a part of a plan of `recursive`, counts as one
 /// state.
 pub(super) fn repeated(
     planner: &Planner,
     root: PlanId,
     recursive: &FastMap<PlanId, ()>,
-    most: usize,
+    max_states: usize,
 ) -> FastMap<(PlanId, Part), ()> {
     let order = children_first(planner, root);
     let mut places: FastMap<PlanId, BTreeSet<Place>> = FastMap::default();
@@ -37,7 +37,7 @@ pub(super) fn repeated(
         let in_several = places.get(&id).is_some_and(|places| places.len() > 1);
         let mut all = plan.number.as_ref().map_or(0, |number| number.state_count());
         for (part, own) in parts(plan, &states) {
-            let is_called = in_several && own > most && !plan.is_name;
+            let is_called = in_several && own > max_states && !plan.is_name;
             if is_called {
                 repeated.insert((id, part), ());
             }

@@ -29,10 +29,10 @@ pub(in super::super) struct Formulas {
 impl Formulas {
     pub(in super::super) fn new() -> Self {
         // Most schemas have fewer.
-        const ROOM: usize = 400;
-        let mut terms = Vec::with_capacity(ROOM);
+        const CAPACITY: usize = 400;
+        let mut terms = Vec::with_capacity(CAPACITY);
         terms.extend([Term::Constant(false), Term::Constant(true)]);
-        let mut known = FastMap::with_capacity_and_hasher(ROOM, Default::default());
+        let mut known = FastMap::with_capacity_and_hasher(CAPACITY, Default::default());
         known.extend([(Term::Constant(false), Formula::FALSE), (Term::Constant(true), Formula::TRUE)]);
         Self { terms, known, leaves: FastMap::default(), heights: vec![0; 2], bytes: 0, work: 0 }
     }

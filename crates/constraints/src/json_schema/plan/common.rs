@@ -8,7 +8,7 @@
 use std::sync::{Arc, OnceLock};
 
 use super::Planner;
-use super::labelled::Texts;
+use super::labeled::Texts;
 use crate::json_schema::format::{Certainty, Format};
 use crate::json_schema::number::{self, Form};
 use crate::json_schema::options::{Escapes, JsonOptions};

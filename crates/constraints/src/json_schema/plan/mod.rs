@@ -26,7 +26,7 @@ mod counted;
 mod excluded;
 mod finite;
 mod frame;
-mod labelled;
+mod labeled;
 mod list;
 mod live;
 mod narrow;
@@ -52,8 +52,8 @@ pub(crate) use self::array::Array;
 pub(super) use self::counted::Counted;
 pub(crate) use self::counted::Counts;
 use self::frame::Opening;
-pub(super) use self::labelled::Labelled;
-use self::labelled::Texts;
+pub(super) use self::labeled::Labeled;
+use self::labeled::Texts;
 use self::list::List;
 use self::nesting::{Any, Depth, Nesting};
 pub(crate) use self::object::{Object, ObjectState, Others};
@@ -149,7 +149,7 @@ pub(super) struct Planner<'a> {
     places: [Option<PlanId>; 2],
     /// The number of states of all plans, and its limit.
     states: usize,
-    most: usize,
+    max_states: usize,
     /// The work of verdicts: the checked claims, and the parts of values read for them.
     judged: usize,
     /// The work at the last check of the limits.
@@ -182,7 +182,7 @@ impl<'a> Planner<'a> {
             has_many_outcomes: false,
             places: [None; 2],
             states: 0,
-            most: usize::MAX,
+            max_states: usize::MAX,
             judged: 0,
             looked: 0,
         }
@@ -247,13 +247,13 @@ impl<'a> Planner<'a> {
         self.made(|planner| planner.plan(Goal::new(planner.schema.root, [], depth)))
     }
 
-    /// Like [`root`](Self::root); `None` if this takes more than `most` further states of plans, or
+    /// Like [`root`](Self::root); `None` if this takes more than `max_states` further states of plans, or
     /// exceeds the limit.
-    pub(super) fn root_within(&mut self, recursion: usize, most: usize) -> Result<Option<PlanId>> {
-        self.most = self.states.saturating_add(most).min(self.meter.limits().states);
+    pub(super) fn root_within(&mut self, recursion: usize, max_states: usize) -> Result<Option<PlanId>> {
+        self.max_states = self.states.saturating_add(max_states).min(self.meter.limits().states);
         let found = self.root(recursion);
-        let stopped = self.states > self.most;
-        self.most = usize::MAX;
+        let stopped = self.states > self.max_states;
+        self.max_states = usize::MAX;
         match found {
             Err(error) if stopped && matches!(error.breached(), Some(Limit::States(_))) => Ok(None),
             found => found.map(Some),
@@ -455,8 +455,8 @@ impl<'a> Planner<'a> {
     /// Counts a state of a plan.
     fn count(&mut self) -> Result<()> {
         self.states += 1;
-        if self.states > self.most {
-            return Err(Error::limit(Limit::States(self.most)));
+        if self.states > self.max_states {
+            return Err(Error::limit(Limit::States(self.max_states)));
         }
         self.look()
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Array, Counted, Labelled, Object};
+use super::{Array, Counted, Labeled, Object};
 use crate::json_schema::json::Json;
 
 /// A plan of a planner.
@@ -31,8 +31,8 @@ pub(crate) struct Plan {
     pub(in super::super) outcomes: Vec<Answers>,
     /// Listed values, with the numbers of their outcomes.
     pub(in super::super) values: Vec<(Json, u32)>,
-    pub(in super::super) number: Option<Labelled>,
-    pub(in super::super) string: Option<Labelled>,
+    pub(in super::super) number: Option<Labeled>,
+    pub(in super::super) string: Option<Labeled>,
     /// Strings with characters counted at emission, with the number of their outcome.
     pub(in super::super) counted: Option<(Counted, u32)>,
     pub(crate) array: Option<Array>,

@@ -5,7 +5,7 @@
 //! formula does not depend on the undecided leaf.
 
 use super::frame::answers;
-use super::labelled::Labelled;
+use super::labeled::Labeled;
 use super::live::live;
 use super::{Plan, Planner};
 use crate::json_schema::formula::Formula;
@@ -59,7 +59,7 @@ impl<'p, 'a, 'b> Product<'p, 'a, 'b> {
         }
     }
 
-    pub(super) fn run(mut self, plan: &mut Plan) -> Result<Option<Labelled>> {
+    pub(super) fn run(mut self, plan: &mut Plan) -> Result<Option<Labeled>> {
         let joint = JointClasses::new(self.automata);
         let mut vectors: Interner<u32> = Interner::new();
         vectors.intern(&vec![0; self.automata.len()]);
@@ -113,7 +113,7 @@ impl<'p, 'a, 'b> Product<'p, 'a, 'b> {
             kept.push(false, row.iter().copied().filter(|&(_, _, to)| live[to as usize]));
         }
         let ends = found.iter().map(|found| found.as_ref().map(|answers| plan.outcome(answers))).collect();
-        Ok(Some(Labelled::Apart { start, rows: kept, ends }))
+        Ok(Some(Labeled::Apart { start, rows: kept, ends }))
     }
 
     /// Sets irrelevant automata to the dead state, so that equal vectors are found.

@@ -111,7 +111,7 @@ impl Planner<'_> {
         }
         if self.exceeds_outcomes(id) {
             self.has_many_outcomes = true;
-            return Err(Error::limit(Limit::States(self.most)));
+            return Err(Error::limit(Limit::States(self.max_states)));
         }
         Ok(())
     }

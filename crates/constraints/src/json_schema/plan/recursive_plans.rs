@@ -54,10 +54,10 @@ impl Planner<'_> {
     /// A limit is exceeded.
     pub(in super::super) fn recursive_root(&mut self, copies: Preferred) -> Result<Option<RecursivePlans>> {
         self.calls = Some(copies);
-        self.most = self.meter.limits().states;
+        self.max_states = self.meter.limits().states;
         let root = self.root(0);
-        let has_many_states = self.states > self.most;
-        self.most = usize::MAX;
+        let has_many_states = self.states > self.max_states;
+        self.max_states = usize::MAX;
         let root = match root {
             Err(_) if self.has_many_outcomes || has_many_states => return Ok(None),
             root => root?,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::common::{PrebuiltScalar, any_string};
 use super::frame::answers;
-use super::labelled::{Labelled, Texts};
+use super::labeled::{Labeled, Texts};
 use super::product::{Judged, Product};
 use super::{Plan, Planner};
 use crate::json_schema::format::{Certainty, Exactness, Format};
@@ -37,7 +37,7 @@ impl Planner<'_> {
         must: Formula,
         probes: &[Formula],
         plan: &mut Plan,
-    ) -> Result<Option<Labelled>> {
+    ) -> Result<Option<Labeled>> {
         let mut residues: Vec<Formula> = std::iter::once(must).chain(probes.iter().copied()).collect();
         let mut form = Form::Wide;
         if self.writes_digits(must) {
@@ -56,7 +56,7 @@ impl Planner<'_> {
                     return Ok(None);
                 }
                 let answers: Vec<bool> = probes.iter().map(|probe| *probe == Formula::TRUE).collect();
-                return Ok(Some(Labelled::Alike { texts, outcome: plan.outcome(&answers) }));
+                return Ok(Some(Labeled::Alike { texts, outcome: plan.outcome(&answers) }));
             }
         }
         let universe = self.numbers(form)?;
@@ -114,7 +114,7 @@ impl Planner<'_> {
         probes: &[Formula],
         is_name: bool,
         plan: &mut Plan,
-    ) -> Result<Option<Labelled>> {
+    ) -> Result<Option<Labeled>> {
         if probes.iter().all(|probe| probe.decided().is_some()) {
             let answers: Vec<bool> = probes.iter().map(|probe| *probe == Formula::TRUE).collect();
             if !is_name && let Some(counted) = self.counted(must)? {
@@ -125,7 +125,7 @@ impl Planner<'_> {
                 if texts.is_empty() {
                     return Ok(None);
                 }
-                return Ok(Some(Labelled::Alike { texts, outcome: plan.outcome(&answers) }));
+                return Ok(Some(Labeled::Alike { texts, outcome: plan.outcome(&answers) }));
             }
         }
         let residues: Vec<Formula> = std::iter::once(must).chain(probes.iter().copied()).collect();
@@ -319,13 +319,13 @@ impl Planner<'_> {
         must: Formula,
         probes: &[Formula],
         plan: &mut Plan,
-    ) -> Result<Option<Labelled>> {
+    ) -> Result<Option<Labeled>> {
         let residues: Vec<Formula> = std::iter::once(must).chain(probes.iter().copied()).collect();
         let leaves = self.leaves_of(&residues);
         if leaves.is_empty() {
             return Ok(match answers(&residues) {
                 Some(answers) if !universe.is_empty() => {
-                    Some(Labelled::Alike { texts: universe, outcome: plan.outcome(&answers) })
+                    Some(Labeled::Alike { texts: universe, outcome: plan.outcome(&answers) })
                 }
                 _ => None,
             });

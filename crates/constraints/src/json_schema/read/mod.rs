@@ -271,7 +271,7 @@ impl<'a> Reader<'a> {
         let draft = self.document.draft;
         if map.contains_key("$ref") && draft <= Draft::D7 {
             for name in
-                map.keys().filter(|name| *name != "$ref" && keywords::of(name, draft) == Keyword::Honoured)
+                map.keys().filter(|name| *name != "$ref" && keywords::of(name, draft) == Keyword::Honored)
             {
                 self.note(name, Treatment::Ignored("beside `$ref`, drafts up to 7 ignore it".into()));
             }
@@ -296,11 +296,11 @@ impl<'a> Reader<'a> {
         let Document { draft, named, .. } = self.document;
         for name in map.keys() {
             match keywords::of(name, draft) {
-                Keyword::Honoured if name == "definitions" && draft >= Draft::D2019 && !named => {
+                Keyword::Honored if name == "definitions" && draft >= Draft::D2019 && !named => {
                     let reason = "as `$defs`: drafts up to 7 call it so";
                     self.note(name, Treatment::Read(reason.to_owned()));
                 }
-                Keyword::Honoured | Keyword::Annotation => {}
+                Keyword::Honored | Keyword::Annotation => {}
                 Keyword::Foreign => {
                     let reason = match named {
                         true => format!("{draft}, which `$schema` names, does not have it"),
@@ -330,7 +330,7 @@ impl<'a> Reader<'a> {
     /// The value of a keyword, if the draft has it.
     fn keyword(&self, map: &'a Members, name: &str) -> Option<&'a Json> {
         let value = map.get(name)?;
-        (keywords::of(name, self.document.draft) == Keyword::Honoured).then_some(value)
+        (keywords::of(name, self.document.draft) == Keyword::Honored).then_some(value)
     }
 
     fn references(&mut self, map: &'a Members, gathered: &mut Gathered) -> Result<()> {

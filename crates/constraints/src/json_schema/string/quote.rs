@@ -3,7 +3,7 @@
 //! Each state of the content between two characters becomes a state of the text. Between two such
 //! states every character is replaced by its spellings: in UTF-8 along the content's own states,
 //! and as `\u` with a number along a tree of hex digits. If the length is bounded, characters are
-//! counted afterwards.
+//! counted afterward.
 
 use super::{Spelling, Uncounted};
 use burn_dfa_automata::{ByteDfa, ByteStateId, DfaBuilder, FastMap, Run};

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rand::{SeedableRng, rngs::StdRng};
 
-use super::earley::{Chart, Recogniser};
+use super::earley::{Chart, Recognizer};
 use super::form::{Grammar, Node, all, one, rule, text};
 use super::random;
 
@@ -140,7 +140,7 @@ fn beginnings(texts: &Texts) -> BTreeMap<Vec<u8>, Beginning> {
 }
 
 /// Collects the prefixes that the recognizer finds, over an alphabet and up to a length.
-fn recognised(
+fn recognized(
     chart: &mut Chart,
     text: &mut Vec<u8>,
     alphabet: &[char],
@@ -165,7 +165,7 @@ fn recognised(
     for &character in alphabet {
         if chart.push(character as u8) {
             text.push(character as u8);
-            recognised(chart, text, alphabet, found);
+            recognized(chart, text, alphabet, found);
             text.pop();
             chart.truncate(text.len());
         }
@@ -175,11 +175,11 @@ fn recognised(
 /// Compares all prefixes of texts; returns their number.
 fn check(grammar: &Grammar, alphabet: &[char]) -> usize {
     let texts = texts(grammar, LENGTH);
-    let recogniser = Recogniser::new(grammar);
-    assert_eq!(recogniser.is_empty(), texts.is_empty(), "{grammar}");
+    let recognizer = Recognizer::new(grammar);
+    assert_eq!(recognizer.is_empty(), texts.is_empty(), "{grammar}");
     let mut found = BTreeMap::new();
-    if !recogniser.is_empty() {
-        recognised(&mut Chart::new(&recogniser), &mut Vec::new(), alphabet, &mut found);
+    if !recognizer.is_empty() {
+        recognized(&mut Chart::new(&recognizer), &mut Vec::new(), alphabet, &mut found);
     }
     let expected = beginnings(&texts);
     for beginning in found.keys().chain(expected.keys()) {
@@ -190,7 +190,7 @@ fn check(grammar: &Grammar, alphabet: &[char]) -> usize {
 }
 
 #[test]
-fn the_recogniser_matches_the_definition() {
+fn the_recognizer_matches_the_definition() {
     let mut beginnings = 0;
     for seed in 0..GRAMMARS {
         let mut rng = StdRng::seed_from_u64(seed);
@@ -202,7 +202,7 @@ fn the_recogniser_matches_the_definition() {
 }
 
 #[test]
-fn the_recogniser_knows_left_recursion_that_is_hidden_or_empty() {
+fn the_recognizer_knows_left_recursion_that_is_hidden_or_empty() {
     let a = || text("a");
     for rules in [
         vec![one([all([rule(0), a()]), a()])],

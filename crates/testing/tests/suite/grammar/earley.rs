@@ -29,7 +29,7 @@ enum Symbol {
 
 /// A grammar in lowered form.
 #[derive(Debug)]
-pub struct Recogniser {
+pub struct Recognizer {
     /// The symbols of all productions in sequence. A dot is the index of the next symbol.
     symbols: Vec<Symbol>,
     /// By symbol, the left-hand side of its production.
@@ -119,7 +119,7 @@ fn least(symbols: &[Symbol], shortest: &[usize]) -> usize {
     symbols.iter().map(of).fold(0, usize::saturating_add)
 }
 
-impl Recogniser {
+impl Recognizer {
     pub fn new(grammar: &Grammar) -> Self {
         let mut lowering = Lowering { productions: vec![Vec::new(); grammar.rules.len()] };
         for (number, body) in grammar.rules.iter().enumerate() {
@@ -182,13 +182,13 @@ struct Set {
 /// The item sets of the bytes read so far.
 #[derive(Clone, Debug)]
 pub struct Chart<'a> {
-    grammar: &'a Recogniser,
+    grammar: &'a Recognizer,
     sets: Vec<Set>,
 }
 
 impl<'a> Chart<'a> {
     /// The state before the first byte.
-    pub fn new(grammar: &'a Recogniser) -> Self {
+    pub fn new(grammar: &'a Recognizer) -> Self {
         let mut chart = Self { grammar, sets: Vec::new() };
         let starts = grammar.productions[0].iter();
         chart.close(starts.map(|&dot| Item { dot, origin: 0 }).collect());

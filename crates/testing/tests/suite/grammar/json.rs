@@ -5,7 +5,7 @@ use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng, rngs::StdRng};
 use serde_json::{Value, json};
 
-use super::earley::Recogniser;
+use super::earley::Recognizer;
 use super::form::{Grammar, all, class, one, rule, text};
 use super::{Pair, masks, random};
 use burn_dfa_testing::words::{compact, vocabulary_of};
@@ -87,10 +87,10 @@ fn constraints() -> [Constraint; 2] {
 #[test]
 fn a_grammar_of_json_and_the_schema_of_all_values_have_the_same_texts() {
     let grammar = grammar();
-    let recogniser = Recogniser::new(&grammar);
+    let recognizer = Recognizer::new(&grammar);
     for constraint in constraints() {
         let automaton = constraint.to_automaton(&Limits::default()).unwrap().unwrap();
-        let mut pair = Pair::new(&grammar, &automaton, &recogniser);
+        let mut pair = Pair::new(&grammar, &automaton, &recognizer);
         // All prefixes up to a depth: numbers first, then other texts.
         pair.read_all(b"-+.0e19E", 7, &mut 20_000);
         pair.read_all(b"{}[],:\"1\\na", 7, &mut 10_000);
@@ -122,7 +122,7 @@ fn a_grammar_of_json_and_the_schema_of_all_values_allow_the_same_tokens() {
         "\":[", "\":{\"", "\"],",
     ]);
     let grammar = grammar();
-    let recogniser = Recogniser::new(&grammar);
+    let recognizer = Recognizer::new(&grammar);
     for constraint in constraints() {
         let limits = Limits::new().with_frames(Limits::MAX_FRAMES);
         let table = CompiledConstraint::compile(&constraint, &vocabulary, &limits).unwrap();
@@ -134,7 +134,7 @@ fn a_grammar_of_json_and_the_schema_of_all_values_allow_the_same_tokens() {
             let mut rng = StdRng::seed_from_u64(seed);
             let budget = [needed, needed + 1, needed + 4, needed + 12, needed + 30, RowPosition::UNLIMITED];
             let budget = budget[seed as usize % budget.len()];
-            words += masks::walk(&grammar, &table, &recogniser, &vocabulary, budget, &mut rng);
+            words += masks::walk(&grammar, &table, &recognizer, &vocabulary, budget, &mut rng);
         }
         assert!(words > 1_000, "{words}");
     }

@@ -6,7 +6,7 @@ use burn_dfa_tokens::{CompiledConstraint, RowPosition, TokenId, Vocabulary};
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
-use super::earley::{Chart, Recogniser};
+use super::earley::{Chart, Recognizer};
 use super::form::Grammar;
 use super::{compiled, limits, random};
 use burn_dfa_testing::words::{EOS, vocabulary_of};
@@ -47,13 +47,13 @@ fn is_part(tokens: &[TokenId], all: &[TokenId]) -> bool {
 pub fn walk(
     grammar: &Grammar,
     table: &CompiledConstraint,
-    recogniser: &Recogniser,
+    recognizer: &Recognizer,
     vocabulary: &Vocabulary,
     budget: u32,
     rng: &mut StdRng,
 ) -> usize {
     let mut position = RowPosition::new(table.start(), budget);
-    let mut chart = Chart::new(recogniser);
+    let mut chart = Chart::new(recognizer);
     let mut read = Vec::new();
     let mut words = 0;
     for _ in 0..24 {
@@ -90,22 +90,22 @@ pub fn walk(
 /// Compares both forms of a grammar's compiled constraint with the recognizer, with and without a
 /// budget.
 fn check(grammar: &Grammar, vocabulary: &Vocabulary, rng: &mut StdRng) -> Option<usize> {
-    let recogniser = Recogniser::new(grammar);
-    let (constraint, _) = compiled(grammar, &recogniser)?;
+    let recognizer = Recognizer::new(grammar);
+    let (constraint, _) = compiled(grammar, &recognizer)?;
     let mut words = 0;
     for compile in [CompiledConstraint::compile, CompiledConstraint::compile_byte_level] {
         let table = compile(&constraint, vocabulary, &limits());
         let table = table.unwrap_or_else(|error| panic!("{error}\n{grammar}"));
         for _ in 0..3 {
-            words += walk(grammar, &table, &recogniser, vocabulary, RowPosition::UNLIMITED, rng);
+            words += walk(grammar, &table, &recognizer, vocabulary, RowPosition::UNLIMITED, rng);
         }
         // The token-level form counts distances exactly.
         if table.is_byte_level() {
             let needed = table.tokens_to_end(table.start());
-            let least = Chart::new(&recogniser).left().unwrap();
+            let least = Chart::new(&recognizer).left().unwrap();
             assert!(needed as usize <= least + 1, "{grammar}");
             for more in [0, 1, 2, 4, 9] {
-                words += walk(grammar, &table, &recogniser, vocabulary, needed + more, rng);
+                words += walk(grammar, &table, &recognizer, vocabulary, needed + more, rng);
             }
         }
     }

@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use rand::{SeedableRng, rngs::StdRng};
 
-use self::earley::{Chart, Recogniser};
+use self::earley::{Chart, Recognizer};
 use self::form::Grammar;
 use self::random::{ALPHABET, BLOCK_ALPHABET, Sampler};
 
@@ -30,7 +30,7 @@ fn limits() -> Limits {
 }
 
 /// The constraint of a grammar and its automaton; `None` if it is refused for a permitted reason.
-fn compiled(grammar: &Grammar, recogniser: &Recogniser) -> Option<(Constraint, ByteAutomaton)> {
+fn compiled(grammar: &Grammar, recognizer: &Recognizer) -> Option<(Constraint, ByteAutomaton)> {
     let constraint = Constraint::grammar(Syntax::Gbnf, &grammar.to_string());
     let compiled = constraint.and_then(|constraint| {
         let automaton = constraint.to_automaton(&limits())?.expect("text");
@@ -38,7 +38,7 @@ fn compiled(grammar: &Grammar, recogniser: &Recogniser) -> Option<(Constraint, B
     });
     match compiled {
         Ok(compiled) => {
-            assert!(!recogniser.is_empty(), "there is no text of\n{grammar}");
+            assert!(!recognizer.is_empty(), "there is no text of\n{grammar}");
             Some(compiled)
         }
         Err(error) => {
@@ -48,7 +48,7 @@ fn compiled(grammar: &Grammar, recogniser: &Recogniser) -> Option<(Constraint, B
                     || error.kind() == ErrorKind::Unsatisfiable,
                 "{error}\n{grammar}"
             );
-            assert_eq!(error.kind() == ErrorKind::Unsatisfiable, recogniser.is_empty(), "{error}\n{grammar}");
+            assert_eq!(error.kind() == ErrorKind::Unsatisfiable, recognizer.is_empty(), "{error}\n{grammar}");
             None
         }
     }
@@ -64,8 +64,8 @@ struct Pair<'a> {
 }
 
 impl<'a> Pair<'a> {
-    fn new(grammar: &'a Grammar, automaton: &'a ByteAutomaton, recogniser: &'a Recogniser) -> Self {
-        let pair = Self { grammar, automaton, chart: Chart::new(recogniser), read: Vec::new() };
+    fn new(grammar: &'a Grammar, automaton: &'a ByteAutomaton, recognizer: &'a Recognizer) -> Self {
+        let pair = Self { grammar, automaton, chart: Chart::new(recognizer), read: Vec::new() };
         pair.check_end();
         pair
     }
@@ -138,7 +138,7 @@ struct Counts {
     others: usize,
 }
 
-/// Compares the automata of random grammars with the recogniser.
+/// Compares the automata of random grammars with the recognizer.
 fn compare(grammars: u64, alphabet: &[char], random: impl Fn(&mut StdRng) -> Grammar) -> Counts {
     let mut counts = Counts::default();
     // `x` occurs in no grammar.
@@ -146,11 +146,11 @@ fn compare(grammars: u64, alphabet: &[char], random: impl Fn(&mut StdRng) -> Gra
     for seed in 0..grammars {
         let mut rng = StdRng::seed_from_u64(seed);
         let grammar = random(&mut rng);
-        let recogniser = Recogniser::new(&grammar);
-        let Some((_, automaton)) = compiled(&grammar, &recogniser) else { continue };
+        let recognizer = Recognizer::new(&grammar);
+        let Some((_, automaton)) = compiled(&grammar, &recognizer) else { continue };
         counts.compiled += 1;
         counts.stacks += usize::from(matches!(automaton, ByteAutomaton::Pushdown(_)));
-        let mut pair = Pair::new(&grammar, &automaton, &recogniser);
+        let mut pair = Pair::new(&grammar, &automaton, &recognizer);
         pair.read_all(&bytes, 6, &mut 300);
         let sampler = Sampler::new(&grammar);
         for _ in 0..12 {

@@ -3,7 +3,7 @@
 use burn_dfa_tokens::{Constraint, Error, automaton::ByteAutomaton, constraint::Syntax};
 use rand::{SeedableRng, rngs::StdRng};
 
-use super::earley::Recogniser;
+use super::earley::Recognizer;
 use super::form::{Grammar, Node, all, one, rule, text};
 use super::{Pair, compare, limits, random};
 
@@ -24,8 +24,8 @@ fn check(rules: Vec<Node>) {
     let grammar = Grammar { rules };
     let automaton = automaton(&grammar).unwrap_or_else(|error| panic!("{error}\n{grammar}"));
     assert!(matches!(automaton, ByteAutomaton::Finite(_)), "{grammar}");
-    let recogniser = Recogniser::new(&grammar);
-    Pair::new(&grammar, &automaton, &recogniser).read_all(b"abcx", 8, &mut 3_000);
+    let recognizer = Recognizer::new(&grammar);
+    Pair::new(&grammar, &automaton, &recognizer).read_all(b"abcx", 8, &mut 3_000);
 }
 
 fn empty() -> Node {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 fn refusal(schema: &Value) -> Error {
     match Constraint::json_schema(schema.clone()) {
-        Ok(_) => panic!("{schema} is honoured"),
+        Ok(_) => panic!("{schema} is honored"),
         Err(error) => error,
     }
 }

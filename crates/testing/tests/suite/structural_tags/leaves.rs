@@ -6,7 +6,7 @@ use rand::Rng;
 use rand::rngs::StdRng;
 use serde_json::{Value, json};
 
-use crate::grammar::earley::Recogniser;
+use crate::grammar::earley::Recognizer;
 use crate::grammar::form::{Grammar, Node, all, class, one, rule, text};
 use crate::grammar::random::Sampler;
 
@@ -18,7 +18,7 @@ pub struct Leaves(Vec<Leaf>);
 struct Leaf {
     format: Format,
     grammar: Grammar,
-    recogniser: Recogniser,
+    recognizer: Recognizer,
 }
 
 impl Leaves {
@@ -35,8 +35,8 @@ impl Leaves {
         self.0.iter().position(|leaf| leaf.format == *format).expect("a format with a grammar")
     }
 
-    pub fn recogniser(&self, number: usize) -> &Recogniser {
-        &self.0[number].recogniser
+    pub fn recognizer(&self, number: usize) -> &Recognizer {
+        &self.0[number].recognizer
     }
 
     /// A random leaf.
@@ -58,7 +58,7 @@ impl Leaves {
 
 fn leaf((format, rules): (Format, Vec<Node>)) -> Leaf {
     let grammar = Grammar { rules };
-    Leaf { format, recogniser: Recogniser::new(&grammar), grammar }
+    Leaf { format, recognizer: Recognizer::new(&grammar), grammar }
 }
 
 /// Whether a format contains recursion.

@@ -273,7 +273,7 @@ impl<'a> Reader<'a> {
         if let Some(known) = self.known.borrow().get(&(number, start)) {
             return known.clone();
         }
-        let mut chart = Chart::new(self.leaves.recogniser(number));
+        let mut chart = Chart::new(self.leaves.recognizer(number));
         let mut ends = Places::new();
         let mut at = start;
         let open = loop {

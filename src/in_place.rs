@@ -1,4 +1,4 @@
-//! State that stays in the same buffers on the device.
+//! State that stays in the same buffers on the device, so that a recorded step can be replayed.
 
 use std::sync::Arc;
 

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::CompiledConstraint;
 use super::build::build;
 use super::columns::{ColumnId, Columns, Rests};
-use super::source::{Source, TokenRun};
+use super::untrimmed::{TokenRun, UntrimmedAutomaton};
 use super::whole::{TokenStates, check_token};
 use burn_dfa_automata::{ByteDfa, ByteStateId};
 use burn_dfa_common::{Result, limits::Meter};
@@ -82,7 +82,8 @@ pub(super) fn from_bytes(
     // If all bytes are tokens, every state reachable by bytes is reachable by tokens.
     let all_reached = text.groups.is_empty() && spells && !text.counts();
     let (start, tokens) = (text.past_boundary(dfa.start().0), Cow::Borrowed(tokens));
-    let mut source = Source { states, start, accepting, columns, tokens, runs, all_reached, free: text.free };
+    let mut source =
+        UntrimmedAutomaton { states, start, accepting, columns, tokens, runs, all_reached, free: text.free };
     source.read_whole(text);
     source.pass_boundaries(text, meter)?;
     source.keep_longest(text, spells, vocabulary, meter)?;
@@ -145,7 +146,7 @@ pub(super) fn from_tokens(
         TokenRun::push(&mut runs, tokens.len()..tokens.len() + 1, columns.intern(&pairs));
         tokens.push(token);
     }
-    let source = Source {
+    let source = UntrimmedAutomaton {
         states: automaton.accepting.len(),
         start: automaton.start,
         accepting: automaton.accepting,

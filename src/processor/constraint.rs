@@ -1,4 +1,5 @@
-//! The constraint as a processor: it advances the state by the last token and masks the logits.
+//! [`ConstraintProcessor`]: the constraint as a processor, which advances the state by the last token
+//! and masks the logits.
 
 use burn::tensor::{DType, Device, Int, Tensor};
 
@@ -25,10 +26,10 @@ use burn_dfa_tokens::{CompiledConstraint, Error, Result, RowPosition, StateId};
 ///
 /// let vocabulary = Vocabulary::from_bytes([Some(b"a".to_vec()), Some(b"b".to_vec()), None])?
 ///     .with_eos([TokenId(2)])?;
-/// let table = CompiledConstraint::compile(&Constraint::regex("ab*")?, &vocabulary, &Limits::default())?;
+/// let compiled = CompiledConstraint::compile(&Constraint::regex("ab*")?, &vocabulary, &Limits::default())?;
 /// let device = Device::flex();
-/// let table = DeviceConstraint::new(&[&table], 3, &TensorOptions::default(), &device)?;
-/// let processor = ConstraintProcessor::new(table, &[0])?;
+/// let constraint = DeviceConstraint::new(&[&compiled], 3, &TensorOptions::default(), &device)?;
+/// let processor = ConstraintProcessor::new(constraint, &[0])?;
 ///
 /// let position = processor.start();
 /// let logits = Tensor::<2>::from_data([[0.5, 1.0, 2.0]], &device);
@@ -175,10 +176,10 @@ impl ConstraintProcessor {
     ///
     /// let vocabulary = Vocabulary::from_bytes([Some(b"a".to_vec()), Some(b"b".to_vec()), None])?
     ///     .with_eos([TokenId(2)])?;
-    /// let table = CompiledConstraint::compile(&Constraint::regex("ab")?, &vocabulary, &Limits::default())?;
+    /// let compiled = CompiledConstraint::compile(&Constraint::regex("ab")?, &vocabulary, &Limits::default())?;
     /// let device = Device::flex();
-    /// let table = DeviceConstraint::new(&[&table], 3, &TensorOptions::default(), &device)?;
-    /// let processor = ConstraintProcessor::new(table, &[0])?;
+    /// let constraint = DeviceConstraint::new(&[&compiled], 3, &TensorOptions::default(), &device)?;
+    /// let processor = ConstraintProcessor::new(constraint, &[0])?;
     ///
     /// // No token yet, and the drafts `a`, `b`.
     /// let tokens = Tensor::<2, Int>::from_data([[3, 0, 1]], &device);

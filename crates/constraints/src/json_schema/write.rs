@@ -3,7 +3,7 @@
 
 use super::json::Json;
 use super::options::JsonOptions;
-use super::plan::{Labelled, PlanId, Planner, Step};
+use super::plan::{Labeled, PlanId, Planner, Step};
 use super::text::{self, Punctuation};
 
 /// The text of `value`, and whether it is a word of the schema's language.
@@ -140,7 +140,7 @@ impl Writer<'_, '_> {
         step.zip(outcome).and_then(|(step, outcome)| step.next[outcome as usize])
     }
 
-    fn scalar(&mut self, scalar: Option<&Labelled>, text: Vec<u8>) -> Option<u32> {
+    fn scalar(&mut self, scalar: Option<&Labeled>, text: Vec<u8>) -> Option<u32> {
         let outcome = scalar.and_then(|scalar| scalar.outcome(&text));
         self.text.extend(text);
         outcome

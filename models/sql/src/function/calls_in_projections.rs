@@ -13,9 +13,9 @@ use datafusion::optimizer::AnalyzerRule;
 
 /// Moves calls into projections.
 #[derive(Debug)]
-pub(super) struct Places;
+pub(super) struct CallsInProjections;
 
-impl AnalyzerRule for Places {
+impl AnalyzerRule for CallsInProjections {
     fn name(&self) -> &str {
         "calls_in_projections"
     }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use super::build::{RESERVED_TOKENS_TO_END, no_token_path, with_the_end};
 use super::distance::Distances;
 use super::edges::token_edges;
-use super::rows::{SHIFT, TableRows};
-use super::runs::CharTransitionCache;
+use super::rows::{SHIFT, TransitionRows};
+use super::token_slices::CharTransitionCache;
 use super::whole::{Groups, TokenStates};
-use super::{CompiledConstraint, Shortest, SpecialTokens, StateId, TableParts, TokenReading};
+use super::{CompiledConstraint, ConstraintParts, Shortest, SpecialTokens, StateId, TokenReading};
 use burn_dfa_automata::{Csr, SparseDfa, SparseRows};
 use burn_dfa_common::{Result, limits::Meter};
 use burn_dfa_vocabulary::{TokenId, TokenKind, Vocabulary};
@@ -40,7 +40,7 @@ pub(super) fn from_rows(
     byte_level(rows, None, vocabulary, meter)
 }
 
-impl TableParts {
+impl ConstraintParts {
     /// Rows after the reserved rows, written on demand; `beside` is the number of further values
     /// per state to budget for. The automaton's states 1 to `free` are free text. The distances to
     /// the end, the effects on the stack, and the transitions of tokens read whole are not known
@@ -67,9 +67,9 @@ impl TableParts {
         meter.time()?;
         let column_of = rows.classes().map(|class| u32::from(class) + reserved as u32);
         Ok(Self {
-            next: TableRows::on_demand(rows, free, columns),
+            next: TransitionRows::on_demand(rows, free, columns),
             reading: TokenReading::Bytes {
-                alphabet: CharTransitionCache::new(&column_of).into(),
+                char_transitions: CharTransitionCache::new(&column_of).into(),
                 column_of: Box::new(column_of),
                 vocabulary: vocabulary.clone(),
                 special,
@@ -101,7 +101,7 @@ fn byte_level(
 ) -> Result<CompiledConstraint> {
     let none = Groups::default();
     let (free, groups) = text.map_or((0, &none), |text| (text.free, &text.groups));
-    let mut parts = TableParts::of_rows(dfa.shared_rows(), free, groups, 3, vocabulary, meter)?;
+    let mut parts = ConstraintParts::of_rows(dfa.shared_rows(), free, groups, 3, vocabulary, meter)?;
     parts.read_whole(groups, text, vocabulary, meter)?;
     let own = dfa.bytes_to_end()[1..].iter().map(|&bytes| bytes.saturating_add(1));
     parts.bound_to_end = RESERVED_TOKENS_TO_END.into_iter().chain(own).collect();
@@ -124,7 +124,7 @@ fn byte_level(
     Ok(CompiledConstraint { parts: Arc::new(parts), unrolled: None })
 }
 
-impl TableParts {
+impl ConstraintParts {
     /// Recomputes the distances under the rule of [`longest`](super::longest), given the edges
     /// without it. If the rule would cut a state off from the end, the constraint drops the rule.
     fn keep_longest(
@@ -158,7 +158,7 @@ impl TableParts {
 }
 
 /// `(from, to)` for every byte taken by a live state.
-fn byte_edges(parts: &TableParts) -> Vec<(u32, u32)> {
+fn byte_edges(parts: &ConstraintParts) -> Vec<(u32, u32)> {
     let all = parts.next.all();
     let rows = all.chunks_exact(parts.columns()).enumerate().skip(StateId::RESERVED as usize);
     let mut edges = Vec::new();
@@ -176,7 +176,7 @@ fn byte_edges(parts: &TableParts) -> Vec<(u32, u32)> {
 
 /// Steps along `edges` to the end, including one for the end of sequence; `u32::MAX` if no path
 /// exists.
-fn to_end(parts: &TableParts, edges: &[(u32, u32)]) -> Vec<u32> {
+fn to_end(parts: &ConstraintParts, edges: &[(u32, u32)]) -> Vec<u32> {
     let states = parts.next.states();
     let backward = Csr::new(states, edges.iter().map(|&(from, to)| (to, from)));
     let own = StateId::RESERVED..states as u32;
@@ -187,7 +187,7 @@ fn to_end(parts: &TableParts, edges: &[(u32, u32)]) -> Vec<u32> {
     to_end
 }
 
-impl TableParts {
+impl ConstraintParts {
     /// Whether every byte taken by a live state has a token with the same transition: a one-byte
     /// token or a token with its own column. A state alive in bytes is then alive in tokens.
     fn spells_every_byte(&self, vocabulary: &Vocabulary) -> bool {

@@ -69,14 +69,14 @@ impl Texts {
 
 /// An automaton over the texts of scalars, with outcomes of accepting states. State 0 is dead.
 #[derive(Debug)]
-pub(in super::super) enum Labelled {
+pub(in super::super) enum Labeled {
     /// All texts have one outcome.
     Alike { texts: Arc<Texts>, outcome: u32 },
     /// Texts have different outcomes: for each state, the outcome of a text that ends there.
     Apart { start: u32, rows: Rows, ends: Vec<Option<u32>> },
 }
 
-impl Labelled {
+impl Labeled {
     pub(in super::super) fn start(&self) -> u32 {
         match self {
             Self::Alike { texts, .. } => texts.start(),

@@ -10,7 +10,7 @@ use burn_dfa_common::{Result, limits::Meter};
 use burn_dfa_vocabulary::TokenId;
 
 /// A token automaton before trimming: columns over source states, and the column of each token.
-pub(super) struct Source<'a> {
+pub(super) struct UntrimmedAutomaton<'a> {
     pub(super) states: usize,
     pub(super) start: u32,
     pub(super) accepting: Vec<bool>,
@@ -45,7 +45,7 @@ impl TokenRun {
     }
 }
 
-impl Source<'_> {
+impl UntrimmedAutomaton<'_> {
     /// Gives tokens read whole the columns that join their own edges with their bytes.
     pub(super) fn read_whole(&mut self, states: &TokenStates) {
         if states.groups.is_empty() {

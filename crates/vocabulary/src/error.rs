@@ -1,4 +1,4 @@
-//! Limits on vocabularies, common to all readers.
+//! The errors and limits that all readers share.
 
 use std::fmt::Display;
 use std::path::Path;

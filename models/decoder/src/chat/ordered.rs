@@ -9,7 +9,7 @@ use std::sync::Arc;
 use minijinja::Value;
 use minijinja::value::{Enumerator, Object, ObjectRepr};
 
-use crate::python_text::write_repr;
+use super::python_text::write_repr;
 
 /// The same value, with the members of objects in their original order.
 pub(crate) fn ordered(json: &serde_json::Value) -> Value {

@@ -3,7 +3,7 @@
 //! Comparing, searching and slicing take time in proportion to their operands, and lists that share
 //! their items are larger than their memory: after `{% set x = [x, x] %}` sixty times, comparing
 //! `x` with an equal list would never end. So operations that read values count their bytes and
-//! items first, up to [`MAX_WORK`](crate::budget::MAX_WORK) in one rendering. Values that contain
+//! items first, up to [`MAX_WORK`](super::budget::MAX_WORK) in one rendering. Values that contain
 //! themselves cannot be made.
 
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use minijinja::value::{Rest, Tuple, ValueKind, ValueOrKwargs};
 use minijinja::{Environment, Error, State, Value};
 
-use crate::budget::{MAX_DEPTH, counted, spend, take, wrong};
+use super::budget::{MAX_DEPTH, counted, spend, take, wrong};
 
 /// The number of bytes that an item of a list or a map counts as, and the additional bytes of a
 /// list or a map.

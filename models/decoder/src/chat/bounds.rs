@@ -6,10 +6,10 @@
 //!   most [`MAX_DEPTH`](budget::MAX_DEPTH) levels.
 //! - *Memory*: operators, filters and methods that make texts and lists count their bytes first, up
 //!   to [`MAX_BYTES`](budget::MAX_BYTES) in one rendering. minijinja implements operators as
-//!   instructions, not functions, so the compiled template is changed, see [`steps`](crate::steps):
+//!   instructions, not functions, so the compiled template is changed, see [`steps`](super::steps):
 //!   `a ~ b` becomes `a | ~(b)`, and the filter `~` counts.
 //! - *Work*: a step may look at much text, or at many items that lists share, see
-//!   [`work`](crate::work).
+//!   [`work`](super::work).
 
 use std::fmt::{self, Write};
 use std::thread;
@@ -19,8 +19,8 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Kwargs, Tuple, ValueKind};
 use minijinja::{Environment, Error, ErrorKind, State, Value};
 
-use crate::budget::{self, counted, take, written, wrong};
-use crate::{steps, work};
+use super::budget::{self, counted, take, written, wrong};
+use super::{steps, work};
 
 /// Instructions that a template may execute.
 pub(crate) const FUEL: u64 = 3_000_000;

@@ -7,7 +7,7 @@
 use minijinja::value::{Kwargs, ValueKind};
 use minijinja::{Error, ErrorKind, Value};
 
-use crate::budget::{self, MAX_DEPTH};
+use super::budget::{self, MAX_DEPTH};
 
 /// The separators of JSON.
 struct Style {

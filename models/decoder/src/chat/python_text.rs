@@ -5,7 +5,7 @@ use std::fmt::{self, Write};
 use minijinja::Value;
 use minijinja::value::ValueKind;
 
-use crate::budget::MAX_DEPTH;
+use super::budget::MAX_DEPTH;
 
 /// Writes a value like `str`: a text unchanged, any other value as [`write_repr`] does.
 pub(crate) fn write_str(value: &Value, to: &mut impl Write) -> fmt::Result {

@@ -1,4 +1,4 @@
-//! The rule of a step, as methods of the device constraint.
+//! `DeviceConstraint::illegal` and `DeviceConstraint::next`: the step of states with empty stacks.
 
 use burn::tensor::{Bool, DType, Int, Tensor};
 

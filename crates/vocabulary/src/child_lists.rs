@@ -8,18 +8,18 @@ use std::ops::Range;
 
 /// The children of some nodes.
 #[derive(Debug, Default)]
-pub(super) struct Fans {
-    /// `[fans]`: where each ends.
+pub(super) struct ChildLists {
+    /// `[lists]`: the end of each list.
     ends: Vec<u32>,
     bytes: Vec<u8>,
     nodes: Vec<u32>,
 }
 
-impl Fans {
-    /// The least number of children of a fan.
+impl ChildLists {
+    /// The least number of children of a list.
     pub(super) const MANY: usize = 8;
 
-    /// Adds children, in the order of their bytes, and returns which fan they are.
+    /// Adds children, in the order of their bytes, and returns the number of the list.
     pub(super) fn push(&mut self, children: &[(u8, u32)]) -> u32 {
         self.bytes.extend(children.iter().map(|(byte, _)| byte));
         self.nodes.extend(children.iter().map(|(_, node)| node));
@@ -33,14 +33,14 @@ impl Fans {
         self.nodes.shrink_to_fit();
     }
 
-    /// The places of a fan.
+    /// The places of a list.
     #[inline]
-    pub(super) fn places(&self, fan: u32) -> Range<u32> {
-        let start = if fan == 0 { 0 } else { self.ends[fan as usize - 1] };
-        start..self.ends[fan as usize]
+    pub(super) fn places(&self, child_list: u32) -> Range<u32> {
+        let start = if child_list == 0 { 0 } else { self.ends[child_list as usize - 1] };
+        start..self.ends[child_list as usize]
     }
 
-    /// The first of some places of a fan whose byte is not less than this one.
+    /// The first of some places of a list whose byte is not less than this one.
     #[inline]
     pub(super) fn first_from(&self, places: Range<u32>, byte: u8) -> u32 {
         let bytes = &self.bytes[places.start as usize..places.end as usize];

@@ -22,20 +22,24 @@
 //! dead. `a"`, `a",` and `a\n` (a backslash and the letter n) have an open character: the search
 //! reads them from the tries of the tokens with `"` and with `\`. `"` and `\n` begin with an open
 //! character. Few tokens do, so they are read from the trie of the vocabulary.
+//!
+//! `cache` keeps the slices of a constraint, and `transitions` follows the characters.
+
+mod cache;
+mod transitions;
 
 use std::rc::Rc;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, MutexGuard, PoisonError};
 
 use super::mask::Thresholds;
-use super::rows;
 use super::stack::{StackGraph, StackTop};
-use super::steps::{Farthest, KnownStep, Steps, add_farthest, no_farthest, widen};
-use super::{BudgetInterval, Near, RowPosition, StateId, TableParts, TokenReading};
-use burn_dfa_automata::{Differences, FastMap};
-use burn_dfa_vocabulary::{
-    ANY_LENGTH, CONTINUATION, CharacterSet, Characters, LENGTH_CLASSES, LONGEST, LengthClass, Spelled,
-    Vocabulary,
-};
+use super::steps::{KnownStep, add_farthest, no_farthest, widen};
+use super::{BudgetInterval, ConstraintParts, Near, RowPosition, StateId, TokenReading};
+use burn_dfa_automata::Differences;
+use burn_dfa_vocabulary::{ANY_LENGTH, CharacterSet, Characters, LONGEST, Spelled, Vocabulary};
+pub use cache::CharTransitionCache;
+use cache::{Known, Weighed};
+use transitions::{CharTransition, CharTransitions, Entered, WideEffect};
 
 /// The legal tokens among the tokens with some first characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,146 +69,13 @@ impl TokenSlice {
 /// The slices of a position.
 #[derive(Debug, Default)]
 pub(crate) struct TokenSlices {
-    pub(crate) runs: Vec<TokenSlice>,
+    pub(crate) slices: Vec<TokenSlice>,
     /// The first characters of tokens to read, without a space before them and with one. Tokens
     /// with first characters that are neither here nor in a slice are illegal.
     pub(crate) read: [CharacterSet; 2],
 }
 
-/// The transitions of characters in one compiled constraint, and the slices and steps found so far.
-pub struct CharTransitionCache {
-    /// The columns of first bytes, each with its characters.
-    columns: Vec<(u32, CharacterSet)>,
-    wide: Vec<Wide>,
-    /// Counts of the vocabulary by column.
-    weighed: OnceLock<Weighed>,
-    known: Mutex<Known>,
-}
-
-/// Counts of a vocabulary by column.
-struct Weighed {
-    /// For each column, the number of trie nodes of tokens with its first bytes.
-    nodes: Vec<(u32, u32)>,
-    columns: Vec<Column>,
-    /// The sum of the weights of all columns.
-    weight: usize,
-}
-
-/// Non-ASCII characters with the same columns.
-struct Wide {
-    first: CharacterSet,
-    /// The continuation bytes by their index.
-    behind: Vec<Bytes>,
-}
-
-/// A range of bytes with its columns.
-#[derive(Clone)]
-struct Bytes {
-    first: u8,
-    last: u8,
-    columns: Vec<u32>,
-}
-
-/// What was found so far; valid for every stack.
-#[derive(Default)]
-struct Known {
-    /// By state: the slices, and the distances of the states in which their tokens end. The slices
-    /// are valid if all of these distances fit in the budget.
-    runs: FastMap<u32, (Arc<TokenSlices>, Farthest)>,
-    /// By state: the transition of most of the vocabulary.
-    steps: Steps,
-}
-
-/// A column with its characters.
-struct Column {
-    column: usize,
-    set: CharacterSet,
-    /// The number of tokens with these characters in their rests.
-    weight: usize,
-}
-
-impl CharTransitionCache {
-    pub(super) fn new(column_of: &[u32; 256]) -> Self {
-        let bytes = |(first, last): (u8, u8)| {
-            let mut columns: Vec<u32> = (first..=last).map(|byte| column_of[byte as usize]).collect();
-            columns.sort_unstable();
-            columns.dedup();
-            Bytes { first, last, columns }
-        };
-        let mut columns: Vec<(u32, CharacterSet)> = Vec::new();
-        let mut place_of = vec![None; column_of.iter().max().map_or(0, |&most| most as usize + 1)];
-        for byte in CharacterSet::CHARACTERS.bytes() {
-            let column = column_of[byte as usize];
-            let place = *place_of[column as usize].get_or_insert_with(|| {
-                columns.push((column, CharacterSet::default()));
-                columns.len() - 1
-            });
-            columns[place].1.insert(byte);
-        }
-        let wide = |class: &LengthClass| Wide {
-            first: CharacterSet::of(class.first..=class.last),
-            behind: (1..class.length)
-                .map(|at| bytes(if at == 1 { class.second } else { CONTINUATION }))
-                .collect(),
-        };
-        let mut all: Vec<Wide> = Vec::new();
-        for wide in LENGTH_CLASSES.iter().map(wide) {
-            let is_same = |known: &&mut Wide| {
-                let columns = known.behind.iter().map(|bytes| &bytes.columns);
-                columns.eq(wide.behind.iter().map(|bytes| &bytes.columns))
-            };
-            match all.iter_mut().find(is_same) {
-                Some(known) => known.first = known.first.or(wide.first),
-                None => all.push(wide),
-            }
-        }
-        Self { columns, wide: all, weighed: OnceLock::new(), known: Mutex::default() }
-    }
-
-    /// Counts of the vocabulary by column. Computed once.
-    fn weighed(&self, vocabulary: &Vocabulary) -> &Weighed {
-        self.weighed.get_or_init(|| {
-            let characters = vocabulary.characters();
-            let mut nodes_of = [0; 256];
-            for (byte, nodes) in vocabulary.trie().by_first_byte() {
-                nodes_of[byte as usize] = nodes.len() as u32;
-            }
-            let nodes = |set: CharacterSet| set.bytes().map(|byte| nodes_of[byte as usize]).sum();
-            let nodes = self.columns.iter().map(|&(column, set)| (column, nodes(set))).collect();
-            let weigh = |set| characters.count_rest(set);
-            let columns = self.columns.iter();
-            let columns: Vec<Column> = columns
-                .map(|&(column, set)| Column { column: column as usize, set, weight: weigh(set) })
-                .collect();
-            let weight = columns.iter().map(|column| column.weight).sum();
-            Weighed { nodes, columns, weight }
-        })
-    }
-}
-
-impl Clone for CharTransitionCache {
-    /// A clone starts without found slices.
-    fn clone(&self) -> Self {
-        let wide = self.wide.iter().map(|wide| Wide { first: wide.first, behind: wide.behind.clone() });
-        Self {
-            columns: self.columns.clone(),
-            wide: wide.collect(),
-            weighed: OnceLock::new(),
-            known: Mutex::default(),
-        }
-    }
-}
-
-impl PartialEq for CharTransitionCache {
-    /// The contents follow from the compiled constraint.
-    fn eq(&self, _: &Self) -> bool {
-        true
-    }
-}
-
-impl Eq for CharTransitionCache {}
-
-impl TableParts {
+impl ConstraintParts {
     /// The token slices at `position` with the budget `left` after the next token; `None` if all
     /// tokens must be read.
     pub(crate) fn token_slices(
@@ -213,18 +84,18 @@ impl TableParts {
         left: &mut BudgetInterval,
         thresholds: &Thresholds,
     ) -> Option<Arc<TokenSlices>> {
-        let TokenReading::Bytes { vocabulary, alphabet, .. } = &self.reading else { return None };
-        if self.alive_nodes(position.state, vocabulary, alphabet) <= thresholds.few_nodes {
+        let TokenReading::Bytes { vocabulary, char_transitions, .. } = &self.reading else { return None };
+        if self.alive_nodes(position.state, vocabulary, char_transitions) <= thresholds.few_nodes {
             return None;
         }
         let (stacks, top) = self.calls.as_ref().map(|calls| StackGraph::of(self, calls, position)).unzip();
         let characters = vocabulary.characters();
-        let known = alphabet.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = char_transitions.known.lock().unwrap_or_else(PoisonError::into_inner);
         let mut reader = Reader {
             parts: self,
-            alphabet,
+            char_transitions,
             characters,
-            weighed: alphabet.weighed(vocabulary),
+            weighed: char_transitions.weighed(vocabulary),
             thresholds,
             stacks,
             left,
@@ -241,75 +112,24 @@ impl TableParts {
     }
 
     /// The number of trie nodes of tokens whose first byte has a transition from `state`.
-    fn alive_nodes(&self, state: StateId, vocabulary: &Vocabulary, alphabet: &CharTransitionCache) -> usize {
+    fn alive_nodes(
+        &self,
+        state: StateId,
+        vocabulary: &Vocabulary,
+        char_transitions: &CharTransitionCache,
+    ) -> usize {
         if let Some(runs) = self.next.runs(state) {
             let trie = vocabulary.trie();
             return runs.iter().map(|run| trie.count_between(run.first, run.last)).sum();
         }
-        let (row, nodes) = (self.row(state), alphabet.weighed(vocabulary).nodes.iter());
+        let (row, nodes) = (self.row(state), char_transitions.weighed(vocabulary).nodes.iter());
         let alive = nodes.filter(|&&(column, _)| row[column as usize] != StateId::DEAD.0);
         alive.map(|&(_, nodes)| nodes as usize).sum()
     }
 }
 
-impl TableParts {
-    /// The state entered by a byte.
-    fn entered_by(&self, state: StateId, byte: u8) -> StateId {
-        self.leads_by_runs(state).after(byte)
-    }
-
-    /// Calls `enters` with each state entered by the bytes, with `DEAD` as well, and with some
-    /// states several times.
-    fn each_entered(&self, state: StateId, bytes: &Bytes, mut enters: impl FnMut(u32)) {
-        let &Bytes { first, last, ref columns } = bytes;
-        let Some(runs) = self.next.runs(state) else {
-            let row = self.row(state);
-            return columns.iter().for_each(|&column| enters(row[column as usize]));
-        };
-        let mut dead = usize::from(last - first) + 1;
-        for run in runs.iter().filter(|run| run.first <= last && run.last >= first) {
-            dead -= usize::from(run.last.min(last) - run.first.max(first)) + 1;
-            enters(rows::entered(run).0);
-        }
-        if dead > 0 {
-            enters(StateId::DEAD.0);
-        }
-    }
-}
-
 /// A plain state, after the epsilon closure, and the top frame of the stack.
 type Place = (StateId, StackTop);
-
-/// Characters that lead to the same configuration.
-#[derive(Clone)]
-struct CharTransition {
-    to: Place,
-    /// The configurations between the bytes of these characters.
-    amid: Vec<Place>,
-    set: CharacterSet,
-    /// About the number of tokens with these characters in their rests.
-    weight: usize,
-    /// The state that all of the characters enter, if it is one state and the stack is unchanged
-    /// until then.
-    entered: Option<StateId>,
-}
-
-/// The transitions of all characters from one configuration.
-#[derive(Clone, Default)]
-struct CharTransitions {
-    to: Vec<CharTransition>,
-    /// First bytes of tokens to read: some of their characters are dead, lead to another
-    /// configuration, or make calls that exceed the stack.
-    split: CharacterSet,
-}
-
-impl CharTransitions {
-    /// The dead characters.
-    fn dead(&self) -> CharacterSet {
-        let alive = self.to.iter().fold(self.split, |all, transition| all.or(transition.set));
-        CharacterSet::CHARACTERS.without(alive)
-    }
-}
 
 /// First characters that lead to the same configuration, without a space before them and with one.
 struct Family {
@@ -338,20 +158,10 @@ struct StepEffect {
     is_new: bool,
 }
 
-/// The result of [`Reader::follow`].
-struct WideEffect {
-    begun: Place,
-    moved: bool,
-    /// The index of the characters in `CharTransitionCache::wide`.
-    wide: usize,
-    found: Option<(Place, Option<StateId>)>,
-    amid: Vec<Place>,
-}
-
 /// Follows characters from one position.
 struct Reader<'a> {
-    parts: &'a TableParts,
-    alphabet: &'a CharTransitionCache,
+    parts: &'a ConstraintParts,
+    char_transitions: &'a CharTransitionCache,
     characters: &'a Characters,
     weighed: &'a Weighed,
     thresholds: &'a Thresholds,
@@ -374,34 +184,25 @@ struct Reader<'a> {
     followed: Vec<WideEffect>,
 }
 
-/// A state entered by first bytes.
-#[derive(Clone, Copy)]
-struct Entered {
-    to: u32,
-    set: CharacterSet,
-    /// The number of tokens with these characters in their rests.
-    weight: usize,
-}
-
 impl Reader<'_> {
     fn known_slices(&mut self, start: Place) -> Option<Arc<TokenSlices>> {
-        if let Some((runs, farthest)) = self.known.runs.get(&start.0.0).cloned()
+        if let Some((slices, farthest)) = self.known.slices.get(&start.0.0).cloned()
             && self.can_end_in_all(&farthest, start.1)
         {
-            return Some(runs);
+            return Some(slices);
         }
-        let runs = Arc::new(self.runs(start)?);
+        let slices = Arc::new(self.slices(start)?);
         let max_slices = self.thresholds.max_slices;
         if let Some(farthest) = self.farthest.take().filter(|_| !self.moves_stack && max_slices > 0) {
-            if self.known.runs.len() >= max_slices {
-                self.known.runs.clear();
+            if self.known.slices.len() >= max_slices {
+                self.known.slices.clear();
             }
-            self.known.runs.insert(start.0.0, (Arc::clone(&runs), farthest.into()));
+            self.known.slices.insert(start.0.0, (Arc::clone(&slices), farthest.into()));
         }
-        Some(runs)
+        Some(slices)
     }
 
-    fn runs(&mut self, start: Place) -> Option<TokenSlices> {
+    fn slices(&mut self, start: Place) -> Option<TokenSlices> {
         self.enter(start.0);
         if !self.entered.iter().any(|entered| self.is_broad(StateId(entered.to))) {
             return None;
@@ -437,23 +238,25 @@ impl Reader<'_> {
         for family in families {
             let beside = self.beside(&family, &lasting);
             let is_settled = beside.is_some() && family.count() <= self.thresholds.few_characters;
-            if !is_settled && let Some((run, stays)) = self.run_of(&family) {
-                lasting.extend(stays.map(|place| (place, found.runs.len())));
-                found.runs.push(run);
+            if !is_settled && let Some((slice, stays)) = self.slice_of(&family) {
+                lasting.extend(stays.map(|place| (place, found.slices.len())));
+                found.slices.push(slice);
                 continue;
             }
             let with = |sets: [CharacterSet; 2]| [0, 1].map(|at| sets[at].or(family.first[at]));
-            match beside.map(|number| &mut found.runs[number]) {
-                Some(run) => (run.beside, run.spelled.first) = (with(run.beside), with(run.spelled.first)),
+            match beside.map(|number| &mut found.slices[number]) {
+                Some(slice) => {
+                    (slice.beside, slice.spelled.first) = (with(slice.beside), with(slice.spelled.first));
+                }
                 None => found.read = with(found.read),
             }
         }
-        (!found.runs.is_empty()).then_some(found)
+        (!found.slices.is_empty()).then_some(found)
     }
 
     /// The slice after the first characters of a family, and its configuration of `stays`; `None`
     /// if the tokens must be read.
-    fn run_of(&mut self, family: &Family) -> Option<(TokenSlice, Option<Place>)> {
+    fn slice_of(&mut self, family: &Family) -> Option<(TokenSlice, Option<Place>)> {
         let (characters, first) = (self.characters, family.first);
         if !characters.begin_more(first, self.thresholds.few_tokens)
             || !self.is_broad(family.place.0)
@@ -461,12 +264,12 @@ impl Reader<'_> {
         {
             return None;
         }
-        let (run, stays) = self.run(family.place)?;
+        let (slice, stays) = self.slice(family.place)?;
         // One trie is read for each open character.
-        let is_known = characters.are_few(run.open)
-            && characters.begin_more(first, self.thresholds.per_open.saturating_mul(run.open.count()));
-        let spelled = Spelled { first, ..run.spelled };
-        is_known.then_some((TokenSlice { spelled, ..run }, stays))
+        let is_known = characters.are_few(slice.open)
+            && characters.begin_more(first, self.thresholds.per_open.saturating_mul(slice.open.count()));
+        let spelled = Spelled { first, ..slice.spelled };
+        is_known.then_some((TokenSlice { spelled, ..slice }, stays))
     }
 
     /// The index of a slice that decides these first characters too, except for tokens with a few
@@ -517,29 +320,8 @@ impl Reader<'_> {
         self.thresholds.broad.saturating_mul(weight) >= self.weighed.weight || !self.parts.rests(state)
     }
 
-    /// Finds the states entered by the first bytes of characters.
-    fn enter(&mut self, state: StateId) {
-        self.entered.clear();
-        let entered = &mut self.entered;
-        let mut add =
-            |to: u32, set: CharacterSet, weight: usize| match entered.iter_mut().find(|known| known.to == to)
-            {
-                _ if to == StateId::DEAD.0 || set.is_empty() => {}
-                Some(known) => (known.set, known.weight) = (known.set.or(set), known.weight + weight),
-                None => entered.push(Entered { to, set, weight }),
-            };
-        let Some(runs) = self.parts.next.runs(state) else {
-            let (row, columns) = (self.parts.row(state), self.weighed.columns.iter());
-            return columns.for_each(|&Column { column, set, weight }| add(row[column], set, weight));
-        };
-        for run in runs {
-            let set = CharacterSet::between(run.first, run.last).and(CharacterSet::CHARACTERS);
-            add(rows::entered(run).0, set, self.characters.count_rest_between(run.first, run.last));
-        }
-    }
-
     /// The slice from a configuration, and its configuration of `stays`; `None` if unknown.
-    fn run(&mut self, mut place: Place) -> Option<(TokenSlice, Option<Place>)> {
+    fn slice(&mut self, mut place: Place) -> Option<(TokenSlice, Option<Place>)> {
         let longest = self.characters.longest();
         let (mut within, mut most, mut found) = (CharacterSet::default(), 0, 0);
         let (mut dead, mut stays, mut goes_on) = (CharacterSet::ALL, None, false);
@@ -582,14 +364,14 @@ impl Reader<'_> {
         let open = CharacterSet::CHARACTERS.without(within).without(dead);
         let reach = if goes_on { usize::MAX } else { most };
         let most = if goes_on { ANY_LENGTH } else { most.min(LONGEST) };
-        let run = TokenSlice {
+        let slice = TokenSlice {
             spelled: Spelled { first: Default::default(), within, most },
             reach: is_known.then_some(reach),
             open,
             stays: stays.map(|(state, _)| state),
             beside: Default::default(),
         };
-        Some((run, stays))
+        Some((slice, stays))
     }
 
     /// The step from a configuration, or all known steps with the same characters.
@@ -653,164 +435,6 @@ impl Reader<'_> {
             self.known.steps.keep(self.thresholds.max_steps, self.parts, place.0, entered, sets, amid);
         }
         self.can_end_at(&main.amid).then_some((next, sets))
-    }
-
-    /// The transitions of all characters.
-    fn transitions(&mut self, place: Place) -> Rc<CharTransitions> {
-        if let Some((_, transitions)) = self.seen.iter().find(|(seen, _)| *seen == place) {
-            return Rc::clone(transitions);
-        }
-        self.transitions_by_step(place).unwrap_or_else(|| {
-            self.enter(place.0);
-            self.transitions_of_entered(place)
-        })
-    }
-
-    /// The same from a known step, if few other characters are alive.
-    fn transitions_by_step(&mut self, place: Place) -> Option<Rc<CharTransitions>> {
-        let KnownStep { entered, sets: [on, off], amid } = self.known.steps.of(place.0)?;
-        let others = CharacterSet::CHARACTERS.without(on).without(off);
-        if !others.is_within(CharacterSet::ASCII) || others.count() > self.thresholds.few_characters {
-            return None;
-        }
-        let amid = amid.iter().map(|&state| (state, place.1)).collect();
-        let to = self.epsilon_closure(entered.0, place.1, &mut false)?;
-        let mut transitions = CharTransitions::default();
-        let weight = self.weighed.weight;
-        self.add(&mut transitions, CharTransition { to, amid, set: on, weight, entered: Some(entered) });
-        for byte in others.bytes() {
-            let (entered, set) = (self.parts.entered_by(place.0, byte), CharacterSet::of([byte]));
-            match self.epsilon_closure(entered.0, place.1, &mut false) {
-                Some(to) => {
-                    let weight = self.characters.count_rest_between(byte, byte);
-                    let (amid, entered) = (Vec::new(), Some(entered));
-                    self.add(&mut transitions, CharTransition { to, amid, set, weight, entered });
-                }
-                None => transitions.split = transitions.split.or(set),
-            }
-        }
-        let transitions = Rc::new(transitions);
-        self.seen.push((place, Rc::clone(&transitions)));
-        Some(transitions)
-    }
-
-    /// The same from the states that [`enter`](Self::enter) found.
-    fn transitions_of_entered(&mut self, place: Place) -> Rc<CharTransitions> {
-        let top = place.1;
-        let mut transitions = CharTransitions::default();
-        for at in 0..self.entered.len() {
-            let Entered { to, set, weight } = self.entered[at];
-            let mut moves_stack = false;
-            let Some(at) = self.epsilon_closure(to, top, &mut moves_stack) else {
-                transitions.split = transitions.split.or(set);
-                continue;
-            };
-            let ascii = set.and(CharacterSet::ASCII);
-            let entered = Some(StateId(to));
-            self.add(
-                &mut transitions,
-                CharTransition { to: at, amid: Vec::new(), set: ascii, weight, entered },
-            );
-            if ascii == set {
-                continue;
-            }
-            for (wide, Wide { first, .. }) in self.alphabet.wide.iter().enumerate() {
-                let set = set.and(*first);
-                if set.is_empty() {
-                    continue;
-                }
-                let followed = self.follow(at, wide, moves_stack);
-                let WideEffect { found, ref amid, .. } = self.followed[followed];
-                match found {
-                    Some((to, entered)) => {
-                        let amid = amid.clone();
-                        self.add(&mut transitions, CharTransition { to, amid, set, weight, entered });
-                    }
-                    None => transitions.split = transitions.split.or(set),
-                }
-            }
-        }
-        let transitions = Rc::new(transitions);
-        self.seen.push((place, Rc::clone(&transitions)));
-        transitions
-    }
-
-    fn add(&self, transitions: &mut CharTransitions, transition: CharTransition) {
-        if transition.set.is_empty() {
-            return;
-        }
-        match transitions.to.iter_mut().find(|known| self.are_alike(known.to, transition.to)) {
-            Some(known) => {
-                known.entered = known.entered.filter(|_| known.entered == transition.entered);
-                known.set = known.set.or(transition.set);
-                known.weight += transition.weight;
-                known.amid.extend(
-                    transition.amid.iter().filter(|place| !known.amid.contains(place)).collect::<Vec<_>>(),
-                );
-            }
-            None => transitions.to.push(transition),
-        }
-    }
-
-    /// Follows the continuation bytes of non-ASCII characters from `begun`, and returns the index
-    /// of the result in `followed`. The result is `None` if the characters lead to several
-    /// configurations or some are dead. It names the entered state if that is one state and the
-    /// stack did not change before; `moved` says whether the stack changed already.
-    fn follow(&mut self, begun: Place, wide: usize, moved: bool) -> usize {
-        let same = |known: &WideEffect| (known.begun, known.wide, known.moved) == (begun, wide, moved);
-        if let Some(known) = self.followed.iter().position(same) {
-            return known;
-        }
-        let followed = self.follow_bytes(begun, wide, moved);
-        self.followed.push(followed);
-        self.followed.len() - 1
-    }
-
-    /// The same without the cache.
-    fn follow_bytes(&mut self, begun: Place, wide: usize, was_moved: bool) -> WideEffect {
-        let mut moved = was_moved;
-        let [mut at, mut next] = [&mut self.at, &mut self.next].map(std::mem::take);
-        let mut amid = Vec::new();
-        at.clear();
-        at.push(begun);
-        let (mut all_read, mut entered) = (true, None);
-        for bytes in &self.alphabet.wide[wide].behind {
-            amid.extend_from_slice(&at);
-            next.clear();
-            let (mut first, mut is_one) = (None, !moved);
-            for &(state, top) in &at {
-                let (parts, mut last) = (self.parts, None);
-                parts.each_entered(state, bytes, |to| {
-                    if last.replace(to) == Some(to) {
-                        return;
-                    }
-                    is_one &= *first.get_or_insert(to) == to;
-                    // The first byte has dead and live characters: the tokens are read.
-                    if to == StateId::DEAD.0 {
-                        all_read = false;
-                        return;
-                    }
-                    match self.epsilon_closure(to, top, &mut moved) {
-                        Some(place) if !next.iter().any(|&known| self.are_alike(known, place)) => {
-                            next.push(place)
-                        }
-                        Some(_) => {}
-                        None => all_read = false,
-                    }
-                });
-            }
-            entered = first.filter(|_| is_one);
-            std::mem::swap(&mut at, &mut next);
-            if !all_read || at.len() > self.thresholds.max_states() {
-                break;
-            }
-        }
-        let found = match at[..] {
-            [place] if all_read => Some((place, entered.map(StateId))),
-            _ => None,
-        };
-        (self.at, self.next) = (at, next);
-        WideEffect { begun, moved: was_moved, wide, found, amid }
     }
 
     /// The configuration after the epsilon closure of an entered state; `None` if the stack has no

@@ -8,6 +8,22 @@
 //! [`ChatTemplate::with_date`] sets the date. Without it, templates with a fallback date (Llama
 //! 3.2) use their fallback, so that the same messages always give the same text. Templates without
 //! a fallback (SmolLM3) use today's date.
+//!
+//! - `rendering` has the options, and `marks` encodes special tokens in messages as text;
+//! - `bounds` limits what an untrusted template may do: `budget` counts bytes and work, `steps` and
+//!   `work` make its instructions and operations count;
+//! - `ordered`, `python_text`, `json_text` and `date` make values and texts as Python does.
+
+mod bounds;
+mod budget;
+mod date;
+mod json_text;
+mod marks;
+mod ordered;
+mod python_text;
+mod rendering;
+mod steps;
+mod work;
 
 use std::collections::BTreeMap;
 
@@ -15,14 +31,15 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::{Environment, Error, ErrorKind, Value, context};
 use serde::Deserialize;
 
-use crate::bounds;
-use crate::budget::{self, Bounded};
-use crate::date::Date;
 use crate::error::DecoderError;
-use crate::json_text::tojson;
-use crate::ordered::ordered;
-use crate::python_text::write_str;
-use crate::rendering::{self, RenderOptions};
+use budget::Bounded;
+use date::Date;
+use json_text::tojson;
+pub use marks::ChatPrompt;
+pub(crate) use marks::Marks;
+use ordered::ordered;
+use python_text::write_str;
+pub use rendering::RenderOptions;
 
 /// Name of the template in messages.
 const NAME: &str = "chat_template";
@@ -32,8 +49,8 @@ const NAME: &str = "chat_template";
 /// ```
 /// use burn_dfa_decoder::Message;
 ///
-/// let message = Message::user("Name a colour.");
-/// assert_eq!(message, Message::new("user", "Name a colour."));
+/// let message = Message::user("Name a color.");
+/// assert_eq!(message, Message::new("user", "Name a color."));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {

@@ -3,7 +3,7 @@
 use super::mask::Thresholds;
 use super::rows::{TransitionView, entered};
 use super::stack::{StackGraph, StackTop};
-use super::{BudgetInterval, Near, RowPosition, StateId, TableParts, TokenReading};
+use super::{BudgetInterval, ConstraintParts, Near, RowPosition, StateId, TokenReading};
 use burn_dfa_automata::Differences;
 use burn_dfa_vocabulary::{CharacterSet, Children, TokenId, Trie};
 
@@ -80,7 +80,7 @@ impl<'a> Unread<'a> {
     }
 }
 
-impl TableParts {
+impl ConstraintParts {
     /// Calls `found` with the legal tokens of `unread` at `position`, some of them more than once,
     /// and with the state after these tokens. `left` is the budget after the next token. With
     /// [`beside`](Unread::beside), it first calls `found` with `DEAD` and the tokens that the other
@@ -120,7 +120,7 @@ impl TableParts {
     }
 }
 
-impl TableParts {
+impl ConstraintParts {
     /// Finds for each state the symbols whose bytes do not leave it, if the rows are not written on
     /// demand.
     pub(super) fn find_rests(&mut self) {
@@ -152,7 +152,7 @@ trait Reader<'a> {
 
 /// A constraint without calls.
 struct Bytes<'a> {
-    parts: &'a TableParts,
+    parts: &'a ConstraintParts,
     left: &'a mut BudgetInterval,
 }
 
@@ -264,7 +264,7 @@ enum Unlike<'a> {
 
 impl<'a> Unlike<'a> {
     /// The bytes of `children` with different transitions from `state` and `other`.
-    fn new(parts: &'a TableParts, [state, other]: [StateId; 2], children: &Children) -> Self {
+    fn new(parts: &'a ConstraintParts, [state, other]: [StateId; 2], children: &Children) -> Self {
         let leads = parts.leads(state);
         match (leads, parts.next.runs(other)) {
             (TransitionView::Runs(runs), Some(others)) if children.are_many() => {
@@ -293,7 +293,7 @@ impl<'a> Unlike<'a> {
     }
 }
 
-/// See [`TableParts::each_text`].
+/// See [`ConstraintParts::each_text`].
 fn each_token<'a, 'b, R: Reader<'a>>(
     reader: R,
     start: R::At,
@@ -330,7 +330,7 @@ struct ReadLimits {
 /// Reads tokens.
 struct Walk<'a, R: Reader<'a>, F> {
     reader: R,
-    parts: &'a TableParts,
+    parts: &'a ConstraintParts,
     levels: Vec<Level<'a, R::At>>,
     /// One per level with `is_beside`; these levels come before all others.
     unlike: Vec<Unlike<'a>>,

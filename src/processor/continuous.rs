@@ -1,6 +1,6 @@
-//! Rows that begin and end independently.
+//! [`ConstraintProcessor`] for a continuous batch: rows begin and end independently.
 
-use super::dfa::{Tables, check_budget};
+use super::constraint::{Tables, check_budget};
 use super::{ConstraintProcessor, Position, RowState};
 use crate::tensor::Arena;
 use burn_dfa_tokens::{CompiledConstraint, Error, Result, RowPosition};
@@ -20,14 +20,14 @@ impl ConstraintProcessor {
     ///
     /// let vocabulary = Vocabulary::from_bytes([Some(b"a".to_vec()), Some(b"b".to_vec()), None])?
     ///     .with_eos([TokenId(2)])?;
-    /// let table = CompiledConstraint::compile(&Constraint::regex("ab*")?, &vocabulary, &Limits::default())?;
+    /// let compiled = CompiledConstraint::compile(&Constraint::regex("ab*")?, &vocabulary, &Limits::default())?;
     /// let device = Device::flex();
     /// let capacity = Capacity::new().with_constraints(2).with_states(64).with_classes(8);
     /// let options = TensorOptions::new().with_capacity(capacity);
     /// let mut processor = ConstraintProcessor::continuous(Arena::new(&vocabulary, 3, &options, &device)?, 3)?;
     /// let mut position = processor.start();
     ///
-    /// processor.admit(&mut position, 0, Some(&table), 8)?;
+    /// processor.admit(&mut position, 0, Some(&compiled), 8)?;
     /// processor.admit(&mut position, 2, None, 8)?; // free text
     /// let never = f32::NEG_INFINITY;
     /// let masked = processor.mask(&position, Tensor::zeros([3, 3], &device));

@@ -1,0 +1,266 @@
+//! The transitions of all characters from one configuration.
+
+use std::rc::Rc;
+
+use super::cache::{Bytes, Column, Wide};
+use super::{Place, Reader};
+use crate::rows;
+use crate::steps::KnownStep;
+use crate::{ConstraintParts, StateId};
+use burn_dfa_vocabulary::CharacterSet;
+
+/// Characters that lead to the same configuration.
+#[derive(Clone)]
+pub(super) struct CharTransition {
+    pub(super) to: Place,
+    /// The configurations between the bytes of these characters.
+    pub(super) amid: Vec<Place>,
+    pub(super) set: CharacterSet,
+    /// About the number of tokens with these characters in their rests.
+    pub(super) weight: usize,
+    /// The state that all of the characters enter, if it is one state and the stack is unchanged
+    /// until then.
+    pub(super) entered: Option<StateId>,
+}
+
+/// The transitions of all characters from one configuration.
+#[derive(Clone, Default)]
+pub(super) struct CharTransitions {
+    pub(super) to: Vec<CharTransition>,
+    /// First bytes of tokens to read: some of their characters are dead, lead to another
+    /// configuration, or make calls that exceed the stack.
+    pub(super) split: CharacterSet,
+}
+
+impl CharTransitions {
+    /// The dead characters.
+    pub(super) fn dead(&self) -> CharacterSet {
+        let alive = self.to.iter().fold(self.split, |all, transition| all.or(transition.set));
+        CharacterSet::CHARACTERS.without(alive)
+    }
+}
+
+/// The result of [`Reader::follow`].
+pub(super) struct WideEffect {
+    begun: Place,
+    moved: bool,
+    /// The index of the characters in [`CharTransitionCache::wide`](super::CharTransitionCache).
+    wide: usize,
+    found: Option<(Place, Option<StateId>)>,
+    amid: Vec<Place>,
+}
+
+/// A state entered by first bytes.
+#[derive(Clone, Copy)]
+pub(super) struct Entered {
+    pub(super) to: u32,
+    set: CharacterSet,
+    /// The number of tokens with these characters in their rests.
+    weight: usize,
+}
+
+impl ConstraintParts {
+    /// The state entered by a byte.
+    fn entered_by(&self, state: StateId, byte: u8) -> StateId {
+        self.leads_by_runs(state).after(byte)
+    }
+
+    /// Calls `enters` with each state entered by the bytes, with `DEAD` as well, and with some
+    /// states several times.
+    fn each_entered(&self, state: StateId, bytes: &Bytes, mut enters: impl FnMut(u32)) {
+        let &Bytes { first, last, ref columns } = bytes;
+        let Some(runs) = self.next.runs(state) else {
+            let row = self.row(state);
+            return columns.iter().for_each(|&column| enters(row[column as usize]));
+        };
+        let mut dead = usize::from(last - first) + 1;
+        for run in runs.iter().filter(|run| run.first <= last && run.last >= first) {
+            dead -= usize::from(run.last.min(last) - run.first.max(first)) + 1;
+            enters(rows::entered(run).0);
+        }
+        if dead > 0 {
+            enters(StateId::DEAD.0);
+        }
+    }
+}
+
+impl Reader<'_> {
+    /// Finds the states entered by the first bytes of characters.
+    pub(super) fn enter(&mut self, state: StateId) {
+        self.entered.clear();
+        let entered = &mut self.entered;
+        let mut add =
+            |to: u32, set: CharacterSet, weight: usize| match entered.iter_mut().find(|known| known.to == to)
+            {
+                _ if to == StateId::DEAD.0 || set.is_empty() => {}
+                Some(known) => (known.set, known.weight) = (known.set.or(set), known.weight + weight),
+                None => entered.push(Entered { to, set, weight }),
+            };
+        let Some(runs) = self.parts.next.runs(state) else {
+            let (row, columns) = (self.parts.row(state), self.weighed.columns.iter());
+            return columns.for_each(|&Column { column, set, weight }| add(row[column], set, weight));
+        };
+        for run in runs {
+            let set = CharacterSet::between(run.first, run.last).and(CharacterSet::CHARACTERS);
+            add(rows::entered(run).0, set, self.characters.count_rest_between(run.first, run.last));
+        }
+    }
+
+    /// The transitions of all characters.
+    pub(super) fn transitions(&mut self, place: Place) -> Rc<CharTransitions> {
+        if let Some((_, transitions)) = self.seen.iter().find(|(seen, _)| *seen == place) {
+            return Rc::clone(transitions);
+        }
+        self.transitions_by_step(place).unwrap_or_else(|| {
+            self.enter(place.0);
+            self.transitions_of_entered(place)
+        })
+    }
+
+    /// The same from a known step, if few other characters are alive.
+    pub(super) fn transitions_by_step(&mut self, place: Place) -> Option<Rc<CharTransitions>> {
+        let KnownStep { entered, sets: [on, off], amid } = self.known.steps.of(place.0)?;
+        let others = CharacterSet::CHARACTERS.without(on).without(off);
+        if !others.is_within(CharacterSet::ASCII) || others.count() > self.thresholds.few_characters {
+            return None;
+        }
+        let amid = amid.iter().map(|&state| (state, place.1)).collect();
+        let to = self.epsilon_closure(entered.0, place.1, &mut false)?;
+        let mut transitions = CharTransitions::default();
+        let weight = self.weighed.weight;
+        self.add(&mut transitions, CharTransition { to, amid, set: on, weight, entered: Some(entered) });
+        for byte in others.bytes() {
+            let (entered, set) = (self.parts.entered_by(place.0, byte), CharacterSet::of([byte]));
+            match self.epsilon_closure(entered.0, place.1, &mut false) {
+                Some(to) => {
+                    let weight = self.characters.count_rest_between(byte, byte);
+                    let (amid, entered) = (Vec::new(), Some(entered));
+                    self.add(&mut transitions, CharTransition { to, amid, set, weight, entered });
+                }
+                None => transitions.split = transitions.split.or(set),
+            }
+        }
+        let transitions = Rc::new(transitions);
+        self.seen.push((place, Rc::clone(&transitions)));
+        Some(transitions)
+    }
+
+    /// The same from the states that [`enter`](Self::enter) found.
+    pub(super) fn transitions_of_entered(&mut self, place: Place) -> Rc<CharTransitions> {
+        let top = place.1;
+        let mut transitions = CharTransitions::default();
+        for at in 0..self.entered.len() {
+            let Entered { to, set, weight } = self.entered[at];
+            let mut moves_stack = false;
+            let Some(at) = self.epsilon_closure(to, top, &mut moves_stack) else {
+                transitions.split = transitions.split.or(set);
+                continue;
+            };
+            let ascii = set.and(CharacterSet::ASCII);
+            let entered = Some(StateId(to));
+            self.add(
+                &mut transitions,
+                CharTransition { to: at, amid: Vec::new(), set: ascii, weight, entered },
+            );
+            if ascii == set {
+                continue;
+            }
+            for (wide, Wide { first, .. }) in self.char_transitions.wide.iter().enumerate() {
+                let set = set.and(*first);
+                if set.is_empty() {
+                    continue;
+                }
+                let followed = self.follow(at, wide, moves_stack);
+                let WideEffect { found, ref amid, .. } = self.followed[followed];
+                match found {
+                    Some((to, entered)) => {
+                        let amid = amid.clone();
+                        self.add(&mut transitions, CharTransition { to, amid, set, weight, entered });
+                    }
+                    None => transitions.split = transitions.split.or(set),
+                }
+            }
+        }
+        let transitions = Rc::new(transitions);
+        self.seen.push((place, Rc::clone(&transitions)));
+        transitions
+    }
+
+    fn add(&self, transitions: &mut CharTransitions, transition: CharTransition) {
+        if transition.set.is_empty() {
+            return;
+        }
+        match transitions.to.iter_mut().find(|known| self.are_alike(known.to, transition.to)) {
+            Some(known) => {
+                known.entered = known.entered.filter(|_| known.entered == transition.entered);
+                known.set = known.set.or(transition.set);
+                known.weight += transition.weight;
+                known.amid.extend(
+                    transition.amid.iter().filter(|place| !known.amid.contains(place)).collect::<Vec<_>>(),
+                );
+            }
+            None => transitions.to.push(transition),
+        }
+    }
+
+    /// Follows the continuation bytes of non-ASCII characters from `begun`, and returns the index
+    /// of the result in `followed`. The result is `None` if the characters lead to several
+    /// configurations or some are dead. It names the entered state if that is one state and the
+    /// stack did not change before; `moved` says whether the stack changed already.
+    fn follow(&mut self, begun: Place, wide: usize, moved: bool) -> usize {
+        let same = |known: &WideEffect| (known.begun, known.wide, known.moved) == (begun, wide, moved);
+        if let Some(known) = self.followed.iter().position(same) {
+            return known;
+        }
+        let followed = self.follow_bytes(begun, wide, moved);
+        self.followed.push(followed);
+        self.followed.len() - 1
+    }
+
+    /// The same without the cache.
+    fn follow_bytes(&mut self, begun: Place, wide: usize, was_moved: bool) -> WideEffect {
+        let mut moved = was_moved;
+        let [mut at, mut next] = [&mut self.at, &mut self.next].map(std::mem::take);
+        let mut amid = Vec::new();
+        at.clear();
+        at.push(begun);
+        let (mut all_read, mut entered) = (true, None);
+        for bytes in &self.char_transitions.wide[wide].behind {
+            amid.extend_from_slice(&at);
+            next.clear();
+            let (mut first, mut is_one) = (None, !moved);
+            for &(state, top) in &at {
+                let (parts, mut last) = (self.parts, None);
+                parts.each_entered(state, bytes, |to| {
+                    if last.replace(to) == Some(to) {
+                        return;
+                    }
+                    is_one &= *first.get_or_insert(to) == to;
+                    // The first byte has dead and live characters: the tokens are read.
+                    if to == StateId::DEAD.0 {
+                        all_read = false;
+                        return;
+                    }
+                    match self.epsilon_closure(to, top, &mut moved) {
+                        Some(place) if !next.iter().any(|&known| self.are_alike(known, place)) => {
+                            next.push(place)
+                        }
+                        Some(_) => {}
+                        None => all_read = false,
+                    }
+                });
+            }
+            entered = first.filter(|_| is_one);
+            std::mem::swap(&mut at, &mut next);
+            if !all_read || at.len() > self.thresholds.max_states() {
+                break;
+            }
+        }
+        let found = match at[..] {
+            [place] if all_read => Some((place, entered.map(StateId))),
+            _ => None,
+        };
+        (self.at, self.next) = (at, next);
+        WideEffect { begun, moved: was_moved, wide, found, amid }
+    }
+}
