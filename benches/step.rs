@@ -14,8 +14,7 @@ use burn::tensor::{DType, Device, Distribution, Int, Tensor, TensorData};
 use burn_dfa::processor::{ConstraintProcessor, DraftTree, LogitsProcessor, Position, StepContext};
 use burn_dfa::sampling::{Greedy, GumbelMax, Sampler};
 use burn_dfa::{
-    CompiledConstraint, Constraint, DeviceConstraint, Kernels, Layout, Limits, TensorOptions, TokenId,
-    Vocabulary,
+    CompiledConstraint, Constraint, DeviceConstraint, Kernels, Limits, TensorOptions, TokenId, Vocabulary,
 };
 use divan::{Bencher, black_box};
 
@@ -55,37 +54,40 @@ enum Place {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Case(Kernels, Layout, Place);
+enum Form {
+    TokenLevel,
+    ByteLevel,
+}
 
-const CASES: [Case; 10] = [
-    Case(Kernels::BuiltIn, Layout::TokenLevel, Place::String),
-    Case(Kernels::Fused, Layout::TokenLevel, Place::String),
-    Case(Kernels::BuiltIn, Layout::TokenLevel, Place::Key),
-    Case(Kernels::Fused, Layout::TokenLevel, Place::Key),
-    Case(Kernels::BuiltIn, Layout::Dense, Place::String),
-    Case(Kernels::BuiltIn, Layout::Dense, Place::Key),
-    Case(Kernels::Fused, Layout::ByteLevel, Place::String),
-    Case(Kernels::Fused, Layout::ByteLevel, Place::Key),
-    Case(Kernels::Fused, Layout::ByteLevel, Place::Nested),
-    Case(Kernels::Fused, Layout::ByteLevel, Place::Text),
+#[derive(Clone, Copy, Debug)]
+struct Case(Kernels, Form, Place);
+
+const CASES: [Case; 8] = [
+    Case(Kernels::BuiltIn, Form::TokenLevel, Place::String),
+    Case(Kernels::Fused, Form::TokenLevel, Place::String),
+    Case(Kernels::BuiltIn, Form::TokenLevel, Place::Key),
+    Case(Kernels::Fused, Form::TokenLevel, Place::Key),
+    Case(Kernels::Fused, Form::ByteLevel, Place::String),
+    Case(Kernels::Fused, Form::ByteLevel, Place::Key),
+    Case(Kernels::Fused, Form::ByteLevel, Place::Nested),
+    Case(Kernels::Fused, Form::ByteLevel, Place::Text),
 ];
 
 /// The processor of `batch` rows, and their position after the beginning of an object.
 fn at(case: Case, batch: usize, device: &Device) -> (ConstraintProcessor, Position) {
-    let Case(kernels, layout, place) = case;
+    let Case(kernels, form, place) = case;
     let limits = Limits::default();
     let constraint = match place {
         Place::Text => triggers::endless(100),
         Place::Nested => Constraint::json_schema(NESTED.parse().unwrap()).unwrap(),
         Place::String | Place::Key => Constraint::json_schema(SCHEMA.parse().unwrap()).unwrap(),
     };
-    let compile = match (layout, place) {
-        (Layout::ByteLevel, _) | (_, Place::Nested | Place::Text) => CompiledConstraint::compile_byte_level,
-        _ => CompiledConstraint::compile_token_level,
+    let compile = match form {
+        Form::TokenLevel => CompiledConstraint::compile_token_level,
+        Form::ByteLevel => CompiledConstraint::compile_byte_level,
     };
     let table = compile(&constraint, &VOCABULARY, &limits).unwrap();
-    let options =
-        TensorOptions { layout: Some(layout), kernels, max_bytes: 1 << 30, ..TensorOptions::default() };
+    let options = TensorOptions { kernels, max_bytes: 1 << 30, ..TensorOptions::default() };
     let table = DeviceConstraint::new(&[&table], WIDTH, &options, device).unwrap();
     let processor = ConstraintProcessor::new(table, &vec![0; batch]).unwrap();
     let mut state = processor.start();

@@ -86,7 +86,7 @@ pub use burn_dfa_tokens::{
     ErrorKind, ForcedText, Limit, Limits, Masker, PendingConstraint, Result, Room, StateId, TokenId,
     Unenforced, Vocabulary, automaton, constraint, vocabulary,
 };
-pub use tensor::{Arena, Capacity, DeviceConstraint, Kernels, Layout, Position, TensorOptions};
+pub use tensor::{Arena, Capacity, DeviceConstraint, Kernels, Position, TensorOptions};
 
 /// The examples of the README and of the guide compile and run.
 #[cfg(doctest)]

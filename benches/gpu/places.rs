@@ -2,9 +2,25 @@
 
 use burn::tensor::{DType, Device, Tensor};
 use burn_dfa::processor::{ConstraintProcessor, Position};
-use burn_dfa::{CompiledConstraint, Constraint, DeviceConstraint, Layout, Limits, TensorOptions, Vocabulary};
+use burn_dfa::{CompiledConstraint, Constraint, DeviceConstraint, Limits, TensorOptions, Vocabulary};
 
 use crate::{constraint, vocabulary};
+
+/// The form of the constraint.
+#[derive(Clone, Copy, Debug)]
+pub enum Form {
+    TokenLevel,
+    ByteLevel,
+}
+
+impl Form {
+    pub fn name(self) -> String {
+        match self {
+            Self::TokenLevel => "token-level".into(),
+            Self::ByteLevel => "byte-level".into(),
+        }
+    }
+}
 
 /// The position of the rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,21 +63,19 @@ impl Place {
     /// A processor of `batch` rows, and their position. With `keeps`, the batch keeps mask rows.
     pub fn rows(
         self,
-        layout: Layout,
+        form: Form,
         batch: usize,
         keeps: bool,
         vocabulary: &Vocabulary,
         device: &Device,
     ) -> (ConstraintProcessor, Position) {
         let limits = Limits::default();
-        let is_nested = matches!(self, Self::Nested(_));
-        let compile = if layout == Layout::ByteLevel || is_nested {
-            CompiledConstraint::compile_byte_level
-        } else {
-            CompiledConstraint::compile_token_level
+        let compile = match form {
+            Form::TokenLevel => CompiledConstraint::compile_token_level,
+            Form::ByteLevel => CompiledConstraint::compile_byte_level,
         };
         let table = compile(&self.constraint(), vocabulary, &limits).expect("a table");
-        let options = TensorOptions::new().with_layout(layout).with_max_bytes(1 << 30);
+        let options = TensorOptions::new().with_max_bytes(1 << 30);
         let options = if keeps { options } else { options.with_mask_rows_bytes(0) };
         let table = DeviceConstraint::new(&[&table], vocabulary.len(), &options, device).expect("a table");
         let processor = ConstraintProcessor::new(table, &vec![0; batch]).expect("rows");

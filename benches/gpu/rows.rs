@@ -5,12 +5,12 @@
 //! the time is per set. A copy is an element-wise kernel of Burn that reads and writes each logit.
 
 use burn::tensor::{DType, Device, Distribution, Tensor, s};
+use burn_dfa::Vocabulary;
 use burn_dfa::processor::{InPlaceState, LogitsProcessor, StepContext};
 use burn_dfa::sampling::{Greedy, Sampler};
-use burn_dfa::{Layout, Vocabulary};
 
 use crate::clock::{Clock, Recorded, Way, in_turns, way};
-use crate::places::Place;
+use crate::places::{Form, Place};
 use crate::table::{self, Table};
 use crate::{model, vocabulary};
 
@@ -31,7 +31,7 @@ struct Case {
     width: usize,
     batch: usize,
     dtype: DType,
-    layout: Layout,
+    form: Form,
     place: Place,
     /// Whether the batch keeps mask rows. Otherwise every step costs what the first visit of a state
     /// costs.
@@ -45,7 +45,7 @@ pub fn measure(device: &Device, clock: &Clock) {
         "logits",
         "batch",
         "type",
-        "layout",
+        "form",
         "place",
         "mask rows",
         "legal",
@@ -74,36 +74,32 @@ fn cases(clock: &Clock, widths: &[usize], dtype: DType) -> Vec<Case> {
     // Most schemas are byte-level. First with mask rows of a visited state, then without, as a fill.
     for keeps in [true, false] {
         for &batch in &batches {
-            let (width, layout, place) = (widths[0], Layout::ByteLevel, Place::String);
-            cases.push(Case { width, batch, dtype, layout, place, keeps });
+            let (width, form, place) = (widths[0], Form::ByteLevel, Place::String);
+            cases.push(Case { width, batch, dtype, form, place, keeps });
         }
     }
-    let mut push = |width, batch, dtype, layout, place| {
-        cases.push(Case { width, batch, dtype, layout, place, keeps: true });
+    let mut push = |width, batch, dtype, form, place| {
+        cases.push(Case { width, batch, dtype, form, place, keeps: true });
     };
-    push(widths[0], 8, dtype, Layout::ByteLevel, Place::Nested(DEPTHS[0]));
+    push(widths[0], 8, dtype, Form::ByteLevel, Place::Nested(DEPTHS[0]));
     for &width in &widths[1..] {
-        batches.iter().for_each(|batch| push(width, *batch, dtype, Layout::ByteLevel, Place::String));
-        push(width, 8, dtype, Layout::ByteLevel, Place::Nested(DEPTHS[0]));
+        batches.iter().for_each(|batch| push(width, *batch, dtype, Form::ByteLevel, Place::String));
+        push(width, 8, dtype, Form::ByteLevel, Place::Nested(DEPTHS[0]));
     }
-    for layout in [Layout::TokenLevel, Layout::Dense] {
-        for &width in widths {
-            batches.iter().for_each(|batch| push(width, *batch, dtype, layout, Place::String));
-        }
+    for &width in widths {
+        batches.iter().for_each(|batch| push(width, *batch, dtype, Form::TokenLevel, Place::String));
     }
     for &width in widths {
         for batch in clock.cases(vec![8, 64]) {
             for depth in clock.cases(DEPTHS.to_vec()) {
-                push(width, batch, dtype, Layout::ByteLevel, Place::Nested(depth));
+                push(width, batch, dtype, Form::ByteLevel, Place::Nested(depth));
             }
         }
-        for layout in [Layout::TokenLevel, Layout::ByteLevel] {
-            push(width, batches[batches.len() - 1], dtype, layout, Place::Key);
+        for form in [Form::TokenLevel, Form::ByteLevel] {
+            push(width, batches[batches.len() - 1], dtype, form, Place::Key);
         }
         if dtype != DType::F32 {
-            batches
-                .iter()
-                .for_each(|batch| push(width, *batch, DType::F32, Layout::TokenLevel, Place::String));
+            batches.iter().for_each(|batch| push(width, *batch, DType::F32, Form::TokenLevel, Place::String));
         }
     }
     cases
@@ -115,7 +111,7 @@ impl Case {
         let bytes = batch * width * self.dtype.size();
         let sets: Vec<Tensor<2>> =
             (0..(BYTES / bytes).clamp(1, MAX_SETS)).map(|_| self.logits(width, device)).collect();
-        let (processor, position) = self.place.rows(self.layout, batch, self.keeps, vocabulary, device);
+        let (processor, position) = self.place.rows(self.form, batch, self.keeps, vocabulary, device);
         let legal = legal(processor.mask(&position, sets[0].clone()));
         assert!(legal > 0, "{self:?}: the rows are in the constraint");
         let context = || StepContext {
@@ -171,7 +167,7 @@ impl Case {
             width.to_string(),
             batch.to_string(),
             table::dtype(self.dtype),
-            self.layout.to_string(),
+            self.form.name(),
             self.place.name(),
             if self.keeps { "kept".into() } else { "none".into() },
             legal.to_string(),

@@ -51,7 +51,7 @@ pub struct GenerationConfig {
     /// prompt. Prompts that are read whole are then read one after the other. The logits are
     /// rounded as with prompts read in chunks. Default: no.
     pub prefix_cache: bool,
-    /// The layout and capacity of the constraints on the device.
+    /// The operations, capacity and size limits of the constraints on the device.
     pub tensors: TensorOptions,
 }
 
@@ -210,7 +210,7 @@ impl GenerationConfig {
         Self { sync_interval, ..self }
     }
 
-    /// Sets the [layout and capacity](Self::tensors) of the constraints on the device.
+    /// Sets the [operations, capacity and size limits](Self::tensors) of the constraints on the device.
     pub fn with_tensors(self, tensors: TensorOptions) -> Self {
         Self { tensors, ..self }
     }

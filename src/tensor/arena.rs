@@ -7,7 +7,7 @@ use burn::tensor::Device;
 #[cfg(feature = "flex")]
 use super::CpuConstraints;
 use super::placement::{PAGE, pages_of, placed};
-use super::{DeviceConstraint, Image, Layout, Sizes, Store, TensorOptions};
+use super::{DeviceConstraint, Image, Sizes, Store, TensorOptions};
 #[cfg(feature = "remote")]
 use crate::remote::RemoteConstraints;
 use crate::vocabulary::Vocabulary;
@@ -81,10 +81,8 @@ impl Arena {
 
     /// An arena for constraints of `vocabulary` and rows of `vocab_size` logits.
     /// [`TensorOptions::capacity`] sets its space: the number of loaded constraints, their total
-    /// states, and the maximum number of columns.
-    ///
-    /// The default layout is [`Layout::ByteLevel`], which holds byte-level and token-level constraints;
-    /// [`Layout::TokenLevel`] is smaller and holds only token-level ones.
+    /// states, and the maximum number of columns. An arena holds token-level and byte-level
+    /// constraints.
     ///
     /// # Errors
     /// - [`ErrorKind::Input`](crate::ErrorKind::Input): a capacity of 0 constraints or 0 states;
@@ -104,8 +102,7 @@ impl Arena {
         }
         let free = CompiledConstraint::unconstrained(vocabulary);
         let fingerprint = super::check(&[&free], vocab_size)?;
-        let sizes =
-            Sizes::arena(options.layout, vocabulary, vocab_size, capacity, super::runs_kernels(device));
+        let sizes = Sizes::arena(vocabulary, vocab_size, capacity, super::runs_kernels(device));
         sizes.check(options.max_bytes, super::largest_binding(device))?;
         let store = Store::new(
             &sizes,
@@ -148,7 +145,7 @@ impl Arena {
     /// # Errors
     /// An error changes nothing.
     /// - [`ErrorKind::Full`](crate::ErrorKind::Full): there is no space until others are released;
-    /// - [`ErrorKind::Input`](crate::ErrorKind::Input): it does not fit into an empty arena, or not into the layout;
+    /// - [`ErrorKind::Input`](crate::ErrorKind::Input): it does not fit into an empty arena;
     /// - [`ErrorKind::IncompatibleVocabulary`](crate::ErrorKind::IncompatibleVocabulary): a constraint of another vocabulary;
     /// - [`ErrorKind::Artifact`](crate::ErrorKind::Artifact): the constraint violates an invariant.
     pub fn admit(&mut self, table: &CompiledConstraint) -> Result<usize> {
@@ -190,12 +187,7 @@ impl Arena {
     /// Refuses a constraint that would not fit into an empty arena.
     fn expect_room(&self, table: &CompiledConstraint, pages: usize) -> Result<()> {
         let sizes = &self.table.sizes;
-        if sizes.layout == Layout::TokenLevel && table.is_byte_level() {
-            return Err(Error::input(
-                "a byte-level constraint in a token-level arena: compile it with `CompiledConstraint::compile_token_level`, or take `Layout::ByteLevel`",
-            ));
-        }
-        if sizes.layout == Layout::ByteLevel && table.has_special_tokens() {
+        if table.has_special_tokens() {
             return Err(Error::input(
                 "a byte-level constraint reads its marker as a token of its own, for which an arena has no room: compile it with `CompiledConstraint::compile_token_level`",
             ));
@@ -212,7 +204,7 @@ impl Arena {
         if super::runs_kernels(&self.table.device) && self.table.is_fused() {
             sizes.check_pushes(table.pushes())?;
         }
-        let columns = if sizes.layout == Layout::Dense { 0 } else { table.class_count() };
+        let columns = table.class_count();
         if columns > sizes.columns || pages > sizes.pages() {
             return Err(Error::input(format!(
                 "a table of {} states and {columns} columns in an arena of {} and {}: reserve more in `TensorOptions::capacity`",

@@ -13,6 +13,7 @@
 //! follows the kernels. The values of both come from `ConstraintParts`.
 
 use std::borrow::Cow;
+use std::iter::repeat_n;
 use std::ops::Range;
 use std::sync::atomic::{AtomicI32, Ordering};
 
@@ -24,13 +25,12 @@ use super::device::keeps_steps;
 use super::device::largest_binding;
 #[cfg(feature = "cube")]
 use super::mask_rows::PoolSizes;
-use super::options::Layout;
 use super::placement::{Joined, PAGE, first_of, placed, runs};
 use super::sizes::chain_of;
 use super::text::{self, Text, text_of, texts};
 use super::{Sizes, ints};
 use crate::in_place::InPlaceState;
-use crate::vocabulary::{TokenId, Vocabulary};
+use crate::vocabulary::Vocabulary;
 use burn_dfa_tokens::{CompiledConstraint, StateId, TokenReading};
 
 /// The declaration of an array.
@@ -73,9 +73,8 @@ impl Array {
 
     fn declare(self, sizes: &Sizes) -> Declared {
         use Written::{PerState, PerTable, Texts};
-        let &Sizes { layout, states, columns, tables, vocab_size, texts, symbols, alphabet, ends, .. } =
-            sizes;
-        let (classes, walks) = (layout != Layout::Dense, sizes.walks());
+        let &Sizes { states, columns, tables, vocab_size, texts, symbols, alphabet, ends, .. } = sizes;
+        let byte_level = usize::from(sizes.is_byte_level());
         let declare = |rows, columns, idle, written| Declared { rows, columns, idle, written };
         match self {
             Self::Next => {
@@ -87,7 +86,7 @@ impl Array {
             Self::Jumps => declare(states, sizes.frame(), 0, PerState(|s, state, out| s.jumps(state, out))),
             Self::Frames => declare(states, ends, 0, PerState(|s, state, out| s.frames(state, out))),
             Self::Shortest => {
-                declare(states, walks.into(), 0, PerState(|s, state, out| s.shortest(state, out)))
+                declare(states, byte_level, 0, PerState(|s, state, out| s.shortest(state, out)))
             }
             Self::Owner => {
                 declare(states, sizes.has_owner().into(), 0, PerState(|s, _, out| out.push(s.index)))
@@ -97,11 +96,11 @@ impl Array {
             }
             Self::Class => declare(
                 tables,
-                if classes { vocab_size } else { 0 },
+                vocab_size,
                 CompiledConstraint::NEVER as i32,
                 PerTable(|s, out| s.classes(out)),
             ),
-            Self::Text => declare(tables, walks.into(), 0, PerTable(|s, out| out.push(s.text))),
+            Self::Text => declare(tables, byte_level, 0, PerTable(|s, out| out.push(s.text))),
             Self::Column => declare(tables, alphabet, 0, PerTable(|s, out| s.symbol_columns(out))),
             Self::Offsets => declare(texts, vocab_size.saturating_add(1), 0, Texts(text::offsets)),
             Self::Symbols => declare(1, symbols, 0, Texts(text::symbols)),
@@ -150,26 +149,12 @@ impl Source<'_> {
     }
 
     fn next(&self, state: StateId, out: &mut Vec<i32>) {
-        let (table, columns) = (self.table, self.table.class_count());
+        let columns = self.table.class_count();
         let row = &self.next[state.index() * columns..][..columns];
-        match (self.sizes.layout, &table.parts().reading) {
-            (Layout::Dense, TokenReading::Classes(class)) => {
-                out.extend(class.iter().map(|class| self.number(row[class as usize])));
-            }
-            (Layout::Dense, TokenReading::Bytes { .. }) => {
-                let tokens = (0..table.vocabulary_len() as u32).map(TokenId);
-                out.extend(tokens.map(|token| self.number(table.next(state, token).0)));
-            }
-            _ => {
-                out.extend(row.iter().map(|&next| self.number(next)));
-                // All constraints share the row of this state, also constraints with more columns.
-                if state == StateId::UNCONSTRAINED {
-                    out.extend(std::iter::repeat_n(
-                        StateId::UNCONSTRAINED.0 as i32,
-                        self.sizes.columns - row.len(),
-                    ));
-                }
-            }
+        out.extend(row.iter().map(|&next| self.number(next)));
+        // All constraints share the row of this state, also constraints with more columns.
+        if state == StateId::UNCONSTRAINED {
+            out.extend(repeat_n(StateId::UNCONSTRAINED.0 as i32, self.sizes.columns - columns));
         }
     }
 
@@ -216,8 +201,8 @@ pub(crate) struct Image {
     pub(crate) offsets: [usize; Array::ALL.len()],
     /// `[max(columns, vocab_size)]`: 0, 1, 2, …
     numbers: Tensor<1, Int>,
-    /// The maximum number of symbols of a token; the same for all constraints of a vocabulary,
-    /// because a recorded step cannot change it.
+    /// With byte-level constraints, the maximum number of symbols of a token; else 0. A recorded step
+    /// requires that it never changes.
     pub(crate) longest: usize,
     /// With calls, the maximum number of consecutive states that read no byte. A recorded step
     /// requires that it never changes.
@@ -235,7 +220,7 @@ impl Image {
         joined: &Joined,
         device: &Device,
     ) -> Self {
-        Self::of(sizes, tables, joined, &texts_of(sizes, tables), device)
+        Self::of(sizes, tables, joined, &texts(tables), device)
     }
 
     /// The image of an arena that holds only its first constraint, `free`.
@@ -245,8 +230,7 @@ impl Image {
         free: &CompiledConstraint,
         device: &Device,
     ) -> Self {
-        let texts = if sizes.walks() { vec![Text::of(vocabulary)] } else { Vec::new() };
-        Self::of(sizes, &[free], &Joined::new(&[free]), &texts, device)
+        Self::of(sizes, &[free], &Joined::new(&[free]), &[Text::of(vocabulary)], device)
     }
 
     fn of(
@@ -257,12 +241,17 @@ impl Image {
         device: &Device,
     ) -> Self {
         let numbers = 0..sizes.columns.max(sizes.vocab_size) as i32;
+        let (longest, chain) = if keeps_steps(device) {
+            (text::longest(sizes, texts), sizes.chain)
+        } else {
+            (text::longest(sizes, &text::texts(tables)), chain_of(tables))
+        };
         Self {
             values: ints(write_all(sizes, tables, joined, texts), device),
             offsets: std::array::from_fn(|index| Array::offset(sizes, index)),
             numbers: ints(numbers.collect(), device),
-            longest: text::longest(sizes, texts),
-            chain: if keeps_steps(device) { sizes.chain } else { chain_of(tables) },
+            longest,
+            chain,
             sizes: *sizes,
             #[cfg(feature = "cube")]
             pool: None,
@@ -278,8 +267,7 @@ impl Image {
 
     /// Overwrites the constraints with other constraints of fitting sizes, in place.
     pub(super) fn replace(&mut self, tables: &[&CompiledConstraint], joined: &Joined) {
-        let texts = texts_of(&self.sizes, tables);
-        let values = write_all(&self.sizes, tables, joined, &texts);
+        let values = write_all(&self.sizes, tables, joined, &texts(tables));
         self.values.assign(ints(values, &self.values.device()));
         self.chain = self.chain.max(chain_of(tables));
     }
@@ -288,6 +276,9 @@ impl Image {
     pub(super) fn put(&mut self, index: usize, table: &CompiledConstraint, pages: &[u32]) {
         let sizes = self.sizes;
         self.chain = self.chain.max(chain_of(&[table]));
+        if table.is_byte_level() && self.longest == 0 {
+            self.longest = text::longest(&sizes, &texts(&[table]));
+        }
         let text = if table.is_byte_level() { 0 } else { super::BY_CLASS };
         let source = Source {
             sizes: &sizes,
@@ -372,10 +363,6 @@ impl Image {
 fn generation() -> i32 {
     static NEXT: AtomicI32 = AtomicI32::new(1);
     NEXT.fetch_add(1, Ordering::Relaxed)
-}
-
-fn texts_of<'a>(sizes: &Sizes, tables: &[&'a CompiledConstraint]) -> Vec<Text<'a>> {
-    if sizes.walks() { texts(tables) } else { Vec::new() }
 }
 
 /// Appends a row of an array.

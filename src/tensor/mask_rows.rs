@@ -129,11 +129,9 @@ impl MaskRows {
 #[cfg(all(test, feature = "cube"))]
 mod tests {
     use super::*;
-    use crate::tensor::Layout;
 
     fn sizes(states: usize, vocab_size: usize, ends: usize) -> Sizes {
         Sizes {
-            layout: Layout::ByteLevel,
             states,
             columns: 9,
             tables: 1,

@@ -7,8 +7,8 @@
 //!
 //! An [`Arena`] loads and releases constraints one by one, while rows continue with the others.
 //!
-//! Three layouts give the same results, see [`Layout`]. On Flex, WGPU, Vulkan and CUDA the lookups
-//! are fused operations ([`Kernels::Fused`]), on other backends Burn's built-in operations.
+//! On Flex, WGPU, Vulkan and CUDA the lookups are fused operations ([`Kernels::Fused`]), on other
+//! backends Burn's built-in operations, with the same results.
 //!
 //! # Invariants
 //! - constraints are validated before an upload; no uploaded index is out of bounds;
@@ -37,7 +37,7 @@ use std::sync::Arc;
 use burn::tensor::{DType, Device, Int, Tensor, TensorData};
 
 pub use arena::Arena;
-pub use options::{Capacity, Kernels, Layout, TensorOptions};
+pub use options::{Capacity, Kernels, TensorOptions};
 pub use position::Position;
 
 #[cfg(feature = "remote")]
@@ -117,9 +117,7 @@ impl Store {
         let fused = options.kernels == Kernels::Fused && is_fused(device);
         Ok(match device.as_dispatch() {
             #[cfg(feature = "flex")]
-            burn::backend::DispatchDevice::Flex(_) if fused && sizes.layout != Layout::Dense => {
-                Self::Cpu(Arc::new(cpu()))
-            }
+            burn::backend::DispatchDevice::Flex(_) if fused => Self::Cpu(Arc::new(cpu())),
             #[cfg(feature = "cube")]
             burn::backend::DispatchDevice::Cube(_) if fused => {
                 sizes.check_stack()?;
@@ -127,7 +125,7 @@ impl Store {
             }
             // A pruned constraint cannot be sent.
             #[cfg(feature = "remote")]
-            burn::backend::DispatchDevice::Remote(_) if fused && sizes.layout != Layout::Dense => {
+            burn::backend::DispatchDevice::Remote(_) if fused => {
                 remote().map_or_else(|_| Self::BuiltIn(image()), Self::Remote)
             }
             _ => Self::BuiltIn(image()),
@@ -193,8 +191,8 @@ impl DeviceConstraint {
     /// Uploads `tables` for rows of `vocab_size` logits.
     ///
     /// # Errors
-    /// - [`ErrorKind::Input`](crate::ErrorKind::Input): no constraint, a layout unsupported by a constraint, stacks of
-    ///   different depths, or stacks too deep for the kernels of a GPU;
+    /// - [`ErrorKind::Input`](crate::ErrorKind::Input): no constraint, stacks of different depths, or
+    ///   stacks too deep for the kernels of a GPU;
     /// - [`ErrorKind::IncompatibleVocabulary`](crate::ErrorKind::IncompatibleVocabulary): constraints of different vocabularies, or
     ///   `vocab_size` below the size of the vocabulary;
     /// - [`ErrorKind::Artifact`](crate::ErrorKind::Artifact): a constraint violates an invariant;
@@ -208,14 +206,7 @@ impl DeviceConstraint {
     ) -> Result<Self> {
         let fingerprint = check(tables, vocab_size)?;
         let joined = Joined::new(tables);
-        let sizes = Sizes::new(
-            options.layout,
-            tables,
-            joined.states,
-            vocab_size,
-            options.capacity,
-            runs_kernels(device),
-        )?;
+        let sizes = Sizes::new(tables, joined.states, vocab_size, options.capacity, runs_kernels(device))?;
         sizes.check(options.max_bytes, largest_binding(device))?;
         let store = Store::new(
             &sizes,
@@ -245,21 +236,20 @@ impl DeviceConstraint {
         }
     }
 
-    /// The layout that [`new`](Self::new) would take, and its bytes on the device, without a
-    /// device.
+    /// The bytes on a device that [`new`](Self::new) would take, without a device.
     ///
     /// # Errors
     /// As [`new`](Self::new), except for the limit of the device.
-    pub fn plan(
+    pub fn bytes_needed(
         tables: &[&CompiledConstraint],
         vocab_size: usize,
         options: &TensorOptions,
-    ) -> Result<(Layout, usize)> {
+    ) -> Result<usize> {
         check(tables, vocab_size)?;
         let states = Joined::new(tables).states;
-        let sizes = Sizes::new(options.layout, tables, states, vocab_size, options.capacity, false)?;
+        let sizes = Sizes::new(tables, states, vocab_size, options.capacity, false)?;
         sizes.check(options.max_bytes, None)?;
-        Ok((sizes.layout, sizes.bytes()))
+        Ok(sizes.bytes())
     }
 
     /// Replaces all constraints by `tables`, in the same buffers, so a recorded graph reads
@@ -279,16 +269,14 @@ impl DeviceConstraint {
             )));
         }
         let joined = Joined::new(tables);
-        let layout = Some(self.sizes.layout);
         let runs_kernels = runs_kernels(&self.device);
-        let needed = Sizes::new(
-            layout,
-            tables,
-            joined.states,
-            self.sizes.vocab_size,
-            Capacity::default(),
-            runs_kernels,
-        )?;
+        let needed =
+            Sizes::new(tables, joined.states, self.sizes.vocab_size, Capacity::default(), runs_kernels)?;
+        if needed.is_byte_level() && !self.sizes.is_byte_level() {
+            return Err(Error::input(
+                "byte-level constraints cannot replace token-level ones: make a new device constraint, or compile them with `CompiledConstraint::compile_token_level`",
+            ));
+        }
         if !self.sizes.hold(&needed) {
             return Err(Error::input(format!(
                 "{} tables of {} states and up to {} columns do not fit a capacity of {}, {} and {}: reserve more in `TensorOptions::capacity`",
@@ -367,11 +355,6 @@ impl DeviceConstraint {
     /// Bytes on the device.
     pub fn bytes(&self) -> usize {
         self.bytes
-    }
-
-    /// The layout in use.
-    pub fn layout(&self) -> Layout {
-        self.sizes.layout
     }
 
     /// The number of mask rows that a batch keeps on a GPU, within

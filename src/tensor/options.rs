@@ -1,49 +1,4 @@
-//! The layout and size limits of constraints on a device.
-
-use std::fmt;
-
-/// The arrays that hold a constraint on a device. All layouts give the same results.
-///
-/// The default follows the form of the constraint and rarely needs a change. On a GPU, the layout
-/// decides only the time of the first mask of a state, because a batch keeps the masks of the states
-/// that it visits.
-///
-/// ```
-/// use burn::tensor::Device;
-/// use burn_dfa::{Constraint, Layout, Limits, TensorOptions, DeviceConstraint, TokenId, CompiledConstraint, Vocabulary};
-///
-/// let vocabulary = Vocabulary::from_bytes([Some("a"), None])?.with_eos([TokenId(1)])?;
-/// let compiled = CompiledConstraint::compile(&Constraint::regex("a+")?, &vocabulary, &Limits::default())?;
-/// for layout in [Layout::Dense, Layout::TokenLevel, Layout::ByteLevel] {
-///     let options = TensorOptions::new().with_layout(layout);
-///     assert_eq!(DeviceConstraint::new(&[&compiled], 2, &options, &Device::flex())?.layout(), layout);
-/// }
-/// # Ok::<(), burn_dfa::Error>(())
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Layout {
-    /// The next state of every state and token, `[states, vocab_size]`: the fewest lookups, for
-    /// small vocabularies. Bumblebee's DFA processor uses this tensor.
-    Dense,
-    /// The next state of every state and token class, `[states, classes]`, and the class of every
-    /// token, `[tables, vocab_size]`: for token-level constraints.
-    TokenLevel,
-    /// The next state of every state and byte class, `[states, byte classes]`, and the bytes of
-    /// every token, which are followed one by one: for byte-level constraints, and for batches with
-    /// both forms. Only this layout has a stack.
-    ByteLevel,
-}
-
-impl fmt::Display for Layout {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Dense => "dense",
-            Self::TokenLevel => "token-level",
-            Self::ByteLevel => "byte-level",
-        })
-    }
-}
+//! The operations and size limits of constraints on a device.
 
 /// Minimum sizes of the arrays of a device constraint, so other constraints can replace its
 /// constraints, or the space of an [`Arena`](super::Arena).
@@ -111,19 +66,16 @@ impl Capacity {
     }
 }
 
-/// The layout and size limits of a [`DeviceConstraint`](super::DeviceConstraint).
+/// The operations and size limits of a [`DeviceConstraint`](super::DeviceConstraint).
 ///
 /// ```
-/// use burn_dfa::{Layout, TensorOptions};
+/// use burn_dfa::{Kernels, TensorOptions};
 ///
-/// let options = TensorOptions::new().with_layout(Layout::ByteLevel).with_max_bytes(64 << 20);
-/// assert_eq!(options.layout, Some(Layout::ByteLevel));
+/// let options = TensorOptions::new().with_max_bytes(64 << 20);
+/// assert_eq!((options.max_bytes, options.kernels), (64 << 20, Kernels::Fused));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TensorOptions {
-    /// The layout. Default: `None`, which selects [`Layout::ByteLevel`] if a constraint is byte-level,
-    /// else the smaller of [`Layout::Dense`] and [`Layout::TokenLevel`].
-    pub layout: Option<Layout>,
     /// The operations of the lookups. Default: [`Kernels::Fused`].
     pub kernels: Kernels,
     /// Minimum sizes, for constraints that will be [replaced](super::DeviceConstraint::replace), or
@@ -145,7 +97,6 @@ pub struct TensorOptions {
 impl Default for TensorOptions {
     fn default() -> Self {
         Self {
-            layout: None,
             kernels: Kernels::Fused,
             capacity: Capacity::new(),
             max_bytes: 256 << 20,
@@ -159,11 +110,6 @@ impl TensorOptions {
     /// The defaults.
     pub fn new() -> Self {
         Self::default()
-    }
-
-    /// Sets [`layout`](Self::layout).
-    pub fn with_layout(self, layout: Layout) -> Self {
-        Self { layout: Some(layout), ..self }
     }
 
     /// Sets [`kernels`](Self::kernels).
@@ -208,8 +154,7 @@ impl TensorOptions {
 #[non_exhaustive]
 pub enum Kernels {
     /// One fused operation per step if the backend has one (Flex, WGPU, Vulkan, CUDA), else as
-    /// `BuiltIn`. On Flex it reads the constraints on the host, and [`Layout::Dense`] uses the
-    /// built-in operations.
+    /// `BuiltIn`. On Flex it reads the constraints on the host.
     Fused,
     /// Burn's built-in operations, which run on all backends. A recorded step has a fixed number of
     /// operations. So device constraints with a reserved stack in [`Capacity`] always run the steps

@@ -1,7 +1,7 @@
 //! The sizes of the arrays of a device constraint.
 
 use super::arrays::Array;
-use super::options::{Capacity, Layout};
+use super::options::Capacity;
 use super::placement::{PAGE, first_of, pages_of};
 use super::text::{Text, texts};
 use crate::vocabulary::Vocabulary;
@@ -10,13 +10,12 @@ use burn_dfa_tokens::{CompiledConstraint, Error, Limit, Result, TokenReading, sy
 /// The numbers that determine the shapes of all [arrays](Array).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sizes {
-    pub(crate) layout: Layout,
     pub(crate) states: usize,
     pub(crate) columns: usize,
     pub(crate) tables: usize,
     pub(crate) vocab_size: usize,
-    /// For [`Layout::ByteLevel`]: the number of texts, the symbols of all texts, and the number of
-    /// distinct symbols.
+    /// For byte-level constraints: the number of texts, the symbols of all texts, and the number of
+    /// distinct symbols; else 0.
     pub(super) texts: usize,
     pub(super) symbols: usize,
     pub(crate) alphabet: usize,
@@ -40,82 +39,54 @@ pub(crate) const MAX_PUSHED: usize = 2048;
 
 impl Sizes {
     pub(super) fn new(
-        layout: Option<Layout>,
         tables: &[&CompiledConstraint],
         states: usize,
         vocab_size: usize,
         capacity: Capacity,
         runs_kernels: bool,
     ) -> Result<Self> {
-        let byte_level = tables.iter().position(|table| table.is_byte_level());
-        let states = states.max(capacity.states);
+        let texts = texts(tables);
         // Only byte-level constraints have calls.
-        let can_call = byte_level.is_some() && layout.is_none_or(|layout| layout == Layout::ByteLevel);
-        let capacity = if can_call { capacity } else { Capacity { outcomes: 0, ..capacity } };
-        let (ends, depth, pushes) = stack_of(tables, layout, capacity, runs_kernels)?;
+        let capacity = if texts.is_empty() { Capacity { outcomes: 0, ..capacity } } else { capacity };
+        let (ends, depth, pushes) = stack_of(tables, capacity, runs_kernels)?;
         let chain = if capacity.outcomes > 0 { longest_chain(depth) } else { chain_of(tables) };
-        let classes = tables.iter().map(|table| table.class_count()).max().unwrap_or(0).max(capacity.classes);
-        let sizes = |layout| {
-            let walks = layout == Layout::ByteLevel;
-            let texts = if walks { texts(tables) } else { Vec::new() };
-            // At least one token with its own symbol, so a constraint with such a token can replace
-            // a constraint without.
-            let tokens = texts.iter().map(|text| text.own_symbols()).max().unwrap_or(0).max(1);
-            Self {
-                layout,
-                states,
-                columns: if layout == Layout::Dense { vocab_size } else { classes },
-                tables: tables.len().max(capacity.constraints),
-                vocab_size,
-                texts: texts.len(),
-                symbols: texts.iter().map(|text| text.symbols(vocab_size)).sum(),
-                alphabet: if walks { FIRST_SPECIAL as usize + tokens } else { 0 },
-                ends,
-                depth,
-                pushes,
-                chain,
-                runs_kernels,
-            }
-        };
-        match (layout, byte_level) {
-            (Some(Layout::TokenLevel), Some(index)) => {
-                let instead = match tables[index].outcomes() {
-                    0 => "compile it with `CompiledConstraint::compile_token_level`, or take",
-                    _ => "take",
-                };
-                Err(Error::input(format!("constraint {index} is byte-level: {instead} `Layout::ByteLevel`")))
-            }
-            (Some(layout), _) => Ok(sizes(layout)),
-            (None, Some(_)) => Ok(sizes(Layout::ByteLevel)),
-            (None, None) => {
-                let (dense, classes) = (sizes(Layout::Dense), sizes(Layout::TokenLevel));
-                Ok(if dense.bytes() < classes.bytes() { dense } else { classes })
-            }
-        }
+        let columns = tables.iter().map(|table| table.class_count()).max().unwrap_or(0);
+        // At least one token with its own symbol, so a constraint with such a token can replace a
+        // constraint without.
+        let tokens = texts.iter().map(|text| text.own_symbols()).max().unwrap_or(0).max(1);
+        Ok(Self {
+            states: states.max(capacity.states),
+            columns: columns.max(capacity.classes),
+            tables: tables.len().max(capacity.constraints),
+            vocab_size,
+            texts: texts.len(),
+            symbols: texts.iter().map(|text| text.symbols(vocab_size)).sum(),
+            alphabet: if texts.is_empty() { 0 } else { FIRST_SPECIAL as usize + tokens },
+            ends,
+            depth,
+            pushes,
+            chain,
+            runs_kernels,
+        })
     }
 
     /// The sizes of an arena. Its first constraint has only the reserved states.
     pub(super) fn arena(
-        layout: Option<Layout>,
         vocabulary: &Vocabulary,
         vocab_size: usize,
         capacity: Capacity,
         runs_kernels: bool,
     ) -> Self {
-        let layout = layout.unwrap_or(Layout::ByteLevel);
-        let walks = layout == Layout::ByteLevel;
-        let depth = if walks && capacity.outcomes > 0 { capacity.frames } else { 0 };
-        let classes = capacity.classes.max(CompiledConstraint::RESERVED_COLUMNS);
+        let depth = if capacity.outcomes > 0 { capacity.frames } else { 0 };
         Self {
-            layout,
             states: first_of(0).saturating_add(pages_of(capacity.states).max(1).saturating_mul(PAGE)),
-            columns: if layout == Layout::Dense { vocab_size } else { classes },
+            columns: capacity.classes.max(CompiledConstraint::RESERVED_COLUMNS),
             tables: capacity.constraints.saturating_add(1),
             vocab_size,
-            texts: usize::from(walks),
-            symbols: if walks { Text::of(vocabulary).symbols(vocab_size) } else { 0 },
-            alphabet: if walks { FIRST_SPECIAL as usize } else { 0 },
-            ends: if walks { capacity.outcomes } else { 0 },
+            texts: 1,
+            symbols: Text::of(vocabulary).symbols(vocab_size),
+            alphabet: FIRST_SPECIAL as usize,
+            ends: capacity.outcomes,
             depth,
             pushes: reserved_pushes(capacity, depth, Some(vocabulary), runs_kernels),
             chain: longest_chain(depth),
@@ -138,14 +109,14 @@ impl Sizes {
         pages_of(self.states)
     }
 
-    /// Whether any tokens are followed symbol by symbol.
-    pub(crate) fn walks(&self) -> bool {
-        self.layout == Layout::ByteLevel
+    /// Whether byte-level constraints fit.
+    pub(crate) fn is_byte_level(&self) -> bool {
+        self.texts > 0
     }
 
     /// Whether lookups need the constraint of a state.
     pub(crate) fn has_owner(&self) -> bool {
-        self.layout != Layout::Dense && self.tables > 1
+        self.tables > 1
     }
 
     /// Bytes on the device.
@@ -190,8 +161,7 @@ impl Sizes {
 
     /// Whether arrays of `other` sizes fit.
     pub(super) fn hold(&self, other: &Self) -> bool {
-        self.layout == other.layout
-            && self.vocab_size == other.vocab_size
+        self.vocab_size == other.vocab_size
             && self.states >= other.states
             && self.columns >= other.columns
             && self.tables >= other.tables
@@ -246,14 +216,13 @@ fn vocabulary_of<'a>(tables: &[&'a CompiledConstraint]) -> Option<&'a Vocabulary
 /// a token.
 fn stack_of(
     tables: &[&CompiledConstraint],
-    layout: Option<Layout>,
     capacity: Capacity,
     runs_kernels: bool,
 ) -> Result<(usize, usize, usize)> {
     let calls =
         tables.iter().enumerate().filter_map(|(index, table)| Some((index, table.parts().calls.as_ref()?)));
     let calls: Vec<_> = calls.collect();
-    let Some((index, first)) = calls.first() else {
+    let Some((_, first)) = calls.first() else {
         let depth = if capacity.outcomes > 0 { capacity.frames } else { 0 };
         return Ok((
             capacity.outcomes,
@@ -261,11 +230,6 @@ fn stack_of(
             reserved_pushes(capacity, depth, vocabulary_of(tables), runs_kernels),
         ));
     };
-    if layout == Some(Layout::Dense) {
-        return Err(Error::input(format!(
-            "constraint {index} has calls and is byte-level: take `Layout::ByteLevel`"
-        )));
-    }
     let depth = if capacity.outcomes > 0 { capacity.frames } else { first.depth as usize };
     if let Some((index, other)) = calls.iter().find(|(_, calls)| calls.depth as usize != depth) {
         return Err(Error::input(format!(
@@ -300,20 +264,19 @@ mod tests {
         let vocabulary = vocabulary_of(&["[[", "[[[[", "something"]);
         let width = vocabulary.len();
         let room = Capacity::new().with_constraints(2).with_states(64).with_classes(32);
-        let arena = |room| Sizes::arena(None, &vocabulary, width, room, true);
+        let arena = |room| Sizes::arena(&vocabulary, width, room, true);
         let stack = room.with_stack(2, 64);
         assert_eq!(arena(room).pushes, 0);
         assert_eq!(arena(stack).pushes, 9, "the bytes of the longest token");
         assert_eq!(arena(room.with_stack(2, 5)).pushes, 5);
         assert_eq!(arena(stack.with_pushes(3)).pushes, 3);
         assert_eq!(arena(stack.with_pushes(100)).pushes, 64);
-        assert_eq!(Sizes::arena(None, &vocabulary, width, stack.with_pushes(3), false).pushes, 64);
+        assert_eq!(Sizes::arena(&vocabulary, width, stack.with_pushes(3), false).pushes, 64);
 
         let lists = compact(&json!({"type": "array", "items": {"$ref": "#"}}));
         let lists = CompiledConstraint::compile_byte_level(&lists, &vocabulary, &Limits::default()).unwrap();
         assert_eq!((lists.pushes(), lists.frames()), (4, 64));
-        let fixed =
-            |room| Sizes::new(None, &[&lists], lists.state_count(), width, room, true).unwrap().pushes;
+        let fixed = |room| Sizes::new(&[&lists], lists.state_count(), width, room, true).unwrap().pushes;
         assert_eq!(fixed(Capacity::new()), 4);
         assert_eq!(fixed(Capacity::new().with_pushes(6)), 6);
         assert_eq!(fixed(stack), 9);

@@ -7,8 +7,8 @@ use burn_dfa::processor::{
     MinP, RepetitionPenalty, StepContext, SuppressTokens, Temperature, TopK, TopP,
 };
 use burn_dfa::{
-    CompiledConstraint, Constraint, DeviceConstraint, Layout, Limits, Result, StateId, TensorOptions,
-    TokenId, Vocabulary,
+    CompiledConstraint, Constraint, DeviceConstraint, Limits, Result, StateId, TensorOptions, TokenId,
+    Vocabulary,
 };
 use burn_dfa_testing::skip::skipped;
 use rand::{Rng, SeedableRng, rngs::StdRng};
@@ -38,16 +38,12 @@ fn tables(vocabulary: &Vocabulary, form: Form) -> Vec<CompiledConstraint> {
     tables
 }
 
-/// Constraints of both forms in every supported layout.
-fn laid_out(vocabulary: &Vocabulary) -> Vec<(Layout, Vec<CompiledConstraint>)> {
-    let layouts: [(Layout, Form); 5] = [
-        (Layout::Dense, CompiledConstraint::compile_token_level),
-        (Layout::TokenLevel, CompiledConstraint::compile_token_level),
-        (Layout::ByteLevel, CompiledConstraint::compile_token_level),
-        (Layout::ByteLevel, CompiledConstraint::compile_byte_level),
-        (Layout::Dense, CompiledConstraint::compile_byte_level),
-    ];
-    layouts.map(|(layout, form)| (layout, tables(vocabulary, form))).into()
+/// Constraints of each form, and constraints of both forms.
+fn forms(vocabulary: &Vocabulary) -> [(&'static str, Vec<CompiledConstraint>); 3] {
+    let token_level = tables(vocabulary, CompiledConstraint::compile_token_level);
+    let byte_level = tables(vocabulary, CompiledConstraint::compile_byte_level);
+    let both = [&token_level[..1], &byte_level[1..]].concat();
+    [("token-level", token_level), ("byte-level", byte_level), ("both forms", both)]
 }
 
 /// Prompts, logits and chosen tokens of a batch: `[ROWS]`, `[STEPS][ROWS][WIDTH]`, `[STEPS][ROWS]`.
@@ -157,32 +153,29 @@ fn dtypes(device: &Device) -> Vec<DType> {
     [Some(DType::F32), half].into_iter().flatten().collect()
 }
 
-fn options(layout: Layout) -> TensorOptions {
-    TensorOptions { layout: Some(layout), ..TensorOptions::default() }
-}
-
 #[test]
 fn every_processor_keeps_the_laws() {
     let vocabulary = vocabulary();
-    let laid_out = laid_out(&vocabulary);
+    let forms = forms(&vocabulary);
     let assignment = [0, 1, 2, 3, 0];
     for (name, device) in devices::all() {
         for dtype in dtypes(&device) {
             let law =
                 |tables| Law { tape: tape(1, tables, &assignment, false), dtype, device: device.clone() };
-            for (layout, tables) in &laid_out {
-                let (layout, law, references) = (*layout, law(tables), tables.iter().collect::<Vec<_>>());
+            for (form, tables) in &forms {
+                let (law, references) = (law(tables), tables.iter().collect::<Vec<_>>());
                 let dfa = |rows: &[usize]| {
-                    let table = DeviceConstraint::new(&references, WIDTH, &options(layout), &device).unwrap();
+                    let options = TensorOptions::default();
+                    let table = DeviceConstraint::new(&references, WIDTH, &options, &device).unwrap();
                     let rows: Vec<_> = rows.iter().map(|&row| assignment[row]).collect();
                     ConstraintProcessor::new(table, &rows).unwrap()
                 };
-                law.check(&format!("dfa {layout:?}"), dfa);
+                law.check(&format!("dfa, {form}"), dfa);
                 let budget = |rows: &[usize]| {
                     let budgets: Vec<_> = rows.iter().map(|row| 9 + row).collect();
                     dfa(rows).with_budgets(&budgets).unwrap()
                 };
-                law.check(&format!("dfa with budgets {layout:?}"), budget);
+                law.check(&format!("dfa with budgets, {form}"), budget);
                 law.check("everything", |rows| {
                     budget(rows)
                         .then(RepetitionPenalty::new(1.3).unwrap())
@@ -197,7 +190,7 @@ fn every_processor_keeps_the_laws() {
                         .then(MinP::new(0.05).unwrap())
                 });
             }
-            let law = law(&laid_out[0].1);
+            let law = law(&forms[0].1);
             law.check("temperature", |_| Temperature::new(0.7).unwrap());
             law.check("top-k", |_| TopK::new(3).unwrap());
             law.check("top-p", |_| TopP::new(0.6).unwrap());
@@ -229,16 +222,17 @@ impl Law {
 #[test]
 fn allowed_logits_keep_their_bits_and_the_rest_are_negative_infinity() {
     let vocabulary = vocabulary();
-    let laid_out = laid_out(&vocabulary);
+    let forms = forms(&vocabulary);
     let rows = [0, 1, 2, 3, 0];
     let all: Vec<usize> = (0..ROWS).collect();
     for (_, device) in devices::all() {
-        let pairs = dtypes(&device).into_iter().flat_map(|dtype| laid_out.iter().map(move |of| (dtype, of)));
-        for (dtype, (layout, tables)) in pairs {
+        let pairs = dtypes(&device).into_iter().flat_map(|dtype| forms.iter().map(move |form| (dtype, form)));
+        for (dtype, (form, tables)) in pairs {
             let references: Vec<_> = tables.iter().collect();
             for seed in 0..20 {
                 let tape = tape(seed, tables, &rows, true);
-                let table = DeviceConstraint::new(&references, WIDTH, &options(*layout), &device).unwrap();
+                let options = TensorOptions::default();
+                let table = DeviceConstraint::new(&references, WIDTH, &options, &device).unwrap();
                 let processor = ConstraintProcessor::new(table, &rows).unwrap();
                 let masked = run(&processor, &tape, &all, dtype, &device);
                 let mut states: Vec<_> = rows.iter().map(|&row| tables[row].start()).collect();
@@ -252,7 +246,7 @@ fn allowed_logits_keep_their_bits_and_the_rest_are_negative_infinity() {
                             assert_eq!(
                                 masked[row * WIDTH + token],
                                 expected,
-                                "seed {seed}, step {step}, row {row}, token {token}, {dtype:?}, {layout:?}, {device:?}"
+                                "seed {seed}, step {step}, row {row}, token {token}, {dtype:?}, {form}, {device:?}"
                             );
                         }
                         states[row] = table.next(states[row], TokenId(tape.tokens[step][row] as u32));
@@ -266,12 +260,13 @@ fn allowed_logits_keep_their_bits_and_the_rest_are_negative_infinity() {
 #[test]
 fn a_budget_leaves_just_the_tokens_from_which_the_end_is_near_enough() {
     let vocabulary = vocabulary();
-    let laid_out = laid_out(&vocabulary);
+    let forms = forms(&vocabulary);
     let rows = [0, 1, 2, 3, 0];
     for (_, device) in devices::all() {
-        for (layout, tables) in &laid_out {
+        for (form, tables) in &forms {
             let references: Vec<_> = tables.iter().collect();
-            let table = DeviceConstraint::new(&references, WIDTH, &options(*layout), &device).unwrap();
+            let options = TensorOptions::default();
+            let table = DeviceConstraint::new(&references, WIDTH, &options, &device).unwrap();
             let least: Vec<_> = rows.iter().map(|&row| table.tokens_needed(row).max(1)).collect();
             for extra in 0..4 {
                 let budgets: Vec<_> = least.iter().map(|&tokens| tokens + extra).collect();
@@ -297,7 +292,7 @@ fn a_budget_leaves_just_the_tokens_from_which_the_end_is_near_enough() {
                         let unmasked: Vec<u32> = (0..WIDTH as u32)
                             .filter(|&token| masked[row * WIDTH + token as usize] == 0.0)
                             .collect();
-                        assert_eq!(unmasked, legal, "extra {extra}, step {step}, row {row}, {layout:?}");
+                        assert_eq!(unmasked, legal, "extra {extra}, step {step}, row {row}, {form}");
                         assert!(!legal.is_empty(), "no row is ever all −∞");
                         // The token with the longest path to the end.
                         let longest =
@@ -323,16 +318,17 @@ fn a_budget_leaves_just_the_tokens_from_which_the_end_is_near_enough() {
 #[test]
 fn ids_out_of_range_lead_to_the_dead_state_and_no_token_leaves_it() {
     let vocabulary = vocabulary();
-    let laid_out = laid_out(&vocabulary);
+    let forms = forms(&vocabulary);
     for (_, device) in devices::all() {
-        for (layout, tables) in &laid_out {
+        for (form, tables) in &forms {
             let references: Vec<_> = tables.iter().collect();
-            let table = DeviceConstraint::new(&references, WIDTH, &options(*layout), &device).unwrap();
+            let options = TensorOptions::default();
+            let table = DeviceConstraint::new(&references, WIDTH, &options, &device).unwrap();
             let start = table.start(2);
             let states = table.states(&[start; 5]).unwrap();
             let tokens = ints(vec![-1, i32::MIN, WIDTH as i32, WIDTH as i32 + 1, i32::MAX], &device);
             let next = table.next(states, tokens).into_data().try_to_vec::<i32>().unwrap();
-            assert_eq!(next, [0, 0, start.0 as i32, 0, 0], "{layout:?}");
+            assert_eq!(next, [0, 0, start.0 as i32, 0, 0], "{form}");
         }
     }
 }

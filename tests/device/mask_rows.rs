@@ -7,9 +7,7 @@ use burn::tensor::{DType, Device, Tensor, TensorData};
 use burn_dfa::generation::{DecodeGraph, GenerationConfig, Request, generate};
 use burn_dfa::processor::{ConstraintProcessor, LogitsProcessor, StepContext};
 use burn_dfa::sampling::{Greedy, GumbelMax, Sampler};
-use burn_dfa::{
-    CompiledConstraint, Constraint, DeviceConstraint, Layout, Limits, StateId, TensorOptions, TokenId,
-};
+use burn_dfa::{CompiledConstraint, Constraint, DeviceConstraint, Limits, StateId, TensorOptions, TokenId};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 use serde_json::{Value, json};
 
@@ -19,7 +17,7 @@ use crate::common::{devices, ints, mask_rows_bytes};
 
 /// Options for a pool of `slots` mask rows with a stack.
 fn with_slots(slots: usize) -> TensorOptions {
-    TensorOptions::new().with_layout(Layout::ByteLevel).with_mask_rows_bytes(mask_rows_bytes(slots, true))
+    TensorOptions::new().with_mask_rows_bytes(mask_rows_bytes(slots, true))
 }
 
 /// Within an object, `b` is legal only if an object with `a` came before or may still come: it depends

@@ -9,8 +9,8 @@ use burn_dfa::processor::{ConstraintProcessor, DraftTree, LogitsProcessor, StepC
 use burn_dfa::sampling::Greedy;
 use burn_dfa::tokens::RowPosition;
 use burn_dfa::{
-    CompiledConstraint, Constraint, DeviceConstraint, ForcedText, Kernels, Layout, Limits, StateId,
-    TensorOptions, TokenId, Vocabulary,
+    CompiledConstraint, Constraint, DeviceConstraint, ForcedText, Kernels, Limits, StateId, TensorOptions,
+    TokenId, Vocabulary,
 };
 use rand::{Rng, SeedableRng, rngs::StdRng};
 use serde_json::{Value, json};
@@ -250,7 +250,7 @@ fn masks_match_the_host_on_every_device() {
         let tables: Vec<_> = tables.iter().collect();
         for (name, device) in devices::all() {
             for kernels in [Kernels::Fused, Kernels::BuiltIn] {
-                let options = TensorOptions::new().with_kernels(kernels).with_layout(Layout::ByteLevel);
+                let options = TensorOptions::new().with_kernels(kernels);
                 // The built-in operations are slow on a GPU, and equal on all devices.
                 let steps = match (name, kernels) {
                     ("flex", Kernels::Fused) => 200,
@@ -303,23 +303,18 @@ fn a_byte_pushes_at_most_one_frame() {
 }
 
 #[test]
-fn only_the_byte_level_layout_has_a_stack() {
+fn a_constraint_with_calls_cannot_replace_token_level_ones() {
     let vocabulary = vocabulary();
     let calls = compile(&json!({}), &vocabulary, 8);
     let regex = token_level(&Constraint::regex("a").unwrap(), &vocabulary);
-    let layout = |layout: Option<Layout>| {
-        let options = TensorOptions { layout, ..TensorOptions::new() };
-        let constraint =
-            DeviceConstraint::new(&[&regex, &calls], vocabulary.len(), &options, &Device::flex());
-        constraint.map(|constraint| constraint.layout())
+    let (width, options) = (vocabulary.len(), TensorOptions::new());
+    let new = |tables: &[&CompiledConstraint]| {
+        DeviceConstraint::new(tables, width, &options, &Device::flex()).unwrap()
     };
-    assert_eq!(layout(None).unwrap(), Layout::ByteLevel);
-    assert_eq!(layout(Some(Layout::ByteLevel)).unwrap(), Layout::ByteLevel);
-    for refused in [Layout::Dense, Layout::TokenLevel] {
-        let error = layout(Some(refused)).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Input);
-        assert!(error.to_string().contains("Layout::ByteLevel"), "{error}");
-    }
+    new(&[&regex, &calls]).replace(&[&regex]).unwrap();
+    let error = new(&[&regex, &regex]).replace(&[&calls]).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Input);
+    assert!(error.to_string().contains("byte-level"), "{error}");
 }
 
 /// In a counted string all plain tokens are legal at once, also tokens across two blocks; at its

@@ -1,12 +1,12 @@
-//! One step (advance, mask, choose) in every layout, with every kind of operation and on every
-//! device, against the host.
+//! One step (advance, mask, choose) in every form, with every kind of operation and on every device,
+//! against the host.
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use burn_dfa::ErrorKind;
 use burn_dfa::processor::{ConstraintProcessor, LogitsProcessor, StepContext};
 use burn_dfa::sampling::{Greedy, GumbelMax, Sampler};
 use burn_dfa::{
-    Capacity, CompiledConstraint, Constraint, DeviceConstraint, ForcedText, Kernels, Layout, Limits, StateId,
+    Capacity, CompiledConstraint, Constraint, DeviceConstraint, ForcedText, Kernels, Limits, StateId,
     TensorOptions, TokenId, Vocabulary, vocabulary::TokenKind,
 };
 use rand::{Rng, SeedableRng, rngs::StdRng};
@@ -134,9 +134,7 @@ fn run(tables: &[CompiledConstraint], options: &TensorOptions, device: &Device, 
     let rows: Vec<usize> = (0..tables.len()).chain(0..tables.len()).collect();
     let batch = rows.len();
     let tensors = DeviceConstraint::new(&references, WIDTH, options, device).unwrap();
-    let fused = options.kernels == Kernels::Fused;
-    let dense_on_the_host = *device == Device::flex() && tensors.layout() == Layout::Dense;
-    assert_eq!(tensors.is_fused(), fused && !dense_on_the_host, "{name}");
+    assert_eq!(tensors.is_fused(), options.kernels == Kernels::Fused, "{name}");
     let budgets: Vec<usize> =
         rows.iter().map(|&row| tensors.tokens_needed(row).max(1) + rng.random_range(0..12)).collect();
     let seeds: Vec<u64> = (0..batch as u64).collect();
@@ -221,32 +219,30 @@ fn run(tables: &[CompiledConstraint], options: &TensorOptions, device: &Device, 
 }
 
 #[test]
-fn every_layout_and_kernel_matches_the_host() {
+fn every_form_and_kernel_matches_the_host() {
     for singles in [true, false] {
         let vocabulary = vocabulary(singles);
         let token_level = tables(&vocabulary, token_level);
         let byte_level = tables(&vocabulary, byte_level);
         let longest = tables(&vocabulary, longest);
+        let both_forms = [&token_level[..1], &byte_level[1..]].concat();
         assert!(byte_level[0].is_byte_level() && !token_level[0].is_byte_level());
         for (name, device) in devices::all() {
             for dtype in half_types(&device) {
                 for kernels in [Kernels::BuiltIn, Kernels::Fused] {
-                    let options = |layout| TensorOptions { layout, kernels, ..TensorOptions::default() };
                     // The built-in operations are slow on a GPU, especially the loop over the
                     // longest token, and equal on all devices.
                     let is_slow = kernels == Kernels::BuiltIn && device != Device::flex();
                     if is_slow && (dtype != DType::F32 || singles) {
                         continue;
                     }
-                    for layout in [Layout::Dense, Layout::TokenLevel, Layout::ByteLevel] {
-                        run(&token_level, &options(Some(layout)), &device, dtype, 1);
-                        run(&token_level[..1], &options(Some(layout)), &device, dtype, 2);
-                    }
-                    for layout in [Layout::Dense, Layout::ByteLevel] {
-                        run(&byte_level, &options(Some(layout)), &device, dtype, 3);
-                        run(&byte_level[..1], &options(Some(layout)), &device, dtype, 4);
-                        run(&longest, &options(Some(layout)), &device, dtype, 5);
-                    }
+                    let options = TensorOptions { kernels, ..TensorOptions::default() };
+                    run(&token_level, &options, &device, dtype, 1);
+                    run(&token_level[..1], &options, &device, dtype, 2);
+                    run(&byte_level, &options, &device, dtype, 3);
+                    run(&byte_level[..1], &options, &device, dtype, 4);
+                    run(&longest, &options, &device, dtype, 5);
+                    run(&both_forms, &options, &device, dtype, 6);
                 }
             }
             eprintln!("steps agree on {name}");
@@ -283,9 +279,6 @@ fn a_table_too_large_for_the_token_level_form_is_byte_level() {
     let limits = Limits { token_level_bytes: 5_000, ..Limits::default() };
     let table = CompiledConstraint::compile(&constraint, &vocabulary, &limits).unwrap();
     assert!(table.is_byte_level());
-    let options = TensorOptions::default();
-    let tensors = DeviceConstraint::new(&[&table], WIDTH, &options, &Device::flex()).unwrap();
-    assert_eq!(tensors.layout(), Layout::ByteLevel);
     assert!(
         !CompiledConstraint::compile(&constraint, &vocabulary, &Limits::default()).unwrap().is_byte_level()
     );
@@ -296,9 +289,6 @@ fn a_table_too_large_for_the_token_level_form_is_byte_level() {
         let table = CompiledConstraint::compile(&constraint, &vocabulary, &limits).unwrap();
         assert_eq!(table.is_byte_level(), is_byte_level, "{most} of {entries}");
     }
-    let classes = TensorOptions { layout: Some(Layout::TokenLevel), ..options };
-    let error = DeviceConstraint::new(&[&table], WIDTH, &classes, &Device::flex()).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Input, "{error}");
 }
 
 #[test]
@@ -306,16 +296,12 @@ fn fitting_tables_are_replaced_in_place() {
     let vocabulary = vocabulary(true);
     for (name, device) in devices::all() {
         for kernels in [Kernels::BuiltIn, Kernels::Fused] {
-            for (layout, form) in [
-                (Layout::Dense, &token_level as &dyn Fn(&Constraint, &Vocabulary) -> CompiledConstraint),
-                (Layout::TokenLevel, &token_level),
-                (Layout::ByteLevel, &byte_level),
-            ] {
+            let forms: [fn(&Constraint, &Vocabulary) -> CompiledConstraint; 2] = [token_level, byte_level];
+            for form in forms {
                 let [small, other, large] = ["a{2}b", "(c|1)+", "a{150}"]
                     .map(|pattern| form(&Constraint::regex(pattern).unwrap(), &vocabulary));
                 let capacity = Capacity { states: 20, classes: 30, constraints: 2, ..Capacity::new() };
-                let options =
-                    TensorOptions { layout: Some(layout), kernels, capacity, ..TensorOptions::default() };
+                let options = TensorOptions { kernels, capacity, ..TensorOptions::default() };
                 let mut tensors = DeviceConstraint::new(&[&small], WIDTH, &options, &device).unwrap();
                 let error = tensors.replace(&[&large]).unwrap_err();
                 assert_eq!(error.kind(), ErrorKind::Input, "{error}");
@@ -330,7 +316,7 @@ fn fitting_tables_are_replaced_in_place() {
                             assert_eq!(
                                 illegal[row * WIDTH + token],
                                 !legal,
-                                "{name}, {layout:?}, token {token}"
+                                "{name}, {table:?}, token {token}"
                             );
                         }
                     }
@@ -366,8 +352,9 @@ fn logits_of_another_kind_are_typed_errors() {
 fn a_table_above_the_binding_limit_is_refused_before_upload() {
     let vocabulary = vocabulary(true);
     let table = token_level(&Constraint::regex("a{400}").unwrap(), &vocabulary);
-    let options =
-        TensorOptions { layout: Some(Layout::Dense), max_bytes: usize::MAX, ..TensorOptions::default() };
+    // The classes of all tokens for each constraint: 256 MB.
+    let capacity = Capacity::new().with_constraints(64);
+    let options = TensorOptions { capacity, max_bytes: usize::MAX, ..TensorOptions::default() };
     for (name, device) in devices::all() {
         if device.identity().is_none_or(|identity| identity.physical.is_some()) {
             skipped(format_args!("{name}: only a software Vulkan is known to bind 128 MiB at most"));

@@ -9,7 +9,7 @@ use burn_dfa::automaton::{ByteDfa, ByteStateId};
 use burn_dfa::constraint::Transitions;
 use burn_dfa::vocabulary::TokenKind;
 use burn_dfa::{
-    CompiledConstraint, Constraint, DeviceConstraint, Layout, Limits, StateId, TensorOptions, TokenId,
+    CompiledConstraint, Constraint, DeviceConstraint, Kernels, Limits, StateId, TensorOptions, TokenId,
     Vocabulary,
 };
 use burn_dfa_testing::data;
@@ -158,7 +158,7 @@ fn random_table(rng: &mut StdRng, vocabulary: &Vocabulary, states: u32) -> Optio
 }
 
 #[test]
-fn random_tables_are_the_same_on_every_device_and_in_every_layout() {
+fn random_tables_are_the_same_on_every_device_and_by_every_operation() {
     let mut rng = StdRng::seed_from_u64(11);
     let devices = devices::all();
     let mut compared = 0;
@@ -187,8 +187,8 @@ fn random_tables_are_the_same_on_every_device_and_in_every_layout() {
         let spare: Vec<i32> = rows.iter().map(|_| rng.random_range(0..5)).collect();
         let chosen: Vec<i32> = rows.iter().map(|_| rng.random_range(-2..width as i32 + 3)).collect();
         for (name, device) in &devices {
-            for layout in [Layout::Dense, Layout::TokenLevel] {
-                let options = TensorOptions { layout: Some(layout), ..TensorOptions::default() };
+            for kernels in [Kernels::Fused, Kernels::BuiltIn] {
+                let options = TensorOptions { kernels, ..TensorOptions::default() };
                 let tensors = DeviceConstraint::new(&references, width, &options, device).unwrap();
                 assert_eq!(tensors.state_count(), rows.len());
                 let states = tensors.states(&joined).unwrap();
@@ -204,7 +204,7 @@ fn random_tables_are_the_same_on_every_device_and_in_every_layout() {
                         let dead = after == StateId::DEAD;
                         let far = dead || i64::from(table.tokens_to_end(after)) > i64::from(spare[row]);
                         let at = row * width + token;
-                        assert_eq!((all[at], near[at]), (dead, far), "{name}, {layout:?}, {state}, {token}");
+                        assert_eq!((all[at], near[at]), (dead, far), "{name}, {kernels:?}, {state}, {token}");
                         compared += 1;
                     }
                     let expected = match usize::try_from(chosen[row]) {
@@ -212,7 +212,7 @@ fn random_tables_are_the_same_on_every_device_and_in_every_layout() {
                         Ok(token) if token == width => row as i32,
                         _ => 0,
                     };
-                    assert_eq!(next[row], expected, "{name}, {layout:?}, {state}, token {}", chosen[row]);
+                    assert_eq!(next[row], expected, "{name}, {kernels:?}, {state}, token {}", chosen[row]);
                 }
             }
         }

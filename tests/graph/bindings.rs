@@ -5,7 +5,7 @@ use std::process::Command;
 use burn::tensor::{DType, Device, Tensor};
 use burn_dfa::processor::{ConstraintProcessor, LogitsProcessor, StepContext};
 use burn_dfa::sampling::{Greedy, GumbelMax, Sampler};
-use burn_dfa::{CompiledConstraint, Constraint, DeviceConstraint, Layout, Limits, TensorOptions, Vocabulary};
+use burn_dfa::{CompiledConstraint, Constraint, DeviceConstraint, Limits, TensorOptions, Vocabulary};
 
 use crate::alone;
 use crate::common::devices;
@@ -62,7 +62,7 @@ fn no_kernel_of_the_step_binds_more_buffers_than_every_device_grants() {
     eprintln!("storage bindings: {found:?}");
 }
 
-/// Masks and chooses once in every layout.
+/// Masks and chooses once in each form.
 #[test]
 #[ignore = "run by the test above, in a process of its own"]
 fn the_kernels_of_the_step_run() {
@@ -72,14 +72,10 @@ fn the_kernels_of_the_step_run() {
     let compile = |form: Form, pattern| {
         form(&Constraint::regex(pattern).unwrap(), vocabulary, &Limits::default()).unwrap()
     };
-    let forms: [(Layout, Form); 3] = [
-        (Layout::Dense, CompiledConstraint::compile_token_level),
-        (Layout::TokenLevel, CompiledConstraint::compile_token_level),
-        (Layout::ByteLevel, CompiledConstraint::compile_byte_level),
-    ];
-    for (layout, form) in forms {
-        let options = TensorOptions::new().with_layout(layout);
+    let forms: [Form; 2] = [CompiledConstraint::compile_token_level, CompiledConstraint::compile_byte_level];
+    for form in forms {
         let tables = [compile(form, "[a-z]+"), compile(form, "[0-9]{4}")];
+        let options = TensorOptions::new();
         let table = DeviceConstraint::new(&[&tables[0], &tables[1]], width, &options, &device).unwrap();
         let processor = ConstraintProcessor::new(table, &[0, 1]).unwrap();
         let logits = || Tensor::<2>::zeros([2, width], (&device, DType::F32));

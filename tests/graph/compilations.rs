@@ -5,7 +5,7 @@ use std::process::Command;
 use burn::tensor::{DType, Device, Tensor};
 use burn_dfa::processor::{ConstraintProcessor, LogitsProcessor, StepContext};
 use burn_dfa::sampling::{Greedy, GumbelMax, Sampler};
-use burn_dfa::{CompiledConstraint, Constraint, DeviceConstraint, Layout, Limits, TensorOptions};
+use burn_dfa::{CompiledConstraint, Constraint, DeviceConstraint, Limits, TensorOptions};
 use serde_json::{Value, json};
 
 use crate::alone;
@@ -114,9 +114,9 @@ fn schemas_run() {
     let Some(device) = wgpu() else { return };
     let embedded = Embedded::load(&Device::flex());
     let (vocabulary, width) = (&embedded.vocabulary, embedded.vocabulary.len());
+    let constraint = |number: usize| Constraint::json_schema(schema(number)).unwrap();
     let compile = |number: usize| {
-        let constraint = Constraint::json_schema(schema(number)).unwrap();
-        CompiledConstraint::compile(&constraint, vocabulary, &Limits::default()).unwrap()
+        CompiledConstraint::compile(&constraint(number), vocabulary, &Limits::default()).unwrap()
     };
     let run = |number: usize| {
         let tables: Vec<_> = (0..1 + number % 3).map(|other| compile(number + 1_000 * other)).collect();
@@ -126,9 +126,11 @@ fn schemas_run() {
         let processor = ConstraintProcessor::new(table, &rows).unwrap();
         steps(&processor, width, DType::F32, &Greedy, &device);
         if number.is_multiple_of(12) {
-            // In wide rows of halves, sampled.
-            let options = TensorOptions::new().with_layout(Layout::ByteLevel);
-            let table = DeviceConstraint::new(&references, WIDE, &options, &device).unwrap();
+            // In wide rows of halves, sampled, byte-level without a stack.
+            let limits = Limits::default().with_frames(0);
+            let table =
+                CompiledConstraint::compile_byte_level(&constraint(number), vocabulary, &limits).unwrap();
+            let table = DeviceConstraint::new(&[&table], WIDE, &TensorOptions::new(), &device).unwrap();
             let processor = ConstraintProcessor::new(table, &rows).unwrap();
             let seeds: Vec<u64> = (0..rows.len() as u64).collect();
             let gumbel = GumbelMax::new(&seeds, WIDE, &device).unwrap();

@@ -5,8 +5,8 @@ use burn_dfa::generation::speculative::{DraftToken, Drafter, DrafterContext, Seq
 use burn_dfa::generation::{ContinuousBatch, GenerationConfig, Output, Request};
 use burn_dfa::processor::{DraftTree, Position};
 use burn_dfa::{
-    Capacity, CompiledConstraint, Constraint, DeviceConstraint, Error, Kernels, Layout, Limits,
-    TensorOptions, TokenId, Vocabulary,
+    Capacity, CompiledConstraint, Constraint, DeviceConstraint, Error, Kernels, Limits, TensorOptions,
+    TokenId, Vocabulary,
 };
 use serde_json::json;
 
@@ -72,16 +72,9 @@ fn batches_write_the_same_tokens() {
     let vocabulary = vocabulary();
     let tables = tables(&vocabulary);
     let of = |indices: &[usize]| indices.iter().map(|&index| tables.get(index)).collect::<Vec<_>>();
-    // Only token-level constraints, in each layout; all in one batch; one with a stack.
-    let batches = [
-        (of(&[0, 2, 9]), Some(Layout::TokenLevel)),
-        (of(&[0, 2, 9]), Some(Layout::Dense)),
-        (of(&[0, 1, 2, 9]), Some(Layout::ByteLevel)),
-        (of(&[3, 0, 1]), None),
-    ];
-    for (batch, layout) in batches {
+    // Only token-level constraints; both forms; one with a stack.
+    for batch in [of(&[0, 2, 9]), of(&[0, 1, 2, 9]), of(&[3, 0, 1])] {
         for config in configs() {
-            let config = config.with_tensors(TensorOptions { layout, ..TensorOptions::default() });
             let requests = requests(&batch);
             let mut expected = None;
             for (name, device) in devices() {
@@ -93,7 +86,7 @@ fn batches_write_the_same_tokens() {
                     assert!(output.is_complete(), "{name}: {table:?}");
                 }
                 let found = tokens(&outputs);
-                assert_eq!(*expected.get_or_insert(found.clone()), found, "{name}, {layout:?}, {config:?}");
+                assert_eq!(*expected.get_or_insert(found.clone()), found, "{name}, {batch:?}, {config:?}");
             }
             // The comparison would pass for empty rows or without constraints, so check both.
             let free: Vec<_> =
@@ -192,12 +185,8 @@ fn a_server_with_the_operations_runs_them_and_one_without_does_not() {
     let vocabulary = vocabulary();
     let tables = tables(&vocabulary);
     for (name, device) in devices() {
-        for (layout, kernels, fused) in [
-            (Layout::ByteLevel, Kernels::Fused, name != "plain"),
-            (Layout::ByteLevel, Kernels::BuiltIn, false),
-            (Layout::Dense, Kernels::Fused, false),
-        ] {
-            let options = TensorOptions { layout: Some(layout), kernels, ..TensorOptions::default() };
+        for (kernels, fused) in [(Kernels::Fused, name != "plain"), (Kernels::BuiltIn, false)] {
+            let options = TensorOptions { kernels, ..TensorOptions::default() };
             let table = DeviceConstraint::new(&[&tables[0]], vocabulary.len(), &options, &device).unwrap();
             assert_eq!(table.is_fused(), fused, "{name}, {options:?}");
         }

@@ -3,7 +3,7 @@
 
 use burn::tensor::{DType, Device};
 use burn_dfa::generation::{FinishReason, GenerationConfig, Request};
-use burn_dfa::{Constraint, Layout, TensorOptions, TokenId};
+use burn_dfa::{Constraint, Kernels, TensorOptions, TokenId};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 use serde_json::{Value, json};
 
@@ -124,7 +124,7 @@ fn every_generation_matches_its_constraint_and_is_complete_within_its_budget() {
                 Request::new(prompt, budget).with_constraint(table).with_seed(rng.random())
             })
             .collect();
-        let layout = if round % 8 == 0 { Layout::Dense } else { Layout::TokenLevel };
+        let kernels = if round % 8 == 0 { Kernels::BuiltIn } else { Kernels::Fused };
         let config = GenerationConfig::new()
             .with_temperature((round % 5 != 0).then_some(1.5))
             .with_top_k((round % 7 == 1).then_some(20))
@@ -134,11 +134,7 @@ fn every_generation_matches_its_constraint_and_is_complete_within_its_budget() {
             .with_min_new_tokens(if round % 7 == 4 { 6 } else { 0 })
             .with_suppress_tokens(if round % 7 == 5 { vec![TokenId(u32::from(b'"'))] } else { Vec::new() })
             .with_sync_interval(1 + round % 9)
-            .with_tensors(TensorOptions {
-                layout: Some(layout),
-                max_bytes: 1 << 30,
-                ..TensorOptions::default()
-            });
+            .with_tensors(TensorOptions { kernels, max_bytes: 1 << 30, ..TensorOptions::default() });
         let outputs = run(&model, &vocabulary, &requests, &config).unwrap();
         for ((output, request), (name, table, oracle)) in outputs.iter().zip(&requests).zip(&picks) {
             let text = std::str::from_utf8(&output.bytes).expect("constrained text is UTF-8");

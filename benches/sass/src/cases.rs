@@ -15,7 +15,7 @@ use super::advance::{SourceArgs, advance_kernel};
 use super::choose::{choose_kernel, merge_kernel};
 use super::device::{buffer, options, properties, target, tensor};
 use super::follow::follow_kernel;
-use super::lookup::{BYTE_LEVEL, DENSE, LookupLaunch, TOKEN_LEVEL};
+use super::lookup::LookupLaunch;
 use super::mask::{mask_in_place_kernel, mask_kernel};
 use super::noise::{GumbelKeysLaunch, KeysArgs, NoiseArgs};
 use super::rows::RowsLaunch;
@@ -30,23 +30,22 @@ const TILES: u32 = 6;
 #[derive(Clone, Copy)]
 struct Table {
     name: &'static str,
-    layout: u32,
+    is_byte_level: bool,
     /// The size of the array for pushed frames; none without a stack.
     room: Option<u32>,
 }
 
-const DENSE_TABLE: Table = Table { name: "dense", layout: DENSE, room: None };
 const TABLES: [Table; 3] = [
-    Table { name: "token-level", layout: TOKEN_LEVEL, room: None },
-    Table { name: "byte-level", layout: BYTE_LEVEL, room: None },
-    Table { name: "stack of 64", layout: BYTE_LEVEL, room: Some(64) },
+    Table { name: "token-level", is_byte_level: false, room: None },
+    Table { name: "byte-level", is_byte_level: true, room: None },
+    Table { name: "stack of 64", is_byte_level: true, room: Some(64) },
 ];
 /// With the other sizes of the array for pushed frames.
 const STACKS: [Table; 4] = [
-    Table { name: "stack of 16", layout: BYTE_LEVEL, room: Some(16) },
-    Table { name: "stack of 256", layout: BYTE_LEVEL, room: Some(256) },
-    Table { name: "stack of 384", layout: BYTE_LEVEL, room: Some(384) },
-    Table { name: "stack of 2048", layout: BYTE_LEVEL, room: Some(2048) },
+    Table { name: "stack of 16", is_byte_level: true, room: Some(16) },
+    Table { name: "stack of 256", is_byte_level: true, room: Some(256) },
+    Table { name: "stack of 384", is_byte_level: true, room: Some(384) },
+    Table { name: "stack of 2048", is_byte_level: true, room: Some(2048) },
 ];
 
 const KINDS: [(&str, FloatKind, usize); 3] =
@@ -56,7 +55,7 @@ impl Table {
     fn launch(self) -> LookupLaunch {
         let mut offsets = SequenceArg::new();
         (0..12).for_each(|array: u32| offsets.push(array * 64));
-        let (is_walk, has_stack) = (self.layout == BYTE_LEVEL, self.room.is_some());
+        let has_stack = self.room.is_some();
         let ends = if has_stack { 3 } else { 0 };
         let room = self.room.unwrap_or(1);
         let vocabulary = VOCABULARY as u32;
@@ -67,8 +66,8 @@ impl Table {
             50,
             vocabulary,
             256,
-            self.layout,
-            is_walk,
+            self.is_byte_level,
+            self.is_byte_level,
             ends,
             8,
             8,
@@ -101,11 +100,11 @@ pub(crate) fn write(folder: &Path) -> Result<usize> {
         cases.follow(table)?;
     }
     for kind in KINDS {
-        cases.mask(DENSE_TABLE, false, kind, 16 / kind.2)?;
-        cases.choose(DENSE_TABLE, false, kind, 16 / kind.2, true, true)?;
+        cases.mask(TABLES[0], false, kind, 16 / kind.2)?;
+        cases.choose(TABLES[0], false, kind, 16 / kind.2, true, true)?;
         // A vocabulary of an odd size.
-        cases.mask(DENSE_TABLE, false, kind, 1)?;
-        cases.choose(DENSE_TABLE, false, kind, 1, true, true)?;
+        cases.mask(TABLES[0], false, kind, 1)?;
+        cases.choose(TABLES[0], false, kind, 1, true, true)?;
     }
     cases.choose(TABLES[0], true, KINDS[0], 4, false, false)?;
     cases.merge()?;

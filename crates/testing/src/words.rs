@@ -28,7 +28,7 @@ pub fn compact(schema: &Value) -> Constraint {
     Constraint::json_schema_with(schema.clone(), &options).unwrap()
 }
 
-/// The compiled constraint in the token-level form, which fits every layout.
+/// The compiled constraint in the token-level form.
 pub fn token_level(constraint: &Constraint, vocabulary: &Vocabulary) -> CompiledConstraint {
     CompiledConstraint::compile_token_level(constraint, vocabulary, &Limits::default()).unwrap()
 }

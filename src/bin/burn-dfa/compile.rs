@@ -6,9 +6,9 @@ use std::time::Instant;
 
 use burn_dfa::cli::CompileArgs;
 use burn_dfa::tokens::Origin;
-use burn_dfa::{DeviceConstraint, Layout, TensorOptions};
+use burn_dfa::{DeviceConstraint, TensorOptions};
 use clap::Args;
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
 use crate::args::{ConstraintArgs, TokenizerArgs};
 use crate::output::{Output, Result};
@@ -50,30 +50,21 @@ impl Compile {
         let (frames, outcomes) = (table.frames(), table.outcomes());
         let (states, classes, least) =
             (table.state_count(), table.class_count(), table.tokens_to_end(table.start()));
-        let any = TensorOptions { max_bytes: usize::MAX, ..TensorOptions::default() };
-        // Report the sizes even if the constraint is too large for a device.
-        let default = DeviceConstraint::plan(&[&table], width, &any).map(|(layout, _)| layout)?;
+        // Report the size even if it exceeds the default limit.
+        let options = TensorOptions::new().with_max_bytes(usize::MAX);
+        let bytes = DeviceConstraint::bytes_needed(&[&table], width, &options)?;
         let unrolled = table.unrolled().unwrap_or_default();
-        let bytes = [Layout::Dense, Layout::TokenLevel, Layout::ByteLevel].map(|layout| {
-            let options = TensorOptions { layout: Some(layout), ..any.clone() };
-            (layout, DeviceConstraint::plan(&[&table], width, &options).map(|(_, bytes)| bytes))
-        });
         let mut artifact = None;
         if let Some(path) = &self.output {
             table.save(path, &Origin::new(&constraint, &self.compile.limits()))?;
             artifact = Some((path, std::fs::metadata(path)?.len()));
         }
         if out.json {
-            let bytes: Map<String, Value> = bytes
-                .iter()
-                .map(|(layout, bytes)| (layout.to_string(), json!(bytes.as_ref().ok())))
-                .collect();
             let artifact = artifact.map(|(path, bytes)| json!({"path": path, "bytes": bytes}));
             let table = json!({
                 "vocabulary": width, "fingerprint": fingerprint.to_string(), "form": form, "states": states,
-                "classes": classes, "bytes": bytes, "layout": default.to_string(), "least_tokens": least,
-                "milliseconds": milliseconds, "artifact": artifact,
-                "recursion": unrolled.recursion, "any_levels": unrolled.any,
+                "classes": classes, "bytes": bytes, "least_tokens": least, "milliseconds": milliseconds,
+                "artifact": artifact, "recursion": unrolled.recursion, "any_levels": unrolled.any,
                 "unnamed_levels": unrolled.unnamed, "frames": frames, "outcomes": outcomes,
             });
             writeln!(out.to, "{table}")?;
@@ -84,13 +75,7 @@ impl Compile {
         writeln!(out.to, "form           {form}")?;
         writeln!(out.to, "states         {strong}{states}{strong:#}")?;
         writeln!(out.to, "{columns}  {strong}{classes}{strong:#}")?;
-        for (layout, bytes) in bytes {
-            let chosen = if layout == default { ", chosen" } else { "" };
-            match bytes {
-                Ok(bytes) => writeln!(out.to, "bytes          {bytes} ({layout}{chosen})")?,
-                Err(error) => writeln!(out.to, "bytes          none ({layout}: {error})")?,
-            }
-        }
+        writeln!(out.to, "bytes          {bytes} on a device")?;
         writeln!(out.to, "least tokens   {least} (end of sequence included)")?;
         let depths = [
             ("recursion      followed", unrolled.recursion, "times"),

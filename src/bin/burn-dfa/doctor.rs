@@ -10,7 +10,7 @@ use burn_dfa::cli::Backend;
 use burn_dfa::processor::ConstraintProcessor;
 use burn_dfa::tokens::RowPosition;
 use burn_dfa::{
-    CompiledConstraint, Constraint, DeviceConstraint, Layout, Limits, TensorOptions, TokenId, Vocabulary,
+    CompiledConstraint, Constraint, DeviceConstraint, Limits, TensorOptions, TokenId, Vocabulary,
 };
 use clap::Args;
 use serde_json::{Value, json};
@@ -145,7 +145,7 @@ fn caught<T>(work: impl FnOnce() -> T) -> std::result::Result<T, String> {
     result.map_err(|_| first.take().unwrap_or_default())
 }
 
-/// Compares masks on the device with masks on the host, for every layout and type of logits.
+/// Compares masks on the device with masks on the host, for both forms and every type of logits.
 fn examine(backend: &Backend, device: &Device) -> Result<Found> {
     let name = match (adapter(device), backend) {
         (Some((name, true)), _) if cfg!(feature = "vulkan") => {
@@ -161,18 +161,21 @@ fn examine(backend: &Backend, device: &Device) -> Result<Found> {
         (None, _) => "a device of the server".to_owned(),
     };
     let vocabulary = Vocabulary::from_bytes(TOKENS)?.with_eos([TokenId(7)])?;
-    let table = CompiledConstraint::compile(&Constraint::regex(PATTERN)?, &vocabulary, &Limits::default())?;
+    let (constraint, limits) = (Constraint::regex(PATTERN)?, Limits::default());
+    let forms = [
+        ("token-level", CompiledConstraint::compile_token_level(&constraint, &vocabulary, &limits)?),
+        ("byte-level", CompiledConstraint::compile_byte_level(&constraint, &vocabulary, &limits)?),
+    ];
     let supported = DTYPES.into_iter().filter(|(_, dtype)| device.supports_dtype(*dtype));
     let dtypes: Vec<(&str, DType)> = supported.collect();
     let (mut is_fused, mut difference) = (true, None);
-    for layout in [Layout::TokenLevel, Layout::ByteLevel] {
-        let options = TensorOptions::new().with_layout(layout);
-        let tensors = DeviceConstraint::new(&[&table], TOKENS.len(), &options, device)?;
+    for (form, table) in &forms {
+        let tensors = DeviceConstraint::new(&[table], TOKENS.len(), &TensorOptions::new(), device)?;
         is_fused &= tensors.is_fused();
         let processor = ConstraintProcessor::new(tensors, &[0])?;
         for &(name, dtype) in &dtypes {
-            let found = compare(&processor, &table, dtype);
-            let found = found.map(|found| format!("{found}, in the layout {layout} and the type {name}"));
+            let found = compare(&processor, table, dtype);
+            let found = found.map(|found| format!("{found}, in the {form} form and the type {name}"));
             difference = difference.or(found);
         }
     }

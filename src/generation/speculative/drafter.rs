@@ -38,7 +38,7 @@ pub struct DrafterContext<'a> {
     pub rows: &'a [usize],
     /// The model's tokens.
     pub vocabulary: &'a Vocabulary,
-    /// The layout of constraints on the device.
+    /// The operations, capacity and size limits of constraints on the device.
     pub tensors: &'a TensorOptions,
     /// The temperature at which the tokens of each row are sampled; `None`: greedily.
     pub temperatures: Vec<Option<f32>>,

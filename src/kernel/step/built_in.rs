@@ -4,7 +4,7 @@ use burn::tensor::{Bool, Int, Tensor};
 
 use super::built_in_stack::Rows;
 use crate::in_place::RowState;
-use crate::tensor::{Array, BY_CLASS, Image, Layout, Position};
+use crate::tensor::{Array, BY_CLASS, Image, Position};
 use burn_dfa_tokens::{CompiledConstraint, StateId};
 
 /// The position after `tokens`, `[batch]`: in the state `DEAD` for an illegal or invalid token,
@@ -64,18 +64,14 @@ pub(super) fn illegal(image: &Image, position: Position) -> Tensor<2, Bool> {
         let left = left.reshape([batch, 1]).expand(all);
         return rows.to_end().reshape(all).lower_equal(left).bool_not();
     }
-    let legal = match image.sizes.layout {
-        Layout::Dense => legal(rows(image, Array::Next, states)),
-        Layout::TokenLevel => {
-            let class = rows(image, Array::Class, owners(image, states.clone()));
-            legal(rows(image, Array::Next, states)).int().gather(1, class).equal_elem(1)
-        }
-        Layout::ByteLevel => {
-            let all = [batch, image.sizes.vocab_size];
-            let token = image.numbers(image.sizes.vocab_size).reshape([1, -1]).expand(all).reshape([-1]);
-            let state = states.reshape([batch, 1]).expand(all).reshape([-1]);
-            legal(next(image, state, token).reshape(all))
-        }
+    let legal = if image.longest == 0 {
+        let class = rows(image, Array::Class, owners(image, states.clone()));
+        legal(rows(image, Array::Next, states)).int().gather(1, class).equal_elem(1)
+    } else {
+        let all = [batch, image.sizes.vocab_size];
+        let token = image.numbers(image.sizes.vocab_size).reshape([1, -1]).expand(all).reshape([-1]);
+        let state = states.reshape([batch, 1]).expand(all).reshape([-1]);
+        legal(next(image, state, token).reshape(all))
     };
     legal.bool_not()
 }
@@ -171,19 +167,12 @@ fn walk(
 fn next(image: &Image, states: Tensor<1, Int>, tokens: Tensor<1, Int>) -> Tensor<1, Int> {
     let sizes = &image.sizes;
     let step = |states: Tensor<1, Int>, column| image.cells(Array::Next, sizes.columns, states, column);
-    if sizes.layout == Layout::Dense {
-        return step(states, tokens);
-    }
     let owner = owners(image, states.clone());
     let class = image.cells(Array::Class, sizes.vocab_size, owner.clone(), tokens.clone());
-    if sizes.layout == Layout::TokenLevel {
-        return step(states, class);
-    }
-    let text = image.entries(Array::Text, owner.clone());
-    let by_class = text.clone().equal_elem(BY_CLASS);
     if image.longest == 0 {
         return step(states, class);
     }
+    let by_class = image.entries(Array::Text, owner.clone()).equal_elem(BY_CLASS);
     let short = is_too_short(image, states.clone(), owner.clone(), tokens.clone());
     let mut state = states.clone().mask_fill(short, StateId::DEAD.0 as i32);
     walk(image, owner, tokens, |column, more| {

@@ -17,14 +17,14 @@ use cubecl::tensor_vector_size_parallel;
 use super::advance::{SourceArgs, advance_kernel};
 use super::choose::{choose_kernel, merge_kernel};
 use super::follow::follow_kernel;
-use super::lookup::{BYTE_LEVEL, DENSE, LookupLaunch, TOKEN_LEVEL};
+use super::lookup::LookupLaunch;
 use super::mask::{mask_in_place_kernel, mask_kernel};
 use super::noise::{GumbelKeysLaunch, KeysArgs, NoiseArgs};
 use super::rows::{ARRIVED, BEST, RowsLaunch};
 use super::tile::UNITS;
 use crate::sampling::{FusedSampler, GumbelMax};
 use crate::tensor::mask_rows::{MaskRows, PoolSizes, tiles};
-use crate::tensor::{Array, Image, Layout, MAX_PUSHED, Position};
+use crate::tensor::{Array, Image, MAX_PUSHED, Position};
 
 /// The image of a device constraint, see `tensor::Image`.
 #[derive(ExtensionType)]
@@ -36,7 +36,7 @@ pub(crate) struct Table<B: Backend> {
     columns: u32,
     vocab_size: u32,
     alphabet: u32,
-    layout: u32,
+    is_byte_level: bool,
     has_owner: bool,
     ends: u32,
     depth: u32,
@@ -319,7 +319,7 @@ impl Table<CubeBackend> {
             self.columns,
             self.vocab_size,
             self.alphabet,
-            self.layout,
+            self.is_byte_level,
             self.has_owner,
             self.ends,
             self.depth,
@@ -368,11 +368,7 @@ impl Table<Dispatch> {
             columns: sizes.columns as u32,
             vocab_size: sizes.vocab_size as u32,
             alphabet: sizes.alphabet as u32,
-            layout: match sizes.layout {
-                Layout::Dense => DENSE,
-                Layout::TokenLevel => TOKEN_LEVEL,
-                Layout::ByteLevel => BYTE_LEVEL,
-            },
+            is_byte_level: sizes.is_byte_level(),
             has_owner: sizes.has_owner(),
             ends: sizes.ends as u32,
             depth: sizes.depth as u32,

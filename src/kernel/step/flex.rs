@@ -188,7 +188,7 @@ mod tests {
     use super::*;
     use crate::tensor::Store;
     use crate::{
-        CompiledConstraint, Constraint, DeviceConstraint, Layout, Limits, TensorOptions, TokenId, Vocabulary,
+        CompiledConstraint, Constraint, DeviceConstraint, Limits, TensorOptions, TokenId, Vocabulary,
     };
 
     #[test]
@@ -196,8 +196,8 @@ mod tests {
         let vocabulary = Vocabulary::from_chars("abcde.".chars()).unwrap().with_eos([TokenId(5)]).unwrap();
         let constraint = Constraint::regex("a(b|cd*)e|d{4}").unwrap();
         let table = CompiledConstraint::compile(&constraint, &vocabulary, &Limits::default()).unwrap();
-        let options = TensorOptions { layout: Some(Layout::TokenLevel), ..TensorOptions::default() };
-        let on_device = DeviceConstraint::new(&[&table], 8, &options, &Device::flex()).unwrap();
+        let on_device =
+            DeviceConstraint::new(&[&table], 8, &TensorOptions::default(), &Device::flex()).unwrap();
         let Store::Cpu(constraints) = on_device.store() else { panic!("constraints of Flex") };
         let mut positions: Vec<[i32; 2]> =
             (0..table.state_count() as i32).flat_map(|state| [[state, 9], [state, 9], [state, 1]]).collect();

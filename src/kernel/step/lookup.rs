@@ -4,13 +4,6 @@ use cubecl::prelude::*;
 
 use crate::tensor::arrays::Array;
 
-/// One lookup per token.
-pub(super) const DENSE: u32 = 0;
-/// Through the token's class.
-pub(super) const TOKEN_LEVEL: u32 = 1;
-/// Symbol by symbol.
-pub(super) const BYTE_LEVEL: u32 = 2;
-
 /// The image of a device constraint, see `tensor::Image`.
 #[derive(CubeLaunch, CubeType)]
 pub(super) struct Lookup {
@@ -21,8 +14,9 @@ pub(super) struct Lookup {
     pub(super) columns: u32,
     pub(super) vocab_size: u32,
     pub(super) alphabet: u32,
+    /// Whether a constraint may be byte-level.
     #[cube(comptime)]
-    pub(super) layout: u32,
+    pub(super) is_byte_level: bool,
     #[cube(comptime)]
     pub(super) has_owner: bool,
     /// For constraints with calls, see `tensor::Sizes`; else 0.
@@ -60,17 +54,15 @@ impl Lookup {
 
     /// The state after a token in range, read as constraint `table` reads it; 0 if it is illegal.
     pub(super) fn next(&self, state: u32, table: u32, token: u32) -> u32 {
-        if comptime!(self.layout == DENSE) {
-            self.step(state, token)
-        } else if comptime!(self.layout == TOKEN_LEVEL) {
-            self.step(state, self.class_of(table, token))
-        } else {
+        if comptime!(self.is_byte_level) {
             let text = self.entry(Array::Text, table);
             if text < 0 {
                 self.step(state, self.class_of(table, token))
             } else {
                 self.walk(state, table, u32::cast_from(text), token)
             }
+        } else {
+            self.step(state, self.class_of(table, token))
         }
     }
 

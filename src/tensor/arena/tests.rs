@@ -13,9 +13,9 @@ fn vocabulary() -> Vocabulary {
     Vocabulary::from_bytes(tokens.into_iter().chain([None])).unwrap().with_eos([TokenId(6)]).unwrap()
 }
 
-fn arena(vocabulary: &Vocabulary, kernels: Kernels, layout: Option<Layout>) -> Arena {
+fn arena(vocabulary: &Vocabulary, kernels: Kernels) -> Arena {
     let capacity = Capacity { constraints: 3, states: 5 * PAGE, classes: 16, ..Capacity::new() };
-    let options = TensorOptions { capacity, kernels, layout, ..TensorOptions::default() };
+    let options = TensorOptions { capacity, kernels, ..TensorOptions::default() };
     Arena::new(vocabulary, 9, &options, &Device::flex()).unwrap()
 }
 
@@ -31,26 +31,24 @@ fn a_load_copies_no_buffer() {
         CompiledConstraint::compile(&Constraint::regex(pattern).unwrap(), &vocabulary, &Limits::default())
             .unwrap()
     };
-    for layout in [Layout::Dense, Layout::TokenLevel, Layout::ByteLevel] {
-        let mut arena = arena(&vocabulary, Kernels::BuiltIn, Some(layout));
-        let of = |arena: &Arena| match &arena.table.store {
-            Store::BuiltIn(image) => address(&image.values),
-            _ => panic!("built-in operations were asked for"),
-        };
-        let before = of(&arena);
-        for pattern in ["(ab|c)*", "a{40}", "[abc]{3}", "b", "c{70}"] {
-            let index = arena.admit(&compile(pattern)).unwrap();
-            assert_eq!(of(&arena), before, "{layout:?}: {pattern}");
-            if index > 1 {
-                arena.release(index).unwrap();
-            }
+    let mut arena = arena(&vocabulary, Kernels::BuiltIn);
+    let of = |arena: &Arena| match &arena.table.store {
+        Store::BuiltIn(image) => address(&image.values),
+        _ => panic!("built-in operations were asked for"),
+    };
+    let before = of(&arena);
+    for pattern in ["(ab|c)*", "a{40}", "[abc]{3}", "b", "c{70}"] {
+        let index = arena.admit(&compile(pattern)).unwrap();
+        assert_eq!(of(&arena), before, "{pattern}");
+        if index > 1 {
+            arena.release(index).unwrap();
         }
-        // A clone keeps its constraints.
-        let kept = arena.clone();
-        arena.admit(&compile("a{50}")).unwrap();
-        assert_eq!(of(&kept), before, "{layout:?}");
-        assert_ne!(kept.room(), arena.room());
     }
+    // A clone keeps its constraints.
+    let kept = arena.clone();
+    arena.admit(&compile("a{50}")).unwrap();
+    assert_eq!(of(&kept), before);
+    assert_ne!(kept.room(), arena.room());
 }
 
 #[test]
@@ -67,7 +65,7 @@ fn room_is_shared_refused_and_given_back() {
     );
     let byte_level = byte_level.unwrap();
     for kernels in [Kernels::Fused, Kernels::BuiltIn] {
-        let mut arena = arena(&vocabulary, kernels, None);
+        let mut arena = arena(&vocabulary, kernels);
         let all = arena.capacity();
         assert_eq!(all, Room { states: 5 * PAGE, constraints: 3 });
         assert_eq!(arena.room(), all);
@@ -104,9 +102,6 @@ fn room_is_shared_refused_and_given_back() {
         arena.release(third).unwrap();
         assert_eq!(arena.room(), all);
     }
-    let mut classes = arena(&vocabulary, Kernels::BuiltIn, Some(Layout::TokenLevel));
-    let error = classes.admit(&byte_level).unwrap_err();
-    assert!(error.kind() == ErrorKind::Input && error.to_string().contains("byte-level"), "{error}");
     let none = TensorOptions::default();
     assert_eq!(Arena::new(&vocabulary, 9, &none, &Device::flex()).unwrap_err().kind(), ErrorKind::Input);
     assert_eq!(Arena::new(&vocabulary, 5, &none, &Device::flex()).unwrap_err().kind(), ErrorKind::Input);

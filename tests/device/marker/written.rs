@@ -1,4 +1,4 @@
-//! Outputs under constraints after a marker: of every loop, in every form and layout.
+//! Outputs under constraints after a marker: of every loop, in both forms.
 
 use burn::tensor::{DType, Device};
 use burn_dfa::ErrorKind;
@@ -9,8 +9,7 @@ use burn_dfa::generation::speculative::{
 use burn_dfa::generation::{FinishReason, GenerationConfig, Request, generate};
 use burn_dfa::vocabulary::TokenKind;
 use burn_dfa::{
-    CompiledConstraint, Constraint, DeviceConstraint, Kernels, Layout, StateId, TensorOptions, TokenId,
-    Vocabulary,
+    CompiledConstraint, Constraint, DeviceConstraint, Kernels, StateId, TensorOptions, TokenId, Vocabulary,
 };
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
@@ -64,27 +63,26 @@ fn generated_texts_pass_the_marker_in_time_in_every_form() {
             let constraint = Constraint::after(marker.clone(), inner);
             let tables = FORMS.map(|compile| compile(&constraint, &vocabulary, &limits()).unwrap());
             let other = CompiledConstraint::compile_byte_level(&schema(), &vocabulary, &limits()).unwrap();
-            for (form, layout, kernels) in [
-                (0, Layout::TokenLevel, Kernels::Fused),
-                (1, Layout::ByteLevel, Kernels::Fused),
-                (0, Layout::TokenLevel, Kernels::BuiltIn),
-                (1, Layout::ByteLevel, Kernels::BuiltIn),
-                (1, Layout::Dense, Kernels::BuiltIn),
-                (0, Layout::ByteLevel, Kernels::Fused),
+            for (form, has_other, kernels) in [
+                (0, false, Kernels::Fused),
+                (1, true, Kernels::Fused),
+                (0, false, Kernels::BuiltIn),
+                (1, true, Kernels::BuiltIn),
+                (0, true, Kernels::Fused),
             ] {
                 if name != "flex" && (index > 2 || (index + form) % 4 != 0) {
                     continue;
                 }
                 let table = &tables[form];
                 let least = table.tokens_to_end(table.start()) as usize;
-                // The batch also has a byte-level constraint with other special tokens, and a free
-                // row.
+                // The batch has a free row, and with `has_other` a byte-level constraint with other special
+                // tokens.
                 let requests: Vec<_> = (0..6)
                     .map(|row| {
                         let request = Request::new(vec![TokenId(97 + row)], least + rng.random_range(0..16));
                         let request = request.with_seed(rng.random());
                         match row {
-                            4 if layout == Layout::ByteLevel => {
+                            4 if has_other => {
                                 Request { max_new_tokens: 30, ..request.with_constraint(&other) }
                             }
                             5 => request,
@@ -92,7 +90,7 @@ fn generated_texts_pass_the_marker_in_time_in_every_form() {
                         }
                     })
                     .collect();
-                let tensors = TensorOptions { layout: Some(layout), kernels, ..TensorOptions::default() };
+                let tensors = TensorOptions { kernels, ..TensorOptions::default() };
                 for temperature in [None, Some(1.5)] {
                     let config =
                         GenerationConfig::new().with_temperature(temperature).with_tensors(tensors.clone());
@@ -114,7 +112,7 @@ fn generated_texts_pass_the_marker_in_time_in_every_form() {
                         let rows = speculate(&model, &vocabulary, &requests, &config, make);
                         let rows: Vec<_> = rows.unwrap().into_iter().map(|row| row.output).collect();
                         if temperature.is_none() {
-                            assert_eq!(rows, outputs[0].1, "{name}, {drafter}, {marker:?}, {layout:?}");
+                            assert_eq!(rows, outputs[0].1, "{name}, {drafter}, {marker:?}, {table:?}");
                         }
                         outputs.push((drafter, rows));
                     }
@@ -122,7 +120,7 @@ fn generated_texts_pass_the_marker_in_time_in_every_form() {
                         for (request, output) in requests.iter().zip(rows) {
                             let Some(followed) = &request.constraint else { continue };
                             let place =
-                                format!("{name}, {drafter}, {marker:?}, {layout:?}: {:?}", output.text());
+                                format!("{name}, {drafter}, {marker:?}, {table:?}: {:?}", output.text());
                             assert_eq!(output.finish, FinishReason::EndOfSequence, "{place}");
                             assert!(output.tokens.len() <= request.max_new_tokens, "{place}");
                             let text = &output.tokens[..output.tokens.len() - 1];

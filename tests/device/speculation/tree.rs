@@ -4,8 +4,8 @@ use burn::tensor::{DType, Device, Int, Tensor, TensorData};
 use burn_dfa::constraint::{Format, StructuralTag, Tag, TriggeredTags};
 use burn_dfa::processor::{ConstraintProcessor, DraftTree};
 use burn_dfa::{
-    CompiledConstraint, Constraint, DeviceConstraint, Kernels, Layout, Limits, StateId, TensorOptions,
-    TokenId, Vocabulary,
+    CompiledConstraint, Constraint, DeviceConstraint, Kernels, Limits, StateId, TensorOptions, TokenId,
+    Vocabulary,
 };
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
@@ -23,8 +23,8 @@ fn vocabulary() -> Vocabulary {
 
 const PATTERNS: [&str; 4] = ["(ab|c)*", "[ab]{3,9}12?", r#"\{"[a-c]{0,12}":[0-9]+\}"#, "(a|b|c|1|2){1,9}"];
 
-fn tables(vocabulary: &Vocabulary, layout: Layout) -> Vec<CompiledConstraint> {
-    let compile = if layout == Layout::ByteLevel {
+fn tables(vocabulary: &Vocabulary, is_byte_level: bool) -> Vec<CompiledConstraint> {
+    let compile = if is_byte_level {
         CompiledConstraint::compile_byte_level
     } else {
         CompiledConstraint::compile_token_level
@@ -80,11 +80,12 @@ fn ints_of<const D: usize>(tensor: Tensor<D, Int>) -> Vec<i32> {
     tensor.into_data().convert_dtype(DType::I32).try_to_vec::<i32>().unwrap()
 }
 
-fn run(layout: Layout, kernels: Kernels, device: &Device, dtype: DType, seed: u64) {
-    let name = format!("{layout:?}, {kernels:?}, {device:?}, {dtype:?}");
+fn run(is_byte_level: bool, kernels: Kernels, device: &Device, dtype: DType, seed: u64) {
+    let form = if is_byte_level { "byte-level" } else { "token-level" };
+    let name = format!("{form}, {kernels:?}, {device:?}, {dtype:?}");
     let vocabulary = vocabulary();
-    let tables = tables(&vocabulary, layout);
-    let options = TensorOptions { layout: Some(layout), kernels, ..TensorOptions::default() };
+    let tables = tables(&vocabulary, is_byte_level);
+    let options = TensorOptions { kernels, ..TensorOptions::default() };
     let tensors = DeviceConstraint::new(&tables.iter().collect::<Vec<_>>(), WIDTH, &options, device).unwrap();
     let mut rng = StdRng::seed_from_u64(seed);
     let rows: Vec<usize> = (0..8).map(|row| row % tables.len()).collect();
@@ -169,14 +170,14 @@ fn all_nodes_at_once_match_each_node_alone() {
         let dtypes: Vec<_> =
             [DType::F32, DType::F16].into_iter().filter(|&dtype| device.supports_dtype(dtype)).collect();
         let mut seed = 0;
-        for layout in [Layout::Dense, Layout::TokenLevel, Layout::ByteLevel] {
+        for is_byte_level in [false, true] {
             for kernels in [Kernels::Fused, Kernels::BuiltIn] {
                 // The built-in operations are slow on a GPU, and equal on all devices.
                 let is_slow = name != "flex" && kernels == Kernels::BuiltIn;
                 for &dtype in &dtypes {
                     for _ in 0..if is_slow { 1 } else { 4 } {
                         seed += 1;
-                        run(layout, kernels, &device, dtype, seed);
+                        run(is_byte_level, kernels, &device, dtype, seed);
                     }
                 }
             }
