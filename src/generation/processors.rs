@@ -174,6 +174,7 @@ impl fmt::Debug for OwnSampler {
     }
 }
 
+/// The promise of the built-in processors and samplers.
 macro_rules! recordable {
     ($($built_in:ty),+) => {$(
         // SAFETY: a processor has no tensors. `init` makes new tensors, and `process` returns new ones
