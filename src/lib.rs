@@ -27,6 +27,23 @@
 //!
 //! # Example
 //!
+//! A `Generator` of [burn-dfa-decoder](https://docs.rs/burn-dfa-decoder) is a model with its tokenizer.
+//! This one is embedded in [burn-dfa-tiny](https://docs.rs/burn-dfa-tiny), and
+//! `Generator::from_folder` reads a folder of Hugging Face or a GGUF file.
+//!
+//! ```
+//! use burn_dfa::prelude::*;
+//! use burn_dfa_decoder::Generator;
+//!
+//! let model = Generator::new(burn_dfa_tiny::load(&Device::flex())?);
+//! let kind = Constraint::choice(["person", "order", "event"])?;
+//! let answer = model.generate("Meet Nora Keller, a 34 year old baker from Lisbon.", &kind)?;
+//! assert_eq!(answer, "person");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! A loop of an application needs only a vocabulary and logits:
+//!
 //! ```
 //! use burn::tensor::{Device, Int, Tensor};
 //! use burn_dfa::processor::ConstraintProcessor;

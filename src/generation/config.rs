@@ -141,7 +141,20 @@ impl GenerationConfig {
     }
 
     /// Appends a [processor](Self::processors) that a recorded step may run, by the promise of its
-    /// type.
+    /// type. The built-in processors make this promise.
+    ///
+    /// ```
+    /// use burn_dfa::TokenId;
+    /// use burn_dfa::generation::GenerationConfig;
+    /// use burn_dfa::processor::{LogitBias, TopK};
+    ///
+    /// // The bias applies to the 40 likeliest tokens.
+    /// let config = GenerationConfig::new()
+    ///     .with_recordable_processor(TopK::new(40)?)
+    ///     .with_recordable_processor(LogitBias::new([(TokenId(7), 2.0)])?);
+    /// assert_eq!(config.processors.len(), 2);
+    /// # Ok::<(), burn_dfa::Error>(())
+    /// ```
     pub fn with_recordable_processor<P>(self, processor: P) -> Self
     where
         P: LogitsProcessor<State: RowState + Send + 'static> + Recordable + Send + Sync + 'static,
@@ -160,7 +173,8 @@ impl GenerationConfig {
     }
 
     /// As [`with_sampler`](Self::with_sampler), with a sampler that a recorded step may run, by the
-    /// promise of its type.
+    /// promise of its type. [`Greedy`](crate::sampling::Greedy) and
+    /// [`GumbelMax`](crate::sampling::GumbelMax) make this promise.
     ///
     /// ```
     /// use burn::tensor::{DType, Int, Tensor};
@@ -219,12 +233,12 @@ impl GenerationConfig {
     pub(super) fn check_recordable(&self) -> Result<RecordableConfig> {
         if let Some(name) = self.processors.unrecordable() {
             return Err(Error::input(format!(
-                "the processor {name} may not be recorded: implement `Recordable` and use `with_recordable_processor`, or generate without a graph"
+                "the processor {name} may not be recorded: add it by `with_recordable_processor`, which takes a type with the promise of `Recordable`, or generate without a graph"
             )));
         }
         if let Some(name) = self.sampler.as_ref().and_then(OwnSampler::unrecordable) {
             return Err(Error::input(format!(
-                "the sampler {name} may not be recorded: implement `Recordable` and use `with_recordable_sampler`, or generate without a graph"
+                "the sampler {name} may not be recorded: set it by `with_recordable_sampler`, which takes a type with the promise of `Recordable`, or generate without a graph"
             )));
         }
         Ok(RecordableConfig(()))

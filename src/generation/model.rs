@@ -93,7 +93,9 @@ pub trait CausalLm {
 /// [`DecodeGraph::record`](super::DecodeGraph::record),
 /// [`ContinuousBatch::record`](super::ContinuousBatch::record) and
 /// [`speculate_recorded`](super::speculative::speculate_recorded) require this promise. Loops that
-/// record nothing take any model, drafter, processor and sampler.
+/// record nothing take any model, drafter, processor and sampler. The drafters of this library, the
+/// processors of [`SamplingOptions`](super::SamplingOptions),
+/// [`Greedy`](crate::sampling::Greedy) and [`GumbelMax`](crate::sampling::GumbelMax) make the promise.
 ///
 /// # Safety
 /// The promise covers every implementation of [`CausalLm`], [`ContinuousLm`](super::ContinuousLm),

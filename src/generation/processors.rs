@@ -7,8 +7,11 @@ use std::sync::Arc;
 use burn::tensor::{Bool, Int, Tensor};
 
 use super::model::Recordable;
-use crate::processor::{InPlaceState, InitContext, LogitsProcessor, RowState, StepContext, mask_or};
-use crate::sampling::Sampler;
+use crate::processor::{
+    FrequencyPresencePenalty, InPlaceState, InitContext, LogitBias, LogitsProcessor, MinNewTokens, MinP,
+    RepetitionPenalty, RowState, StepContext, SuppressTokens, Temperature, TopK, TopP, mask_or,
+};
+use crate::sampling::{Greedy, GumbelMax, Sampler};
 
 /// The logits processors of an application. A batch applies them in order, after the constraint and
 /// before the built-in options.
@@ -71,7 +74,8 @@ impl Processors {
         self.and(processor, false)
     }
 
-    /// Appends a processor that a recorded step may run, by the promise of its type.
+    /// Appends a processor that a recorded step may run, by the promise of its type. The built-in
+    /// processors make this promise.
     #[must_use]
     pub fn with_recordable<P>(self, processor: P) -> Self
     where
@@ -169,6 +173,30 @@ impl fmt::Debug for OwnSampler {
         f.write_str(self.sampler.name)
     }
 }
+
+/// The promise of the built-in processors and samplers.
+macro_rules! recordable {
+    ($($built_in:ty),+) => {$(
+        // SAFETY: a processor has no tensors. `init` makes new tensors, and `process` returns new ones
+        // outside of `RowParam` and `Constant`. The tensors of a sampler never change. No call keeps a
+        // tensor.
+        #[allow(unsafe_code)]
+        unsafe impl Recordable for $built_in {}
+    )+};
+}
+
+recordable!(
+    FrequencyPresencePenalty,
+    LogitBias,
+    MinNewTokens,
+    MinP,
+    RepetitionPenalty,
+    SuppressTokens,
+    Temperature,
+    TopK,
+    TopP
+);
+recordable!(Greedy, GumbelMax);
 
 /// A processor with a state of any type.
 trait AnyProcessor: Send + Sync {

@@ -22,6 +22,9 @@ const KV_HEADS: usize = 2;
 const HEAD_DIM: usize = 4;
 const HIDDEN: usize = HEADS * HEAD_DIM;
 const LAYERS: usize = 2;
+/// The layer with a sliding window.
+const SLIDING: usize = 1;
+const WINDOW: usize = 4;
 const POSITIONS: usize = 64;
 
 /// Layers of attention with random weights.
@@ -87,14 +90,17 @@ impl Network {
         let positions = index.clone().reshape([1, length]).expand([rows, length]);
         let shape = [rows, HEADS, length, length];
         let key = index.clone().reshape([1, 1, 1, length]).expand(shape);
-        let later = key.greater(index.reshape([1, 1, length, 1]).expand(shape));
-        let hidden = self.run(tokens, positions, |_, [q, k, v]| {
+        let query = index.reshape([1, 1, length, 1]).expand(shape);
+        let later = key.clone().greater(query.clone());
+        let outside = later.clone().bool_or((query - key).greater_equal_elem(WINDOW as i32));
+        let hidden = self.run(tokens, positions, |layer, [q, k, v]| {
             let [k, v] = [k, v].map(|heads| {
                 let group = [rows, KV_HEADS, HEADS / KV_HEADS, length, HEAD_DIM];
                 heads.unsqueeze_dim::<5>(2).expand(group).reshape([rows, HEADS, length, HEAD_DIM])
             });
             let scores = q.matmul(k.transpose()) / (HEAD_DIM as f64).sqrt();
-            softmax(scores.mask_fill(later.clone(), f32::NEG_INFINITY), 3).matmul(v)
+            let hidden = if layer == SLIDING { &outside } else { &later };
+            softmax(scores.mask_fill(hidden.clone(), f32::NEG_INFINITY), 3).matmul(v)
         });
         self.head(hidden)
     }
@@ -118,7 +124,11 @@ impl Transformer for Network {
     }
 
     fn forward_cached(&self, tokens: Tensor<2, Int>, context: &mut KvContext) -> Tensor<3> {
-        self.run(tokens, context.positions(), |layer, [q, k, v]| context.attend(layer, q, k, v))
+        let window = context.hidden_within(WINDOW);
+        self.run(tokens, context.positions(), |layer, [q, k, v]| match layer {
+            SLIDING => context.attend_masked(layer, q, k, v, window.clone()),
+            _ => context.attend(layer, q, k, v),
+        })
     }
 
     fn head(&self, hidden: Tensor<3>) -> Tensor<3> {

@@ -5,8 +5,13 @@ use burn_dfa::generation::speculative::{
     DraftModel, Drafter, ForcedBytes, ForcedTokens, MergedDrafters, PromptLookup, speculate,
     speculate_recorded,
 };
-use burn_dfa::generation::{ContinuousBatch, DecodeGraph, GenerationConfig, Recordable, Request};
-use burn_dfa::processor::{Constant, InitContext, LogitsProcessor, StepContext, TopK, check_laws};
+use burn_dfa::generation::{
+    ContinuousBatch, DecodeGraph, GenerationConfig, Recordable, Request, SamplingOptions,
+};
+use burn_dfa::processor::{
+    Constant, FrequencyPresencePenalty, InitContext, LogitBias, LogitsProcessor, MinNewTokens, MinP,
+    RepetitionPenalty, StepContext, SuppressTokens, Temperature, TopK, TopP, check_laws,
+};
 use burn_dfa::sampling::{GumbelMax, Sampler};
 use burn_dfa::{
     Capacity, Compile, CompiledConstraint, Constraint, ErrorKind, StateId, TensorOptions, TokenId, Vocabulary,
@@ -452,19 +457,52 @@ fn processors_have_the_same_effect_in_every_loop() {
 }
 
 #[test]
-fn built_in_processors_work_as_processors_of_an_application() {
-    let (vocabulary, device) = (vocabulary_of(&["ab", "ba"]), Device::flex());
-    let table = table("[abc]{4,20}", &vocabulary);
+fn built_in_processors_in_the_list_equal_the_options_in_every_loop() {
+    let vocabulary = vocabulary_of(&["ab", "ba", "abc"]);
+    let (table, width) = (table("[abc]{4,20}", &vocabulary), vocabulary.len());
     let requests = requests(&table);
-    let model = RandomLm::new(vocabulary.len(), 5, DType::F32, &device);
-    let config = config().with_temperature(0.9);
-    let option = config.clone().with_top_k(2);
-    let own = config.with_processor(TopK::new(2).unwrap());
-    let tokens = continuous(&model, &vocabulary, &requests, &own, 2, false);
-    assert_eq!(tokens, continuous(&model, &vocabulary, &requests, &own, 2, false));
-    let outputs = run(&model, &vocabulary, &requests, &own).unwrap();
-    assert_eq!(outputs.into_iter().map(|output| output.tokens).collect::<Vec<_>>(), tokens);
-    assert!(run(&model, &vocabulary, &requests, &option).is_ok());
+    let (suppressed, bias) = ([TokenId(97)], [(TokenId(99), 1.5)]);
+    let greedy = SamplingOptions::new()
+        .with_repetition_penalty(1.2)
+        .with_presence_penalty(0.4)
+        .with_frequency_penalty(0.3)
+        .with_logit_bias(bias)
+        .with_suppress_tokens(suppressed)
+        .with_min_new_tokens(7);
+    let sampled = greedy.clone().with_temperature(0.8).with_top_k(6).with_top_p(0.9).with_min_p(0.05);
+    for (name, device) in devices::all() {
+        let model = RandomLm::new(width, 5, DType::F32, &device);
+        let tokens_of = |config: &GenerationConfig| -> Vec<_> {
+            let outputs = run(&model, &vocabulary, &requests, config).unwrap();
+            outputs.into_iter().map(|output| output.tokens).collect()
+        };
+        let penalties = config()
+            .with_sync_interval(3)
+            .with_recordable_processor(RepetitionPenalty::new(1.2).unwrap())
+            .with_recordable_processor(FrequencyPresencePenalty::new(0.4, 0.3).unwrap())
+            .with_recordable_processor(LogitBias::new(bias).unwrap())
+            .with_recordable_processor(SuppressTokens::new(suppressed))
+            .with_recordable_processor(MinNewTokens::new(7, &vocabulary));
+        let filters = penalties
+            .clone()
+            .with_recordable_processor(Temperature::new(0.8).unwrap())
+            .with_recordable_processor(TopK::new(6).unwrap())
+            .with_recordable_processor(TopP::new(0.9).unwrap())
+            .with_recordable_processor(MinP::new(0.05).unwrap());
+        let draw = GumbelMax::new(&[0; 3], width, &device).unwrap();
+        let cases = [
+            ("greedy", penalties, &greedy),
+            ("sampled", filters.clone().with_temperature(1.0), &sampled),
+            ("with a built-in sampler", filters.with_recordable_sampler(draw), &sampled),
+        ];
+        for (kind, list, options) in cases {
+            let name = format!("{name}, {kind}");
+            let expected = tokens_of(&config().with_sampling(options.clone()));
+            assert_ne!(expected, tokens_of(&config().with_temperature(options.temperature)), "{name}");
+            let generated = in_every_loop(&name, &model, &vocabulary, &requests, &list, 3);
+            assert_eq!(generated.tokens, expected, "{name}");
+        }
+    }
 }
 
 #[test]

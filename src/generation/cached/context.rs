@@ -19,6 +19,8 @@ pub struct KvContext<'a> {
     hidden: Tensor<4, Bool>,
     /// The number of slots that the tokens may see.
     end: usize,
+    /// The tree of the tokens; `None`: a chain.
+    tree: Option<&'a DraftTree>,
 }
 
 impl<'a> KvContext<'a> {
@@ -38,11 +40,12 @@ impl<'a> KvContext<'a> {
             hidden: key.greater(query).bool_or(padded),
             cache,
             end,
+            tree: None,
         }
     }
 
     /// The nodes of a tree after each row.
-    pub(super) fn tree(cache: &'a mut KvCache, tree: &DraftTree) -> Self {
+    pub(super) fn tree(cache: &'a mut KvCache, tree: &'a DraftTree) -> Self {
         let (rows, nodes, end) = (cache.rows(), tree.len(), cache.capacity());
         let depths = cache.depths(tree).reshape([1, nodes]).expand([rows, nodes]);
         let first = (cache.lengths() - cache.padding()).clamp_min(0);
@@ -53,6 +56,7 @@ impl<'a> KvContext<'a> {
             hidden,
             cache,
             end,
+            tree: Some(tree),
         }
     }
 
@@ -65,6 +69,23 @@ impl<'a> KvContext<'a> {
     /// least itself.
     pub fn hidden(&self) -> Tensor<4, Bool> {
         self.hidden.clone()
+    }
+
+    /// As [`hidden`](Self::hidden), for a sliding window: every token sees itself and at most the
+    /// `window - 1` positions before it. The window counts positions of the text, without padding and
+    /// other branches of a draft tree.
+    pub fn hidden_within(&mut self, window: usize) -> Tensor<4, Bool> {
+        let shape @ [rows, _, count, end] = self.hidden.dims();
+        let slots = match self.tree {
+            Some(tree) => self.cache.chain_slots(tree),
+            None => self.cache.slots().narrow(0, 0, end).reshape([1, end]).expand([rows, end]),
+        };
+        let padding = self.cache.padding().reshape([rows, 1]).expand([rows, end]);
+        // As in `positions`, the padding has position 0.
+        let keys = (slots - padding).clamp_min(0).reshape([rows, 1, 1, end]).expand(shape);
+        let queries = self.positions.clone().reshape([rows, 1, count, 1]).expand(shape);
+        let is_outside = (queries - keys).greater_equal_elem(window.clamp(1, end) as i32);
+        self.hidden().bool_or(is_outside)
     }
 
     /// Writes the keys and values of the tokens into a layer. Returns all keys and values that the
@@ -90,10 +111,48 @@ impl<'a> KvContext<'a> {
         keys: Tensor<4>,
         values: Tensor<4>,
     ) -> Tensor<4> {
+        self.attend_masked(layer, queries, keys, values, self.hidden())
+    }
+
+    /// As [`attend`](Self::attend), with another mask, such as
+    /// [`hidden_within`](Self::hidden_within): `hidden` is true where a token must not attend to a
+    /// slot. Every token must see at least itself.
+    ///
+    /// ```
+    /// use burn::tensor::{Bool, Tensor};
+    /// use burn_dfa::generation::KvContext;
+    ///
+    /// /// Attends in a model whose odd layers have a sliding window. All of them share the mask
+    /// /// `context.hidden_within(1024)`.
+    /// fn attend(
+    ///     context: &mut KvContext,
+    ///     layer: usize,
+    ///     [q, k, v]: [Tensor<4>; 3],
+    ///     window: &Tensor<4, Bool>,
+    /// ) -> Tensor<4> {
+    ///     if layer % 2 == 0 {
+    ///         context.attend(layer, q, k, v)
+    ///     } else {
+    ///         context.attend_masked(layer, q, k, v, window.clone())
+    ///     }
+    /// }
+    /// ```
+    ///
+    /// # Shapes
+    /// As [`attend`](Self::attend), and
+    /// - `hidden`: `[rows, 1, count, end]`
+    pub fn attend_masked(
+        &mut self,
+        layer: usize,
+        queries: Tensor<4>,
+        keys: Tensor<4>,
+        values: Tensor<4>,
+        hidden: Tensor<4, Bool>,
+    ) -> Tensor<4> {
         let [_, heads, _, head_dim] = queries.dims();
         let [keys, values] = self.extend(layer, keys, values).map(|buffer| repeated(buffer, heads));
         let scores = queries.matmul(keys.transpose()) / (head_dim as f64).sqrt();
-        let hidden = self.hidden.clone().expand(scores.dims());
+        let hidden = hidden.expand(scores.dims());
         softmax(scores.mask_fill(hidden, f32::NEG_INFINITY), 3).matmul(values)
     }
 }
