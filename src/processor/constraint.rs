@@ -234,7 +234,7 @@ impl ConstraintProcessor {
         }
         let table = self.device_constraint().device();
         if device != table {
-            return Err(Error::input(format!("logits on {device:?}, the table on {table:?}")));
+            return Err(Error::input(format!("logits on {device:?}, the constraint on {table:?}")));
         }
         Ok(())
     }

@@ -412,7 +412,7 @@ impl DeviceConstraint {
 /// fingerprint of their vocabulary.
 fn check(tables: &[&CompiledConstraint], vocab_size: usize) -> Result<Fingerprint> {
     let Some(first) = tables.first() else {
-        return Err(Error::input("a tensor table needs at least one token table"));
+        return Err(Error::input("a device constraint needs at least one compiled constraint"));
     };
     for table in tables {
         table.validate()?;

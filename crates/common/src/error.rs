@@ -565,7 +565,7 @@ impl fmt::Display for Error {
             Kind::Input(reason) => f.write_str(reason),
             Kind::Full { needed, free } => write!(
                 f,
-                "the arena is full: the table needs {needed}, free are {free}: release others first, or reserve more in `TensorOptions::capacity`"
+                "the arena is full: the constraint needs {needed}, free are {free}: release others first, or reserve more in `TensorOptions::capacity`"
             ),
             Kind::Model(reason) => write!(f, "model: {reason}"),
             Kind::Connection(reason) => write!(f, "remote device: {reason}"),

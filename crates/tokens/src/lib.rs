@@ -464,7 +464,7 @@ impl CompiledConstraint {
             return Ok(());
         }
         Err(Error::incompatible_vocabulary(format!(
-            "the table was compiled for vocabulary {}, this one is {}: compile the constraint for it",
+            "the constraint was compiled for vocabulary {}, this one is {}: compile it again",
             self.fingerprint(),
             vocabulary.fingerprint()
         )))

@@ -147,6 +147,6 @@ pub(crate) fn choose(
         Store::Remote(constraints) => cpu::choose(constraints, logits, position, tokens, step, rule),
         #[cfg(feature = "cube")]
         Store::Cube(image) => cube::choose(image, logits, position, tokens, step, rule),
-        Store::BuiltIn(_) => panic!("the table's lookups are not fused"),
+        Store::BuiltIn(_) => panic!("the lookups of the constraint are not fused"),
     }
 }
