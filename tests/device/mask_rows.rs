@@ -181,8 +181,7 @@ fn choices(
 #[test]
 fn choices_among_extreme_logits_match_the_host() {
     // Vectors of legal tokens, of illegal tokens, and of both.
-    let first =
-        |word: usize| if matches!((word / 50 % 3, word % 2), (0, _) | (1, 0)) { 'v' } else { 'w' };
+    let first = |word: usize| if matches!((word / 50 % 3, word % 2), (0, _) | (1, 0)) { 'v' } else { 'w' };
     let words: Vec<String> = (0..16_142).map(|word| format!("{}{word}", first(word))).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let vocabulary = burn_dfa_testing::words::vocabulary_of(&words);
