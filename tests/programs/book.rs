@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::text;
 
 /// Commands that begin so are not run, and why.
-const LEFT_OUT: [(&str, &str); 13] = [
+const LEFT_OUT: [(&str, &str); 14] = [
     ("cargo add ", "changes another package"),
     ("cargo new ", "begins another package"),
     ("cargo bench ", "takes minutes; its own step of CI runs it once"),
@@ -23,6 +23,7 @@ const LEFT_OUT: [(&str, &str); 13] = [
     ("cargo run --release --features cli,remote-server ", "waits for clients: tests/remote"),
     ("cargo run --release -p burn-dfa-serve --features remote ", "needs another machine: tests/remote"),
     ("cargo run --release --bin burn-dfa-serve", "waits for clients: see the requests below"),
+    ("cargo run --release --features cuda ", "needs a GPU"),
     ("cargo run --release --features wgpu ", "needs a GPU"),
     ("cargo test", "runs this test"),
     ("BURN_DEVICE=cuda ", "needs a GPU"),

@@ -3,7 +3,7 @@
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use burn_dfa::generation::speculative::TreeLm;
 use burn_dfa::generation::{CausalLm, ContinuousLm};
-use burn_dfa_decoder::{Decoder, DecoderConfig};
+use burn_dfa_decoder::{Decoder, DecoderConfig, Family};
 
 const VOCABULARY: usize = 61;
 /// Tokens of the text: two chunks of 256 and a part of a third one.
@@ -18,7 +18,7 @@ fn model(device: &Device) -> Decoder {
         num_key_value_heads: 2,
         sliding_window: Some(70),
         sliding_layers: vec![1],
-        ..DecoderConfig::new(VOCABULARY, 32, 48, 2, 4)
+        ..DecoderConfig::of(Family::Qwen3, VOCABULARY, 32, 48, 2, 4)
     };
     config.init(device)
 }
