@@ -236,7 +236,7 @@ impl DeviceConstraint {
         }
     }
 
-    /// The bytes on a device that [`new`](Self::new) would take, without a device.
+    /// The greatest number of bytes that [`new`](Self::new) takes on any device, without a device.
     ///
     /// # Errors
     /// As [`new`](Self::new), except for the limit of the device.
@@ -247,7 +247,7 @@ impl DeviceConstraint {
     ) -> Result<usize> {
         check(tables, vocab_size)?;
         let states = Joined::new(tables).states;
-        let sizes = Sizes::new(tables, states, vocab_size, options.capacity, false)?;
+        let sizes = Sizes::new(tables, states, vocab_size, options.capacity, true)?;
         sizes.check(options.max_bytes, None)?;
         Ok(sizes.bytes())
     }
@@ -256,6 +256,9 @@ impl DeviceConstraint {
     /// `tables` from its next replay on. States of the old constraints become invalid. If the
     /// device constraint has a clone, the clone keeps the old buffers, and `tables` are written to
     /// new buffers.
+    ///
+    /// Byte-level constraints need at least one byte-level constraint among the first ones, whose
+    /// arrays hold the bytes of the tokens. An [`Arena`] takes constraints of both forms at any time.
     ///
     /// # Errors
     /// As [`new`](Self::new); [`ErrorKind::Input`](crate::ErrorKind::Input) if the new constraints do not fit the current
@@ -274,7 +277,7 @@ impl DeviceConstraint {
             Sizes::new(tables, joined.states, self.sizes.vocab_size, Capacity::default(), runs_kernels)?;
         if needed.is_byte_level() && !self.sizes.is_byte_level() {
             return Err(Error::input(
-                "byte-level constraints cannot replace token-level ones: make a new device constraint, or compile them with `CompiledConstraint::compile_token_level`",
+                "byte-level constraints cannot replace token-level ones: make a new device constraint, take an `Arena`, or compile them with `CompiledConstraint::compile_token_level`",
             ));
         }
         if !self.sizes.hold(&needed) {
