@@ -236,7 +236,8 @@ impl DeviceConstraint {
         }
     }
 
-    /// The greatest number of bytes that [`new`](Self::new) takes on any device, without a device.
+    /// The bytes on a device that [`new`](Self::new) would take, without a device. The kernels of GPUs
+    /// take four more for each state.
     ///
     /// # Errors
     /// As [`new`](Self::new), except for the limit of the device.
@@ -247,7 +248,7 @@ impl DeviceConstraint {
     ) -> Result<usize> {
         check(tables, vocab_size)?;
         let states = Joined::new(tables).states;
-        let sizes = Sizes::new(tables, states, vocab_size, options.capacity, true)?;
+        let sizes = Sizes::new(tables, states, vocab_size, options.capacity, false)?;
         sizes.check(options.max_bytes, None)?;
         Ok(sizes.bytes())
     }
