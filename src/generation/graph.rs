@@ -141,8 +141,7 @@ impl<'m, M: CausalLm<Cache: InPlaceState> + Recordable> DecodeGraph<'m, M> {
 
     /// Generates the outputs of a batch of requests as [`generate`](super::generate) does.
     ///
-    /// The prompts are read outside of the graph, all tokens at once; every token after the first
-    /// is a replay.
+    /// The prompts are read outside of the graph; every token after the first is a replay.
     ///
     /// # Errors
     /// As [`generate`](super::generate), and [`ErrorKind::Input`](crate::ErrorKind::Input) for another number of rows, or if

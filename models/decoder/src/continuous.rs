@@ -7,7 +7,6 @@
 use burn::tensor::{DType, Int, Tensor};
 use burn_dfa::generation::{CausalLm, ContinuousLm, KvCache, KvShape};
 
-use crate::cache::Places;
 use crate::model::Decoder;
 
 /// ```
@@ -121,6 +120,6 @@ impl ContinuousLm for Decoder {
     /// # Panics
     /// If there is not exactly one token for each row.
     fn step_rows(&self, tokens: Tensor<1, Int>, cache: &mut KvCache) -> Tensor<2> {
-        self.step_at(tokens, cache, |cache| Places::Flat(cache.places(cache.lengths().unsqueeze_dim(1))))
+        self.step(tokens, cache)
     }
 }

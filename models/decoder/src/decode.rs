@@ -70,37 +70,14 @@ impl CausalLm for Decoder {
         (logits.reshape([batch, self.config.vocab_size]), cache)
     }
 
-    /// The rows must have one length, as after [`prefill`](CausalLm::prefill).
-    ///
     /// # Panics
     /// If there is not exactly one token for each row.
     fn step(&self, tokens: Tensor<1, Int>, cache: &mut KvCache) -> Tensor<2> {
-        // A copy, because a view of the lengths would prevent their change in place.
-        self.step_at(tokens, cache, |cache| Places::Slot(cache.lengths().narrow(0, 0, 1).add_scalar(0)))
-    }
-}
-
-// SAFETY: The tensors of a new cache share no buffers. Every method of this crate and of `KvCache`
-// that changes a cache writes by `inplace` or `assign`, and drops its clones of the tensors before it
-// returns. The decoder keeps no tensors of calls, and its parameters do not change while it is
-// borrowed.
-#[allow(unsafe_code)]
-unsafe impl Recordable for Decoder {}
-
-impl Decoder {
-    /// Feeds one token to every row at its own length, and returns the next logits. `places` are the
-    /// places of the new keys and values.
-    pub(crate) fn step_at(
-        &self,
-        tokens: Tensor<1, Int>,
-        cache: &mut KvCache,
-        places: impl FnOnce(&KvCache) -> Places,
-    ) -> Tensor<2> {
         let rows = cache.rows();
         assert_eq!(tokens.dims(), [rows], "one token for each row");
         let mut x = self.embed(tokens.reshape([rows, 1]));
         let rotations = self.rotations(cache, x.dtype());
-        let targets = (!one_pass(&x)).then(|| self.targets(cache, places(cache)));
+        let targets = (!one_pass(&x)).then(|| self.targets(cache));
         for (index, layer) in self.model.layers.iter().enumerate() {
             x = layer.forward(x, |attention, qkv| {
                 attend(cache, index, attention, qkv, &rotations, targets.as_ref())
@@ -109,16 +86,31 @@ impl Decoder {
         cache.advance();
         self.logits(x).reshape([rows, self.config.vocab_size])
     }
+}
 
+// SAFETY: The tensors of a new cache share no buffers. Every method of this crate and of `KvCache`
+// that takes a cache by reference and changes it writes by `inplace` or `assign`, and drops its clones of the tensors before it
+// returns. The decoder keeps no tensors of calls, and its parameters do not change while it is
+// borrowed.
+#[allow(unsafe_code)]
+unsafe impl Recordable for Decoder {}
+
+impl Decoder {
     /// The rotations of the next position of each row.
     pub(crate) fn rotations(&self, cache: &KvCache, dtype: DType) -> Rotations {
         let positions = (cache.lengths() - cache.padding()).clamp_min(0);
         self.rotary.at(positions.reshape([cache.rows(), 1]), dtype)
     }
 
-    /// The targets of a step at some places.
-    fn targets(&self, cache: &KvCache, places: Places) -> Targets {
+    /// The targets of a step.
+    fn targets(&self, cache: &KvCache) -> Targets {
         let (rows, capacity) = (cache.rows(), cache.capacity());
+        let lengths = cache.lengths();
+        let places = if cache.is_aligned() {
+            Places::Slot(lengths.narrow(0, 0, 1).clamp_max(capacity as i32 - 1))
+        } else {
+            Places::Flat(cache.places(lengths.unsqueeze_dim(1)))
+        };
         let shape = [rows, 1, 1, capacity];
         let key = cache.slots().reshape([1, 1, 1, capacity]).expand(shape);
         let [query, padding] =
@@ -159,7 +151,7 @@ impl Decoder {
         let lengths = Tensor::full([batch], length as i32, (&device, DType::I32));
         // A separate buffer, so that the caller's tensor is not shared.
         let padding = padding.add_scalar(0);
-        (logits, KvCache::of(keys, values, lengths, padding))
+        (logits, KvCache::of(keys, values, lengths, padding).aligned())
     }
 
     /// Reads tokens at the slots from `at` on; returns the output of the last layer after each of the

@@ -70,6 +70,8 @@ pub struct KvCache {
     heads: Tensor<1, Int>,
     /// The shape of the keys of a layer.
     shape: [usize; 4],
+    /// Whether all rows are known to have one length.
+    is_aligned: bool,
     /// The trees read so far. Each is uploaded once.
     trees: Vec<(DraftTree, UploadedTree)>,
 }
@@ -117,14 +119,27 @@ impl KvCache {
             lengths: lengths.cast(DType::I32),
             padding: padding.cast(DType::I32),
             shape,
+            is_aligned: false,
             trees: Vec::new(),
         }
+    }
+
+    /// The cache of rows that have one length, as the caller promises.
+    #[must_use]
+    pub fn aligned(self) -> Self {
+        Self { is_aligned: true, ..self }
     }
 
     /// With left padding, `[rows]`, which is copied.
     #[must_use]
     pub fn with_padding(self, padding: Tensor<1, Int>) -> Self {
         Self { padding: padding.cast(DType::I32).add_scalar(0), ..self }
+    }
+
+    /// Whether all rows have one length: the cache was [aligned](Self::aligned), and since then every
+    /// change has lengthened all rows. A step can then write one slot of all rows at once.
+    pub fn is_aligned(&self) -> bool {
+        self.is_aligned
     }
 
     /// Number of rows.
@@ -175,12 +190,14 @@ impl KvCache {
 
     /// Sets the lengths, `[rows]`.
     pub fn set_lengths(&mut self, lengths: Tensor<1, Int>) {
+        self.is_aligned = false;
         self.lengths.assign(lengths);
     }
 
     /// Sets the length of one row, at most `capacity - 1`: the last slot is for the next step.
     pub fn set_length(&mut self, row: usize, length: usize) {
         let length = length.min(self.capacity() - 1) as i32;
+        self.is_aligned = false;
         self.lengths.assign_row(row, Tensor::full([1], length, (&self.lengths.device(), DType::I32)));
     }
 
@@ -192,7 +209,7 @@ impl KvCache {
     /// Lengthens every row by one slot. A full row keeps its last slot for the next step.
     pub fn advance(&mut self) {
         let last = self.capacity() as i32 - 1;
-        self.set_lengths((self.lengths() + 1).clamp_max(last));
+        self.lengths.assign((self.lengths() + 1).clamp_max(last));
     }
 
     /// `from[b]`, `from[b] + 1`, …, `[rows, count]`.
