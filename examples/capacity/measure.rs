@@ -23,7 +23,7 @@ pub struct Measured {
     #[arg(long, default_value_t = 256, value_parser = clap::value_parser!(u32).range(32..))]
     slots: u32,
     /// Processor seconds of the host for each token sent to a client, as measured by
-    /// `cargo bench --bench load` of the server; the default is from docs/server.md.
+    /// `cargo bench --bench load` of the server; the default is from docs/scale.md.
     #[arg(long, default_value_t = 21e-6)]
     host_token: f64,
 }
