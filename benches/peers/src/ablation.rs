@@ -20,7 +20,7 @@ use crate::tokens::Tokens;
 const STEPS: usize = 300;
 
 /// The parts of the search, each with a threshold and the value that takes the part out.
-const PARTS: [(&str, &str, usize); 20] = [
+const PARTS: [(&str, &str, usize); 13] = [
     ("token slices at all", "few_nodes", usize::MAX),
     ("known steps between characters", "max_steps", 0),
     ("several known steps at once", "worth_at_once", usize::MAX),
@@ -28,19 +28,12 @@ const PARTS: [(&str, &str, usize); 20] = [
     ("characters that differ from a slice", "max_except", usize::MAX),
     ("subtrees that stay in one state", "min_subtree", usize::MAX),
     ("token sets shared by positions", "max_shared", 0),
-    ("slices cached for a state", "max_slices", 0),
     ("minimum of nodes for slices", "few_nodes", 0),
-    ("minimum of tokens for a slice", "few_tokens", 0),
     ("minimum of characters for slices", "broad", usize::MAX),
-    ("maximum of open characters of a slice", "per_open", 0),
     ("a known slice or step before a new one", "few_characters", 0),
-    ("several states within a character", "max_states", 0),
-    ("lists of tokens minus a few", "few_removed", 0),
     ("maximum of nodes for a near position", "max_beside", usize::MAX),
     ("minimum of bytes for a near position", "near_many", 0),
     ("maximum of dead nodes for a near position", "near_max_dead", usize::MAX),
-    ("lookup of few first bytes", "few_first", usize::MAX),
-    ("minimum of work for a cached mask", "worth_keeping", 0),
 ];
 
 /// A search with all parts but one.
@@ -176,7 +169,7 @@ fn measure(case: &Case, tokens: &Tokens, variants: &[Variant], runs: usize) -> O
     for run in 0..runs {
         for index in order(variants.len(), run) {
             let Variant { thresholds, cache_bytes, .. } = variants[index];
-            // A new constraint has no rows, slices and steps of other variants.
+            // A new constraint has no rows and steps of other variants.
             let compiled = compile()?;
             let masker = Masker::with_thresholds(&compiled, cache_bytes, thresholds);
             masker.tokens(&RowPosition::unlimited(compiled.start()));

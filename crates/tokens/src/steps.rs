@@ -18,7 +18,7 @@ const MAX_AT_ONCE: usize = 256;
 
 /// For each exit of the procedure, the longest distance and the most frames of some states; without
 /// calls, the distance to the end alone.
-pub(super) type Farthest = Arc<[(u32, u32)]>;
+type Farthest = Arc<[(u32, u32)]>;
 
 /// The known steps.
 #[derive(Default)]
@@ -79,7 +79,7 @@ impl SkipLink {
 }
 
 /// Raises the longest distances and the most frames to the values of `state`.
-pub(super) fn add_farthest(parts: &ConstraintParts, state: StateId, all: &mut [(u32, u32)]) {
+fn add_farthest(parts: &ConstraintParts, state: StateId, all: &mut [(u32, u32)]) {
     let Some(calls) = &parts.calls else {
         return all[0].0 = all[0].0.max(parts.bound_to_end[state.index()]);
     };
@@ -87,12 +87,12 @@ pub(super) fn add_farthest(parts: &ConstraintParts, state: StateId, all: &mut [(
 }
 
 /// Raises the longest distances and the most frames to `others`.
-pub(super) fn widen(all: &mut [(u32, u32)], others: impl Iterator<Item = (u32, u32)>) {
+fn widen(all: &mut [(u32, u32)], others: impl Iterator<Item = (u32, u32)>) {
     all.iter_mut().zip(others).for_each(|(all, other)| *all = (all.0.max(other.0), all.1.max(other.1)));
 }
 
 /// The distances of no state.
-pub(super) fn no_farthest(parts: &ConstraintParts) -> Vec<(u32, u32)> {
+fn no_farthest(parts: &ConstraintParts) -> Vec<(u32, u32)> {
     vec![(0, 0); parts.calls.as_ref().map_or(1, |calls| calls.ends)]
 }
 

@@ -109,8 +109,7 @@ impl ConstraintParts {
             return 0;
         }
         let bytes = Bytes { parts: self, left };
-        let Thresholds { few_first, min_subtree, .. } = *thresholds;
-        let limits = ReadLimits { most, few_first, min_subtree };
+        let limits = ReadLimits { most, min_subtree: thresholds.min_subtree };
         let Some(calls) = &self.calls else {
             return each_token(bytes, position.state, unread, limits, found);
         };
@@ -321,8 +320,6 @@ fn each_token<'a, 'b, R: Reader<'a>>(
 struct ReadLimits {
     /// About the maximum number of nodes.
     most: usize,
-    /// See [`Thresholds::few_first`].
-    few_first: usize,
     /// See [`Thresholds::min_subtree`].
     min_subtree: usize,
 }
@@ -359,17 +356,6 @@ impl<'a, R: Reader<'a>, F: FnMut(&[TokenId], StateId)> Walk<'a, R, F> {
             return;
         };
         let mut leads = self.parts.leads(R::state(begun));
-        if self.limits.few_first.saturating_mul(unread.first.count()) < children.count() {
-            for byte in unread.first.bytes() {
-                let entered = leads.after(byte);
-                if entered != StateId::DEAD
-                    && let Some((node, _)) = unread.trie.next_child_within(&mut children, (byte, byte))
-                {
-                    self.below_first(unread, begun, (node, byte, entered));
-                }
-            }
-            return;
-        }
         while let Some(child) = next_alive(unread.trie, &mut children, &mut leads) {
             if unread.first.contains(child.1) {
                 self.below_first(unread, begun, child);

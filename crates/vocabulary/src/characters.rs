@@ -271,17 +271,9 @@ impl Characters {
         &self.cut
     }
 
-    /// Whether more than `than` tokens have such a first character, without a space before it or
-    /// with one.
-    pub fn begin_more(&self, first: [CharacterSet; 2], than: usize) -> bool {
-        let counts = self.first.iter().zip(first).flat_map(|(groups, set)| {
-            set.and(groups.present).bytes().map(|byte| groups.counts[byte as usize] as usize)
-        });
-        let sums = counts.scan(0, |sum, count| {
-            *sum += count;
-            Some(*sum)
-        });
-        sums.into_iter().any(|sum| sum > than)
+    /// Whether a token has such a first character, without a space before it or with one.
+    pub fn begin_any(&self, first: [CharacterSet; 2]) -> bool {
+        self.first.iter().zip(first).any(|(groups, set)| !set.and(groups.present).is_empty())
     }
 
     /// The number of tokens with each of `characters` in their rests, summed.
@@ -423,8 +415,7 @@ mod tests {
             assert_eq!(characters.count_rest_between(first, last), count);
         }
         assert!(
-            characters.begin_more([set(b"a"), set(b"a")], 8)
-                && !characters.begin_more([set(b"a"), set(b"a")], 9)
+            characters.begin_any([set(b"q"), set(b"a")]) && !characters.begin_any([set(b"q"), set(b"q")])
         );
         let with = |byte| {
             let mut ids: Vec<u32> =

@@ -73,11 +73,6 @@ impl Children {
     pub fn are_many(&self) -> bool {
         self.is_list
     }
-
-    /// The number of children if known, else 0.
-    pub fn count(&self) -> usize {
-        if self.is_list { (self.end - self.next) as usize } else { 0 }
-    }
 }
 
 /// The numbers of characters of some strings, each from 1 to 31: bit `n` is set if a string has `n`

@@ -20,7 +20,7 @@ struct Case {
 }
 
 impl Case {
-    /// The compiled constraint, in which no search has written a row or cached a slice.
+    /// The compiled constraint, in which no search has written a row or kept a step.
     fn compile(&self, vocabulary: &Vocabulary) -> CompiledConstraint {
         CompiledConstraint::compile_byte_level(&self.constraint, vocabulary, &self.limits).unwrap()
     }
@@ -189,7 +189,7 @@ fn masks_are_those_of_the_reference(vocabulary: &Vocabulary, cases: &[Case]) {
             let masker = Masker::with_thresholds(&constraint, Masker::CACHE_BYTES, thresholds);
             check(&masker, positions.iter(), &format!("cold, {name}, case {at}"));
             check(&masker, positions.iter().rev(), &format!("warm, {name}, case {at}"));
-            // A copy has no slices and steps. The positions in another order meet other states of the cache.
+            // A copy has no steps. The positions in another order meet other states of the cache.
             let parts = Arc::new(constraint.parts().clone());
             let copy = CompiledConstraint { parts, ..constraint.clone() };
             let masker = Masker::with_thresholds(&copy, Masker::CACHE_BYTES, thresholds);
@@ -197,7 +197,7 @@ fn masks_are_those_of_the_reference(vocabulary: &Vocabulary, cases: &[Case]) {
         }
     }
     for (at, case) in cases.iter().enumerate() {
-        // All threads share the slices and steps of the constraint, and half of them the masks.
+        // All threads share the steps of the constraint, and half of them the masks.
         let constraint = case.compile(vocabulary);
         let shared = &Masker::new(&constraint);
         std::thread::scope(|scope| {
@@ -244,10 +244,4 @@ fn masks_along_random_walks() {
             });
         }
     });
-}
-
-/// The only threshold that is clamped.
-#[test]
-fn characters_are_followed_through_one_state_at_least() {
-    assert_eq!(Thresholds::default().with("max_states", 0).max_states(), 1);
 }

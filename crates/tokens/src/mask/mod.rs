@@ -60,8 +60,8 @@ impl Masker {
         Self::with_thresholds(constraint, bytes, Thresholds::default())
     }
 
-    /// The same with other thresholds. The masker uses the slices and steps that other maskers cached
-    /// in `constraint`.
+    /// The same with other thresholds. The masker uses the steps that other maskers kept in
+    /// `constraint`.
     #[doc(hidden)]
     pub fn with_thresholds(constraint: &CompiledConstraint, bytes: usize, thresholds: Thresholds) -> Self {
         Self { constraint: constraint.clone(), cache: MaskCache::new(bytes), thresholds }

@@ -54,23 +54,19 @@ pub(super) fn legal(at: &Row<'_>) -> (Arc<TokenMask>, Range<u32>) {
 fn looked_up(at: &Row<'_>, place: &Place, left: u32) -> (Arc<TokenMask>, Range<u32>) {
     let (mut found, mut left) = (Found::default(), BudgetInterval::new(left));
     found.look_up(at, &mut left);
-    let (legal, work) = found.legal(at);
-    keep(at, place, (legal, work, left.alike()))
+    keep(at, place, (found.legal(at), left.alike()))
 }
 
-/// Keeps a mask in the cache if it took enough work.
-fn keep(at: &Row<'_>, place: &Place, found: (TokenMask, usize, Range<u32>)) -> (Arc<TokenMask>, Range<u32>) {
-    let (legal, work, alike) = found;
-    let legal = Arc::new(legal);
-    if work >= at.thresholds.worth_keeping {
-        at.cache.keep(Arc::clone(place), alike.clone(), Arc::clone(&legal));
-    }
+/// Keeps a mask in the cache.
+fn keep(at: &Row<'_>, place: &Place, found: (TokenMask, Range<u32>)) -> (Arc<TokenMask>, Range<u32>) {
+    let (legal, alike) = (Arc::new(found.0), found.1);
+    at.cache.keep(Arc::clone(place), alike.clone(), Arc::clone(&legal));
     (legal, alike)
 }
 
-/// The mask as a difference from the mask of a near position, with the work and the budgets that
-/// have the same mask; `None` if no position is near.
-fn near(at: &Row<'_>, tokens: u32) -> Option<(TokenMask, usize, Range<u32>)> {
+/// The mask as a difference from the mask of a near position, with the budgets that have the same
+/// mask; `None` if no position is near.
+fn near(at: &Row<'_>, tokens: u32) -> Option<(TokenMask, Range<u32>)> {
     let parts = at.constraint.parts();
     let TokenReading::Bytes { vocabulary, .. } = &parts.reading else { return None };
     let mut left = BudgetInterval::new(tokens);
@@ -87,11 +83,11 @@ fn near(at: &Row<'_>, tokens: u32) -> Option<(TokenMask, usize, Range<u32>)> {
     let (mut added, mut removed) = (Vec::new(), Vec::new());
     let unread = [Unread::all(vocabulary.trie()).beside(near)];
     let most = at.thresholds.max_beside;
-    let work = parts.each_text_up_to(most, at.thresholds, at.position, &mut left, unread, |tokens, state| {
+    let read = parts.each_text_up_to(most, at.thresholds, at.position, &mut left, unread, |tokens, state| {
         let found = if state == StateId::DEAD { &mut removed } else { &mut added };
         found.extend(tokens.iter().map(|id| id.0));
     });
-    if work > most || added.len() + removed.len() > TokenSet::longest_list(at.constraint.vocabulary_len()) {
+    if read > most || added.len() + removed.len() > TokenSet::longest_list(at.constraint.vocabulary_len()) {
         return None;
     }
     // Two positions may be near one another: the other mask is found without `near`.
@@ -105,7 +101,7 @@ fn near(at: &Row<'_>, tokens: u32) -> Option<(TokenMask, usize, Range<u32>)> {
     removed.shrink_to_fit();
     let own = left.alike();
     let alike = own.start.max(alike.start)..own.end.min(alike.end);
-    Some((TokenMask::Near { place, added, removed }, work.saturating_add(at.thresholds.worth_keeping), alike))
+    Some((TokenMask::Near { place, added, removed }, alike))
 }
 
 /// The legal tokens of a row: whole classes, tokens of slices, and tokens that were read.
@@ -119,8 +115,6 @@ struct Found {
     removed: Vec<u32>,
     /// The legal text tokens that were read, some of them more than once.
     text: Vec<u32>,
-    /// The work: tokens and nodes of tries.
-    work: usize,
 }
 
 /// A set shared by the vocabulary, or bits of this search alone.
@@ -131,7 +125,6 @@ impl Found {
         let (parts, state) = (at.constraint.parts(), at.position.state);
         self.classes = classes(at, left);
         let TokenReading::Bytes { vocabulary, special, .. } = &parts.reading else {
-            self.work = self.classes.len();
             return;
         };
         if state.0 < StateId::RESERVED {
@@ -151,7 +144,6 @@ impl Found {
         let characters = vocabulary.characters();
         self.known = Some(known_by(vocabulary, &slices, at.thresholds.max_shared));
         self.removed = special.tokens().iter().map(|(token, _)| token.0).collect();
-        self.work = self.work.saturating_add(at.thresholds.worth_keeping);
         let begun = Unread::begun(trie, slices.read);
         let beside = slices.slices.iter().filter_map(|slice| Some((slice, slice.near()?)));
         let beside =
@@ -188,13 +180,12 @@ impl Found {
             found.extend(tokens.iter().map(|id| id.0));
         };
         let parts = at.constraint.parts();
-        let read = parts.each_text_up_to(usize::MAX, at.thresholds, at.position, left, unread, found);
-        self.work = self.work.saturating_add(read);
+        parts.each_text_up_to(usize::MAX, at.thresholds, at.position, left, unread, found);
     }
 
-    /// The mask, and the work.
-    fn legal(self, at: &Row<'_>) -> (TokenMask, usize) {
-        let Self { classes, known, removed, mut text, work } = self;
+    /// The mask.
+    fn legal(self, at: &Row<'_>) -> TokenMask {
+        let Self { classes, known, removed, mut text } = self;
         let all = at.constraint.vocabulary_len();
         let few = TokenSet::longest_list(all);
         let parts = at.constraint.parts();
@@ -204,19 +195,19 @@ impl Found {
         let of_classes = |taken: bool| classes_that(taken).flat_map(|class| parts.tokens_of(class)).copied();
         if let Some(known) = known {
             text.extend(of_classes(true));
-            return (with(known, text, removed, all, at.thresholds.few_removed), work);
+            return with(known, text, removed, all);
         }
         // Without a constraint, few tokens are illegal.
         if at.position.state == StateId::UNCONSTRAINED {
             let missing: Vec<u32> = of_classes(false).collect();
             if missing.len() <= few {
-                return (TokenMask::Alone(TokenSet::Most(missing)), work);
+                return TokenMask::Alone(TokenSet::Most(missing));
             }
         }
         let count = text.len() + classes_that(true).map(|class| parts.tokens_of(class).len()).sum::<usize>();
         if count <= few {
             text.extend(of_classes(true));
-            return (TokenMask::Alone(TokenSet::Few(text)), work.saturating_add(count));
+            return TokenMask::Alone(TokenSet::Few(text));
         }
         let bits = vectorized(
             #[inline(always)]
@@ -229,8 +220,7 @@ impl Found {
                 bits
             },
         );
-        let (legal, count) = alone(bits);
-        (legal, work.saturating_add(count))
+        alone(bits)
     }
 }
 
@@ -266,18 +256,12 @@ fn known_by(vocabulary: &Vocabulary, slices: &TokenSlices, max_shared: usize) ->
 }
 
 /// The mask of `known` without `removed` and with `added`; a token in both is legal.
-fn with(
-    known: Known,
-    mut added: Vec<u32>,
-    mut removed: Vec<u32>,
-    all: usize,
-    few_removed: usize,
-) -> TokenMask {
+fn with(known: Known, mut added: Vec<u32>, mut removed: Vec<u32>, all: usize) -> TokenMask {
     let longest = TokenSet::longest_list(all);
     let mut bits = match known {
         Ok(set) => match &*set {
-            TokenSet::Few(few) if few.len() + added.len() <= longest && removed.len() <= few_removed => {
-                added.extend(few.iter().filter(|token| !removed.contains(token)));
+            TokenSet::Few(few) if few.len() + added.len() <= longest && removed.is_empty() => {
+                added.extend(few);
                 added.shrink_to_fit();
                 return TokenMask::Alone(TokenSet::Few(added));
             }
@@ -292,16 +276,16 @@ fn with(
     };
     removed.iter().for_each(|&token| bits.clear(token));
     added.iter().for_each(|&token| bits.set(token));
-    alone(bits).0
+    alone(bits)
 }
 
-/// The mask of the set bits, and their number.
-fn alone(bits: TokenBits) -> (TokenMask, usize) {
+/// The mask of the set bits.
+fn alone(bits: TokenBits) -> TokenMask {
     vectorized(
         #[inline(always)]
         || {
             let count = bits.count();
-            (TokenMask::Alone(TokenSet::of(bits, count)), count)
+            TokenMask::Alone(TokenSet::of(bits, count))
         },
     )
 }
@@ -568,7 +552,7 @@ ws ::= " "*"#;
                     let (mut found, mut left) = (Found::default(), BudgetInterval::new(remaining - 1));
                     found.look_up(&row, &mut left);
                     *(if found.known.is_some() { &mut by_slices } else { &mut read }) += 1;
-                    let legal = Arc::new(found.legal(&row).0);
+                    let legal = Arc::new(found.legal(&row));
                     with_less += usize::from(
                         matches!(&*legal, TokenMask::Beside { removed, .. } if !removed.is_empty()),
                     );

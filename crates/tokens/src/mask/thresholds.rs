@@ -9,14 +9,9 @@ pub struct Thresholds {
     /// All tokens are read if the first bytes with a transition begin at most this many nodes of the
     /// trie.
     pub(crate) few_nodes: usize,
-    /// Tokens are read after first characters that begin at most this many tokens.
-    pub(crate) few_tokens: usize,
     /// Tokens are read in a state whose legal characters have less than 1/`broad` of the weight of all
     /// characters.
     pub(crate) broad: usize,
-    /// The tokens of a slice are read if it has more than 1/`per_open` as many open characters as
-    /// tokens.
-    pub(crate) per_open: usize,
     /// A state is read as exceptions of a slice if at most 1/`max_except` of the weight of all
     /// characters leads elsewhere than in the slice.
     pub(crate) max_except: usize,
@@ -24,15 +19,8 @@ pub struct Thresholds {
     /// known slice before it looks for a new slice. A known step is used for a state with at most
     /// this many other live characters.
     pub(crate) few_characters: usize,
-    /// Characters are followed through at most this many positions after one of their bytes. At least 1:
-    /// with 0 the search would take a position within a character for the position after it.
-    max_states: usize,
     /// Steps are followed at once if at least this many are known.
     pub(crate) worth_at_once: usize,
-    /// A mask is kept if it took this many tokens and nodes of the trie to find.
-    pub(crate) worth_keeping: usize,
-    /// At most this many tokens are removed from a list one by one.
-    pub(crate) few_removed: usize,
     /// A mask is given by its difference from another one if at most this many nodes of the trie are
     /// read for the difference.
     pub(crate) max_beside: usize,
@@ -44,16 +32,11 @@ pub struct Thresholds {
     /// A position is near another one only if at most this many nodes of the trie begin with bytes that
     /// are legal at the other one alone.
     pub(crate) near_max_dead: usize,
-    /// First bytes are looked up among the children of a node if there are more than `few_first` times
-    /// as many children.
-    pub(crate) few_first: usize,
     /// The tokens below a node whose bytes do not leave a state are taken together if there are at
     /// least this many.
     pub(crate) min_subtree: usize,
     /// The vocabulary shares the token set of at most this many slices among positions.
     pub(crate) max_shared: usize,
-    /// A constraint caches the slices of at most this many states.
-    pub(crate) max_slices: usize,
     /// A constraint caches at most this many steps: about a quarter of a megabyte.
     pub(crate) max_steps: usize,
 }
@@ -62,30 +45,18 @@ impl Thresholds {
     /// The default.
     pub(crate) const USUAL: Self = Self {
         few_nodes: 768,
-        few_tokens: 512,
         broad: 8,
-        per_open: 16,
         max_except: 3,
         few_characters: 4,
-        max_states: 4,
         worth_at_once: 4,
-        worth_keeping: 8,
-        few_removed: 16,
         max_beside: 128,
         near_few_nodes: 512,
         near_many: 16,
         near_max_dead: 512,
-        few_first: 4,
         min_subtree: 0,
         max_shared: usize::MAX,
-        max_slices: 128,
         max_steps: 1024,
     };
-
-    /// The clamped field.
-    pub(crate) fn max_states(&self) -> usize {
-        self.max_states.max(1)
-    }
 }
 
 impl Default for Thresholds {
@@ -107,7 +78,7 @@ impl Thresholds {
     }
 
     /// Every field, with its name.
-    pub fn fields(&mut self) -> [(&'static str, &mut usize); 19] {
+    pub fn fields(&mut self) -> [(&'static str, &mut usize); 12] {
         macro_rules! named {
             ($thresholds:expr, $($field:ident),*) => {{
                 let Self { $($field),* } = $thresholds;
@@ -117,23 +88,16 @@ impl Thresholds {
         named!(
             self,
             few_nodes,
-            few_tokens,
             broad,
-            per_open,
             max_except,
             few_characters,
-            max_states,
             worth_at_once,
-            worth_keeping,
-            few_removed,
             max_beside,
             near_few_nodes,
             near_many,
             near_max_dead,
-            few_first,
             min_subtree,
             max_shared,
-            max_slices,
             max_steps
         )
     }

@@ -1,20 +1,19 @@
-//! The transitions of characters in one compiled constraint, and the slices and steps found so far.
+//! The transitions of characters in one compiled constraint, and the known steps.
 
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Mutex, OnceLock};
 
-use super::TokenSlices;
-use crate::steps::{Farthest, Steps};
-use burn_dfa_automata::FastMap;
+use crate::steps::Steps;
 use burn_dfa_vocabulary::{CONTINUATION, CharacterSet, LENGTH_CLASSES, LengthClass, Vocabulary};
 
-/// The transitions of characters in one compiled constraint, and the slices and steps found so far.
+/// The transitions of characters in one compiled constraint, and the known steps.
 pub struct CharTransitionCache {
     /// The columns of first bytes, each with its characters.
     columns: Vec<(u32, CharacterSet)>,
     pub(super) wide: Vec<Wide>,
     /// Counts of the vocabulary by column.
     weighed: OnceLock<Weighed>,
-    pub(super) known: Mutex<Known>,
+    /// The transition of most of the vocabulary, by state; valid for every stack.
+    pub(super) steps: Mutex<Steps>,
 }
 
 /// Counts of a vocabulary by column.
@@ -39,16 +38,6 @@ pub(super) struct Bytes {
     pub(super) first: u8,
     pub(super) last: u8,
     pub(super) columns: Vec<u32>,
-}
-
-/// What was found so far; valid for every stack.
-#[derive(Default)]
-pub(super) struct Known {
-    /// By state: the slices, and the distances of the states in which their tokens end. The slices
-    /// are valid if all of these distances fit in the budget.
-    pub(super) slices: FastMap<u32, (Arc<TokenSlices>, Farthest)>,
-    /// By state: the transition of most of the vocabulary.
-    pub(super) steps: Steps,
 }
 
 /// A column with its characters.
@@ -94,7 +83,7 @@ impl CharTransitionCache {
                 None => all.push(wide),
             }
         }
-        Self { columns, wide: all, weighed: OnceLock::new(), known: Mutex::default() }
+        Self { columns, wide: all, weighed: OnceLock::new(), steps: Mutex::default() }
     }
 
     /// Counts of the vocabulary by column. Computed once.
@@ -119,14 +108,14 @@ impl CharTransitionCache {
 }
 
 impl Clone for CharTransitionCache {
-    /// A clone starts without found slices.
+    /// A clone starts without known steps.
     fn clone(&self) -> Self {
         let wide = self.wide.iter().map(|wide| Wide { first: wide.first, behind: wide.behind.clone() });
         Self {
             columns: self.columns.clone(),
             wide: wide.collect(),
             weighed: OnceLock::new(),
-            known: Mutex::default(),
+            steps: Mutex::default(),
         }
     }
 }

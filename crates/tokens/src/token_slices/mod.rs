@@ -23,22 +23,22 @@
 //! reads them from the tries of the tokens with `"` and with `\`. `"` and `\n` begin with an open
 //! character. Few tokens do, so they are read from the trie of the vocabulary.
 //!
-//! `cache` keeps the slices of a constraint, and `transitions` follows the characters.
+//! `cache` keeps the steps of a constraint, and `transitions` follows the characters.
 
 mod cache;
 mod transitions;
 
 use std::rc::Rc;
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::{MutexGuard, PoisonError};
 
 use super::mask::Thresholds;
 use super::stack::{StackGraph, StackTop};
-use super::steps::{KnownStep, add_farthest, no_farthest, widen};
+use super::steps::{KnownStep, Steps};
 use super::{BudgetInterval, ConstraintParts, Near, RowPosition, StateId, TokenReading};
 use burn_dfa_automata::Differences;
 use burn_dfa_vocabulary::{ANY_LENGTH, CharacterSet, Characters, LONGEST, Spelled, Vocabulary};
 pub use cache::CharTransitionCache;
-use cache::{Known, Weighed};
+use cache::Weighed;
 use transitions::{CharTransition, CharTransitions, Entered, WideEffect};
 
 /// The legal tokens among the tokens with some first characters.
@@ -83,14 +83,14 @@ impl ConstraintParts {
         position: &RowPosition,
         left: &mut BudgetInterval,
         thresholds: &Thresholds,
-    ) -> Option<Arc<TokenSlices>> {
+    ) -> Option<TokenSlices> {
         let TokenReading::Bytes { vocabulary, char_transitions, .. } = &self.reading else { return None };
         if self.alive_nodes(position.state, vocabulary, char_transitions) <= thresholds.few_nodes {
             return None;
         }
         let (stacks, top) = self.calls.as_ref().map(|calls| StackGraph::of(self, calls, position)).unzip();
         let characters = vocabulary.characters();
-        let known = char_transitions.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let steps = char_transitions.steps.lock().unwrap_or_else(PoisonError::into_inner);
         let mut reader = Reader {
             parts: self,
             char_transitions,
@@ -99,16 +99,12 @@ impl ConstraintParts {
             thresholds,
             stacks,
             left,
-            known,
+            steps,
             entered: Vec::new(),
-            at: Vec::new(),
-            next: Vec::new(),
-            moves_stack: false,
-            farthest: Some(no_farthest(self)),
             seen: Vec::new(),
             followed: Vec::new(),
         };
-        reader.known_slices((position.state, top.unwrap_or(StackTop::EMPTY)))
+        reader.slices((position.state, top.unwrap_or(StackTop::EMPTY)))
     }
 
     /// The number of trie nodes of tokens whose first byte has a transition from `state`.
@@ -167,17 +163,9 @@ struct Reader<'a> {
     thresholds: &'a Thresholds,
     stacks: Option<StackGraph<'a>>,
     left: &'a mut BudgetInterval,
-    known: MutexGuard<'a, Known>,
+    steps: MutexGuard<'a, Steps>,
     /// Scratch memory.
     entered: Vec<Entered>,
-    at: Vec<Place>,
-    next: Vec<Place>,
-    /// Whether an epsilon closure changed the stack: then the result depends on the stack and is
-    /// not cached.
-    moves_stack: bool,
-    /// The distances of the states in which tokens end; `None` after a state in which the budget
-    /// ends no token.
-    farthest: Option<Vec<(u32, u32)>>,
     /// The transitions of characters that were found for this position.
     seen: Vec<(Place, Rc<CharTransitions>)>,
     /// The non-ASCII characters that were followed after their first bytes.
@@ -185,23 +173,6 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn known_slices(&mut self, start: Place) -> Option<Arc<TokenSlices>> {
-        if let Some((slices, farthest)) = self.known.slices.get(&start.0.0).cloned()
-            && self.can_end_in_all(&farthest, start.1)
-        {
-            return Some(slices);
-        }
-        let slices = Arc::new(self.slices(start)?);
-        let max_slices = self.thresholds.max_slices;
-        if let Some(farthest) = self.farthest.take().filter(|_| !self.moves_stack && max_slices > 0) {
-            if self.known.slices.len() >= max_slices {
-                self.known.slices.clear();
-            }
-            self.known.slices.insert(start.0.0, (Arc::clone(&slices), farthest.into()));
-        }
-        Some(slices)
-    }
-
     fn slices(&mut self, start: Place) -> Option<TokenSlices> {
         self.enter(start.0);
         if !self.entered.iter().any(|entered| self.is_broad(StateId(entered.to))) {
@@ -258,18 +229,13 @@ impl Reader<'_> {
     /// if the tokens must be read.
     fn slice_of(&mut self, family: &Family) -> Option<(TokenSlice, Option<Place>)> {
         let (characters, first) = (self.characters, family.first);
-        if !characters.begin_more(first, self.thresholds.few_tokens)
-            || !self.is_broad(family.place.0)
-            || !self.can_end_at(&family.amid)
-        {
+        if !characters.begin_any(first) || !self.is_broad(family.place.0) || !self.can_end_at(&family.amid) {
             return None;
         }
         let (slice, stays) = self.slice(family.place)?;
         // One trie is read for each open character.
-        let is_known = characters.are_few(slice.open)
-            && characters.begin_more(first, self.thresholds.per_open.saturating_mul(slice.open.count()));
         let spelled = Spelled { first, ..slice.spelled };
-        is_known.then_some((TokenSlice { spelled, ..slice }, stays))
+        characters.are_few(slice.open).then_some((TokenSlice { spelled, ..slice }, stays))
     }
 
     /// The index of a slice that decides these first characters too, except for tokens with a few
@@ -376,22 +342,19 @@ impl Reader<'_> {
 
     /// The step from a configuration, or all known steps with the same characters.
     fn steps(&mut self, place: Place, among: Option<CharacterSet>) -> Option<StepEffect> {
-        if let Some(KnownStep { sets, .. }) = self.known.steps.of(place.0)
+        if let Some(KnownStep { sets, .. }) = self.steps.of(place.0)
             && self.leads(among, sets)
-            && let Some(ahead) = self.known.steps.ahead(place.0)
+            && let Some(ahead) = self.steps.ahead(place.0)
             && ahead.steps >= self.thresholds.worth_at_once
         {
             let all_end = self.can_end_in_all(&ahead.farthest, place.1);
             if let Some(next) =
                 all_end.then(|| self.epsilon_closure(ahead.entered.0, place.1, &mut false)).flatten()
             {
-                if let Some(all) = &mut self.farthest {
-                    widen(all, ahead.farthest.iter().copied());
-                }
                 return Some(StepEffect { steps: ahead.steps, next, sets, is_new: false });
             }
         }
-        let is_new = self.known.steps.of(place.0).is_none();
+        let is_new = self.steps.of(place.0).is_none();
         let (next, sets) = self.step(place, among)?;
         Some(StepEffect { steps: 1, next, sets, is_new })
     }
@@ -409,7 +372,7 @@ impl Reader<'_> {
     /// and all dead characters; `None` if the budget ends no token between the bytes of such a
     /// character.
     fn step(&mut self, place: Place, among: Option<CharacterSet>) -> Option<(Place, [CharacterSet; 2])> {
-        if let Some(KnownStep { entered, sets, amid }) = self.known.steps.of(place.0)
+        if let Some(KnownStep { entered, sets, amid }) = self.steps.of(place.0)
             && self.leads(among, sets)
         {
             let amid = amid.to_vec();
@@ -432,7 +395,7 @@ impl Reader<'_> {
         let (next, sets) = (main.to, [main.set, dead]);
         if let Some(entered) = main.entered.filter(|_| among.is_none_or(|among| among.is_within(main.set))) {
             let amid = main.amid.iter().map(|&(state, _)| state);
-            self.known.steps.keep(self.thresholds.max_steps, self.parts, place.0, entered, sets, amid);
+            self.steps.keep(self.thresholds.max_steps, self.parts, place.0, entered, sets, amid);
         }
         self.can_end_at(&main.amid).then_some((next, sets))
     }
@@ -442,8 +405,7 @@ impl Reader<'_> {
     fn epsilon_closure(&mut self, entered: u32, top: StackTop, moves_stack: &mut bool) -> Option<Place> {
         let Some(stacks) = &mut self.stacks else { return Some((StateId(entered), top)) };
         let place = stacks.epsilon_closure(StateId(entered), top);
-        let moves = place != (StateId(entered), top);
-        (*moves_stack, self.moves_stack) = (*moves_stack | moves, self.moves_stack | moves);
+        *moves_stack |= place != (StateId(entered), top);
         (place.0 != StateId::DEAD).then_some(place)
     }
 
@@ -454,15 +416,10 @@ impl Reader<'_> {
     }
 
     fn can_end(&mut self, (state, top): Place) -> bool {
-        let can_end = match &self.stacks {
+        match &self.stacks {
             None => self.parts.reach(state, &[], self.left),
             Some(stacks) => stacks.reach(state, top, self.left),
-        };
-        match &mut self.farthest {
-            Some(all) if can_end => add_farthest(self.parts, state, all),
-            farthest => *farthest = None,
         }
-        can_end
     }
 
     /// Whether the budget ends a token in all of some states with this top frame.

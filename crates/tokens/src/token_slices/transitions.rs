@@ -119,7 +119,7 @@ impl Reader<'_> {
 
     /// The same from a known step, if few other characters are alive.
     pub(super) fn transitions_by_step(&mut self, place: Place) -> Option<Rc<CharTransitions>> {
-        let KnownStep { entered, sets: [on, off], amid } = self.known.steps.of(place.0)?;
+        let KnownStep { entered, sets: [on, off], amid } = self.steps.of(place.0)?;
         let others = CharacterSet::CHARACTERS.without(on).without(off);
         if !others.is_within(CharacterSet::ASCII) || others.count() > self.thresholds.few_characters {
             return None;
@@ -219,48 +219,33 @@ impl Reader<'_> {
 
     /// The same without the cache.
     fn follow_bytes(&mut self, begun: Place, wide: usize, was_moved: bool) -> WideEffect {
-        let mut moved = was_moved;
-        let [mut at, mut next] = [&mut self.at, &mut self.next].map(std::mem::take);
-        let mut amid = Vec::new();
-        at.clear();
-        at.push(begun);
-        let (mut all_read, mut entered) = (true, None);
+        let (mut moved, mut at, mut entered, mut amid) = (was_moved, begun, None, Vec::new());
         for bytes in &self.char_transitions.wide[wide].behind {
-            amid.extend_from_slice(&at);
-            next.clear();
-            let (mut first, mut is_one) = (None, !moved);
-            for &(state, top) in &at {
-                let (parts, mut last) = (self.parts, None);
-                parts.each_entered(state, bytes, |to| {
-                    if last.replace(to) == Some(to) {
-                        return;
-                    }
-                    is_one &= *first.get_or_insert(to) == to;
-                    // The first byte has dead and live characters: the tokens are read.
-                    if to == StateId::DEAD.0 {
-                        all_read = false;
-                        return;
-                    }
-                    match self.epsilon_closure(to, top, &mut moved) {
-                        Some(place) if !next.iter().any(|&known| self.are_alike(known, place)) => {
-                            next.push(place)
-                        }
-                        Some(_) => {}
-                        None => all_read = false,
-                    }
-                });
-            }
-            entered = first.filter(|_| is_one);
-            std::mem::swap(&mut at, &mut next);
-            if !all_read || at.len() > self.thresholds.max_states() {
-                break;
-            }
+            amid.push(at);
+            let (parts, (state, top)) = (self.parts, at);
+            let (mut first, mut is_one, mut last) = (None, !moved, None);
+            let (mut next, mut all_lead) = (None, true);
+            parts.each_entered(state, bytes, |to| {
+                if last.replace(to) == Some(to) {
+                    return;
+                }
+                is_one &= *first.get_or_insert(to) == to;
+                // The first byte has dead and live characters: the tokens are read.
+                if to == StateId::DEAD.0 {
+                    all_lead = false;
+                    return;
+                }
+                match self.epsilon_closure(to, top, &mut moved) {
+                    Some(place) => all_lead &= self.are_alike(*next.get_or_insert(place), place),
+                    None => all_lead = false,
+                }
+            });
+            let Some(next) = next.filter(|_| all_lead) else {
+                return WideEffect { begun, moved: was_moved, wide, found: None, amid };
+            };
+            (at, entered) = (next, first.filter(|_| is_one));
         }
-        let found = match at[..] {
-            [place] if all_read => Some((place, entered.map(StateId))),
-            _ => None,
-        };
-        (self.at, self.next) = (at, next);
+        let found = Some((at, entered.map(StateId)));
         WideEffect { begun, moved: was_moved, wide, found, amid }
     }
 }
