@@ -32,9 +32,8 @@ impl Near {
 }
 
 impl ConstraintParts {
-    /// The state near `position`: most tokens lead there by their first bytes, the budget `left`
-    /// reaches the end from there, and few other tokens are legal there. Known for rows that are
-    /// written on demand only.
+    /// The state near `position`: most tokens lead there by their first bytes, and the budget `left`
+    /// reaches the end from there. Known for rows that are written on demand only.
     pub(crate) fn near(
         &self,
         position: &RowPosition,
@@ -53,20 +52,11 @@ impl ConstraintParts {
         let own = |run: &&Run| entered(run) == stays && run.last.is_ascii();
         let within = others.iter().filter(own).map(|run| CharacterSet::between(run.first, run.last));
         let within = within.fold(CharacterSet::default(), CharacterSet::or);
-        let is_broad = within.contains(main.first) && within.count() >= thresholds.near_many;
-        if !is_broad || self.calls.as_ref().is_some_and(|calls| !calls.is_plain(stays)) {
+        if !within.contains(main.first) || self.calls.as_ref().is_some_and(|calls| !calls.is_plain(stays)) {
             return None;
         }
-        let mut dead = 0;
-        for (first, last) in Differences::new(runs, others) {
-            if !runs.iter().any(|run| run.first <= first && first <= run.last) {
-                dead += trie.count_between(first, last);
-            }
-            if !last.is_ascii() || dead > thresholds.near_max_dead {
-                return None;
-            }
-        }
-        self.reach(stays, &position.frames, left).then(|| Near::of(stays, within))
+        let are_ascii = Differences::new(runs, others).all(|(_, last)| last.is_ascii());
+        (are_ascii && self.reach(stays, &position.frames, left)).then(|| Near::of(stays, within))
     }
 }
 

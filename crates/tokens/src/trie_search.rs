@@ -84,38 +84,36 @@ impl ConstraintParts {
     /// Calls `found` with the legal tokens of `unread` at `position`, some of them more than once,
     /// and with the state after these tokens. `left` is the budget after the next token. With
     /// [`beside`](Unread::beside), it first calls `found` with `DEAD` and the tokens that the other
-    /// mask does not decide. Returns the number of nodes read.
+    /// mask does not decide.
     pub(crate) fn each_text<'a>(
         &self,
         position: &RowPosition,
         left: &mut BudgetInterval,
         unread: impl IntoIterator<Item = Unread<'a>>,
         found: impl FnMut(&[TokenId], StateId),
-    ) -> usize {
-        self.each_text_up_to(usize::MAX, &Thresholds::USUAL, position, left, unread, found)
+    ) {
+        self.each_text_with(&Thresholds::USUAL, position, left, unread, found);
     }
 
-    /// The same with about `most` nodes at most; the remaining tokens are left out.
-    pub(crate) fn each_text_up_to<'a>(
+    /// The same with other thresholds.
+    pub(crate) fn each_text_with<'a>(
         &self,
-        most: usize,
         thresholds: &Thresholds,
         position: &RowPosition,
         left: &mut BudgetInterval,
         unread: impl IntoIterator<Item = Unread<'a>>,
         found: impl FnMut(&[TokenId], StateId),
-    ) -> usize {
+    ) {
         if let TokenReading::Classes(_) = self.reading {
-            return 0;
+            return;
         }
         let bytes = Bytes { parts: self, left };
-        let limits = ReadLimits { most, min_subtree: thresholds.min_subtree };
         let Some(calls) = &self.calls else {
-            return each_token(bytes, position.state, unread, limits, found);
+            return each_token(bytes, position.state, unread, thresholds.min_subtree, found);
         };
         let (stacks, top) = StackGraph::of(self, calls, position);
         let start = (position.state, top, stacks.mark());
-        each_token(StackedBytes { bytes, stacks }, start, unread, limits, found)
+        each_token(StackedBytes { bytes, stacks }, start, unread, thresholds.min_subtree, found);
     }
 }
 
@@ -297,9 +295,9 @@ fn each_token<'a, 'b, R: Reader<'a>>(
     reader: R,
     start: R::At,
     unread: impl IntoIterator<Item = Unread<'b>>,
-    limits: ReadLimits,
+    min_subtree: usize,
     mut found: impl FnMut(&[TokenId], StateId),
-) -> usize {
+) {
     let special = reader.bytes().parts.special();
     let found = |tokens: &[TokenId], state: StateId| {
         if special.tokens().is_empty() {
@@ -310,18 +308,8 @@ fn each_token<'a, 'b, R: Reader<'a>>(
         }
     };
     let parts = reader.bytes().parts;
-    let mut walk = Walk { parts, reader, levels: Vec::new(), unlike: Vec::new(), found, read: 0, limits };
+    let mut walk = Walk { parts, reader, levels: Vec::new(), unlike: Vec::new(), found, min_subtree };
     unread.into_iter().for_each(|unread| walk.all(start, &unread));
-    walk.read
-}
-
-/// Limits of a read.
-#[derive(Clone, Copy)]
-struct ReadLimits {
-    /// About the maximum number of nodes.
-    most: usize,
-    /// See [`Thresholds::min_subtree`].
-    min_subtree: usize,
 }
 
 /// Reads tokens.
@@ -332,9 +320,8 @@ struct Walk<'a, R: Reader<'a>, F> {
     /// One per level with `is_beside`; these levels come before all others.
     unlike: Vec<Unlike<'a>>,
     found: F,
-    /// The number of nodes read.
-    read: usize,
-    limits: ReadLimits,
+    /// See [`Thresholds::min_subtree`].
+    min_subtree: usize,
 }
 
 impl<'a, R: Reader<'a>, F: FnMut(&[TokenId], StateId)> Walk<'a, R, F> {
@@ -375,11 +362,6 @@ impl<'a, R: Reader<'a>, F: FnMut(&[TokenId], StateId)> Walk<'a, R, F> {
     /// Reads the remaining children of all levels.
     fn levels(&mut self, unread: &Unread<'_>) {
         while let Some(level) = self.levels.last_mut() {
-            if self.read > self.limits.most {
-                self.levels.clear();
-                self.unlike.clear();
-                return;
-            }
             let (at, is_read, is_beside) = (level.at, level.is_read, level.is_beside);
             let child = match self.unlike.last_mut() {
                 Some(unlike) if is_beside => unlike.next(unread.trie, &mut level.children),
@@ -415,13 +397,12 @@ impl<'a, R: Reader<'a>, F: FnMut(&[TokenId], StateId)> Walk<'a, R, F> {
         is_read: bool,
         is_alone: bool,
     ) {
-        self.read += 1;
         let (trie, rows) = (unread.trie, &self.parts.next);
         let Some(next) = self.reader.enter(at, entered) else { return };
         // If every byte below does not leave the state, all tokens below lead there.
         let is_leaf = trie.is_leaf(node);
         let rests = || trie.below(node) & !rows.rests_on(R::state(next)) == 0;
-        let is_whole = is_leaf || is_read && rests() && trie.subtree(node).len() >= self.limits.min_subtree;
+        let is_whole = is_leaf || is_read && rests() && trie.subtree(node).len() >= self.min_subtree;
         let tokens = if is_whole { trie.subtree(node) } else { trie.own(node) };
         if !tokens.is_empty() && self.reader.can_end(next) {
             (self.found)(&trie.all_tokens()[tokens], R::state(next));
@@ -437,7 +418,6 @@ impl<'a, R: Reader<'a>, F: FnMut(&[TokenId], StateId)> Walk<'a, R, F> {
 
     /// Reads a node whose byte has another transition than from the other state.
     fn beside(&mut self, trie: &Trie, at: R::At, (node, byte, entered): (usize, u8, StateId), near: Near) {
-        self.read += 1;
         let next = if entered == StateId::DEAD { None } else { self.reader.enter(at, entered) };
         let goes_on = near.stays_by(byte) && next.is_some_and(|next| R::is_on_same(next, at));
         let tokens = trie.own(node);

@@ -82,12 +82,11 @@ fn near(at: &Row<'_>, tokens: u32) -> Option<(TokenMask, Range<u32>)> {
     }
     let (mut added, mut removed) = (Vec::new(), Vec::new());
     let unread = [Unread::all(vocabulary.trie()).beside(near)];
-    let most = at.thresholds.max_beside;
-    let read = parts.each_text_up_to(most, at.thresholds, at.position, &mut left, unread, |tokens, state| {
+    parts.each_text_with(at.thresholds, at.position, &mut left, unread, |tokens, state| {
         let found = if state == StateId::DEAD { &mut removed } else { &mut added };
         found.extend(tokens.iter().map(|id| id.0));
     });
-    if read > most || added.len() + removed.len() > TokenSet::longest_list(at.constraint.vocabulary_len()) {
+    if added.len() + removed.len() > TokenSet::longest_list(at.constraint.vocabulary_len()) {
         return None;
     }
     // Two positions may be near one another: the other mask is found without `near`.
@@ -180,7 +179,7 @@ impl Found {
             found.extend(tokens.iter().map(|id| id.0));
         };
         let parts = at.constraint.parts();
-        parts.each_text_up_to(usize::MAX, at.thresholds, at.position, left, unread, found);
+        parts.each_text_with(at.thresholds, at.position, left, unread, found);
     }
 
     /// The mask.

@@ -21,17 +21,9 @@ pub struct Thresholds {
     pub(crate) few_characters: usize,
     /// Steps are followed at once if at least this many are known.
     pub(crate) worth_at_once: usize,
-    /// A mask is given by its difference from another one if at most this many nodes of the trie are
-    /// read for the difference.
-    pub(crate) max_beside: usize,
     /// A position is near another one only if more nodes of the trie begin with the bytes that lead
     /// there.
     pub(crate) near_few_nodes: usize,
-    /// A position is near another one only if a row stays there by at least this many bytes.
-    pub(crate) near_many: usize,
-    /// A position is near another one only if at most this many nodes of the trie begin with bytes that
-    /// are legal at the other one alone.
-    pub(crate) near_max_dead: usize,
     /// The tokens below a node whose bytes do not leave a state are taken together if there are at
     /// least this many.
     pub(crate) min_subtree: usize,
@@ -49,10 +41,7 @@ impl Thresholds {
         max_except: 3,
         few_characters: 4,
         worth_at_once: 4,
-        max_beside: 128,
         near_few_nodes: 512,
-        near_many: 16,
-        near_max_dead: 512,
         min_subtree: 0,
         max_shared: usize::MAX,
         max_steps: 1024,
@@ -78,7 +67,7 @@ impl Thresholds {
     }
 
     /// Every field, with its name.
-    pub fn fields(&mut self) -> [(&'static str, &mut usize); 12] {
+    pub fn fields(&mut self) -> [(&'static str, &mut usize); 9] {
         macro_rules! named {
             ($thresholds:expr, $($field:ident),*) => {{
                 let Self { $($field),* } = $thresholds;
@@ -92,10 +81,7 @@ impl Thresholds {
             max_except,
             few_characters,
             worth_at_once,
-            max_beside,
             near_few_nodes,
-            near_many,
-            near_max_dead,
             min_subtree,
             max_shared,
             max_steps
