@@ -143,12 +143,7 @@ impl Report {
                     batch / burn_dfa.constrained
                 );
             }
-            let memory: [(&str, fn(&Memory) -> u64); 3] = [
-                ("after loading", |memory| memory.loaded),
-                ("after one answer under a JSON schema", |memory| memory.answered),
-                ("after all single rows and the prompt", |memory| memory.all),
-            ];
-            for (when, peak) in memory {
+            let mut memory = |when: &str, peak: fn(&Memory) -> u64| {
                 let share = |figures: &Figures| peak(&figures.memory) as f64 / self.model.1 as f64;
                 let theirs = llama_cpp.as_ref().map(share);
                 let _ = writeln!(
@@ -158,7 +153,10 @@ impl Report {
                     theirs.map_or("–".to_owned(), |theirs| format!("{theirs:.2}")),
                     theirs.map_or("–".to_owned(), |theirs| format!("{:.2}", share(burn_dfa) / theirs)),
                 );
-            }
+            };
+            memory("after loading", |memory| memory.loaded);
+            memory("after one answer under a JSON schema", |memory| memory.answered);
+            memory("after all single rows and the prompt", |memory| memory.all);
         }
     }
 
