@@ -115,12 +115,14 @@ impl Store {
         image: impl FnOnce() -> Image,
     ) -> Result<Self> {
         let fused = options.kernels == Kernels::Fused && is_fused(device);
+        if fused && runs_kernels(device) {
+            sizes.check_stack()?;
+        }
         Ok(match device.as_dispatch() {
             #[cfg(feature = "flex")]
             burn::backend::DispatchDevice::Flex(_) if fused => Self::Cpu(Arc::new(cpu())),
             #[cfg(feature = "cube")]
             burn::backend::DispatchDevice::Cube(_) if fused => {
-                sizes.check_stack()?;
                 Self::Cube(image().with_pool(options.mask_rows_bytes))
             }
             // A pruned constraint cannot be sent.

@@ -34,7 +34,6 @@ pub(crate) struct Sizes {
 
 /// The maximum size of the frames that a token pushes, in numbers: a kernel's unit holds them in an
 /// array, and large arrays of a unit are stored in slow memory.
-#[cfg(feature = "cube")]
 pub(crate) const MAX_PUSHED: usize = 2048;
 
 impl Sizes {
@@ -137,7 +136,6 @@ impl Sizes {
     }
 
     /// Refuses a stack if a token may push more frames than a kernel's unit holds.
-    #[cfg(feature = "cube")]
     pub(super) fn check_stack(&self) -> Result<()> {
         if self.pushes * self.frame() <= MAX_PUSHED {
             return Ok(());
