@@ -431,7 +431,7 @@ mod x86 {
 
 #[cfg(target_arch = "aarch64")]
 mod aarch64 {
-    use std::arch::aarch64::{float32x4_t, int8x16_t, int32x4_t, uint32x4_t};
+    use std::arch::aarch64::{int8x16_t, uint32x4_t};
 
     use pulp::aarch64::Neon;
     use pulp::cast;
@@ -494,37 +494,6 @@ mod aarch64 {
                 }
             }
             sums.map(cast)
-        }
-
-        #[inline(always)]
-        fn or(self, a: Lanes<u32>, b: Lanes<u32>) -> Lanes<u32> {
-            let (a, b): ([uint32x4_t; 2], [uint32x4_t; 2]) = (cast(a), cast(b));
-            cast([0, 1].map(|half: usize| self.neon.vorrq_u32(a[half], b[half])))
-        }
-
-        #[inline(always)]
-        fn add_integers(
-            self,
-            total: Lanes<f32>,
-            a: Lanes<f32>,
-            factor: f32,
-            integers: Lanes<i32>,
-        ) -> Lanes<f32> {
-            let neon = self.neon;
-            let (total, a): ([float32x4_t; 2], [float32x4_t; 2]) = (cast(total), cast(a));
-            let integers: [int32x4_t; 2] = cast(integers);
-            cast([0, 1].map(|half: usize| {
-                let scale = neon.vmulq_n_f32(a[half], factor);
-                let products = neon.vmulq_f32(scale, neon.vcvtq_f32_s32(integers[half]));
-                neon.vaddq_f32(total[half], products)
-            }))
-        }
-
-        #[inline(always)]
-        fn add_floats(self, total: Lanes<f32>, a: Lanes<f32>, factor: f32) -> Lanes<f32> {
-            let neon = self.neon;
-            let (total, a): ([float32x4_t; 2], [float32x4_t; 2]) = (cast(total), cast(a));
-            cast([0, 1].map(|half: usize| neon.vaddq_f32(total[half], neon.vmulq_n_f32(a[half], factor))))
         }
     }
 }
