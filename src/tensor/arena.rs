@@ -62,7 +62,7 @@ use burn_dfa_tokens::{CompiledConstraint, Error, Result, Room, StateId};
 /// ```
 #[derive(Clone, Debug)]
 pub struct Arena {
-    table: DeviceConstraint,
+    device_constraint: DeviceConstraint,
     /// Every constraint but number 0, which is always loaded.
     loaded: Vec<Option<Loaded>>,
     free: BTreeSet<u32>,
@@ -70,7 +70,7 @@ pub struct Arena {
 
 #[derive(Clone, Debug)]
 struct Loaded {
-    table: CompiledConstraint,
+    constraint: CompiledConstraint,
     pages: Vec<u32>,
     holders: usize,
 }
@@ -112,34 +112,34 @@ impl Arena {
             || {
                 // Prepare now, so no request waits for it.
                 vocabulary.prepare();
-                let (tables, pages) = (sizes.tables, sizes.pages());
-                CpuConstraints::paged(&free, tables, pages, sizes.frame(), options.mask_cache_bytes)
+                let (constraints, pages) = (sizes.constraints, sizes.pages());
+                CpuConstraints::paged(&free, constraints, pages, sizes.frame(), options.mask_cache_bytes)
             },
             #[cfg(feature = "remote")]
             || {
                 RemoteConstraints::paged(
                     vocabulary,
                     &free,
-                    (sizes.tables, sizes.pages()),
+                    (sizes.constraints, sizes.pages()),
                     sizes.frame(),
                     device,
                 )
             },
             || Image::vacant(&sizes, vocabulary, &free, device),
         )?;
-        let mut table = DeviceConstraint::of(sizes, store, fingerprint, device);
-        table.starts = vec![StateId::DEAD; sizes.tables];
-        table.on_host = vec![None; sizes.tables];
-        table.starts[Self::UNCONSTRAINED] = free.start();
-        table.on_host[Self::UNCONSTRAINED] = Some(free);
+        let mut device_constraint = DeviceConstraint::of(sizes, store, fingerprint, device);
+        device_constraint.starts = vec![StateId::DEAD; sizes.constraints];
+        device_constraint.on_host = vec![None; sizes.constraints];
+        device_constraint.starts[Self::UNCONSTRAINED] = free.start();
+        device_constraint.on_host[Self::UNCONSTRAINED] = Some(free);
         Ok(Self {
-            table,
+            device_constraint,
             loaded: vec![None; capacity.constraints],
             free: (0..sizes.pages() as u32).collect(),
         })
     }
 
-    /// Loads `table`, or shares it if it is loaded already; returns its number, see
+    /// Loads `constraint`, or shares it if it is loaded already; returns its number, see
     /// [`DeviceConstraint::start`].
     ///
     /// # Errors
@@ -148,27 +148,27 @@ impl Arena {
     /// - [`ErrorKind::Input`](crate::ErrorKind::Input): it does not fit into an empty arena;
     /// - [`ErrorKind::IncompatibleVocabulary`](crate::ErrorKind::IncompatibleVocabulary): a constraint of another vocabulary;
     /// - [`ErrorKind::Artifact`](crate::ErrorKind::Artifact): the constraint violates an invariant.
-    pub fn admit(&mut self, table: &CompiledConstraint) -> Result<usize> {
+    pub fn admit(&mut self, constraint: &CompiledConstraint) -> Result<usize> {
         for (place, loaded) in self.loaded.iter_mut().enumerate() {
             if let Some(loaded) = loaded
-                && loaded.table.is(table)
+                && loaded.constraint.is(constraint)
             {
                 loaded.holders += 1;
                 return Ok(place + 1);
             }
         }
-        let fingerprint = super::check(&[table], self.table.vocab_size())?;
-        if fingerprint != self.table.fingerprint() {
+        let fingerprint = super::check(&[constraint], self.device_constraint.vocab_size())?;
+        if fingerprint != self.device_constraint.fingerprint() {
             return Err(Error::incompatible_vocabulary(format!(
                 "a table of vocabulary {fingerprint} in an arena of {}",
-                self.table.fingerprint()
+                self.device_constraint.fingerprint()
             )));
         }
-        if table.start() == StateId::UNCONSTRAINED {
+        if constraint.start() == StateId::UNCONSTRAINED {
             return Ok(Self::UNCONSTRAINED);
         }
-        let count = pages_of(table.state_count());
-        self.expect_room(table, count)?;
+        let count = pages_of(constraint.state_count());
+        self.expect_room(constraint, count)?;
         let needed = Room { states: count * PAGE, constraints: 1 };
         let Some(place) = self.loaded.iter().position(Option::is_none).filter(|_| count <= self.free.len())
         else {
@@ -176,39 +176,41 @@ impl Arena {
         };
         let pages: Vec<u32> = self.free.iter().copied().take(count).collect();
         let index = place + 1;
-        self.table.store.put(index, table, &pages)?;
+        self.device_constraint.store.put(index, constraint, &pages)?;
         pages.iter().for_each(|page| _ = self.free.remove(page));
-        self.table.starts[index] = placed(&pages, table.start());
-        self.table.on_host[index] = Some(table.clone());
-        self.loaded[place] = Some(Loaded { table: table.clone(), pages, holders: 1 });
+        self.device_constraint.starts[index] = placed(&pages, constraint.start());
+        self.device_constraint.on_host[index] = Some(constraint.clone());
+        self.loaded[place] = Some(Loaded { constraint: constraint.clone(), pages, holders: 1 });
         Ok(index)
     }
 
     /// Refuses a constraint that would not fit into an empty arena.
-    fn expect_room(&self, table: &CompiledConstraint, pages: usize) -> Result<()> {
-        let sizes = &self.table.sizes;
-        if table.has_special_tokens() {
+    fn expect_room(&self, constraint: &CompiledConstraint, pages: usize) -> Result<()> {
+        let sizes = &self.device_constraint.sizes;
+        if constraint.has_special_tokens() {
             return Err(Error::input(
                 "a byte-level constraint reads its marker as a token of its own, for which an arena has no room: compile it with `CompiledConstraint::compile_token_level`",
             ));
         }
-        if table.outcomes() > sizes.ends || table.outcomes() > 0 && table.frames() != sizes.depth {
+        if constraint.outcomes() > sizes.ends
+            || constraint.outcomes() > 0 && constraint.frames() != sizes.depth
+        {
             return Err(Error::input(format!(
                 "a table with calls of {} outcomes and a stack of {} frames in an arena of {} and {}: reserve them in `TensorOptions::capacity`",
-                table.outcomes(),
-                table.frames(),
+                constraint.outcomes(),
+                constraint.frames(),
                 sizes.ends,
                 sizes.depth
             )));
         }
-        if super::runs_kernels(&self.table.device) && self.table.is_fused() {
-            sizes.check_pushes(table.pushes())?;
+        if super::runs_kernels(&self.device_constraint.device) && self.device_constraint.is_fused() {
+            sizes.check_pushes(constraint.pushes())?;
         }
-        let columns = table.class_count();
+        let columns = constraint.class_count();
         if columns > sizes.columns || pages > sizes.pages() {
             return Err(Error::input(format!(
                 "a table of {} states and {columns} columns in an arena of {} and {}: reserve more in `TensorOptions::capacity`",
-                table.state_count(),
+                constraint.state_count(),
                 sizes.pages() * PAGE,
                 sizes.columns
             )));
@@ -234,16 +236,16 @@ impl Arena {
             return Ok(());
         }
         self.free.extend(loaded.pages);
-        self.table.store.take_out(index);
-        self.table.starts[index] = StateId::DEAD;
-        self.table.on_host[index] = None;
+        self.device_constraint.store.take_out(index);
+        self.device_constraint.starts[index] = StateId::DEAD;
+        self.device_constraint.on_host[index] = None;
         Ok(())
     }
 
     /// The device constraint of all loaded constraints; its [`DeviceConstraint::start`] of any
     /// other is [`StateId::DEAD`]. A clone keeps the constraints loaded now, in separate buffers.
     pub fn device_constraint(&self) -> &DeviceConstraint {
-        &self.table
+        &self.device_constraint
     }
 
     /// The free space.
@@ -254,7 +256,7 @@ impl Arena {
 
     /// The space of the empty arena.
     pub fn capacity(&self) -> Room {
-        Room { states: self.table.sizes.pages() * PAGE, constraints: self.loaded.len() }
+        Room { states: self.device_constraint.sizes.pages() * PAGE, constraints: self.loaded.len() }
     }
 
     /// How often a constraint is loaded.

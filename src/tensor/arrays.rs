@@ -20,11 +20,11 @@ pub(crate) enum Array {
     Owner,
     /// `[states]`, for kernels: a number that no other upload of a state has, see `mask_rows`.
     Generation,
-    /// `[tables, vocab_size]`: the class of every token.
+    /// `[constraints, vocab_size]`: the class of every token.
     Class,
-    /// `[tables]`: the text number of each constraint, or [`BY_CLASS`](super::BY_CLASS).
+    /// `[constraints]`: the text number of each constraint, or [`BY_CLASS`](super::BY_CLASS).
     Text,
-    /// `[tables, alphabet]`: the column of every symbol.
+    /// `[constraints, alphabet]`: the column of every symbol.
     Column,
     /// `[texts, vocab_size + 1]`: the start of the symbols of every token.
     Offsets,

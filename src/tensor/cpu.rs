@@ -10,7 +10,7 @@ use burn_dfa_tokens::{CompiledConstraint, Masker, RowPosition, StateId};
 /// The constraints of a batch, and the placement of their states.
 #[derive(Clone, Debug)]
 pub(crate) struct CpuConstraints {
-    tables: Vec<Arc<Masker>>,
+    constraints: Vec<Arc<Masker>>,
     placement: Placement,
     /// The size of a stack frame in numbers.
     frame: usize,
@@ -42,43 +42,45 @@ impl CpuRow<'_> {
 }
 
 impl CpuConstraints {
-    pub(crate) fn joined(tables: &[&CompiledConstraint], frame: usize, kept_bytes: usize) -> Self {
-        let placement = Placement::Joined(Joined::new(tables));
-        let tables =
-            tables.iter().map(|&table| Arc::new(Masker::with_cache_bytes(table, kept_bytes))).collect();
-        Self { tables, placement, frame, kept_bytes }
+    pub(crate) fn joined(constraints: &[&CompiledConstraint], frame: usize, kept_bytes: usize) -> Self {
+        let placement = Placement::Joined(Joined::new(constraints));
+        let constraints = constraints
+            .iter()
+            .map(|&constraint| Arc::new(Masker::with_cache_bytes(constraint, kept_bytes)))
+            .collect();
+        Self { constraints, placement, frame, kept_bytes }
     }
 
-    /// A paged arena for `tables` constraints, with only the first, `free`, loaded.
+    /// A paged arena for `count` constraints, with only the first, `free`, loaded.
     pub(crate) fn paged(
         free: &CompiledConstraint,
-        tables: usize,
+        count: usize,
         pages: usize,
         frame: usize,
         kept_bytes: usize,
     ) -> Self {
         Self {
-            tables: repeat_n(Arc::new(Masker::with_cache_bytes(free, kept_bytes)), tables).collect(),
-            placement: Placement::Paged(Paged::new(tables, pages)),
+            constraints: repeat_n(Arc::new(Masker::with_cache_bytes(free, kept_bytes)), count).collect(),
+            placement: Placement::Paged(Paged::new(count, pages)),
             frame,
             kept_bytes,
         }
     }
 
     /// Loads a constraint into pages.
-    pub(crate) fn put(&mut self, index: usize, table: &CompiledConstraint, pages: &[u32]) {
-        self.place(index, Arc::new(Masker::with_cache_bytes(table, self.kept_bytes)), pages);
+    pub(crate) fn put(&mut self, index: usize, constraint: &CompiledConstraint, pages: &[u32]) {
+        self.place(index, Arc::new(Masker::with_cache_bytes(constraint, self.kept_bytes)), pages);
     }
 
     /// Unloads a constraint.
     pub(crate) fn take_out(&mut self, index: usize) {
-        self.place(index, self.tables[0].clone(), &[]);
+        self.place(index, self.constraints[0].clone(), &[]);
     }
 
     fn place(&mut self, index: usize, masker: Arc<Masker>, pages: &[u32]) {
         if let Placement::Paged(paged) = &mut self.placement {
             paged.set(index, pages);
-            self.tables[index] = masker;
+            self.constraints[index] = masker;
         }
     }
 
@@ -87,7 +89,9 @@ impl CpuConstraints {
         let [state, remaining, stack @ ..] = position else { return (0, RowPosition::new(StateId::DEAD, 0)) };
         let (index, state) = self.own_state(*state);
         let mut own = RowPosition::new(state, (*remaining).max(0) as u32);
-        if let ([depth, frames @ ..], Some(calls)) = (stack, &self.tables[index].constraint().parts().calls) {
+        if let ([depth, frames @ ..], Some(calls)) =
+            (stack, &self.constraints[index].constraint().parts().calls)
+        {
             let depth = (*depth).clamp(0, calls.depth as i32) as usize;
             own.frames.reserve_exact(depth * calls.frame());
             for frame in frames.chunks_exact(self.frame.max(1)).take(depth) {
@@ -105,7 +109,7 @@ impl CpuConstraints {
     /// The size of the largest vocabulary.
     #[cfg(feature = "remote-server")]
     pub(crate) fn vocabulary_len(&self) -> usize {
-        self.tables.iter().map(|masker| masker.constraint().vocabulary_len()).max().unwrap_or(0)
+        self.constraints.iter().map(|masker| masker.constraint().vocabulary_len()).max().unwrap_or(0)
     }
 
     /// The size of a stack frame in numbers.
@@ -128,7 +132,9 @@ impl CpuConstraints {
         let state = |state: u32| self.placement.state(index, StateId(state)).0 as i32;
         let [place, remaining, stack @ ..] = position else { return };
         (*place, *remaining) = (state(own.state.0), own.remaining as i32);
-        if let ([depth, frames @ ..], Some(calls)) = (stack, &self.tables[index].constraint().parts().calls) {
+        if let ([depth, frames @ ..], Some(calls)) =
+            (stack, &self.constraints[index].constraint().parts().calls)
+        {
             *depth = (own.frames.len() / calls.frame()) as i32;
             for (place, frame) in
                 frames.chunks_exact_mut(self.frame.max(1)).zip(own.frames.chunks_exact(calls.frame()))
@@ -148,7 +154,7 @@ impl CpuConstraints {
     }
 
     fn row_of(&self, index: usize, position: RowPosition) -> CpuRow<'_> {
-        CpuRow { index, masker: &self.tables[index], position }
+        CpuRow { index, masker: &self.constraints[index], position }
     }
 
     /// Advances a position by a token, see [`CompiledConstraint::after`]; `no_token` does not

@@ -47,7 +47,7 @@ enum Written {
     /// A row for every state.
     PerState(fn(&Source, StateId, &mut Vec<i32>)),
     /// A row for every constraint.
-    PerTable(fn(&Source, &mut Vec<i32>)),
+    PerConstraint(fn(&Source, &mut Vec<i32>)),
     /// All values at once, for the texts of all constraints.
     Texts(fn(&Sizes, &[Text], &mut Vec<i32>)),
 }
@@ -72,8 +72,8 @@ impl Array {
     ];
 
     fn declare(self, sizes: &Sizes) -> Declared {
-        use Written::{PerState, PerTable, Texts};
-        let &Sizes { states, columns, tables, vocab_size, texts, symbols, alphabet, ends, .. } = sizes;
+        use Written::{PerConstraint, PerState, Texts};
+        let &Sizes { states, columns, constraints, vocab_size, texts, symbols, alphabet, ends, .. } = sizes;
         let byte_level = usize::from(sizes.is_byte_level());
         let declare = |rows, columns, idle, written| Declared { rows, columns, idle, written };
         match self {
@@ -95,13 +95,13 @@ impl Array {
                 declare(states, sizes.runs_kernels.into(), 0, PerState(|s, _, out| out.push(s.generation)))
             }
             Self::Class => declare(
-                tables,
+                constraints,
                 vocab_size,
                 CompiledConstraint::NEVER as i32,
-                PerTable(|s, out| s.classes(out)),
+                PerConstraint(|s, out| s.classes(out)),
             ),
-            Self::Text => declare(tables, byte_level, 0, PerTable(|s, out| out.push(s.text))),
-            Self::Column => declare(tables, alphabet, 0, PerTable(|s, out| s.symbol_columns(out))),
+            Self::Text => declare(constraints, byte_level, 0, PerConstraint(|s, out| out.push(s.text))),
+            Self::Column => declare(constraints, alphabet, 0, PerConstraint(|s, out| s.symbol_columns(out))),
             Self::Offsets => declare(texts, vocab_size.saturating_add(1), 0, Texts(text::offsets)),
             Self::Symbols => declare(1, symbols, 0, Texts(text::symbols)),
         }
@@ -122,7 +122,7 @@ impl Array {
 /// A constraint, as a source of array values.
 struct Source<'a> {
     sizes: &'a Sizes,
-    table: &'a CompiledConstraint,
+    constraint: &'a CompiledConstraint,
     index: i32,
     text: i32,
     generation: i32,
@@ -149,7 +149,7 @@ impl Source<'_> {
     }
 
     fn next(&self, state: StateId, out: &mut Vec<i32>) {
-        let columns = self.table.class_count();
+        let columns = self.constraint.class_count();
         let row = &self.next[state.index() * columns..][..columns];
         out.extend(row.iter().map(|&next| self.number(next)));
         // All constraints share the row of this state, also constraints with more columns.
@@ -159,33 +159,33 @@ impl Source<'_> {
     }
 
     fn tokens_to_end(&self, state: StateId, out: &mut Vec<i32>) {
-        let exits = self.table.parts().calls.as_ref().map_or(1, |calls| calls.ends);
+        let exits = self.constraint.parts().calls.as_ref().map_or(1, |calls| calls.ends);
         let ways = &self.ways[state.index() * exits..][..exits];
         out.extend(ways.iter().map(|&way| i32::try_from(way).unwrap_or(i32::MAX)));
     }
 
     fn jumps(&self, state: StateId, out: &mut Vec<i32>) {
-        let Some(calls) = &self.table.parts().calls else { return };
+        let Some(calls) = &self.constraint.parts().calls else { return };
         // States are positive numbers, exits are negative.
         let jump = calls.jump(state.0).iter();
         out.extend(jump.map(|&to| if to > 0 { self.number(to as u32) } else { to }));
     }
 
     fn frames(&self, state: StateId, out: &mut Vec<i32>) {
-        let Some(calls) = &self.table.parts().calls else { return };
+        let Some(calls) = &self.constraint.parts().calls else { return };
         out.extend(calls.frames_of(state).iter().map(|&frames| frames as i32));
     }
 
     fn shortest(&self, state: StateId, out: &mut Vec<i32>) {
-        out.push(self.table.parts().shortest(state) as i32);
+        out.push(self.constraint.parts().shortest(state) as i32);
     }
 
     fn symbol_columns(&self, out: &mut Vec<i32>) {
-        out.extend(self.table.parts().symbol_columns().into_iter().map(|column| column as i32));
+        out.extend(self.constraint.parts().symbol_columns().into_iter().map(|column| column as i32));
     }
 
     fn classes(&self, out: &mut Vec<i32>) {
-        if let TokenReading::Classes(class) = &self.table.parts().reading {
+        if let TokenReading::Classes(class) = &self.constraint.parts().reading {
             out.extend(class.iter().map(|class| class as i32));
         }
     }
@@ -216,11 +216,11 @@ impl Image {
     /// The image of joined constraints.
     pub(super) fn upload(
         sizes: &Sizes,
-        tables: &[&CompiledConstraint],
+        constraints: &[&CompiledConstraint],
         joined: &Joined,
         device: &Device,
     ) -> Self {
-        Self::of(sizes, tables, joined, &texts(tables), device)
+        Self::of(sizes, constraints, joined, &texts(constraints), device)
     }
 
     /// The image of an arena that holds only its first constraint, `free`.
@@ -235,7 +235,7 @@ impl Image {
 
     fn of(
         sizes: &Sizes,
-        tables: &[&CompiledConstraint],
+        constraints: &[&CompiledConstraint],
         joined: &Joined,
         texts: &[Text],
         device: &Device,
@@ -244,10 +244,10 @@ impl Image {
         let (longest, chain) = if keeps_steps(device) {
             (text::longest(sizes, texts), sizes.chain)
         } else {
-            (text::longest(sizes, &text::texts(tables)), chain_of(tables))
+            (text::longest(sizes, &text::texts(constraints)), chain_of(constraints))
         };
         Self {
-            values: ints(write_all(sizes, tables, joined, texts), device),
+            values: ints(write_all(sizes, constraints, joined, texts), device),
             offsets: std::array::from_fn(|index| Array::offset(sizes, index)),
             numbers: ints(numbers.collect(), device),
             longest,
@@ -266,29 +266,29 @@ impl Image {
     }
 
     /// Overwrites the constraints with other constraints of fitting sizes, in place.
-    pub(super) fn replace(&mut self, tables: &[&CompiledConstraint], joined: &Joined) {
-        let values = write_all(&self.sizes, tables, joined, &texts(tables));
+    pub(super) fn replace(&mut self, constraints: &[&CompiledConstraint], joined: &Joined) {
+        let values = write_all(&self.sizes, constraints, joined, &texts(constraints));
         self.values.assign(ints(values, &self.values.device()));
-        self.chain = self.chain.max(chain_of(tables));
+        self.chain = self.chain.max(chain_of(constraints));
     }
 
     /// Writes only one constraint of an arena, in place.
-    pub(super) fn put(&mut self, index: usize, table: &CompiledConstraint, pages: &[u32]) {
+    pub(super) fn put(&mut self, index: usize, constraint: &CompiledConstraint, pages: &[u32]) {
         let sizes = self.sizes;
-        self.chain = self.chain.max(chain_of(&[table]));
-        if table.is_byte_level() && self.longest == 0 {
-            self.longest = text::longest(&sizes, &texts(&[table]));
+        self.chain = self.chain.max(chain_of(&[constraint]));
+        if constraint.is_byte_level() && self.longest == 0 {
+            self.longest = text::longest(&sizes, &texts(&[constraint]));
         }
-        let text = if table.is_byte_level() { 0 } else { super::BY_CLASS };
+        let text = if constraint.is_byte_level() { 0 } else { super::BY_CLASS };
         let source = Source {
             sizes: &sizes,
-            table,
+            constraint,
             index: index as i32,
             text,
             generation: generation(),
             numbers: Numbers::Paged(pages),
-            next: table.parts().next.all(),
-            ways: table.parts().all_distances(),
+            next: constraint.parts().next.all(),
+            ways: constraint.parts().all_distances(),
         };
         for (array, offset) in Array::ALL.into_iter().zip(self.offsets) {
             let Declared { columns, idle, written, .. } = array.declare(&sizes);
@@ -296,7 +296,7 @@ impl Image {
             match written {
                 _ if columns == 0 => {}
                 Written::PerState(write) => {
-                    for state in (StateId::RESERVED..table.state_count() as u32).map(StateId) {
+                    for state in (StateId::RESERVED..constraint.state_count() as u32).map(StateId) {
                         write_row(&mut values, columns, idle, |out| write(&source, state, out));
                     }
                     values.resize(pages.len() * PAGE * columns, idle);
@@ -307,7 +307,7 @@ impl Image {
                         values = rest;
                     }
                 }
-                Written::PerTable(write) => {
+                Written::PerConstraint(write) => {
                     write_row(&mut values, columns, idle, |out| write(&source, out));
                     self.write(offset + index * columns, values);
                 }
@@ -373,20 +373,25 @@ fn write_row(values: &mut Vec<i32>, columns: usize, idle: i32, write: impl FnOnc
 }
 
 /// The values of all arrays of joined constraints.
-fn write_all(sizes: &Sizes, tables: &[&CompiledConstraint], joined: &Joined, texts: &[Text]) -> Vec<i32> {
+fn write_all(
+    sizes: &Sizes,
+    constraints: &[&CompiledConstraint],
+    joined: &Joined,
+    texts: &[Text],
+) -> Vec<i32> {
     let generation = generation();
-    let sources: Vec<Source> = tables
+    let sources: Vec<Source> = constraints
         .iter()
         .enumerate()
-        .map(|(index, &table)| Source {
+        .map(|(index, &constraint)| Source {
             sizes,
-            table,
+            constraint,
             index: index as i32,
-            text: text_of(texts, table),
+            text: text_of(texts, constraint),
             generation,
             numbers: Numbers::Joined(joined, index),
-            next: table.parts().next.all(),
-            ways: table.parts().all_distances(),
+            next: constraint.parts().next.all(),
+            ways: constraint.parts().all_distances(),
         })
         .collect();
     let mut values = Vec::with_capacity(Array::offset(sizes, Array::ALL.len()));
@@ -400,7 +405,7 @@ fn write_all(sizes: &Sizes, tables: &[&CompiledConstraint], joined: &Joined, tex
                     write_row(&mut values, columns, idle, |out| write(source, state, out));
                 }
             }
-            Written::PerTable(write) => {
+            Written::PerConstraint(write) => {
                 for source in &sources {
                     write_row(&mut values, columns, idle, |out| write(source, out));
                 }
@@ -418,7 +423,7 @@ fn write_all(sizes: &Sizes, tables: &[&CompiledConstraint], joined: &Joined, tex
 fn joined_states<'a>(sources: &'a [Source<'a>]) -> impl Iterator<Item = (&'a Source<'a>, StateId)> {
     let reserved = (0..StateId::RESERVED).map(|state| (&sources[0], StateId(state)));
     let own = sources.iter().flat_map(|source| {
-        (StateId::RESERVED..source.table.state_count() as u32).map(move |state| (source, StateId(state)))
+        (StateId::RESERVED..source.constraint.state_count() as u32).map(move |state| (source, StateId(state)))
     });
     reserved.chain(own)
 }

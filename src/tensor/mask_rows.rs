@@ -134,7 +134,7 @@ mod tests {
         Sizes {
             states,
             columns: 9,
-            tables: 1,
+            constraints: 1,
             vocab_size,
             texts: 1,
             symbols: vocab_size,
@@ -219,16 +219,17 @@ mod tests {
             let words: Vec<&str> = words.iter().map(String::as_str).collect();
             let vocabulary = burn_dfa_testing::words::vocabulary_of(&words);
             let constraint = Constraint::regex("[a-c]*").unwrap();
-            let table = CompiledConstraint::compile_byte_level(&constraint, &vocabulary, &Limits::default());
-            let table = table.unwrap();
+            let compiled =
+                CompiledConstraint::compile_byte_level(&constraint, &vocabulary, &Limits::default());
+            let compiled = compiled.unwrap();
             let ids: Vec<TokenId> = (0..=256).map(TokenId).collect();
-            let pruned = table.prune(&vocabulary, &ids).unwrap();
-            let processor = |table: &CompiledConstraint| {
-                let (width, options) = (table.vocabulary_len(), TensorOptions::new());
-                let table = DeviceConstraint::new(&[table], width, &options, &device).unwrap();
-                ConstraintProcessor::new(table, &[0]).unwrap()
+            let pruned = compiled.prune(&vocabulary, &ids).unwrap();
+            let processor = |compiled: &CompiledConstraint| {
+                let (width, options) = (compiled.vocabulary_len(), TensorOptions::new());
+                let device_constraint = DeviceConstraint::new(&[compiled], width, &options, &device).unwrap();
+                ConstraintProcessor::new(device_constraint, &[0]).unwrap()
             };
-            let (model, draft) = (processor(&table), processor(&pruned));
+            let (model, draft) = (processor(&compiled), processor(&pruned));
             assert_eq!(
                 [&model, &draft].map(|processor| tiles(processor.device_constraint().vocab_size())),
                 [2, 1]
@@ -256,17 +257,18 @@ mod tests {
             let lists = serde_json::json!({"type": "array", "items": {"$ref": "#"}});
             let constraint = burn_dfa_testing::words::compact(&lists);
             let limits = Limits::default().with_frames(2);
-            let table = CompiledConstraint::compile_byte_level(&constraint, &vocabulary, &limits).unwrap();
+            let compiled = CompiledConstraint::compile_byte_level(&constraint, &vocabulary, &limits).unwrap();
             let open = TokenId(u32::from(b'['));
-            let mut positions = vec![RowPosition::unlimited(table.start())];
+            let mut positions = vec![RowPosition::unlimited(compiled.start())];
             while positions[positions.len() - 1].state != StateId::DEAD {
-                positions.push(table.after(&positions[positions.len() - 1], open));
+                positions.push(compiled.after(&positions[positions.len() - 1], open));
             }
             let [.., above, full, _] = &positions[..] else { panic!("there are lists in lists") };
             assert_eq!((above.state, above.frames.len()), (full.state, full.frames.len() / 2));
 
             let width = vocabulary.len();
-            let on_device = DeviceConstraint::new(&[&table], width, &TensorOptions::new(), &device).unwrap();
+            let on_device =
+                DeviceConstraint::new(&[&compiled], width, &TensorOptions::new(), &device).unwrap();
             let processor = ConstraintProcessor::new(on_device, &[0, 0]).unwrap();
             let mut position = processor.start();
             for count in 0..positions.len() - 2 {
@@ -276,7 +278,7 @@ mod tests {
             }
             let legal = |own: &RowPosition| {
                 let tokens = (0..width as u32).map(TokenId);
-                tokens.map(|token| table.can_end(&table.after(own, token))).collect::<Vec<_>>()
+                tokens.map(|token| compiled.can_end(&compiled.after(own, token))).collect::<Vec<_>>()
             };
             assert_ne!(legal(full), legal(above));
             // In the first step the second row finds no free slot, because the first row asks for it.

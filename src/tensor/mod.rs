@@ -89,7 +89,7 @@ pub struct DeviceConstraint {
 #[derive(Clone, Debug)]
 #[allow(
     clippy::large_enum_variant,
-    reason = "there is one of them per table, and not all variants in every build"
+    reason = "there is one of them per device constraint, and not all variants in every build"
 )]
 pub(crate) enum Store {
     /// In memory, for the fused operations of Flex.
@@ -148,29 +148,31 @@ impl Store {
     }
 
     /// Replaces all constraints.
-    fn replace(&mut self, tables: &[&CompiledConstraint], joined: &Joined) -> Result<()> {
+    fn replace(&mut self, constraints: &[&CompiledConstraint], joined: &Joined) -> Result<()> {
         match self {
             #[cfg(feature = "remote")]
-            Self::Remote(remote) => remote.replace(tables)?,
+            Self::Remote(remote) => remote.replace(constraints)?,
             #[cfg(feature = "flex")]
-            Self::Cpu(cpu) => *cpu = Arc::new(CpuConstraints::joined(tables, cpu.frame(), cpu.kept_bytes())),
+            Self::Cpu(cpu) => {
+                *cpu = Arc::new(CpuConstraints::joined(constraints, cpu.frame(), cpu.kept_bytes()))
+            }
             #[cfg(feature = "cube")]
-            Self::Cube(image) => image.replace(tables, joined),
-            Self::BuiltIn(image) => image.replace(tables, joined),
+            Self::Cube(image) => image.replace(constraints, joined),
+            Self::BuiltIn(image) => image.replace(constraints, joined),
         }
         Ok(())
     }
 
     /// Loads one constraint of an arena, without changing the others.
-    fn put(&mut self, index: usize, table: &CompiledConstraint, pages: &[u32]) -> Result<()> {
+    fn put(&mut self, index: usize, constraint: &CompiledConstraint, pages: &[u32]) -> Result<()> {
         match self {
             #[cfg(feature = "remote")]
-            Self::Remote(remote) => remote.put(index, table, pages)?,
+            Self::Remote(remote) => remote.put(index, constraint, pages)?,
             #[cfg(feature = "flex")]
-            Self::Cpu(cpu) => Arc::make_mut(cpu).put(index, table, pages),
+            Self::Cpu(cpu) => Arc::make_mut(cpu).put(index, constraint, pages),
             #[cfg(feature = "cube")]
-            Self::Cube(image) => image.put(index, table, pages),
-            Self::BuiltIn(image) => image.put(index, table, pages),
+            Self::Cube(image) => image.put(index, constraint, pages),
+            Self::BuiltIn(image) => image.put(index, constraint, pages),
         }
         Ok(())
     }
@@ -190,7 +192,7 @@ impl Store {
 }
 
 impl DeviceConstraint {
-    /// Uploads `tables` for rows of `vocab_size` logits.
+    /// Uploads `constraints` for rows of `vocab_size` logits.
     ///
     /// # Errors
     /// - [`ErrorKind::Input`](crate::ErrorKind::Input): no constraint, stacks of different depths, or
@@ -201,28 +203,29 @@ impl DeviceConstraint {
     /// - [`ErrorKind::Limit`](crate::ErrorKind::Limit): more than `max_bytes`, more than the device can bind in one tensor,
     ///   or more entries than an `i32` can index.
     pub fn new(
-        tables: &[&CompiledConstraint],
+        constraints: &[&CompiledConstraint],
         vocab_size: usize,
         options: &TensorOptions,
         device: &Device,
     ) -> Result<Self> {
-        let fingerprint = check(tables, vocab_size)?;
-        let joined = Joined::new(tables);
-        let sizes = Sizes::new(tables, joined.states, vocab_size, options.capacity, runs_kernels(device))?;
+        let fingerprint = check(constraints, vocab_size)?;
+        let joined = Joined::new(constraints);
+        let sizes =
+            Sizes::new(constraints, joined.states, vocab_size, options.capacity, runs_kernels(device))?;
         sizes.check(options.max_bytes, largest_binding(device))?;
         let store = Store::new(
             &sizes,
             options,
             device,
             #[cfg(feature = "flex")]
-            || CpuConstraints::joined(tables, sizes.frame(), options.mask_cache_bytes),
+            || CpuConstraints::joined(constraints, sizes.frame(), options.mask_cache_bytes),
             #[cfg(feature = "remote")]
-            || RemoteConstraints::joined(tables, sizes.frame(), device),
-            || Image::upload(&sizes, tables, &joined, device),
+            || RemoteConstraints::joined(constraints, sizes.frame(), device),
+            || Image::upload(&sizes, constraints, &joined, device),
         )?;
-        let mut table = Self::of(sizes, store, fingerprint, device);
-        table.set_starts(tables, &joined);
-        Ok(table)
+        let mut device_constraint = Self::of(sizes, store, fingerprint, device);
+        device_constraint.set_starts(constraints, &joined);
+        Ok(device_constraint)
     }
 
     /// A device constraint without start states yet.
@@ -244,20 +247,20 @@ impl DeviceConstraint {
     /// # Errors
     /// As [`new`](Self::new), except for the limit of the device.
     pub fn bytes_needed(
-        tables: &[&CompiledConstraint],
+        constraints: &[&CompiledConstraint],
         vocab_size: usize,
         options: &TensorOptions,
     ) -> Result<usize> {
-        check(tables, vocab_size)?;
-        let states = Joined::new(tables).states;
-        let sizes = Sizes::new(tables, states, vocab_size, options.capacity, false)?;
+        check(constraints, vocab_size)?;
+        let states = Joined::new(constraints).states;
+        let sizes = Sizes::new(constraints, states, vocab_size, options.capacity, false)?;
         sizes.check(options.max_bytes, None)?;
         Ok(sizes.bytes())
     }
 
-    /// Replaces all constraints by `tables`, in the same buffers, so a recorded graph reads
-    /// `tables` from its next replay on. States of the old constraints become invalid. If the
-    /// device constraint has a clone, the clone keeps the old buffers, and `tables` are written to
+    /// Replaces all constraints by `constraints`, in the same buffers, so a recorded graph reads
+    /// `constraints` from its next replay on. States of the old constraints become invalid. If the
+    /// device constraint has a clone, the clone keeps the old buffers, and `constraints` are written to
     /// new buffers.
     ///
     /// Byte-level constraints need at least one byte-level constraint among the first ones, whose
@@ -266,18 +269,18 @@ impl DeviceConstraint {
     /// # Errors
     /// As [`new`](Self::new); [`ErrorKind::Input`](crate::ErrorKind::Input) if the new constraints do not fit the current
     /// sizes, see [`TensorOptions::capacity`]. An error changes nothing.
-    pub fn replace(&mut self, tables: &[&CompiledConstraint]) -> Result<()> {
-        let fingerprint = check(tables, self.sizes.vocab_size)?;
+    pub fn replace(&mut self, constraints: &[&CompiledConstraint]) -> Result<()> {
+        let fingerprint = check(constraints, self.sizes.vocab_size)?;
         if fingerprint != self.fingerprint {
             return Err(Error::incompatible_vocabulary(format!(
                 "tables of vocabulary {fingerprint} cannot replace those of {}",
                 self.fingerprint
             )));
         }
-        let joined = Joined::new(tables);
+        let joined = Joined::new(constraints);
         let runs_kernels = runs_kernels(&self.device);
         let needed =
-            Sizes::new(tables, joined.states, self.sizes.vocab_size, Capacity::default(), runs_kernels)?;
+            Sizes::new(constraints, joined.states, self.sizes.vocab_size, Capacity::default(), runs_kernels)?;
         if needed.is_byte_level() && !self.sizes.is_byte_level() {
             return Err(Error::input(
                 "byte-level constraints cannot replace token-level ones: make a new device constraint, take an `Arena`, or compile them with `CompiledConstraint::compile_token_level`",
@@ -286,10 +289,10 @@ impl DeviceConstraint {
         if !self.sizes.hold(&needed) {
             return Err(Error::input(format!(
                 "{} tables of {} states and up to {} columns do not fit a capacity of {}, {} and {}: reserve more in `TensorOptions::capacity`",
-                tables.len(),
+                constraints.len(),
                 needed.states,
                 needed.columns,
-                self.sizes.tables,
+                self.sizes.constraints,
                 self.sizes.states,
                 self.sizes.columns
             )));
@@ -307,14 +310,18 @@ impl DeviceConstraint {
                 needed.chain, image.chain
             )));
         }
-        self.store.replace(tables, &joined)?;
-        self.set_starts(tables, &joined);
+        self.store.replace(constraints, &joined)?;
+        self.set_starts(constraints, &joined);
         Ok(())
     }
 
-    fn set_starts(&mut self, tables: &[&CompiledConstraint], joined: &Joined) {
-        self.starts = tables.iter().enumerate().map(|(i, table)| joined.state(i, table.start())).collect();
-        self.on_host = tables.iter().map(|&table| Some(table.clone())).collect();
+    fn set_starts(&mut self, constraints: &[&CompiledConstraint], joined: &Joined) {
+        self.starts = constraints
+            .iter()
+            .enumerate()
+            .map(|(i, constraint)| joined.state(i, constraint.start()))
+            .collect();
+        self.on_host = constraints.iter().map(|&constraint| Some(constraint.clone())).collect();
     }
 
     /// The start state of constraint `index`.
@@ -330,12 +337,14 @@ impl DeviceConstraint {
     /// # Panics
     /// If `index` is out of range.
     pub fn tokens_needed(&self, index: usize) -> usize {
-        self.on_host[index].as_ref().map_or(usize::MAX, |table| table.tokens_to_end(table.start()) as usize)
+        self.on_host[index]
+            .as_ref()
+            .map_or(usize::MAX, |constraint| constraint.tokens_to_end(constraint.start()) as usize)
     }
 
     /// As [`tokens_needed`](Self::tokens_needed), or 0 if the number is clearly within `budget`.
     pub(crate) fn needed_beyond(&self, index: usize, budget: usize) -> usize {
-        self.on_host[index].as_ref().map_or(usize::MAX, |table| table.parts().needed_beyond(budget))
+        self.on_host[index].as_ref().map_or(usize::MAX, |constraint| constraint.parts().needed_beyond(budget))
     }
 
     /// Number of constraints.
@@ -414,19 +423,19 @@ impl DeviceConstraint {
     }
 }
 
-/// Checks whether `tables` can share a batch of rows of `vocab_size` logits; returns the
+/// Checks whether `constraints` can share a batch of rows of `vocab_size` logits; returns the
 /// fingerprint of their vocabulary.
-fn check(tables: &[&CompiledConstraint], vocab_size: usize) -> Result<Fingerprint> {
-    let Some(first) = tables.first() else {
+fn check(constraints: &[&CompiledConstraint], vocab_size: usize) -> Result<Fingerprint> {
+    let Some(first) = constraints.first() else {
         return Err(Error::input("a device constraint needs at least one compiled constraint"));
     };
-    for table in tables {
-        table.validate()?;
-        if table.fingerprint() != first.fingerprint() {
+    for constraint in constraints {
+        constraint.validate()?;
+        if constraint.fingerprint() != first.fingerprint() {
             return Err(Error::incompatible_vocabulary(format!(
                 "tables of vocabularies {} and {} cannot share a batch",
                 first.fingerprint(),
-                table.fingerprint()
+                constraint.fingerprint()
             )));
         }
     }

@@ -13,18 +13,18 @@ pub(super) struct Joined {
 }
 
 impl Joined {
-    pub(super) fn new(tables: &[&CompiledConstraint]) -> Self {
+    pub(super) fn new(constraints: &[&CompiledConstraint]) -> Self {
         let mut states = StateId::RESERVED as usize;
-        let mut offsets = Vec::with_capacity(tables.len());
-        for table in tables {
+        let mut offsets = Vec::with_capacity(constraints.len());
+        for constraint in constraints {
             offsets.push((states - StateId::RESERVED as usize) as u32);
-            states += table.state_count() - StateId::RESERVED as usize;
+            states += constraint.state_count() - StateId::RESERVED as usize;
         }
         Self { offsets, states }
     }
 
-    pub(super) fn state(&self, table: usize, state: StateId) -> StateId {
-        if state.0 < StateId::RESERVED { state } else { StateId(state.0 + self.offsets[table]) }
+    pub(super) fn state(&self, index: usize, state: StateId) -> StateId {
+        if state.0 < StateId::RESERVED { state } else { StateId(state.0 + self.offsets[index]) }
     }
 
     /// The constraint of a joined state, and the original state; reserved states belong to the
@@ -71,7 +71,7 @@ pub(super) fn placed(pages: &[u32], state: StateId) -> StateId {
 #[derive(Clone, Debug)]
 pub(super) struct Paged {
     /// The pages of every constraint, in order of its states.
-    of_table: Vec<Vec<u32>>,
+    of_constraint: Vec<Vec<u32>>,
     /// For every page, its constraint, and the index of the page among the constraint's pages. The
     /// first constraint has no pages and means "none".
     of_page: Vec<(u32, u32)>,
@@ -79,23 +79,23 @@ pub(super) struct Paged {
 
 #[cfg(feature = "flex")]
 impl Paged {
-    pub(super) fn new(tables: usize, pages: usize) -> Self {
-        Self { of_table: vec![Vec::new(); tables], of_page: vec![(0, 0); pages] }
+    pub(super) fn new(constraint_count: usize, pages: usize) -> Self {
+        Self { of_constraint: vec![Vec::new(); constraint_count], of_page: vec![(0, 0); pages] }
     }
 
     /// Sets the pages of a constraint.
-    pub(super) fn set(&mut self, table: usize, pages: &[u32]) {
-        for &page in &self.of_table[table] {
+    pub(super) fn set(&mut self, index: usize, pages: &[u32]) {
+        for &page in &self.of_constraint[index] {
             self.of_page[page as usize] = (0, 0);
         }
         for (part, &page) in pages.iter().enumerate() {
-            self.of_page[page as usize] = (table as u32, part as u32);
+            self.of_page[page as usize] = (index as u32, part as u32);
         }
-        self.of_table[table] = pages.to_vec();
+        self.of_constraint[index] = pages.to_vec();
     }
 
-    fn state(&self, table: usize, state: StateId) -> StateId {
-        placed(&self.of_table[table], state)
+    fn state(&self, index: usize, state: StateId) -> StateId {
+        placed(&self.of_constraint[index], state)
     }
 
     /// States of free pages are dead.
@@ -106,8 +106,8 @@ impl Paged {
         let at = (state.0 - StateId::RESERVED) as usize;
         match self.of_page[at / PAGE] {
             (0, _) => (0, StateId::DEAD),
-            (table, part) => {
-                (table as usize, StateId(part * PAGE as u32 + (at % PAGE) as u32 + StateId::RESERVED))
+            (index, part) => {
+                (index as usize, StateId(part * PAGE as u32 + (at % PAGE) as u32 + StateId::RESERVED))
             }
         }
     }
@@ -132,10 +132,10 @@ impl Placement {
     }
 
     /// The placed state of a state of a constraint.
-    pub(super) fn state(&self, table: usize, state: StateId) -> StateId {
+    pub(super) fn state(&self, index: usize, state: StateId) -> StateId {
         match self {
-            Self::Joined(joined) => joined.state(table, state),
-            Self::Paged(paged) => paged.state(table, state),
+            Self::Joined(joined) => joined.state(index, state),
+            Self::Paged(paged) => paged.state(index, state),
         }
     }
 
@@ -167,7 +167,7 @@ mod tests {
 
     #[cfg(feature = "flex")]
     #[test]
-    fn a_state_leads_back_to_its_table_while_it_is_there() {
+    fn a_state_leads_back_to_its_constraint_while_it_is_there() {
         let mut paged = Paged::new(3, 8);
         let pages = [4, 0, 1, 7];
         paged.set(2, &pages);

@@ -12,7 +12,7 @@ use burn_dfa_tokens::{CompiledConstraint, Error, Limit, Result, TokenReading, sy
 pub(crate) struct Sizes {
     pub(crate) states: usize,
     pub(crate) columns: usize,
-    pub(crate) tables: usize,
+    pub(crate) constraints: usize,
     pub(crate) vocab_size: usize,
     /// For byte-level constraints: the number of texts, the symbols of all texts, and the number of
     /// distinct symbols; else 0.
@@ -38,25 +38,25 @@ pub(crate) const MAX_PUSHED: usize = 2048;
 
 impl Sizes {
     pub(super) fn new(
-        tables: &[&CompiledConstraint],
+        constraints: &[&CompiledConstraint],
         states: usize,
         vocab_size: usize,
         capacity: Capacity,
         runs_kernels: bool,
     ) -> Result<Self> {
-        let texts = texts(tables);
+        let texts = texts(constraints);
         // Only byte-level constraints have calls.
         let capacity = if texts.is_empty() { Capacity { outcomes: 0, ..capacity } } else { capacity };
-        let (ends, depth, pushes) = stack_of(tables, capacity, runs_kernels)?;
-        let chain = if capacity.outcomes > 0 { longest_chain(depth) } else { chain_of(tables) };
-        let columns = tables.iter().map(|table| table.class_count()).max().unwrap_or(0);
+        let (ends, depth, pushes) = stack_of(constraints, capacity, runs_kernels)?;
+        let chain = if capacity.outcomes > 0 { longest_chain(depth) } else { chain_of(constraints) };
+        let columns = constraints.iter().map(|constraint| constraint.class_count()).max().unwrap_or(0);
         // At least one token with its own symbol, so a constraint with such a token can replace a
         // constraint without.
         let tokens = texts.iter().map(|text| text.own_symbols()).max().unwrap_or(0).max(1);
         Ok(Self {
             states: states.max(capacity.states),
             columns: columns.max(capacity.classes),
-            tables: tables.len().max(capacity.constraints),
+            constraints: constraints.len().max(capacity.constraints),
             vocab_size,
             texts: texts.len(),
             symbols: texts.iter().map(|text| text.symbols(vocab_size)).sum(),
@@ -80,7 +80,7 @@ impl Sizes {
         Self {
             states: first_of(0).saturating_add(pages_of(capacity.states).max(1).saturating_mul(PAGE)),
             columns: capacity.classes.max(CompiledConstraint::RESERVED_COLUMNS),
-            tables: capacity.constraints.saturating_add(1),
+            constraints: capacity.constraints.saturating_add(1),
             vocab_size,
             texts: 1,
             symbols: Text::of(vocabulary).symbols(vocab_size),
@@ -115,7 +115,7 @@ impl Sizes {
 
     /// Whether lookups need the constraint of a state.
     pub(crate) fn has_owner(&self) -> bool {
-        self.tables > 1
+        self.constraints > 1
     }
 
     /// Bytes on the device.
@@ -162,7 +162,7 @@ impl Sizes {
         self.vocab_size == other.vocab_size
             && self.states >= other.states
             && self.columns >= other.columns
-            && self.tables >= other.tables
+            && self.constraints >= other.constraints
             && self.texts >= other.texts
             && self.symbols >= other.symbols
             && self.alphabet >= other.alphabet
@@ -172,8 +172,8 @@ impl Sizes {
 }
 
 /// The maximum number of consecutive states that read no byte, in any of the constraints.
-pub(super) fn chain_of(tables: &[&CompiledConstraint]) -> usize {
-    let calls = tables.iter().filter_map(|table| table.parts().calls.as_ref());
+pub(super) fn chain_of(constraints: &[&CompiledConstraint]) -> usize {
+    let calls = constraints.iter().filter_map(|constraint| constraint.parts().calls.as_ref());
     calls.map(|calls| (calls.chain as usize).min(longest_chain(calls.depth as usize))).max().unwrap_or(0)
 }
 
@@ -203,8 +203,8 @@ fn reserved_pushes(
 }
 
 /// The vocabulary of byte-level constraints, if there are any.
-fn vocabulary_of<'a>(tables: &[&'a CompiledConstraint]) -> Option<&'a Vocabulary> {
-    tables.iter().find_map(|table| match &table.parts().reading {
+fn vocabulary_of<'a>(constraints: &[&'a CompiledConstraint]) -> Option<&'a Vocabulary> {
+    constraints.iter().find_map(|constraint| match &constraint.parts().reading {
         TokenReading::Bytes { vocabulary, .. } => Some(vocabulary),
         TokenReading::Classes(_) => None,
     })
@@ -213,19 +213,21 @@ fn vocabulary_of<'a>(tables: &[&'a CompiledConstraint]) -> Option<&'a Vocabulary
 /// The maximum number of exits, the depth of the stacks, and the maximum number of frames pushed by
 /// a token.
 fn stack_of(
-    tables: &[&CompiledConstraint],
+    constraints: &[&CompiledConstraint],
     capacity: Capacity,
     runs_kernels: bool,
 ) -> Result<(usize, usize, usize)> {
-    let calls =
-        tables.iter().enumerate().filter_map(|(index, table)| Some((index, table.parts().calls.as_ref()?)));
+    let calls = constraints
+        .iter()
+        .enumerate()
+        .filter_map(|(index, constraint)| Some((index, constraint.parts().calls.as_ref()?)));
     let calls: Vec<_> = calls.collect();
     let Some((_, first)) = calls.first() else {
         let depth = if capacity.outcomes > 0 { capacity.frames } else { 0 };
         return Ok((
             capacity.outcomes,
             depth,
-            reserved_pushes(capacity, depth, vocabulary_of(tables), runs_kernels),
+            reserved_pushes(capacity, depth, vocabulary_of(constraints), runs_kernels),
         ));
     };
     let depth = if capacity.outcomes > 0 { capacity.frames } else { first.depth as usize };
@@ -240,9 +242,9 @@ fn stack_of(
         // Later constraints may push more frames per token.
         let reserved = match capacity.outcomes {
             0 => capacity.pushes.min(depth),
-            _ => reserved_pushes(capacity, depth, vocabulary_of(tables), true),
+            _ => reserved_pushes(capacity, depth, vocabulary_of(constraints), true),
         };
-        tables.iter().map(|table| table.pushes()).fold(reserved, usize::max)
+        constraints.iter().map(|constraint| constraint.pushes()).fold(reserved, usize::max)
     } else {
         depth
     };

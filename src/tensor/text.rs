@@ -16,12 +16,12 @@ pub(super) struct Text<'a> {
     count: usize,
 }
 
-/// The distinct texts of `tables`.
-pub(super) fn texts<'a>(tables: &[&'a CompiledConstraint]) -> Vec<Text<'a>> {
+/// The distinct texts of `constraints`.
+pub(super) fn texts<'a>(constraints: &[&'a CompiledConstraint]) -> Vec<Text<'a>> {
     let mut texts: Vec<Text> = Vec::new();
-    for table in tables {
-        if let TokenReading::Bytes { vocabulary, special, .. } = &table.parts().reading
-            && !texts.iter().any(|text| text.reads(table))
+    for constraint in constraints {
+        if let TokenReading::Bytes { vocabulary, special, .. } = &constraint.parts().reading
+            && !texts.iter().any(|text| text.reads(constraint))
         {
             texts.push(Text { vocabulary, own: special.tokens(), count: special.columns() });
         }
@@ -29,9 +29,9 @@ pub(super) fn texts<'a>(tables: &[&'a CompiledConstraint]) -> Vec<Text<'a>> {
     texts
 }
 
-/// The number of the text of `table` among `texts`.
-pub(super) fn text_of(texts: &[Text], table: &CompiledConstraint) -> i32 {
-    texts.iter().position(|text| text.reads(table)).map_or(BY_CLASS, |at| at as i32)
+/// The number of the text of `constraint` among `texts`.
+pub(super) fn text_of(texts: &[Text], constraint: &CompiledConstraint) -> i32 {
+    texts.iter().position(|text| text.reads(constraint)).map_or(BY_CLASS, |at| at as i32)
 }
 
 impl<'a> Text<'a> {
@@ -40,8 +40,8 @@ impl<'a> Text<'a> {
         Self { vocabulary, own: &[], count: 0 }
     }
 
-    fn reads(&self, table: &CompiledConstraint) -> bool {
-        matches!(&table.parts().reading, TokenReading::Bytes { special, .. } if special.tokens() == self.own)
+    fn reads(&self, constraint: &CompiledConstraint) -> bool {
+        matches!(&constraint.parts().reading, TokenReading::Bytes { special, .. } if special.tokens() == self.own)
     }
 
     /// The number of symbols of special tokens.

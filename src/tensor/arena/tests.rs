@@ -32,7 +32,7 @@ fn a_load_copies_no_buffer() {
             .unwrap()
     };
     let mut arena = arena(&vocabulary, Kernels::BuiltIn);
-    let of = |arena: &Arena| match &arena.table.store {
+    let of = |arena: &Arena| match &arena.device_constraint.store {
         Store::BuiltIn(image) => address(&image.values),
         _ => panic!("built-in operations were asked for"),
     };
@@ -72,7 +72,7 @@ fn room_is_shared_refused_and_given_back() {
         // One state too many for two pages.
         let long = compile("a{64}");
         let first = arena.admit(&long).unwrap();
-        assert_eq!(arena.admit(&long.clone()).unwrap(), first, "a clone is the same table");
+        assert_eq!(arena.admit(&long.clone()).unwrap(), first, "a clone is the same constraint");
         assert_eq!(arena.holders(first), 2);
         assert_eq!(
             arena.admit(&CompiledConstraint::unconstrained(&vocabulary)).unwrap(),
