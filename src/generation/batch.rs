@@ -20,8 +20,8 @@ pub(super) struct Batch<'a, 'v> {
     /// How the tokens of each row are chosen.
     pub(super) options: Vec<SamplingOptions>,
     /// Every distinct compiled constraint once.
-    pub(super) tables: Vec<&'a CompiledConstraint>,
-    /// The index into `tables` of each row.
+    pub(super) constraints: Vec<&'a CompiledConstraint>,
+    /// The index into `constraints` of each row.
     pub(super) rows: Vec<usize>,
     /// Tokens of the longest prompt.
     pub(super) length: usize,
@@ -39,7 +39,7 @@ impl<'a, 'v> Batch<'a, 'v> {
         if requests.is_empty() {
             return Err(Error::input("a batch needs at least one request"));
         }
-        let mut tables: Vec<&CompiledConstraint> = Vec::new();
+        let mut constraints: Vec<&CompiledConstraint> = Vec::new();
         let mut rows = Vec::with_capacity(requests.len());
         for (row, request) in requests.iter().enumerate() {
             admission.check(row, request)?;
@@ -48,11 +48,11 @@ impl<'a, 'v> Batch<'a, 'v> {
                     "row {row}: its constraint is pending, which only `ContinuousBatch` accepts: wait for it first, by `PendingConstraint::wait`"
                 )));
             }
-            let table = admission.constraint(request);
-            let known = tables.iter().position(|other| other.is(table));
-            rows.push(known.unwrap_or(tables.len()));
+            let constraint = admission.constraint(request);
+            let known = constraints.iter().position(|other| other.is(constraint));
+            rows.push(known.unwrap_or(constraints.len()));
             if known.is_none() {
-                tables.push(table);
+                constraints.push(constraint);
             }
         }
         let options = requests.iter().map(|request| admission.options(request).clone()).collect();
@@ -65,7 +65,7 @@ impl<'a, 'v> Batch<'a, 'v> {
                 "prompts of up to {length} tokens and {steps} new ones exceed the model's {most} positions"
             )));
         }
-        Ok(Self { admission, requests, options, tables, rows, length, steps })
+        Ok(Self { admission, requests, options, constraints, rows, length, steps })
     }
 
     /// Number of rows.
@@ -89,13 +89,14 @@ impl<'a, 'v> Batch<'a, 'v> {
         vocab_size: usize,
         device: &Device,
     ) -> Result<ConstraintProcessor> {
-        let table = DeviceConstraint::new(&self.tables, vocab_size, &config.tensors, device)?;
-        ConstraintProcessor::new(table, &self.rows)?.with_budgets(&self.budgets())
+        let device_constraint =
+            DeviceConstraint::new(&self.constraints, vocab_size, &config.tensors, device)?;
+        ConstraintProcessor::new(device_constraint, &self.rows)?.with_budgets(&self.budgets())
     }
 
     /// Replaces the constraints of `processor`.
     pub(super) fn constrain(&self, processor: &mut ConstraintProcessor) -> Result<()> {
-        processor.replace(&self.tables, &self.rows, &self.budgets())
+        processor.replace(&self.constraints, &self.rows, &self.budgets())
     }
 
     fn budgets(&self) -> Vec<usize> {

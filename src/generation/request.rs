@@ -75,7 +75,7 @@ impl Request {
         }
     }
 
-    /// With a constraint. The request shares its tables.
+    /// With a constraint, which the request shares.
     pub fn with_constraint(self, constraint: &CompiledConstraint) -> Self {
         Self { constraint: Some(constraint.clone()), ..self }
     }

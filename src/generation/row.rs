@@ -31,8 +31,8 @@ impl NewTokens {
 }
 
 /// The initial position of a row with a budget of `max_new_tokens`.
-fn start_of(table: &CompiledConstraint, max_new_tokens: usize) -> RowPosition {
-    RowPosition::new(table.start(), max_new_tokens.try_into().unwrap_or(RowPosition::UNLIMITED))
+fn start_of(constraint: &CompiledConstraint, max_new_tokens: usize) -> RowPosition {
+    RowPosition::new(constraint.start(), max_new_tokens.try_into().unwrap_or(RowPosition::UNLIMITED))
 }
 
 /// Collects the tokens of a row, and follows its constraint on the host to check the tokens from
@@ -41,7 +41,7 @@ pub(super) struct Row<'a> {
     /// The number of the row in its batch.
     index: usize,
     vocabulary: &'a Vocabulary,
-    table: CompiledConstraint,
+    constraint: CompiledConstraint,
     position: RowPosition,
     max_new_tokens: usize,
     cancel: Cancel,
@@ -67,14 +67,14 @@ impl<'a> Row<'a> {
     pub(super) fn new(
         index: usize,
         request: &Request,
-        table: &CompiledConstraint,
+        constraint: &CompiledConstraint,
         vocabulary: &'a Vocabulary,
     ) -> Self {
         Self {
             index,
             vocabulary,
-            position: start_of(table, request.max_new_tokens),
-            table: table.clone(),
+            position: start_of(constraint, request.max_new_tokens),
+            constraint: constraint.clone(),
             max_new_tokens: request.max_new_tokens,
             cancel: request.cancel.clone(),
             calls: 0,
@@ -93,9 +93,9 @@ impl<'a> Row<'a> {
     }
 
     /// Sets the constraint of a row that has no tokens yet.
-    pub(super) fn constrain(&mut self, table: CompiledConstraint) {
-        self.position = start_of(&table, self.max_new_tokens);
-        self.table = table;
+    pub(super) fn constrain(&mut self, constraint: CompiledConstraint) {
+        self.position = start_of(&constraint, self.max_new_tokens);
+        self.constraint = constraint;
     }
 
     pub(super) fn is_finished(&self) -> bool {
@@ -124,8 +124,8 @@ impl<'a> Row<'a> {
             }
             let is_end = self.vocabulary.eos().contains(&token);
             self.ended_by_budget = is_end && self.position.remaining == 1 && self.may_go_on();
-            self.position = self.table.after(&self.position, token);
-            if !self.table.can_end(&self.position) {
+            self.position = self.constraint.after(&self.position, token);
+            if !self.constraint.can_end(&self.position) {
                 return Err(Error::model(format!(
                     "after {} tokens, none that the constraint and the budget allow had a logit above −∞, and token {token} came out: the logits are −∞ or NaN",
                     self.tokens.len()
@@ -182,7 +182,7 @@ impl<'a> Row<'a> {
         let mut tokens = (0..self.vocabulary.len() as u32).map(TokenId);
         tokens.any(|token| {
             !self.vocabulary.eos().contains(&token)
-                && self.table.can_end(&self.table.after(&unlimited, token))
+                && self.constraint.can_end(&self.constraint.after(&unlimited, token))
         })
     }
 

@@ -39,7 +39,7 @@ use burn_dfa_tokens::{CompiledConstraint, Error, Result, RowPosition, StateId};
 /// ```
 #[derive(Clone, Debug)]
 pub struct ConstraintProcessor {
-    pub(super) tables: Tables,
+    pub(super) constraints: DeviceConstraints,
     /// The constraint of each row; `None`: idle.
     pub(super) rows: Vec<Option<usize>>,
     pub(super) budgets: Option<Vec<usize>>,
@@ -47,7 +47,7 @@ pub struct ConstraintProcessor {
 
 /// The constraints of the rows.
 #[derive(Clone, Debug)]
-pub(super) enum Tables {
+pub(super) enum DeviceConstraints {
     /// Fixed constraints, which can only be replaced all at once.
     Fixed(DeviceConstraint),
     /// Constraints that are loaded and released.
@@ -60,10 +60,10 @@ impl ConstraintProcessor {
     ///
     /// # Errors
     /// [`ErrorKind::Input`](crate::ErrorKind::Input) for an empty batch or an index out of range.
-    pub fn new(table: DeviceConstraint, rows: &[usize]) -> Result<Self> {
-        check_rows(rows, table.constraint_count())?;
+    pub fn new(device_constraint: DeviceConstraint, rows: &[usize]) -> Result<Self> {
+        check_rows(rows, device_constraint.constraint_count())?;
         let rows = rows.iter().copied().map(Some).collect();
-        Ok(Self { tables: Tables::Fixed(table), rows, budgets: None })
+        Ok(Self { constraints: DeviceConstraints::Fixed(device_constraint), rows, budgets: None })
     }
 
     /// Row `b` may emit `budgets[b]` tokens, end of sequence included, and is complete within this
@@ -73,8 +73,8 @@ impl ConstraintProcessor {
     /// - [`ErrorKind::Budget`](crate::ErrorKind::Budget): a budget is below the shortest output of the row's constraint;
     /// - [`ErrorKind::Input`](crate::ErrorKind::Input): not one budget per row, or a budget of 2³¹ or more.
     pub fn with_budgets(mut self, budgets: &[usize]) -> Result<Self> {
-        let table = self.device_constraint();
-        check_budgets(budgets, &self.rows, |index, budget| table.needed_beyond(index, budget))?;
+        let device_constraint = self.device_constraint();
+        check_budgets(budgets, &self.rows, |index, budget| device_constraint.needed_beyond(index, budget))?;
         self.budgets = Some(budgets.to_vec());
         Ok(self)
     }
@@ -88,19 +88,19 @@ impl ConstraintProcessor {
     /// for a processor of [`continuous`](Self::continuous). An error changes nothing.
     pub fn replace(
         &mut self,
-        tables: &[&CompiledConstraint],
+        constraints: &[&CompiledConstraint],
         rows: &[usize],
         budgets: &[usize],
     ) -> Result<()> {
         if rows.len() != self.rows.len() {
             return Err(Error::input(format!("{} rows in the place of {}", rows.len(), self.rows.len())));
         }
-        check_rows(rows, tables.len())?;
+        check_rows(rows, constraints.len())?;
         let rows: Vec<_> = rows.iter().copied().map(Some).collect();
-        check_budgets(budgets, &rows, |table, budget| tables[table].parts().needed_beyond(budget))?;
-        match &mut self.tables {
-            Tables::Fixed(table) => table.replace(tables)?,
-            Tables::Arena(_) => {
+        check_budgets(budgets, &rows, |index, budget| constraints[index].parts().needed_beyond(budget))?;
+        match &mut self.constraints {
+            DeviceConstraints::Fixed(device_constraint) => device_constraint.replace(constraints)?,
+            DeviceConstraints::Arena(_) => {
                 return Err(Error::input("rows that come and go are not replaced: admit and release them"));
             }
         }
@@ -110,22 +110,23 @@ impl ConstraintProcessor {
 
     /// The device constraint of the processor.
     pub fn device_constraint(&self) -> &DeviceConstraint {
-        match &self.tables {
-            Tables::Fixed(table) => table,
-            Tables::Arena(arena) => arena.device_constraint(),
+        match &self.constraints {
+            DeviceConstraints::Fixed(device_constraint) => device_constraint,
+            DeviceConstraints::Arena(arena) => arena.device_constraint(),
         }
     }
 
     /// The position before the first token.
     pub fn start(&self) -> Position {
-        let table = self.device_constraint();
-        let start = |(row, table_of): (usize, &Option<usize>)| {
-            let state = table_of.map_or(StateId::DONE, |index| table.start(index));
+        let device_constraint = self.device_constraint();
+        let start = |(row, index): (usize, &Option<usize>)| {
+            let state = index.map_or(StateId::DONE, |index| device_constraint.start(index));
             let budget = |budgets: &Vec<usize>| budgets[row] as u32;
             RowPosition::new(state, self.budgets.as_ref().map_or(RowPosition::UNLIMITED, budget))
         };
         let rows = self.rows.iter().enumerate().map(start);
-        Position::upload(rows, table.sizes().numbers(), table.device()).with_rows(MaskRows::of_batch())
+        Position::upload(rows, device_constraint.sizes().numbers(), device_constraint.device())
+            .with_rows(MaskRows::of_batch())
     }
 
     /// Advances every row by one token; [`DeviceConstraint::no_token`] does not change its row.
@@ -232,9 +233,9 @@ impl ConstraintProcessor {
         if !reads(dtype) {
             return Err(Error::input(format!("logits of type {dtype:?}: cast them to f32, f16 or bf16")));
         }
-        let table = self.device_constraint().device();
-        if device != table {
-            return Err(Error::input(format!("logits on {device:?}, the constraint on {table:?}")));
+        let expected = self.device_constraint().device();
+        if device != expected {
+            return Err(Error::input(format!("logits on {device:?}, the constraint on {expected:?}")));
         }
         Ok(())
     }
@@ -246,12 +247,12 @@ impl ConstraintProcessor {
     }
 }
 
-fn check_rows(rows: &[usize], tables: usize) -> Result<()> {
+fn check_rows(rows: &[usize], count: usize) -> Result<()> {
     if rows.is_empty() {
         return Err(Error::input("a batch needs at least one row"));
     }
-    if let Some(row) = rows.iter().position(|&index| index >= tables) {
-        return Err(Error::input(format!("row {row} follows table {}, there are {tables}", rows[row])));
+    if let Some(row) = rows.iter().position(|&index| index >= count) {
+        return Err(Error::input(format!("row {row} follows table {}, there are {count}", rows[row])));
     }
     Ok(())
 }
@@ -265,8 +266,8 @@ fn check_budgets(
     if budgets.len() != rows.len() {
         return Err(Error::input(format!("{} budgets for {} rows", budgets.len(), rows.len())));
     }
-    for (row, (&given, &table)) in budgets.iter().zip(rows).enumerate() {
-        check_budget(row, given, table.map_or(0, |table| needed(table, given)))?;
+    for (row, (&given, &index)) in budgets.iter().zip(rows).enumerate() {
+        check_budget(row, given, index.map_or(0, |index| needed(index, given)))?;
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! [`ConstraintProcessor`] for a continuous batch: rows begin and end independently.
 
-use super::constraint::{Tables, check_budget};
+use super::constraint::{DeviceConstraints, check_budget};
 use super::{ConstraintProcessor, Position, RowState};
 use crate::tensor::Arena;
 use burn_dfa_tokens::{CompiledConstraint, Error, Result, RowPosition};
@@ -42,7 +42,7 @@ impl ConstraintProcessor {
         if rows == 0 {
             return Err(Error::input("a batch needs at least one row"));
         }
-        Ok(Self { tables: Tables::Arena(arena), rows: vec![None; rows], budgets: None })
+        Ok(Self { constraints: DeviceConstraints::Arena(arena), rows: vec![None; rows], budgets: None })
     }
 
     /// Begins a constraint in an idle row, with a budget as in
@@ -62,10 +62,10 @@ impl ConstraintProcessor {
         &mut self,
         position: &mut Position,
         row: usize,
-        table: Option<&CompiledConstraint>,
+        constraint: Option<&CompiledConstraint>,
         budget: usize,
     ) -> Result<()> {
-        self.seat(row, table, budget)?;
+        self.seat(row, constraint, budget)?;
         position.assign_row(row, self.row(row).start());
         Ok(())
     }
@@ -74,15 +74,19 @@ impl ConstraintProcessor {
     pub(crate) fn seat(
         &mut self,
         row: usize,
-        table: Option<&CompiledConstraint>,
+        constraint: Option<&CompiledConstraint>,
         budget: usize,
     ) -> Result<()> {
-        check_budget(row, budget, table.map_or(0, |table| table.parts().needed_beyond(budget)))?;
+        check_budget(
+            row,
+            budget,
+            constraint.map_or(0, |constraint| constraint.parts().needed_beyond(budget)),
+        )?;
         let (arena, seat) = self.seat_of(row)?;
         if seat.is_some() {
             return Err(Error::input(format!("row {row} is taken: release it first")));
         }
-        *seat = Some(table.map_or(Ok(Arena::UNCONSTRAINED), |table| arena.admit(table))?);
+        *seat = Some(constraint.map_or(Ok(Arena::UNCONSTRAINED), |constraint| arena.admit(constraint))?);
         let rows = self.rows.len();
         self.budgets.get_or_insert_with(|| vec![RowPosition::UNLIMITED as usize; rows])[row] = budget;
         Ok(())
@@ -95,8 +99,8 @@ impl ConstraintProcessor {
     /// [`continuous`](Self::continuous).
     pub fn release(&mut self, position: &mut Position, row: usize) -> Result<()> {
         let (arena, seat) = self.seat_of(row)?;
-        let table = seat.take().ok_or_else(|| Error::input(format!("row {row} is idle")))?;
-        arena.release(table)?;
+        let index = seat.take().ok_or_else(|| Error::input(format!("row {row} is idle")))?;
+        arena.release(index)?;
         if let Some(budgets) = &mut self.budgets {
             budgets[row] = RowPosition::UNLIMITED as usize;
         }
@@ -111,15 +115,15 @@ impl ConstraintProcessor {
 
     /// The arena of a processor of [`continuous`](Self::continuous).
     pub fn arena(&self) -> Option<&Arena> {
-        match &self.tables {
-            Tables::Fixed(_) => None,
-            Tables::Arena(arena) => Some(arena),
+        match &self.constraints {
+            DeviceConstraints::Fixed(_) => None,
+            DeviceConstraints::Arena(arena) => Some(arena),
         }
     }
 
     fn seat_of(&mut self, row: usize) -> Result<(&mut Arena, &mut Option<usize>)> {
         let rows = self.rows.len();
-        let Tables::Arena(arena) = &mut self.tables else {
+        let DeviceConstraints::Arena(arena) = &mut self.constraints else {
             return Err(Error::input(
                 "the rows of this processor do not come and go: make it with `ConstraintProcessor::continuous`",
             ));
@@ -133,6 +137,10 @@ impl ConstraintProcessor {
     /// constraint may be loaded while it exists.
     pub(crate) fn row(&self, row: usize) -> Self {
         let budgets = self.budgets.as_ref().map(|budgets| vec![budgets[row]]);
-        Self { tables: Tables::Fixed(self.device_constraint().clone()), rows: vec![self.rows[row]], budgets }
+        Self {
+            constraints: DeviceConstraints::Fixed(self.device_constraint().clone()),
+            rows: vec![self.rows[row]],
+            budgets,
+        }
     }
 }

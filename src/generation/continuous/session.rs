@@ -109,10 +109,10 @@ impl<'m, M: ContinuousLm> ContinuousSession<'m, M> {
     pub(super) fn seat(
         &mut self,
         row: usize,
-        table: Option<&CompiledConstraint>,
+        constraint: Option<&CompiledConstraint>,
         budget: usize,
     ) -> Result<()> {
-        self.chooser.constraint_mut().seat(row, table, budget)
+        self.chooser.constraint_mut().seat(row, constraint, budget)
     }
 
     /// Reads whole prompts into rows; returns for each the number of copied tokens, and the logits

@@ -25,12 +25,12 @@ struct Reading {
     /// The number of tokens read or copied.
     read: usize,
     /// The pending constraint; the prompt is read without it as far as possible.
-    table: Option<Awaited>,
+    awaited: Option<Awaited>,
 }
 
 /// A constraint that the row does not have yet.
 struct Awaited {
-    table: PendingConstraint,
+    pending: PendingConstraint,
     /// Maximum number of tokens of the output.
     budget: usize,
     /// The error if the constraint is compiled, but there is no space for it.
@@ -41,7 +41,7 @@ impl Reading {
     /// How far the prompt may be read now: while the constraint is pending up to its last token,
     /// because the logits after it choose the first output token.
     fn end(&self, in_pieces: bool) -> usize {
-        match self.table {
+        match self.awaited {
             None => self.prompt.tokens.len(),
             Some(_) if in_pieces => self.prompt.tokens.len() - 1,
             Some(_) => 0,
@@ -64,8 +64,8 @@ impl Waiting {
     }
 
     pub(super) fn push(&mut self, row: usize, request: &Request, prompt: Prompt) {
-        let awaited = |table: &PendingConstraint| Awaited {
-            table: table.clone(),
+        let awaited = |pending: &PendingConstraint| Awaited {
+            pending: pending.clone(),
             budget: request.max_new_tokens,
             full: None,
         };
@@ -73,7 +73,7 @@ impl Waiting {
             row,
             prompt,
             read: 0,
-            table: request.pending.as_ref().map(awaited),
+            awaited: request.pending.as_ref().map(awaited),
         });
     }
 
@@ -84,13 +84,13 @@ impl Waiting {
 
     /// The error of a constraint without space; later constraints have to wait as well.
     pub(super) fn full(&self) -> Option<&Error> {
-        self.prompts.iter().find_map(|reading| reading.table.as_ref()?.full.as_ref())
+        self.prompts.iter().find_map(|reading| reading.awaited.as_ref()?.full.as_ref())
     }
 
     /// Waits at most `most` until a constraint is compiled; returns whether one was.
     pub(super) fn wait(&self, most: Duration) -> bool {
-        let mut tables = self.prompts.iter().filter_map(|reading| Some(&reading.table.as_ref()?.table));
-        tables.find(|table| !table.is_ready()).is_some_and(|table| table.wait_for(most).is_some())
+        let mut pending = self.prompts.iter().filter_map(|reading| Some(&reading.awaited.as_ref()?.pending));
+        pending.find(|pending| !pending.is_ready()).is_some_and(|pending| pending.wait_for(most).is_some())
     }
 
     /// Loads the newly compiled constraints into their rows, first come, first served; a refused
@@ -98,16 +98,19 @@ impl Waiting {
     fn seat<M: ContinuousLm>(&mut self, session: &mut ContinuousSession<M>, rows: &mut [Option<Occupant>]) {
         let mut is_full = false;
         self.prompts.retain_mut(|reading| {
-            let (row, Some(awaited)) = (reading.row, &mut reading.table) else { return true };
-            if is_full || !awaited.table.is_ready() {
+            let (row, Some(awaited)) = (reading.row, &mut reading.awaited) else { return true };
+            if is_full || !awaited.pending.is_ready() {
                 return true;
             }
             let Some(occupant) = &mut rows[row] else { return false };
-            let table = awaited.table.wait();
-            match table.and_then(|table| session.seat(row, Some(&table), awaited.budget).map(|()| table)) {
-                Ok(table) => {
-                    occupant.row.constrain(table);
-                    reading.table = None;
+            let constraint = awaited.pending.wait();
+            let seated = constraint.and_then(|constraint| {
+                session.seat(row, Some(&constraint), awaited.budget).map(|()| constraint)
+            });
+            match seated {
+                Ok(constraint) => {
+                    occupant.row.constrain(constraint);
+                    reading.awaited = None;
                 }
                 Err(error) if error.kind() == ErrorKind::Full => {
                     is_full = true;

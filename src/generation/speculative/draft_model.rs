@@ -111,11 +111,11 @@ impl<M: TreeLm> Drafter for DraftModel<'_, M> {
             if given.is_empty() || given.len() > own {
                 return Err(Error::input(format!("{} ids for {own} logits of a draft model", given.len())));
             }
-            let tables = context.tables.iter().map(|table| table.prune(context.vocabulary, given));
-            let tables = tables.collect::<Result<Vec<_>>>()?;
-            let tables = tables.iter().collect::<Vec<_>>();
-            let table = DeviceConstraint::new(&tables, own, context.tensors, &device)?;
-            mask = Some(ConstraintProcessor::new(table, context.rows)?);
+            let pruned = context.compiled.iter().map(|compiled| compiled.prune(context.vocabulary, given));
+            let pruned = pruned.collect::<Result<Vec<_>>>()?;
+            let pruned = pruned.iter().collect::<Vec<_>>();
+            let device_constraint = DeviceConstraint::new(&pruned, own, context.tensors, &device)?;
+            mask = Some(ConstraintProcessor::new(device_constraint, context.rows)?);
             // Logits past the ids are masked; without a mask they propose the first id, which is
             // then verified.
             let mut tokens = given.iter().map(|id| id.0 as i32).collect::<Vec<_>>();

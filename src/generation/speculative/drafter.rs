@@ -33,8 +33,8 @@ pub struct DrafterContext<'a> {
     /// The constraint of every row.
     pub constraint: &'a ConstraintProcessor,
     /// The compiled constraints of `constraint`.
-    pub tables: &'a [&'a CompiledConstraint],
-    /// The index into `tables` of each row.
+    pub compiled: &'a [&'a CompiledConstraint],
+    /// The index into `compiled` of each row.
     pub rows: &'a [usize],
     /// The model's tokens.
     pub vocabulary: &'a Vocabulary,

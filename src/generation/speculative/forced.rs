@@ -92,12 +92,12 @@ impl<D: Drafter> Drafter for ForcedTokens<D> {
     }
 
     fn start(&mut self, context: &DrafterContext) -> Result<()> {
-        let table = context.constraint.device_constraint();
-        let mut token = vec![-1; table.state_count()];
-        for (index, own) in context.tables.iter().enumerate() {
+        let device_constraint = context.constraint.device_constraint();
+        let mut token = vec![-1; device_constraint.state_count()];
+        for (index, own) in context.compiled.iter().enumerate() {
             own.check_vocabulary(context.vocabulary)?;
             // A constraint that starts in a reserved state has no other states.
-            let Some(shift) = table.start(index).0.checked_sub(own.start().0) else {
+            let Some(shift) = device_constraint.start(index).0.checked_sub(own.start().0) else {
                 continue;
             };
             let longest = self.bytes == ForcedBytes::LongestToken;
@@ -107,7 +107,7 @@ impl<D: Drafter> Drafter for ForcedTokens<D> {
                 }
             }
         }
-        let token = ints(token, table.device());
+        let token = ints(token, device_constraint.device());
         self.batch = Some(ForcedBatch { token, constraint: context.constraint.clone() });
         // `rest` reads forced tokens as if they were accepted already.
         let unread = context.unread + self.most;

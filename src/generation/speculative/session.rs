@@ -77,7 +77,7 @@ impl<'m, M: TreeLm, D: Drafter> SpeculativeSession<'m, M, D> {
             slots,
             unread: 2,
             constraint: chooser.constraint(),
-            tables: &batch.tables,
+            compiled: &batch.constraints,
             rows: &batch.rows,
             vocabulary: batch.vocabulary(),
             tensors: &config.tensors,
