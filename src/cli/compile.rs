@@ -94,7 +94,7 @@ impl CompileArgs {
     ///
     /// # Errors
     /// As [`CompiledConstraint::compile`].
-    pub fn table(&self, constraint: &Constraint, vocabulary: &Vocabulary) -> Result<CompiledConstraint> {
+    pub fn compile(&self, constraint: &Constraint, vocabulary: &Vocabulary) -> Result<CompiledConstraint> {
         let compile = match self.form {
             Form::Auto => CompiledConstraint::compile,
             Form::TokenLevel => CompiledConstraint::compile_token_level,

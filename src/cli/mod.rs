@@ -24,7 +24,7 @@
 //!     .with_eos([burn_dfa::TokenId(10)])?;
 //! let constraint = args.constraint.read()?.expect("one is given");
 //! // The digits are one class of tokens, beside the three reserved columns.
-//! assert_eq!(args.compile.table(&constraint, &digits)?.class_count(), 4);
+//! assert_eq!(args.compile.compile(&constraint, &digits)?.class_count(), 4);
 //! # Ok::<(), Failure>(())
 //! ```
 //!

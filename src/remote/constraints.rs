@@ -20,50 +20,50 @@ pub(crate) struct RemoteConstraints {
 
 impl RemoteConstraints {
     /// Sends joined constraints, whose stack frames have `frame` numbers.
-    pub(crate) fn joined(tables: &[&CompiledConstraint], frame: usize, device: &Device) -> Result<Self> {
-        let vocabulary = tables.iter().find_map(|table| match &table.parts().reading {
+    pub(crate) fn joined(constraints: &[&CompiledConstraint], frame: usize, device: &Device) -> Result<Self> {
+        let vocabulary = constraints.iter().find_map(|constraint| match &constraint.parts().reading {
             TokenReading::Bytes { vocabulary, .. } => Some(vocabulary),
             TokenReading::Classes(_) => None,
         });
-        Self::send(vocabulary, tables, [frame, 0, 0], device)
+        Self::send(vocabulary, constraints, [frame, 0, 0], device)
     }
 
-    /// Sends a paged arena for `tables` constraints, with only the first, `free`, loaded.
+    /// Sends a paged arena for `count` constraints, with only the first, `free`, loaded.
     pub(crate) fn paged(
         vocabulary: &Vocabulary,
         free: &CompiledConstraint,
-        (tables, pages): (usize, usize),
+        (count, pages): (usize, usize),
         frame: usize,
         device: &Device,
     ) -> Result<Self> {
-        Self::send(Some(vocabulary), &[free], [frame, tables, pages], device)
+        Self::send(Some(vocabulary), &[free], [frame, count, pages], device)
     }
 
     /// Sends constraints with the size of a frame, and the numbers of constraints and of pages of an
     /// arena, or 0 for joined constraints.
     fn send(
         vocabulary: Option<&Vocabulary>,
-        tables: &[&CompiledConstraint],
+        constraints: &[&CompiledConstraint],
         numbers: [usize; 3],
         device: &Device,
     ) -> Result<Self> {
         let mut parts = vec![vocabulary.map_or_else(Vec::new, Vocabulary::to_file)];
-        for table in tables {
-            parts.push(table.to_hosted_bytes()?);
+        for constraint in constraints {
+            parts.push(constraint.to_hosted_bytes()?);
         }
-        let handle = call_ints(operation::TABLES, packed(&parts, device), None, numbers.into());
+        let handle = call_ints(operation::CONSTRAINTS, packed(&parts, device), None, numbers.into());
         Ok(Self { handle, frame: numbers[0] })
     }
 
     /// Replaces the joined constraints.
-    pub(crate) fn replace(&mut self, tables: &[&CompiledConstraint]) -> Result<()> {
-        *self = Self::joined(tables, self.frame, &self.handle.device())?;
+    pub(crate) fn replace(&mut self, constraints: &[&CompiledConstraint]) -> Result<()> {
+        *self = Self::joined(constraints, self.frame, &self.handle.device())?;
         Ok(())
     }
 
     /// Loads a constraint into pages.
-    pub(crate) fn put(&mut self, index: usize, table: &CompiledConstraint, pages: &[u32]) -> Result<()> {
-        let bytes = packed(&[table.to_hosted_bytes()?], &self.handle.device());
+    pub(crate) fn put(&mut self, index: usize, constraint: &CompiledConstraint, pages: &[u32]) -> Result<()> {
+        let bytes = packed(&[constraint.to_hosted_bytes()?], &self.handle.device());
         let mut numbers = vec![index];
         numbers.extend(pages.iter().map(|&page| page as usize));
         self.handle = call_ints(operation::PUT, self.handle(), Some(bytes), numbers);

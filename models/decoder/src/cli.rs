@@ -203,7 +203,7 @@ impl GenerateArgs {
         }
         let constraint = if self.unconstrained { None } else { self.constraint.read()? };
         let compiling = Instant::now();
-        let table = constraint.map(|constraint| self.compile.table(&constraint, vocabulary)).transpose()?;
+        let table = constraint.map(|constraint| self.compile.compile(&constraint, vocabulary)).transpose()?;
         if let Some(table) = table.as_ref().filter(|_| !self.json) {
             eprintln!(
                 "{DIM}{} states, {} {}, compiled in {:.1} ms{DIM:#}",

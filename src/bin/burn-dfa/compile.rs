@@ -39,35 +39,35 @@ impl Compile {
     pub fn run(&self, out: &mut Output) -> Result<ExitCode> {
         let (constraint, vocabulary) = (self.constraint.read()?, self.tokenizer.read()?);
         let started = Instant::now();
-        let table = self.compile.table(&constraint, &vocabulary)?;
+        let compiled = self.compile.compile(&constraint, &vocabulary)?;
         let milliseconds = started.elapsed().as_secs_f64() * 1e3;
         let (width, fingerprint) = (vocabulary.len(), vocabulary.fingerprint());
-        let (form, columns) = if table.is_byte_level() {
+        let (form, columns) = if compiled.is_byte_level() {
             ("byte-level", "byte classes ")
         } else {
             ("token-level", "token classes")
         };
-        let (frames, outcomes) = (table.frames(), table.outcomes());
+        let (frames, outcomes) = (compiled.frames(), compiled.outcomes());
         let (states, classes, least) =
-            (table.state_count(), table.class_count(), table.tokens_to_end(table.start()));
+            (compiled.state_count(), compiled.class_count(), compiled.tokens_to_end(compiled.start()));
         // Report the size even if it exceeds the default limit.
         let options = TensorOptions::new().with_max_bytes(usize::MAX);
-        let bytes = DeviceConstraint::bytes_needed(&[&table], width, &options)?;
-        let unrolled = table.unrolled().unwrap_or_default();
+        let bytes = DeviceConstraint::bytes_needed(&[&compiled], width, &options)?;
+        let unrolled = compiled.unrolled().unwrap_or_default();
         let mut artifact = None;
         if let Some(path) = &self.output {
-            table.save(path, &Origin::new(&constraint, &self.compile.limits()))?;
+            compiled.save(path, &Origin::new(&constraint, &self.compile.limits()))?;
             artifact = Some((path, std::fs::metadata(path)?.len()));
         }
         if out.json {
             let artifact = artifact.map(|(path, bytes)| json!({"path": path, "bytes": bytes}));
-            let table = json!({
+            let line = json!({
                 "vocabulary": width, "fingerprint": fingerprint.to_string(), "form": form, "states": states,
                 "classes": classes, "bytes": bytes, "least_tokens": least, "milliseconds": milliseconds,
                 "artifact": artifact, "recursion": unrolled.recursion, "any_levels": unrolled.any,
                 "unnamed_levels": unrolled.unnamed, "frames": frames, "outcomes": outcomes,
             });
-            writeln!(out.to, "{table}")?;
+            writeln!(out.to, "{line}")?;
             return Ok(ExitCode::SUCCESS);
         }
         let (strong, faint) = (out.styles.strong, out.styles.faint);

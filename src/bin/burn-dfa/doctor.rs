@@ -169,12 +169,12 @@ fn examine(backend: &Backend, device: &Device) -> Result<Found> {
     let supported = DTYPES.into_iter().filter(|(_, dtype)| device.supports_dtype(*dtype));
     let dtypes: Vec<(&str, DType)> = supported.collect();
     let (mut is_fused, mut difference) = (true, None);
-    for (form, table) in &forms {
-        let tensors = DeviceConstraint::new(&[table], TOKENS.len(), &TensorOptions::new(), device)?;
+    for (form, compiled) in &forms {
+        let tensors = DeviceConstraint::new(&[compiled], TOKENS.len(), &TensorOptions::new(), device)?;
         is_fused &= tensors.is_fused();
         let processor = ConstraintProcessor::new(tensors, &[0])?;
         for &(name, dtype) in &dtypes {
-            let found = compare(&processor, table, dtype);
+            let found = compare(&processor, compiled, dtype);
             let found = found.map(|found| format!("{found}, in the {form} form and the type {name}"));
             difference = difference.or(found);
         }
@@ -189,21 +189,21 @@ fn examine(backend: &Backend, device: &Device) -> Result<Found> {
 }
 
 /// The first difference along [`TEXT`] between logits masked on the device and on the host.
-fn compare(processor: &ConstraintProcessor, table: &CompiledConstraint, dtype: DType) -> Option<String> {
+fn compare(processor: &ConstraintProcessor, constraint: &CompiledConstraint, dtype: DType) -> Option<String> {
     let device = processor.device_constraint().device();
-    let (mut state, mut position) = (processor.start(), RowPosition::unlimited(table.start()));
+    let (mut state, mut position) = (processor.start(), RowPosition::unlimited(constraint.start()));
     for (at, token) in TEXT.into_iter().enumerate() {
         let logits = Tensor::<2>::zeros([1, TOKENS.len()], (device, dtype));
         let masked = processor.mask(&state, logits).cast(DType::F32).into_data();
         let masked = masked.try_to_vec::<f32>().expect("logits of the type f32");
         let ids = (0..TOKENS.len() as u32).map(TokenId);
-        let is_legal = ids.map(|id| table.can_end(&table.after(&position, id)));
+        let is_legal = ids.map(|id| constraint.can_end(&constraint.after(&position, id)));
         let expected: Vec<f32> = is_legal.map(|legal| if legal { 0.0 } else { f32::NEG_INFINITY }).collect();
         if masked != expected {
             return Some(format!("{masked:?} instead of {expected:?} after {at} tokens"));
         }
         state = processor.advance(state, Tensor::<1, Int>::from_data([token as i32], device));
-        position = table.after(&position, TokenId(token));
+        position = constraint.after(&position, TokenId(token));
     }
     None
 }

@@ -88,9 +88,14 @@ impl Inspect {
             writeln!(out.to, "tensor           {name}, {dtype} {shape:?}, {bytes} bytes")?;
         }
         match sound {
-            Ok(table) => {
-                if let Some(table) = table {
-                    writeln!(out.to, "{:<16} {} (end of sequence included)", "least tokens", least(&table))?;
+            Ok(constraint) => {
+                if let Some(constraint) = constraint {
+                    writeln!(
+                        out.to,
+                        "{:<16} {} (end of sequence included)",
+                        "least tokens",
+                        least(&constraint)
+                    )?;
                 }
                 let good = styles.good;
                 writeln!(out.to, "{good}{:<16}{good:#} checked {checked} in {milliseconds:.1} ms", "sound")?;
@@ -104,8 +109,8 @@ impl Inspect {
     }
 }
 
-fn least(table: &CompiledConstraint) -> u32 {
-    table.tokens_to_end(table.start())
+fn least(constraint: &CompiledConstraint) -> u32 {
+    constraint.tokens_to_end(constraint.start())
 }
 
 /// A text cut to a maximum length, with escaped control characters.

@@ -1,5 +1,5 @@
 //! The command line over the library: compile, check, explain, draw and sample constraints, inspect
-//! compiled tables, print vocabularies, measure corpora, check devices.
+//! compiled constraints, print vocabularies, measure corpora, check devices.
 
 mod args;
 mod check;

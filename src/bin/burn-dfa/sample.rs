@@ -39,15 +39,15 @@ pub struct Sample {
 impl Sample {
     pub fn run(&self, out: &mut Output) -> Result<ExitCode> {
         let vocabulary = if self.tokenizer.is_some() { self.tokenizer.read()? } else { bytes()? };
-        let table = self.compile.table(&self.constraint.read()?, &vocabulary)?;
-        let least = table.tokens_to_end(table.start());
+        let compiled = self.compile.compile(&self.constraint.read()?, &vocabulary)?;
+        let least = compiled.tokens_to_end(compiled.start());
         if least > self.max_tokens {
             return Err(format!(
                 "the shortest text takes {least} tokens (end of sequence included): raise --max-tokens to {least} at least"
             )
             .into());
         }
-        for tokens in table.samples(&vocabulary, self.seed, self.max_tokens).take(self.count) {
+        for tokens in compiled.samples(&vocabulary, self.seed, self.max_tokens).take(self.count) {
             let text = vocabulary.decode(&tokens);
             let text = String::from_utf8_lossy(&text);
             if out.json {

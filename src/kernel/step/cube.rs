@@ -29,7 +29,7 @@ use crate::tensor::{Array, Image, MAX_PUSHED, Position};
 /// The image of a device constraint, see `tensor::Image`.
 #[derive(ExtensionType)]
 #[extension_type(fusion: cfg(feature = "fusion"))]
-pub(crate) struct Table<B: Backend> {
+pub(crate) struct KernelImage<B: Backend> {
     image: IntTensor<B>,
     offsets: [u32; Array::ALL.len()],
     states: u32,
@@ -60,41 +60,41 @@ pub(crate) struct Gumbel<B: Backend> {
 #[backend_extension(Cube, Fusion: cfg(feature = "fusion"))]
 pub(crate) trait CubeStep: Backend {
     /// The masked logits and the next position.
-    #[fusion(meta = |logits, position, _tokens, _table| (logits.clone(), position.clone()))]
+    #[fusion(meta = |logits, position, _tokens, _image| (logits.clone(), position.clone()))]
     fn mask_step(
         logits: FloatTensor<Self>,
         position: IntTensor<Self>,
         tokens: IntTensor<Self>,
-        #[extension_type] table: Table<Self>,
+        #[extension_type] image: KernelImage<Self>,
     ) -> (FloatTensor<Self>, IntTensor<Self>);
 
     /// The positions after the nodes of a tree of tokens, `[batch, nodes, numbers]`, written into
     /// `tree`; `tokens` are `[batch, nodes]`.
-    #[fusion(meta = |tree, _position, _tokens, _parents, _table| tree.clone())]
+    #[fusion(meta = |tree, _position, _tokens, _parents, _image| tree.clone())]
     fn follow_step(
         tree: IntTensor<Self>,
         position: IntTensor<Self>,
         tokens: IntTensor<Self>,
         parents: Arc<[usize]>,
-        #[extension_type] table: Table<Self>,
+        #[extension_type] image: KernelImage<Self>,
     ) -> IntTensor<Self>;
 
     /// The tokens of the greatest legal logits and the next position, written in place.
-    #[fusion(meta = |_logits, position, tokens, _table| (tokens.clone(), position.clone()))]
+    #[fusion(meta = |_logits, position, tokens, _image| (tokens.clone(), position.clone()))]
     fn greedy_step(
         logits: FloatTensor<Self>,
         position: IntTensor<Self>,
         tokens: IntTensor<Self>,
-        #[extension_type] table: Table<Self>,
+        #[extension_type] image: KernelImage<Self>,
     ) -> (IntTensor<Self>, IntTensor<Self>);
 
     /// As `greedy_step`, after adding the noise.
-    #[fusion(meta = |_logits, position, tokens, _table, _noise| (tokens.clone(), position.clone()))]
+    #[fusion(meta = |_logits, position, tokens, _image, _noise| (tokens.clone(), position.clone()))]
     fn gumbel_step(
         logits: FloatTensor<Self>,
         position: IntTensor<Self>,
         tokens: IntTensor<Self>,
-        #[extension_type] table: Table<Self>,
+        #[extension_type] image: KernelImage<Self>,
         #[extension_type] noise: Gumbel<Self>,
     ) -> (IntTensor<Self>, IntTensor<Self>);
 }
@@ -104,7 +104,7 @@ impl CubeStep for CubeBackend {
         logits: CubeTensor,
         position: CubeTensor,
         tokens: CubeTensor,
-        table: Table<Self>,
+        image: KernelImage<Self>,
     ) -> (CubeTensor, CubeTensor) {
         let logits = into_contiguous_aligned(logits);
         let client = logits.client.clone();
@@ -115,10 +115,10 @@ impl CubeStep for CubeBackend {
         let batch = logits.shape()[0];
         let plans = integers(&position, batch * ARRIVED);
         let source = SourceArgs::Other(position.into_tensor_arg());
-        launch_advance(source, &next, tokens, KeysArgs::None, &table, &plans, ARRIVED);
+        launch_advance(source, &next, tokens, KeysArgs::None, &image, &plans, ARRIVED);
         let kind = dtype_to_storage_type(logits.dtype);
         let never = InputScalar::new(f32::NEG_INFINITY, kind);
-        let cubes = CubeCount::Static(tiles(table.vocab_size as usize) as u32, batch as u32, 1);
+        let cubes = CubeCount::Static(tiles(image.vocab_size as usize) as u32, batch as u32, 1);
         if logits.can_mut() {
             mask_in_place_kernel::launch(
                 &client,
@@ -128,9 +128,9 @@ impl CubeStep for CubeBackend {
                 logits.clone().into_tensor_arg(),
                 next.clone().into_tensor_arg(),
                 plans.into_buffer_arg(),
-                table.launch(),
-                table.rows(),
-                table.pool(),
+                image.launch(),
+                image.rows(),
+                image.pool(),
                 ARRIVED as u32,
                 never,
                 kind,
@@ -146,9 +146,9 @@ impl CubeStep for CubeBackend {
             logits.into_tensor_arg(),
             next.clone().into_tensor_arg(),
             plans.into_buffer_arg(),
-            table.launch(),
-            table.rows(),
-            table.pool(),
+            image.launch(),
+            image.rows(),
+            image.pool(),
             masked.clone().into_tensor_arg(),
             ARRIVED as u32,
             never,
@@ -162,7 +162,7 @@ impl CubeStep for CubeBackend {
         position: CubeTensor,
         tokens: CubeTensor,
         parents: Arc<[usize]>,
-        table: Table<Self>,
+        image: KernelImage<Self>,
     ) -> CubeTensor {
         let tree = own(tree);
         for branch in branches(&parents) {
@@ -172,7 +172,7 @@ impl CubeStep for CubeBackend {
                 CubeDim::new_1d(UNITS),
                 position.clone().into_tensor_arg(),
                 tokens.clone().into_tensor_arg(),
-                table.launch(),
+                image.launch(),
                 tree.clone().into_tensor_arg(),
                 branch.start as u32,
                 parents[branch.start] as u32,
@@ -186,21 +186,21 @@ impl CubeStep for CubeBackend {
         logits: CubeTensor,
         position: CubeTensor,
         tokens: CubeTensor,
-        table: Table<Self>,
+        image: KernelImage<Self>,
     ) -> (CubeTensor, CubeTensor) {
-        launch_choose(logits, position, tokens, KeysArgs::None, NoiseArgs::None, table)
+        launch_choose(logits, position, tokens, KeysArgs::None, NoiseArgs::None, image)
     }
 
     fn gumbel_step(
         logits: CubeTensor,
         position: CubeTensor,
         tokens: CubeTensor,
-        table: Table<Self>,
+        image: KernelImage<Self>,
         noise: Gumbel<Self>,
     ) -> (CubeTensor, CubeTensor) {
         let keys = GumbelKeysLaunch::new(noise.step.into_tensor_arg(), noise.keys.into_tensor_arg());
         let noise = NoiseArgs::Gumbel(noise.quantiles.into_tensor_arg());
-        launch_choose(logits, position, tokens, KeysArgs::Gumbel(keys), noise, table)
+        launch_choose(logits, position, tokens, KeysArgs::Gumbel(keys), noise, image)
     }
 }
 
@@ -224,7 +224,7 @@ fn launch_advance(
     position: &CubeTensor,
     tokens: CubeTensor,
     keys: KeysArgs,
-    table: &Table<CubeBackend>,
+    image: &KernelImage<CubeBackend>,
     plans: &CubeTensor,
     stride: usize,
 ) {
@@ -236,9 +236,9 @@ fn launch_advance(
         position.clone().into_tensor_arg(),
         tokens.into_tensor_arg(),
         keys,
-        table.launch(),
-        table.rows(),
-        table.pool(),
+        image.launch(),
+        image.rows(),
+        image.pool(),
         plans.clone().into_buffer_arg(),
         stride as u32,
     );
@@ -251,18 +251,18 @@ fn launch_choose(
     tokens: CubeTensor,
     keys: KeysArgs,
     noise: NoiseArgs,
-    table: Table<CubeBackend>,
+    image: KernelImage<CubeBackend>,
 ) -> (CubeTensor, CubeTensor) {
     let logits = into_contiguous_aligned(logits);
     let client = logits.client.clone();
     let kind = dtype_to_storage_type(logits.dtype);
     let batch = logits.shape()[0];
-    let tiles = tiles(table.vocab_size as usize);
+    let tiles = tiles(image.vocab_size as usize);
     let merges = tiles == 1 || client.properties().features.device_memory_scope;
     let [position, tokens] = [into_contiguous(position), tokens].map(own);
     let stride = BEST + 2 * tiles;
     let plans = integers(&position, batch * stride);
-    launch_advance(SourceArgs::InPlace, &position, tokens.clone(), keys, &table, &plans, stride);
+    launch_advance(SourceArgs::InPlace, &position, tokens.clone(), keys, &image, &plans, stride);
     let size = vector_size(&logits);
     choose_kernel::launch(
         &client,
@@ -274,9 +274,9 @@ fn launch_choose(
         tokens.clone().into_tensor_arg(),
         noise,
         plans.clone().into_buffer_arg(),
-        table.launch(),
-        table.rows(),
-        table.pool(),
+        image.launch(),
+        image.rows(),
+        image.pool(),
         tiles as u32,
         stride as u32,
         merges,
@@ -308,7 +308,7 @@ fn vector_size(logits: &CubeTensor) -> usize {
     tensor_vector_size_parallel(sizes, logits.meta.shape(), logits.meta.strides(), 1)
 }
 
-impl Table<CubeBackend> {
+impl KernelImage<CubeBackend> {
     fn launch(&self) -> LookupLaunch {
         let mut offsets = SequenceArg::new();
         self.offsets.into_iter().for_each(|offset| offsets.push(offset));
@@ -352,7 +352,7 @@ impl Table<CubeBackend> {
     }
 }
 
-impl Table<Dispatch> {
+impl KernelImage<Dispatch> {
     fn of(image: &Image, rows: &MaskRows) -> Self {
         let (sizes, pool) = (&image.sizes, rows.pool(image));
         let (rows, pool) = match pool {
@@ -404,7 +404,7 @@ pub(super) fn mask(
         logits.into_dispatch(),
         values.into_dispatch(),
         tokens.into_dispatch(),
-        Table::of(image, &rows),
+        KernelImage::of(image, &rows),
     );
     (Tensor::from_dispatch(logits), Position { values: Tensor::from_dispatch(values), rows })
 }
@@ -424,7 +424,7 @@ pub(super) fn follow(
         values.into_dispatch(),
         tokens.into_dispatch(),
         parents.into(),
-        Table::of(image, &MaskRows::default()),
+        KernelImage::of(image, &MaskRows::default()),
     );
     Position { values: Tensor::from_dispatch(tree), rows }
 }
@@ -440,12 +440,12 @@ pub(super) fn choose(
 ) -> (Tensor<1, Int>, Position) {
     let Position { values, rows } = position;
     let (logits, tokens) = (logits.into_dispatch(), tokens.into_dispatch());
-    let (values, table) = (values.into_dispatch(), Table::of(image, &rows));
+    let (values, image) = (values.into_dispatch(), KernelImage::of(image, &rows));
     let (tokens, values) = match rule {
-        FusedSampler::Greedy => <Dispatch as CubeStep>::greedy_step(logits, values, tokens, table),
+        FusedSampler::Greedy => <Dispatch as CubeStep>::greedy_step(logits, values, tokens, image),
         FusedSampler::GumbelMax(sampler) => {
             let noise = Gumbel::of(sampler, step);
-            <Dispatch as CubeStep>::gumbel_step(logits, values, tokens, table, noise)
+            <Dispatch as CubeStep>::gumbel_step(logits, values, tokens, image, noise)
         }
     };
     (Tensor::from_dispatch(tokens), Position { values: Tensor::from_dispatch(values), rows })

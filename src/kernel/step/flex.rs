@@ -195,13 +195,14 @@ mod tests {
     fn rows_are_masked_alike_by_any_number_of_threads() {
         let vocabulary = Vocabulary::from_chars("abcde.".chars()).unwrap().with_eos([TokenId(5)]).unwrap();
         let constraint = Constraint::regex("a(b|cd*)e|d{4}").unwrap();
-        let table = CompiledConstraint::compile(&constraint, &vocabulary, &Limits::default()).unwrap();
+        let compiled = CompiledConstraint::compile(&constraint, &vocabulary, &Limits::default()).unwrap();
         let on_device =
-            DeviceConstraint::new(&[&table], 8, &TensorOptions::default(), &Device::flex()).unwrap();
+            DeviceConstraint::new(&[&compiled], 8, &TensorOptions::default(), &Device::flex()).unwrap();
         let Store::Cpu(constraints) = on_device.store() else { panic!("constraints of Flex") };
-        let mut positions: Vec<[i32; 2]> =
-            (0..table.state_count() as i32).flat_map(|state| [[state, 9], [state, 9], [state, 1]]).collect();
-        positions.push([table.start().0 as i32, 3]);
+        let mut positions: Vec<[i32; 2]> = (0..compiled.state_count() as i32)
+            .flat_map(|state| [[state, 9], [state, 9], [state, 1]])
+            .collect();
+        positions.push([compiled.start().0 as i32, 3]);
         let rows: Vec<CpuRow<'_>> = positions.iter().map(|position| constraints.row(position)).collect();
         let given: Vec<f32> = (0..rows.len() * 8).map(|at| at as f32).collect();
         let masked = |threads, least| {
@@ -211,7 +212,7 @@ mod tests {
         };
         let alone = masked(1, 1);
         for (row, logits) in rows.iter().zip(alone.chunks(8)) {
-            let legal = (0..6).filter(|&id| table.can_end(&table.after(&row.position, TokenId(id))));
+            let legal = (0..6).filter(|&id| compiled.can_end(&compiled.after(&row.position, TokenId(id))));
             let kept = (0..8).filter(|&at| logits[at as usize].is_finite());
             assert!(kept.eq(legal), "{:?}: {logits:?}", row.position);
         }

@@ -45,39 +45,39 @@ impl Lookup {
 
     /// The constraint of a state.
     pub(super) fn owner_of(&self, state: u32) -> u32 {
-        let mut table = 0u32;
+        let mut owner = 0u32;
         if comptime!(self.has_owner) {
-            table = u32::cast_from(self.entry(Array::Owner, state));
+            owner = u32::cast_from(self.entry(Array::Owner, state));
         }
-        table
+        owner
     }
 
-    /// The state after a token in range, read as constraint `table` reads it; 0 if it is illegal.
-    pub(super) fn next(&self, state: u32, table: u32, token: u32) -> u32 {
+    /// The state after a token in range, read as constraint `owner` reads it; 0 if it is illegal.
+    pub(super) fn next(&self, state: u32, owner: u32, token: u32) -> u32 {
         if comptime!(self.is_byte_level) {
-            let text = self.entry(Array::Text, table);
+            let text = self.entry(Array::Text, owner);
             if text < 0 {
-                self.step(state, self.class_of(table, token))
+                self.step(state, self.class_of(owner, token))
             } else {
-                self.walk(state, table, u32::cast_from(text), token)
+                self.walk(state, owner, u32::cast_from(text), token)
             }
         } else {
-            self.step(state, self.class_of(table, token))
+            self.step(state, self.class_of(owner, token))
         }
     }
 
-    pub(super) fn class_of(&self, table: u32, token: u32) -> u32 {
-        u32::cast_from(self.entry(Array::Class, table * self.vocab_size + token))
+    pub(super) fn class_of(&self, owner: u32, token: u32) -> u32 {
+        u32::cast_from(self.entry(Array::Class, owner * self.vocab_size + token))
     }
 
     /// The column of the symbol at an index.
-    pub(super) fn column_of(&self, table: u32, at: u32) -> u32 {
+    pub(super) fn column_of(&self, owner: u32, at: u32) -> u32 {
         let symbol = u32::cast_from(self.entry(Array::Symbols, at));
-        u32::cast_from(self.entry(Array::Column, table * self.alphabet + symbol))
+        u32::cast_from(self.entry(Array::Column, owner * self.alphabet + symbol))
     }
 
     /// The state after the symbols of a token.
-    fn walk(&self, state: u32, table: u32, text: u32, token: u32) -> u32 {
+    fn walk(&self, state: u32, owner: u32, text: u32, token: u32) -> u32 {
         let mut next = state;
         let place = text * (self.vocab_size + 1) + token;
         let mut at = u32::cast_from(self.entry(Array::Offsets, place));
@@ -87,7 +87,7 @@ impl Lookup {
             next = 0u32.runtime();
         }
         while at < end && next != 0 {
-            next = self.step(next, self.column_of(table, at));
+            next = self.step(next, self.column_of(owner, at));
             at += 1;
         }
         // A state with live byte transitions is dead if no sequence of tokens reaches the end.
@@ -95,8 +95,8 @@ impl Lookup {
     }
 
     /// The number of tokens to the end after a token in range, `i32::MAX` if it is unreachable, in
-    /// a state of constraint `table`.
-    pub(super) fn distance(&self, state: u32, table: u32, token: u32) -> i32 {
-        self.entry(Array::TokensToEnd, self.next(state, table, token))
+    /// a state of constraint `owner`.
+    pub(super) fn distance(&self, state: u32, owner: u32, token: u32) -> i32 {
+        self.entry(Array::TokensToEnd, self.next(state, owner, token))
     }
 }

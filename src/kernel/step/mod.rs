@@ -52,12 +52,18 @@ use crate::tensor::{DeviceConstraint, Position, Store};
 ///
 /// # Shapes
 /// - `tokens`: `[batch]`, `i32`
-pub(crate) fn after(table: &DeviceConstraint, position: Position, tokens: Tensor<1, Int>) -> Position {
-    match table.store() {
+pub(crate) fn after(
+    device_constraint: &DeviceConstraint,
+    position: Position,
+    tokens: Tensor<1, Int>,
+) -> Position {
+    match device_constraint.store() {
         #[cfg(feature = "flex")]
-        Store::Cpu(constraints) => cpu::after(constraints, position, tokens, table.vocab_size()),
+        Store::Cpu(constraints) => cpu::after(constraints, position, tokens, device_constraint.vocab_size()),
         #[cfg(feature = "remote")]
-        Store::Remote(constraints) => cpu::after(constraints, position, tokens, table.vocab_size()),
+        Store::Remote(constraints) => {
+            cpu::after(constraints, position, tokens, device_constraint.vocab_size())
+        }
         #[cfg(feature = "cube")]
         Store::Cube(image) => {
             let tokens: Tensor<2, Int> = tokens.unsqueeze_dim(1);
@@ -73,12 +79,12 @@ pub(crate) fn after(table: &DeviceConstraint, position: Position, tokens: Tensor
 /// - `logits`: `[batch, vocab_size]`; the result has the same shape and dtype
 /// - `tokens`: `[batch]`, `i32`
 pub(crate) fn mask(
-    table: &DeviceConstraint,
+    device_constraint: &DeviceConstraint,
     logits: Tensor<2>,
     position: Position,
     tokens: Tensor<1, Int>,
 ) -> (Tensor<2>, Position) {
-    match table.store() {
+    match device_constraint.store() {
         #[cfg(feature = "flex")]
         Store::Cpu(constraints) => cpu::mask(constraints, logits, position, tokens),
         #[cfg(feature = "remote")]
@@ -100,14 +106,14 @@ pub(crate) fn mask(
 /// - `tokens`: `[batch, nodes]`, `i32`
 /// - `parents`: the parent of every node
 pub(crate) fn mask_tree(
-    table: &DeviceConstraint,
+    device_constraint: &DeviceConstraint,
     parents: &Arc<[usize]>,
     logits: Tensor<3>,
     position: Position,
     tokens: Tensor<2, Int>,
 ) -> (Tensor<3>, Position<3>) {
     let (device, dtype) = (tokens.device(), tokens.dtype());
-    let tree = match table.store() {
+    let tree = match device_constraint.store() {
         #[cfg(feature = "flex")]
         Store::Cpu(constraints) => return cpu::mask_tree(constraints, parents, logits, position, tokens),
         #[cfg(feature = "remote")]
@@ -117,8 +123,9 @@ pub(crate) fn mask_tree(
         Store::BuiltIn(image) => built_in::follow(image, parents, position, tokens),
     };
     let [batch, nodes, vocab_size] = logits.dims();
-    let none = Tensor::full([batch * nodes], table.no_token() as i32, (&device, dtype));
-    let (masked, _) = mask(table, logits.reshape([batch * nodes, vocab_size]), tree.flatten(), none);
+    let none = Tensor::full([batch * nodes], device_constraint.no_token() as i32, (&device, dtype));
+    let (masked, _) =
+        mask(device_constraint, logits.reshape([batch * nodes, vocab_size]), tree.flatten(), none);
     (masked.reshape([batch, nodes, vocab_size]), tree)
 }
 
@@ -133,14 +140,14 @@ pub(crate) fn mask_tree(
 /// # Panics
 /// If the lookups are not fused.
 pub(crate) fn choose(
-    table: &DeviceConstraint,
+    device_constraint: &DeviceConstraint,
     logits: Tensor<2>,
     position: Position,
     tokens: Tensor<1, Int>,
     step: Tensor<1, Int>,
     rule: FusedSampler,
 ) -> (Tensor<1, Int>, Position) {
-    match table.store() {
+    match device_constraint.store() {
         #[cfg(feature = "flex")]
         Store::Cpu(constraints) => cpu::choose(constraints, logits, position, tokens, step, rule),
         #[cfg(feature = "remote")]

@@ -65,7 +65,7 @@ impl Handles {
         self.of_handle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads constraints that a client sends, see `operation::TABLES`.
+    /// Reads constraints that a client sends, see `operation::CONSTRAINTS`.
     pub(super) fn read(&self, bytes: &[i32], numbers: &[usize]) -> Result<FlexTensor, Refused> {
         let &[frame, count, pages] = numbers else {
             return Err(format!("{} numbers with tables instead of 3", numbers.len()));
@@ -74,17 +74,19 @@ impl Handles {
             return Err(format!("a frame of {frame} numbers, {count} tables, {pages} pages"));
         }
         let parts = unpack(bytes)?;
-        let [vocabulary, tables @ ..] = &parts[..] else { return Err("no vocabulary".to_owned()) };
+        let [vocabulary, artifacts @ ..] = &parts[..] else { return Err("no vocabulary".to_owned()) };
         let vocabulary = match &vocabulary[..] {
             [] => Vocabulary::default(),
             bytes => Vocabulary::from_file(bytes).map_err(|error| error.to_string())?,
         };
-        let tables: Vec<CompiledConstraint> =
-            tables.iter().map(|bytes| table(bytes, &vocabulary, frame)).collect::<Result<_, _>>()?;
+        let compiled: Vec<CompiledConstraint> = artifacts
+            .iter()
+            .map(|bytes| read_constraint(bytes, &vocabulary, frame))
+            .collect::<Result<_, _>>()?;
         let kept_bytes = TensorOptions::default().mask_cache_bytes;
-        let constraints = match (&tables[..], count) {
+        let constraints = match (&compiled[..], count) {
             ([], _) => return Err("no table".to_owned()),
-            (tables, 0) => CpuConstraints::joined(&tables.iter().collect::<Vec<_>>(), frame, kept_bytes),
+            (compiled, 0) => CpuConstraints::joined(&compiled.iter().collect::<Vec<_>>(), frame, kept_bytes),
             ([free], count) => CpuConstraints::paged(free, count, pages, frame, kept_bytes),
             (more, _) => return Err(format!("{} tables in a new arena", more.len())),
         };
@@ -103,12 +105,12 @@ impl Handles {
         sent.check(index, pages)?;
         let parts = unpack(bytes)?;
         let [bytes] = &parts[..] else { return Err(format!("{} tables instead of one", parts.len())) };
-        let table = table(bytes, &sent.vocabulary, sent.frame)?;
-        if pages_of(table.state_count()) != pages.len() {
-            return Err(format!("{} pages for {} states", pages.len(), table.state_count()));
+        let constraint = read_constraint(bytes, &sent.vocabulary, sent.frame)?;
+        if pages_of(constraint.state_count()) != pages.len() {
+            return Err(format!("{} pages for {} states", pages.len(), constraint.state_count()));
         }
         let pages: Vec<u32> = pages.iter().map(|&page| page as u32).collect();
-        Arc::make_mut(&mut sent.constraints).put(index, &table, &pages);
+        Arc::make_mut(&mut sent.constraints).put(index, &constraint, &pages);
         Ok(self.keep(sent))
     }
 
@@ -156,7 +158,11 @@ fn address(handle: &FlexTensor) -> usize {
 }
 
 /// Reads a constraint whose stack frames fit the frames of a position.
-fn table(bytes: &[u8], vocabulary: &Vocabulary, frame: usize) -> Result<CompiledConstraint, Refused> {
+fn read_constraint(
+    bytes: &[u8],
+    vocabulary: &Vocabulary,
+    frame: usize,
+) -> Result<CompiledConstraint, Refused> {
     // The maximum size of a message of Burn's transport.
     let limits = Limits {
         bytes: 1 << 30,
@@ -164,10 +170,10 @@ fn table(bytes: &[u8], vocabulary: &Vocabulary, frame: usize) -> Result<Compiled
         time: Duration::from_secs(60),
         ..Limits::default()
     };
-    let table = Artifact::from_bytes(bytes).and_then(|artifact| artifact.to_hosted(vocabulary, &limits));
-    let table = table.map_err(|error| error.to_string())?;
-    if table.outcomes() > 0 && frame <= table.outcomes() {
-        return Err(format!("frames of {frame} numbers for {} outcomes", table.outcomes()));
+    let constraint = Artifact::from_bytes(bytes).and_then(|artifact| artifact.to_hosted(vocabulary, &limits));
+    let constraint = constraint.map_err(|error| error.to_string())?;
+    if constraint.outcomes() > 0 && frame <= constraint.outcomes() {
+        return Err(format!("frames of {frame} numbers for {} outcomes", constraint.outcomes()));
     }
-    Ok(table)
+    Ok(constraint)
 }

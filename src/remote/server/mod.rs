@@ -44,7 +44,7 @@ type Tensors = HandleContainer<HandleKind<Flex>>;
 pub fn with_operations(server: RemoteServer) -> RemoteServer {
     let all: [(&'static str, Operation); 11] = [
         (operation::VERSION, |_, _| Ok(vec![int(FlexTensor::from_data(TensorData::from([VERSION])))])),
-        (operation::TABLES, |call, handles| {
+        (operation::CONSTRAINTS, |call, handles| {
             Ok(vec![int(handles.read(ints(&call.int(0)?), &call.numbers()?)?)])
         }),
         (operation::PUT, |call, handles| {

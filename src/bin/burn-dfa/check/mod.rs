@@ -54,7 +54,7 @@ pub struct Check {
 /// The constraint over tokens.
 struct Tokens {
     vocabulary: Vocabulary,
-    table: CompiledConstraint,
+    compiled: CompiledConstraint,
     cutter: Cutter,
 }
 
@@ -133,21 +133,21 @@ type Next = (u32, Option<String>);
 
 impl Tokens {
     fn new(constraint: &Constraint, vocabulary: Vocabulary, limits: &Limits) -> Result<Self> {
-        let table = CompiledConstraint::compile(constraint, &vocabulary, limits)?;
-        Ok(Self { cutter: Cutter::new(&vocabulary), vocabulary, table })
+        let compiled = CompiledConstraint::compile(constraint, &vocabulary, limits)?;
+        Ok(Self { cutter: Cutter::new(&vocabulary), vocabulary, compiled })
     }
 
     /// The possible tokens after `text`; `None` if the vocabulary cannot spell it.
     fn after(&self, text: &str) -> Option<Vec<Next>> {
         let tokens = self.cutter.cuts(text).into_iter().flatten().next()?;
-        let start = RowPosition::unlimited(self.table.start());
-        let position = tokens.iter().fold(start, |position, &token| self.table.after(&position, token));
+        let start = RowPosition::unlimited(self.compiled.start());
+        let position = tokens.iter().fold(start, |position, &token| self.compiled.after(&position, token));
         let readable = |bytes: &[u8]| match std::str::from_utf8(bytes) {
             Ok(text) => format!("{text:?}"),
             Err(_) => format!("\"{}\"", bytes.escape_ascii()),
         };
         let ids = (0..self.vocabulary.len() as u32).map(TokenId);
-        let legal = ids.filter(|&id| self.table.can_end(&self.table.after(&position, id)));
+        let legal = ids.filter(|&id| self.compiled.can_end(&self.compiled.after(&position, id)));
         Some(legal.map(|id| (id.0, self.vocabulary.bytes(id).map(readable))).collect())
     }
 }

@@ -155,14 +155,14 @@ impl<'a> Bench<'a> {
     ) -> burn_dfa::Result<(CompiledConstraint, Compiled)> {
         let device = Device::flex();
         let clock = Instant::now();
-        let table = CompiledConstraint::compile(&read()?, vocabulary, &self.limits)?;
-        let tensors = DeviceConstraint::new(&[&table], vocabulary.len(), &self.tensors, &device)?;
+        let constraint = CompiledConstraint::compile(&read()?, vocabulary, &self.limits)?;
+        let tensors = DeviceConstraint::new(&[&constraint], vocabulary.len(), &self.tensors, &device)?;
         let states = tensors.states(&[tensors.start(0)])?;
         black_box(tensors.illegal(states, None).into_data());
         let ttfm_us = clock.elapsed().as_secs_f64() * 1e6;
-        let least = table.tokens_to_end(table.start());
-        let compiled = Compiled { ttfm_us, states: table.state_count(), bytes: tensors.bytes(), least };
-        Ok((table, compiled))
+        let least = constraint.tokens_to_end(constraint.start());
+        let compiled = Compiled { ttfm_us, states: constraint.state_count(), bytes: tensors.bytes(), least };
+        Ok((constraint, compiled))
     }
 
     /// The outcome of `row`, even if it panics.
@@ -192,12 +192,12 @@ impl<'a> Bench<'a> {
             Source::Request(body) => of_request(body, &self.options),
         });
         match compiled {
-            Ok((table, compiled)) => {
+            Ok((constraint, compiled)) => {
                 outcome.compiled = Some(compiled);
                 outcome.wrongly_compiled = row.compiles == Compiles::MustNot;
-                self.walk(&table, row, &mut outcome);
-                self.begin(&table, row, &mut outcome);
-                self.draw(&table, row, &mut outcome);
+                self.walk(&constraint, row, &mut outcome);
+                self.begin(&constraint, row, &mut outcome);
+                self.draw(&constraint, row, &mut outcome);
             }
             Err(error) => {
                 outcome.class = Class::of(&error, row.compiles);
@@ -227,14 +227,14 @@ impl<'a> Bench<'a> {
         row.vocabulary.as_ref().unwrap_or(self.vocabulary)
     }
 
-    fn walk(&self, table: &CompiledConstraint, row: &Row, outcome: &mut Outcome) {
+    fn walk(&self, constraint: &CompiledConstraint, row: &Row, outcome: &mut Outcome) {
         let vocabulary = self.vocabulary_of(row);
-        let constraint = match &row.source {
+        let schema = match &row.source {
             Source::Schema(schema) => Constraint::json_schema_from_str_with(schema, &self.options).ok(),
             _ => None,
         };
         let written = |value: &str, strings: bool| -> Option<String> {
-            let text = constraint.as_ref()?.json_text_from_str(value, &self.limits).ok()??;
+            let text = schema.as_ref()?.json_text_from_str(value, &self.limits).ok()??;
             spelled(&text.0, value, strings)
         };
         for test in &row.tests {
@@ -251,13 +251,13 @@ impl<'a> Bench<'a> {
                 }
             };
             let mut verdict = if texts.is_empty() { Verdict::Rejected } else { Verdict::Unspelled };
-            if tokens.is_some_and(|tokens| accepts(table, &tokens, vocabulary)) {
+            if tokens.is_some_and(|tokens| accepts(constraint, &tokens, vocabulary)) {
                 verdict = Verdict::Accepted;
             }
             for text in texts {
                 let cuts: Vec<_> = self.cutter.cuts(&text).into_iter().flatten().collect();
                 let verdicts: Vec<bool> =
-                    cuts.iter().map(|tokens| accepts(table, tokens, vocabulary)).collect();
+                    cuts.iter().map(|tokens| accepts(constraint, tokens, vocabulary)).collect();
                 if test.valid {
                     let accepted = cuts.iter().zip(&verdicts).filter(|(_, accepted)| **accepted);
                     let lengths = accepted.map(|(tokens, _)| tokens.len() + 1);
@@ -282,14 +282,14 @@ impl<'a> Bench<'a> {
     }
 
     /// Checks prefixes.
-    fn begin(&self, table: &CompiledConstraint, row: &Row, outcome: &mut Outcome) {
+    fn begin(&self, constraint: &CompiledConstraint, row: &Row, outcome: &mut Outcome) {
         for prefix in &row.prefixes {
             let cuts = match &prefix.begin {
                 Begin::Text(text) => self.cutter.cuts(text),
                 Begin::Tokens(tokens) => [Some(tokens.clone()), None],
             };
             let verdicts: Vec<bool> =
-                cuts.into_iter().flatten().map(|tokens| goes_on(table, &tokens)).collect();
+                cuts.into_iter().flatten().map(|tokens| goes_on(constraint, &tokens)).collect();
             outcome.split += usize::from(are_split(&verdicts, row));
             let Some(&goes_on) = verdicts.iter().max() else {
                 outcome.unspelled += 1;
@@ -304,10 +304,10 @@ impl<'a> Bench<'a> {
         }
     }
 
-    fn draw(&self, table: &CompiledConstraint, row: &Row, outcome: &mut Outcome) {
-        let budget = table.tokens_to_end(table.start()).saturating_add(SLACK);
+    fn draw(&self, constraint: &CompiledConstraint, row: &Row, outcome: &mut Outcome) {
+        let budget = constraint.tokens_to_end(constraint.start()).saturating_add(SLACK);
         let vocabulary = self.vocabulary_of(row);
-        for tokens in table.samples(vocabulary, row.id.len() as u64, budget).take(self.samples) {
+        for tokens in constraint.samples(vocabulary, row.id.len() as u64, budget).take(self.samples) {
             outcome.samples += 1;
             let text = vocabulary.decode(&tokens);
             let is_json = serde_json::from_slice::<serde::de::IgnoredAny>(&text).is_ok();
@@ -348,19 +348,19 @@ fn are_split(verdicts: &[bool], row: &Row) -> bool {
 }
 
 /// Whether `tokens` are legal, and some continuation completes them.
-fn goes_on(table: &CompiledConstraint, tokens: &[TokenId]) -> bool {
-    let start = RowPosition::unlimited(table.start());
+fn goes_on(constraint: &CompiledConstraint, tokens: &[TokenId]) -> bool {
+    let start = RowPosition::unlimited(constraint.start());
     let walked = tokens.iter().try_fold(start, |position, &token| {
-        let next = table.after(&position, token);
-        table.can_end(&next).then_some(next)
+        let next = constraint.after(&position, token);
+        constraint.can_end(&next).then_some(next)
     });
     walked.is_some()
 }
 
 /// Whether `tokens`, followed by the end, are legal.
-fn accepts(table: &CompiledConstraint, tokens: &[TokenId], vocabulary: &Vocabulary) -> bool {
+fn accepts(constraint: &CompiledConstraint, tokens: &[TokenId], vocabulary: &Vocabulary) -> bool {
     let end = vocabulary.eos().first();
-    end.is_some_and(|&end| table.accepts(&[tokens, &[end]].concat()))
+    end.is_some_and(|&end| constraint.accepts(&[tokens, &[end]].concat()))
 }
 
 impl Outcome {

@@ -115,13 +115,14 @@ impl Draw {
     fn table(&self, constraint: &Constraint) -> Result<Picture> {
         self.check_svg("a table is")?;
         let vocabulary = self.tokenizer.read()?;
-        let table = CompiledConstraint::compile_token_level(constraint, &vocabulary, &self.limits.limits())?;
-        let states = table.state_count() - StateId::RESERVED as usize;
+        let compiled =
+            CompiledConstraint::compile_token_level(constraint, &vocabulary, &self.limits.limits())?;
+        let states = compiled.state_count() - StateId::RESERVED as usize;
         self.check(states, "states", 200)?;
-        let classes = table.class_count();
+        let classes = compiled.class_count();
         let sizes = format!("{states} states, {classes} token classes");
         let sizes = (json!({"states": states, "classes": classes}), sizes);
-        Ok(Picture { text: table::svg(&table, &vocabulary), sizes })
+        Ok(Picture { text: table::svg(&compiled, &vocabulary), sizes })
     }
 
     fn stack(&self, constraint: &Constraint, text: &str) -> Result<Picture> {

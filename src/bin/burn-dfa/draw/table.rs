@@ -23,7 +23,7 @@ const LONGEST: usize = 14;
 
 /// A table to draw.
 struct Table<'t> {
-    table: &'t CompiledConstraint,
+    constraint: &'t CompiledConstraint,
     vocabulary: &'t Vocabulary,
     /// The states except the reserved ones.
     states: Vec<StateId>,
@@ -36,18 +36,18 @@ struct Class {
     first: TokenId,
 }
 
-/// The picture of `table`: a row for each state except the reserved states, a column for each class
-/// that is legal in some state. Columns beyond the width of a page are in further blocks below.
-pub fn svg(table: &CompiledConstraint, vocabulary: &Vocabulary) -> String {
-    let states = (StateId::RESERVED..table.state_count() as u32).map(StateId).collect();
-    let table = Table { table, vocabulary, states };
+/// The picture of `constraint`: a row for each state except the reserved states, a column for each
+/// class that is legal in some state. Columns beyond the width of a page are in further blocks below.
+pub fn svg(constraint: &CompiledConstraint, vocabulary: &Vocabulary) -> String {
+    let states = (StateId::RESERVED..constraint.state_count() as u32).map(StateId).collect();
+    let table = Table { constraint, vocabulary, states };
     let classes = table.classes();
     let shown = &classes[..classes.len().min(MAX)];
     let longest = shown.iter().map(|class| table.label(class, LONGEST).chars().count()).max();
     let longest = longest.unwrap_or(0) as f64;
     let (head, overhang) = (SLANTED.0 * longest + 24.0, SLANTED.1 * longest + 12.0);
     // The longest text of a cell is a number, or `end`.
-    let letters = table.table.state_count().to_string().len().max(3);
+    let letters = table.constraint.state_count().to_string().len().max(3);
     let width = CELL.max(LETTER * letters as f64 + 2.0);
     let columns = (((MAX_WIDTH - SIDE - overhang) / width) as usize).max(1);
     let height = CELL * table.states.len() as f64;
@@ -73,8 +73,9 @@ impl Table<'_> {
     /// The classes that some state allows, largest first.
     fn classes(&self) -> Vec<Class> {
         let mut classes: HashMap<Vec<StateId>, Class> = HashMap::new();
-        for id in (0..self.table.vocabulary_len() as u32).map(TokenId) {
-            let next: Vec<StateId> = self.states.iter().map(|&state| self.table.next(state, id)).collect();
+        for id in (0..self.constraint.vocabulary_len() as u32).map(TokenId) {
+            let next: Vec<StateId> =
+                self.states.iter().map(|&state| self.constraint.next(state, id)).collect();
             if next.iter().any(|&next| next != StateId::DEAD) {
                 let class = classes.entry(next.clone()).or_insert(Class { next, count: 0, first: id });
                 class.count += 1;
@@ -98,8 +99,8 @@ impl Table<'_> {
     fn write_rows(&self, body: &mut String, top: f64) {
         for (row, &state) in self.states.iter().enumerate() {
             let y = top + CELL * (row as f64 + 0.5) + 4.0;
-            let start = if state == self.table.start() { "→ " } else { "" };
-            let end = if self.table.is_accepting(state) { "◎" } else { "○" };
+            let start = if state == self.constraint.start() { "→ " } else { "" };
+            let end = if self.constraint.is_accepting(state) { "◎" } else { "○" };
             let _never =
                 writeln!(body, r#"<text text-anchor="end" x="-8" y="{y:.1}">{start}{state} {end}</text>"#);
         }
@@ -137,7 +138,7 @@ impl Table<'_> {
             StateId::DEAD => "#fff".to_owned(),
             StateId::DONE => "#ddf4e4".to_owned(),
             _ => {
-                let states = self.table.state_count().saturating_sub(StateId::RESERVED as usize).max(1);
+                let states = self.constraint.state_count().saturating_sub(StateId::RESERVED as usize).max(1);
                 let hue = 360.0 * f64::from(next.0.saturating_sub(StateId::RESERVED)) / states as f64;
                 format!("hsl({hue:.0} 70% 88%)")
             }
