@@ -53,22 +53,22 @@ impl Embedded {
     /// Compiles any constraint with a stack.
     pub fn called(&self, constraint: &Constraint, frames: usize) -> CompiledConstraint {
         let limits = Limits::new().with_frames(frames);
-        let table = CompiledConstraint::compile(constraint, &self.vocabulary, &limits).unwrap();
-        assert!(table.outcomes() > 0, "{constraint:?} has calls");
-        table
+        let compiled = CompiledConstraint::compile(constraint, &self.vocabulary, &limits).unwrap();
+        assert!(compiled.outcomes() > 0, "{constraint:?} has calls");
+        compiled
     }
 
     /// A row per constraint, of `max_new_tokens` each; prompts and seeds depend on `first` and the
     /// row.
     pub fn requests(
         &self,
-        tables: &[Option<&CompiledConstraint>],
+        constraints: &[Option<&CompiledConstraint>],
         max_new_tokens: usize,
         first: u64,
     ) -> Vec<Request> {
-        let rows = (first..).zip(tables);
-        rows.map(|(row, &table)| Request {
-            constraint: table.cloned(),
+        let rows = (first..).zip(constraints);
+        rows.map(|(row, &constraint)| Request {
+            constraint: constraint.cloned(),
             ..Request::new(self.prompt(row), max_new_tokens).with_seed(row)
         })
         .collect()

@@ -74,10 +74,11 @@ fn the_kernels_of_the_step_run() {
     };
     let forms: [Form; 2] = [CompiledConstraint::compile_token_level, CompiledConstraint::compile_byte_level];
     for form in forms {
-        let tables = [compile(form, "[a-z]+"), compile(form, "[0-9]{4}")];
+        let constraints = [compile(form, "[a-z]+"), compile(form, "[0-9]{4}")];
         let options = TensorOptions::new();
-        let table = DeviceConstraint::new(&[&tables[0], &tables[1]], width, &options, &device).unwrap();
-        let processor = ConstraintProcessor::new(table, &[0, 1]).unwrap();
+        let device_constraint =
+            DeviceConstraint::new(&[&constraints[0], &constraints[1]], width, &options, &device).unwrap();
+        let processor = ConstraintProcessor::new(device_constraint, &[0, 1]).unwrap();
         let logits = || Tensor::<2>::zeros([2, width], (&device, DType::F32));
         let gumbel = GumbelMax::new(&[1, 2], width, &device).unwrap();
         let mut position = processor.start();

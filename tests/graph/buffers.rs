@@ -32,9 +32,9 @@ fn config() -> GenerationConfig {
         .with_tensors(TensorOptions { capacity, ..TensorOptions::default() })
 }
 
-fn request(prompt: &str, table: &CompiledConstraint) -> Request {
+fn request(prompt: &str, constraint: &CompiledConstraint) -> Request {
     let prompt = prompt.bytes().map(|byte| TokenId(u32::from(byte))).collect();
-    Request::new(prompt, 30).with_constraint(table)
+    Request::new(prompt, 30).with_constraint(constraint)
 }
 
 /// The output of a request in a row.
@@ -59,8 +59,10 @@ fn allocate(device: &Device) -> Vec<Tensor<1, Int>> {
 fn values_kept_from_a_recorded_batch_do_not_change_it() {
     let _turn = alone();
     let vocabulary = vocabulary();
-    let tables = ["[a-f]{20}", "(true|12){2,9}", "[0-9]{7}-x"].map(|pattern| regex(pattern, &vocabulary));
-    let requests = [request("one", &tables[0]), request("two", &tables[1]), request("three", &tables[2])];
+    let constraints =
+        ["[a-f]{20}", "(true|12){2,9}", "[0-9]{7}-x"].map(|pattern| regex(pattern, &vocabulary));
+    let requests =
+        [request("one", &constraints[0]), request("two", &constraints[1]), request("three", &constraints[2])];
     for (name, device) in devices::all() {
         let model = RandomLm::new(vocabulary.len(), 5, DType::F32, &device);
         let alone =
@@ -70,8 +72,13 @@ fn values_kept_from_a_recorded_batch_do_not_change_it() {
         assert_eq!(slots.is_hardware(), name != "flex");
         for (round, index) in [0, 1, 2, 1, 0, 2].into_iter().enumerate() {
             // All public values of a batch.
-            let kept =
-                (slots.room(), slots.room_in_all(), format!("{slots:?}"), tables.clone(), requests.clone());
+            let kept = (
+                slots.room(),
+                slots.room_in_all(),
+                format!("{slots:?}"),
+                constraints.clone(),
+                requests.clone(),
+            );
             slots.admit(1, &requests[(index + 1) % 3]).unwrap();
             let before = allocate(&device);
             drop(kept);
@@ -93,8 +100,8 @@ fn values_kept_from_a_recorded_batch_do_not_change_it() {
 fn a_model_that_reassigns_its_cache_runs_unrecorded() {
     let _turn = alone();
     let vocabulary = vocabulary();
-    let table = regex("[a-f]{20}", &vocabulary);
-    let request = request("one", &table);
+    let constraint = regex("[a-f]{20}", &vocabulary);
+    let request = request("one", &constraint);
     for (name, device) in devices::all() {
         let model = RandomLm::new(vocabulary.len(), 5, DType::F32, &device);
         let one = std::slice::from_ref(&request);
@@ -122,8 +129,8 @@ fn assert_lost<T>(result: Result<T, Error>, what: &str) {
 fn after_a_panic_nothing_is_replayed() {
     let _turn = alone();
     let vocabulary = vocabulary();
-    let table = regex("[a-f]{20}", &vocabulary);
-    let request = request("one", &table);
+    let constraint = regex("[a-f]{20}", &vocabulary);
+    let request = request("one", &constraint);
     let one = std::slice::from_ref(&request);
     for (name, device) in devices::all() {
         let told = Cell::new(false);
@@ -191,8 +198,8 @@ fn after_a_panic_nothing_is_replayed() {
 fn a_recording_stays_on_its_stream() {
     let _turn = alone();
     let vocabulary = vocabulary();
-    let table = regex("[a-f]{20}", &vocabulary);
-    let request = request("one", &table);
+    let constraint = regex("[a-f]{20}", &vocabulary);
+    let request = request("one", &constraint);
     let one = std::slice::from_ref(&request);
     for (name, device) in devices::all() {
         let model = RandomLm::new(vocabulary.len(), 5, DType::F32, &device);

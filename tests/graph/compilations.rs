@@ -119,19 +119,21 @@ fn schemas_run() {
         CompiledConstraint::compile(&constraint(number), vocabulary, &Limits::default()).unwrap()
     };
     let run = |number: usize| {
-        let tables: Vec<_> = (0..1 + number % 3).map(|other| compile(number + 1_000 * other)).collect();
-        let references: Vec<_> = tables.iter().collect();
-        let table = DeviceConstraint::new(&references, width, &TensorOptions::new(), &device).unwrap();
-        let rows: Vec<usize> = (0..1 + number % 5).map(|row| row % tables.len()).collect();
-        let processor = ConstraintProcessor::new(table, &rows).unwrap();
+        let compiled: Vec<_> = (0..1 + number % 3).map(|other| compile(number + 1_000 * other)).collect();
+        let references: Vec<_> = compiled.iter().collect();
+        let device_constraint =
+            DeviceConstraint::new(&references, width, &TensorOptions::new(), &device).unwrap();
+        let rows: Vec<usize> = (0..1 + number % 5).map(|row| row % compiled.len()).collect();
+        let processor = ConstraintProcessor::new(device_constraint, &rows).unwrap();
         steps(&processor, width, DType::F32, &Greedy, &device);
         if number.is_multiple_of(12) {
             // In wide rows of halves, sampled, byte-level without a stack.
             let limits = Limits::default().with_frames(0);
-            let table =
+            let compiled =
                 CompiledConstraint::compile_byte_level(&constraint(number), vocabulary, &limits).unwrap();
-            let table = DeviceConstraint::new(&[&table], WIDE, &TensorOptions::new(), &device).unwrap();
-            let processor = ConstraintProcessor::new(table, &rows).unwrap();
+            let device_constraint =
+                DeviceConstraint::new(&[&compiled], WIDE, &TensorOptions::new(), &device).unwrap();
+            let processor = ConstraintProcessor::new(device_constraint, &rows).unwrap();
             let seeds: Vec<u64> = (0..rows.len() as u64).collect();
             let gumbel = GumbelMax::new(&seeds, WIDE, &device).unwrap();
             let halves = if device.supports_dtype(DType::F16) { DType::F16 } else { DType::F32 };

@@ -150,9 +150,11 @@ fn a_constrained_step_launches_no_more_kernels() {
         }
         let embedded = Embedded::load(&device);
         let width = embedded.model().vocab_size();
-        let table = embedded.schema("person");
-        let table = DeviceConstraint::new(&[&table], width, &TensorOptions::default(), &device).unwrap();
-        let constraint = ConstraintProcessor::new(table, &[0]).unwrap().with_budgets(&[60]).unwrap();
+        let compiled = embedded.schema("person");
+        let device_constraint =
+            DeviceConstraint::new(&[&compiled], width, &TensorOptions::default(), &device).unwrap();
+        let constraint =
+            ConstraintProcessor::new(device_constraint, &[0]).unwrap().with_budgets(&[60]).unwrap();
         let none = None::<ConstraintProcessor>;
         let gumbel = GumbelMax::new(&[1], width, &device).unwrap();
         let samplers: [(&str, &dyn Sampler); 2] = [("greedy", &Greedy), ("sampled", &gumbel)];
@@ -179,14 +181,16 @@ fn a_constrained_choice_in_wide_rows_launches_at_most_one_kernel_more() {
     let vocabulary = vocabulary_of(&words);
     assert_eq!(vocabulary.len(), WIDTH);
     let constraint = Constraint::regex("(w[0-9]+ ?)*").unwrap();
-    let table = CompiledConstraint::compile_byte_level(&constraint, &vocabulary, &Limits::default()).unwrap();
+    let compiled =
+        CompiledConstraint::compile_byte_level(&constraint, &vocabulary, &Limits::default()).unwrap();
     for (name, device) in devices::all() {
         if name == "flex" {
             continue;
         }
         let is_wgsl = name == "wgpu" && !cfg!(any(feature = "vulkan", target_os = "macos"));
-        let table = DeviceConstraint::new(&[&table], WIDTH, &TensorOptions::default(), &device).unwrap();
-        let constraint = ConstraintProcessor::new(table, &[0]).unwrap();
+        let device_constraint =
+            DeviceConstraint::new(&[&compiled], WIDTH, &TensorOptions::default(), &device).unwrap();
+        let constraint = ConstraintProcessor::new(device_constraint, &[0]).unwrap();
         let none = None::<ConstraintProcessor>;
         let values: Vec<f32> = (0..WIDTH).map(|token| (token * 7_919 % 1_013) as f32).collect();
         let logits = Tensor::<2>::from_data(TensorData::new(values, [1, WIDTH]), (&device, DType::F32));
@@ -212,13 +216,15 @@ fn a_branch_of_drafts_takes_one_kernel() {
     let vocabulary = vocabulary_of(&["ab"]);
     let width = vocabulary.len();
     let constraint = Constraint::regex("[ab]*").unwrap();
-    let table = CompiledConstraint::compile_byte_level(&constraint, &vocabulary, &Limits::default()).unwrap();
+    let compiled =
+        CompiledConstraint::compile_byte_level(&constraint, &vocabulary, &Limits::default()).unwrap();
     for (name, device) in devices::all() {
         if name == "flex" {
             continue;
         }
-        let table = DeviceConstraint::new(&[&table], width, &TensorOptions::default(), &device).unwrap();
-        let constraint = ConstraintProcessor::new(table, &[0]).unwrap();
+        let device_constraint =
+            DeviceConstraint::new(&[&compiled], width, &TensorOptions::default(), &device).unwrap();
+        let constraint = ConstraintProcessor::new(device_constraint, &[0]).unwrap();
         let position = constraint.start();
         for (tree, branches) in [(DraftTree::chain(6), 1), (DraftTree::new(&[0, 0, 2, 0]).unwrap(), 3)] {
             let tokens = Tensor::<2, Int>::full([1, tree.len()], b'a', (&device, DType::I32));

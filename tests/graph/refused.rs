@@ -18,8 +18,8 @@ fn requests_that_do_not_fit_are_refused_and_the_graph_continues() {
     for (name, device) in devices::all() {
         let embedded = Embedded::load(&device);
         let (model, vocabulary) = (embedded.model(), &embedded.vocabulary);
-        let table = embedded.regex("[0-9]{4}-[0-9]{2}");
-        let good = embedded.requests(&[Some(&table), None], 20, 0);
+        let constraint = embedded.regex("[0-9]{4}-[0-9]{2}");
+        let good = embedded.requests(&[Some(&constraint), None], 20, 0);
         let record =
             |capacity| DecodeGraph::record(model, vocabulary, &good, &GenerationConfig::new(), capacity);
         assert_eq!(record(4).unwrap_err().kind(), ErrorKind::Input);
@@ -29,7 +29,7 @@ fn requests_that_do_not_fit_are_refused_and_the_graph_continues() {
         let mut refused = |requests: &[Request]| {
             let error = graph.stream(requests).unwrap_err();
             let outputs = graph.generate(&good).unwrap();
-            assert!(table.accepts(&outputs[0].tokens), "{name}: after {error}");
+            assert!(constraint.accepts(&outputs[0].tokens), "{name}: after {error}");
             error
         };
         let with = |change: &dyn Fn(&mut Request)| {
@@ -109,7 +109,7 @@ fn an_unrecordable_step_is_an_error_on_a_recording_device() {
 }
 
 #[test]
-fn a_recorded_step_refuses_a_table_with_a_longer_chain_of_returns() {
+fn a_recorded_step_refuses_a_constraint_with_a_longer_chain_of_returns() {
     let _turn = alone();
     let of = |embedded: &Embedded, text: &str| {
         embedded.called(&Constraint::grammar(Syntax::Gbnf, text).unwrap(), 4)
@@ -122,7 +122,7 @@ fn a_recorded_step_refuses_a_table_with_a_longer_chain_of_returns() {
         let tensors = TensorOptions { capacity, kernels, ..TensorOptions::default() };
         let config = GenerationConfig::new().with_tensors(tensors);
         let (model, vocabulary) = (embedded.model(), &embedded.vocabulary);
-        let requests = |table| embedded.requests(&[Some(table)], 20, 0);
+        let requests = |constraint| embedded.requests(&[Some(constraint)], 20, 0);
         let mut graph = DecodeGraph::record(model, vocabulary, &requests(&nested), &config, 64).unwrap();
         graph.generate(&requests(&prefix)).map(|outputs| {
             assert_eq!(outputs, generate(model, vocabulary, &requests(&prefix), &config).unwrap());

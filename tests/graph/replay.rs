@@ -127,12 +127,15 @@ fn a_replayed_step_keeps_the_stacks_of_its_rows() {
     for (name, device) in devices::all() {
         let embedded = Embedded::load(&device);
         let (model, vocabulary) = (embedded.model(), &embedded.vocabulary);
-        let tables = [&nested, &chosen].map(|schema| embedded.recursive(schema, 8));
+        let constraints = [&nested, &chosen].map(|schema| embedded.recursive(schema, 8));
         let tagged = embedded.called(&tag, 8);
         for temperature in [None, Some(1.4)] {
             let config = GenerationConfig::new().with_temperature(temperature).with_sync_interval(16);
-            let requests =
-                embedded.requests(&[Some(&tables[0]), Some(&tables[1]), None, Some(&tagged)], 40, 3);
+            let requests = embedded.requests(
+                &[Some(&constraints[0]), Some(&constraints[1]), None, Some(&tagged)],
+                40,
+                3,
+            );
             let expected = generate(model, vocabulary, &requests, &config).unwrap();
             for (output, schema) in expected.iter().zip([&nested, &chosen]) {
                 let value: Value = serde_json::from_str(&output.text()).unwrap();

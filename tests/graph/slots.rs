@@ -69,9 +69,13 @@ fn soak(name: &str, device: &Device, arrivals: usize) {
     let requests: Vec<Request> = (0..90)
         .map(|index| {
             let prompt = (0..rng.random_range(1..9)).map(|_| TokenId(rng.random_range(0..256))).collect();
-            let table = pool.get(index % (pool.len() + 4));
-            let needed = table.map_or(1, |table| table.tokens_to_end(table.start()) as usize);
-            Request { constraint: table.cloned(), ..Request::new(prompt, needed + rng.random_range(0..12)) }
+            let constraint = pool.get(index % (pool.len() + 4));
+            let needed =
+                constraint.map_or(1, |constraint| constraint.tokens_to_end(constraint.start()) as usize);
+            Request {
+                constraint: constraint.cloned(),
+                ..Request::new(prompt, needed + rng.random_range(0..12))
+            }
         })
         .collect();
     let expected: Vec<Output> = requests
@@ -98,9 +102,9 @@ fn soak(name: &str, device: &Device, arrivals: usize) {
             let next = rng.random_range(0..requests.len());
             let mut request = requests[next].clone();
             // Some constraints are compiled later.
-            if let Some(table) = request.constraint.clone().filter(|_| rng.random_bool(0.2)) {
+            if let Some(constraint) = request.constraint.clone().filter(|_| rng.random_bool(0.2)) {
                 let (sender, pending) = PendingConstraint::channel();
-                compiled.push((sender, table.clone()));
+                compiled.push((sender, constraint.clone()));
                 request = Request { constraint: None, ..request }.with_pending(&pending);
             }
             match slots.admit(row, &request) {
@@ -112,7 +116,7 @@ fn soak(name: &str, device: &Device, arrivals: usize) {
             }
         }
         slots.step(rng.random_range(1..9), |_| ()).unwrap();
-        compiled.drain(..).for_each(|(sender, table)| sender.send(Ok(table)));
+        compiled.drain(..).for_each(|(sender, constraint)| sender.send(Ok(constraint)));
         let finished: Vec<usize> = slots.finished().collect();
         for row in finished {
             let output = slots.release(row).unwrap();
@@ -165,10 +169,10 @@ fn the_recorded_embedded_model_writes_the_output_of_each_request_alone() {
     for (name, device) in devices::all() {
         let embedded = Embedded::load(&device);
         let (model, vocabulary) = (embedded.model(), &embedded.vocabulary);
-        let tables =
+        let constraints =
             [embedded.schema("person"), embedded.schema("team"), embedded.regex("[0-9]{5}(-[0-9]{4})?")];
         let count = if devices::is_software_gpu(name, &device) { 4 } else { 12 };
-        let rows: Vec<_> = (0..count).map(|index| tables.get(index % 4)).collect();
+        let rows: Vec<_> = (0..count).map(|index| constraints.get(index % 4)).collect();
         let requests = embedded.requests(&rows, 50, 20);
         let base = GenerationConfig::new();
         for (kind, config) in [
@@ -213,11 +217,11 @@ fn the_recorded_embedded_model_writes_the_output_of_each_request_alone() {
     }
 }
 
-/// The operations up to the read after `steps` steps of rows under `tables`, and the number of
+/// The operations up to the read after `steps` steps of rows under `constraints`, and the number of
 /// tensors made of host data.
 fn record(
     config: &GenerationConfig,
-    tables: fn(&Embedded) -> Vec<CompiledConstraint>,
+    constraints: fn(&Embedded) -> Vec<CompiledConstraint>,
     loads: usize,
     steps: usize,
 ) -> (Vec<String>, usize) {
@@ -225,8 +229,8 @@ fn record(
     let captured = device
         .capture_scope(|scope| {
             let embedded = Embedded::load(&device);
-            let tables = tables(&embedded);
-            let rows: Vec<_> = tables.iter().map(Some).collect();
+            let constraints = constraints(&embedded);
+            let rows: Vec<_> = constraints.iter().map(Some).collect();
             let requests = embedded.requests(&rows, 60, 0);
             let (model, vocabulary) = (embedded.model(), &embedded.vocabulary);
             let mut slots = ContinuousBatch::record(model, vocabulary, 4, 256, config).unwrap();
@@ -243,11 +247,15 @@ fn record(
 }
 
 /// Checks that every step has the same operations, for any number of loaded constraints.
-fn check_steps(config: &GenerationConfig, tables: fn(&Embedded) -> Vec<CompiledConstraint>, loads: &[usize]) {
+fn check_steps(
+    config: &GenerationConfig,
+    constraints: fn(&Embedded) -> Vec<CompiledConstraint>,
+    loads: &[usize],
+) {
     let mut first = None;
     for &loads in loads {
-        let (short, few) = record(config, tables, loads, 1);
-        let (long, many) = record(config, tables, loads, 4);
+        let (short, few) = record(config, constraints, loads, 1);
+        let (long, many) = record(config, constraints, loads, 4);
         assert_eq!(few, many, "a step makes no tensor out of host data");
         let length = (long.len() - short.len()) / 3;
         // After the steps come the read and the rewinding of the log.
@@ -293,10 +301,10 @@ fn a_step_has_the_same_operations_for_any_number_of_ending_calls() {
     let config = GenerationConfig::new().with_sync_interval(64).with_tensors(tensors);
     // In the first grammar a byte follows the end of a call; in the second the next call may
     // follow.
-    let tables = |embedded: &Embedded| -> Vec<CompiledConstraint> {
+    let constraints = |embedded: &Embedded| -> Vec<CompiledConstraint> {
         ["root ::= \"x\" | \"(\" root \")\"", "root ::= \"b\" | \"a\" root root root"]
             .map(|text| embedded.called(&Constraint::grammar(Syntax::Gbnf, text).unwrap(), 2))
             .into()
     };
-    check_steps(&config, tables, &[0, 1, 2]);
+    check_steps(&config, constraints, &[0, 1, 2]);
 }

@@ -518,9 +518,10 @@ pub fn entries(count: i64, id: fn(i64) -> i64) -> String {
 fn budget(gauge: &mut Gauge, tokens: usize) -> Result<()> {
     let limits = gauge.arm();
     let vocabulary = Vocabulary::from_chars("ab".chars())?.pad_to(3)?.with_eos([TokenId(2)])?;
-    let table = CompiledConstraint::compile(&Constraint::regex("a*")?, &vocabulary, limits)?;
-    let table = DeviceConstraint::new(&[&table], 3, &TensorOptions::default(), &Device::flex())?;
-    ConstraintProcessor::new(table, &[0])?.with_budgets(&[tokens]).map(drop)
+    let constraint = CompiledConstraint::compile(&Constraint::regex("a*")?, &vocabulary, limits)?;
+    let device_constraint =
+        DeviceConstraint::new(&[&constraint], 3, &TensorOptions::default(), &Device::flex())?;
+    ConstraintProcessor::new(device_constraint, &[0])?.with_budgets(&[tokens]).map(drop)
 }
 
 pub fn json_of(name: &str, inner: Value) -> Value {

@@ -79,13 +79,13 @@ const ATTACKS: &[Attack] = attacks! {
     };
     "an end of 30 MB": Vocabulary = |gauge| beside(gauge, "{}", Some(&format!(r#"{{"eos_token": "{}"}}"#, "e".repeat(30 << 20))));
     // Artifacts.
-    "an artifact that is cut anywhere": Table = |gauge| {
+    "an artifact that is cut anywhere": Artifact = |gauge| {
         let (vocabulary, whole) = artifact()?;
         let limits = gauge.arm().clone();
         CompiledConstraint::from_bytes(&whole, &vocabulary, &limits)?;
         refused((0..whole.len()).map(|end| CompiledConstraint::from_bytes(&whole[..end], &vocabulary, &limits).map(drop)))
     };
-    "an artifact with any byte changed": Table = |gauge| {
+    "an artifact with any byte changed": Artifact = |gauge| {
         let (vocabulary, whole) = artifact()?;
         let limits = gauge.arm().clone();
         refused((0..whole.len()).flat_map(|at| [1, 0x80, 0xff].map(|mask| (at, mask))).map(|(at, mask)| {
@@ -94,35 +94,35 @@ const ATTACKS: &[Attack] = attacks! {
             CompiledConstraint::from_bytes(&changed, &vocabulary, &limits).map(drop)
         }))
     };
-    "a header of 2^63 bytes": Table = |gauge| read(gauge, &[&(1u64 << 63).to_le_bytes(), &b"{}"[..]].concat());
-    "a header 10,000,000 deep": Table = |gauge| headed(gauge, &"[".repeat(10_000_000), 0);
-    "a header with metadata 10,000,000 deep": Table = |gauge| {
+    "a header of 2^63 bytes": Artifact = |gauge| read(gauge, &[&(1u64 << 63).to_le_bytes(), &b"{}"[..]].concat());
+    "a header 10,000,000 deep": Artifact = |gauge| headed(gauge, &"[".repeat(10_000_000), 0);
+    "a header with metadata 10,000,000 deep": Artifact = |gauge| {
         headed(gauge, &format!(r#"{{"__metadata__": {{"constraint": {}"#, r#"{"a":"#.repeat(10_000_000)), 0)
     };
     "90 MB of metadata": Limit = |gauge| headed(gauge, &format!(r#"{{"__metadata__": {{"constraint": "{}"}}}}"#, "c".repeat(90 << 20)), 0);
-    "1,000,000 texts of metadata": Table = |gauge| {
+    "1,000,000 texts of metadata": Artifact = |gauge| {
         let mut texts = String::new();
         (0..1_000_000).for_each(|i| write!(texts, r#""{i}":"","#).expect("a string takes all"));
         headed(gauge, &format!(r#"{{"__metadata__": {{{texts}"format":"burn-dfa token table"}}}}"#), 0)
     };
-    "1,000,000 tensors": Table = |gauge| {
+    "1,000,000 tensors": Artifact = |gauge| {
         let mut tensors = String::new();
         (0..1_000_000).for_each(|i| write!(tensors, r#","{i}":{{"dtype":"U8","shape":[0],"data_offsets":[0,0]}}"#).expect("a string takes all"));
         headed(gauge, &format!(r#"{{"__metadata__": {{"format": "burn-dfa token table"}}{tensors}}}"#), 0)
     };
-    "tensors of 2^64 elements": Table = |gauge| {
+    "tensors of 2^64 elements": Artifact = |gauge| {
         headed(gauge, r#"{"next":{"dtype":"I32","shape":[4294967296,4294967296],"data_offsets":[0,4]}}"#, 4)
     };
-    "a tensor of 1,000,000 dimensions": Table = |gauge| {
+    "a tensor of 1,000,000 dimensions": Artifact = |gauge| {
         headed(gauge, &format!(r#"{{"next":{{"dtype":"U8","shape":[{}1],"data_offsets":[0,1]}}}}"#, "1,".repeat(1_000_000)), 1)
     };
-    "tensors that overlap": Table = |gauge| {
+    "tensors that overlap": Artifact = |gauge| {
         headed(gauge, r#"{"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"b":{"dtype":"U8","shape":[4],"data_offsets":[2,6]}}"#, 6)
     };
-    "a tensor that ends before it begins": Table = |gauge| {
+    "a tensor that ends before it begins": Artifact = |gauge| {
         headed(gauge, r#"{"a":{"dtype":"U8","shape":[4],"data_offsets":[8,4]},"b":{"dtype":"U8","shape":[8],"data_offsets":[0,8]}}"#, 8)
     };
-    "numbers of metadata that are too large": Table = |gauge| {
+    "numbers of metadata that are too large": Artifact = |gauge| {
         let (vocabulary, whole) = artifact()?;
         let length = u64::from_le_bytes(whole[..8].try_into().expect("8 bytes")) as usize;
         let header: Value = serde_json::from_slice(&whole[8..8 + length]).expect("a header");
@@ -303,8 +303,8 @@ fn beside(gauge: &mut Gauge, config: &str, tokenizer_config: Option<&str>) -> Re
 fn artifact() -> Result<(Vocabulary, Vec<u8>)> {
     let vocabulary = Vocabulary::from_chars("ab(".chars())?.with_eos([TokenId(2)])?;
     let (constraint, limits) = (Constraint::regex("ab*")?, Limits::default());
-    let table = CompiledConstraint::compile(&constraint, &vocabulary, &limits)?;
-    let bytes = table.to_bytes(&Origin::new(&constraint, &limits))?;
+    let compiled = CompiledConstraint::compile(&constraint, &vocabulary, &limits)?;
+    let bytes = compiled.to_bytes(&Origin::new(&constraint, &limits))?;
     Ok((vocabulary, bytes))
 }
 

@@ -27,13 +27,14 @@ fn two_clients_at_once_write_their_own_tokens() {
         )
         .unwrap()
     };
-    let tables = ["[a-f]{9,20}", "[0-9,]{9,20}"].map(compile);
+    let constraints = ["[a-f]{9,20}", "[0-9,]{9,20}"].map(compile);
     let write = |client: usize, device: &Device| {
         let model = RandomLm::new(vocabulary.len(), client as u64, DType::F32, device);
         let config = GenerationConfig::new().with_temperature(0.8).with_sync_interval(2);
         let mut texts = Vec::new();
         for seed in 0..4 {
-            let request = Request::new(vec![TokenId(1)], 24).with_constraint(&tables[client]).with_seed(seed);
+            let request =
+                Request::new(vec![TokenId(1)], 24).with_constraint(&constraints[client]).with_seed(seed);
             texts.push(run(&model, &vocabulary, &[request], &config).unwrap()[0].text());
         }
         texts
@@ -89,13 +90,13 @@ fn a_server_that_hosts_another_version_of_the_operations_is_refused() {
 fn a_device_opened_by_other_means_takes_the_built_in_operations() {
     let device = Device::remote_options(&RemoteHost::websocket(&hosting())).init().unwrap();
     let vocabulary = vocabulary();
-    let table = CompiledConstraint::compile_token_level(
+    let constraint = CompiledConstraint::compile_token_level(
         &Constraint::regex("abc").unwrap(),
         &vocabulary,
         &Limits::default(),
     )
     .unwrap();
     let model = RandomLm::new(vocabulary.len(), 1, DType::F32, &device);
-    let request = Request::new(vec![TokenId(1)], 8).with_constraint(&table);
+    let request = Request::new(vec![TokenId(1)], 8).with_constraint(&constraint);
     assert_eq!(run(&model, &vocabulary, &[request], &GenerationConfig::new()).unwrap()[0].text(), "abc");
 }

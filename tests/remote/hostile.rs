@@ -110,7 +110,7 @@ fn invalid_operations_are_refused_and_the_session_continues() {
 
 /// A tensor with the value of a handle is no handle.
 #[test]
-fn forged_handles_lead_to_no_tables() {
+fn forged_handles_lead_to_no_constraints() {
     let device = device();
     let step = [(I32, &[1][..], 1), (F32, &[3, 5], 0), (I32, &[3, 2], 2), (I32, &[3], 0)];
     let masked = ask(&device, "burn-dfa::mask", &step, &[(F32, &[3, 5]), (I32, &[3, 2])], &[]);
@@ -124,18 +124,18 @@ fn forged_handles_lead_to_no_tables() {
 #[test]
 fn states_and_tokens_out_of_range_are_dead() {
     let (device, vocabulary) = (device(), vocabulary());
-    let table = CompiledConstraint::compile_byte_level(
+    let constraint = CompiledConstraint::compile_byte_level(
         &Constraint::regex("abc").unwrap(),
         &vocabulary,
         &Limits::default(),
     )
     .unwrap();
-    let table =
-        DeviceConstraint::new(&[&table], vocabulary.len(), &TensorOptions::default(), &device).unwrap();
-    assert!(table.is_fused());
-    let start = table.start(0).0 as i32;
+    let device_constraint =
+        DeviceConstraint::new(&[&constraint], vocabulary.len(), &TensorOptions::default(), &device).unwrap();
+    assert!(device_constraint.is_fused());
+    let start = device_constraint.start(0).0 as i32;
     let states = ints(vec![start, start, start, i32::MIN, i32::MAX, -1], &device);
     let tokens = ints(vec![i32::from(b'a'), i32::MAX, i32::MIN, 0, 0, i32::from(b'a')], &device);
-    let next = table.next(states, tokens).into_data().try_to_vec::<i32>().unwrap();
+    let next = device_constraint.next(states, tokens).into_data().try_to_vec::<i32>().unwrap();
     assert!(next[0] > 2 && next[1..].iter().all(|&state| state == 0), "{next:?}");
 }

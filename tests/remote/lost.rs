@@ -18,7 +18,7 @@ use burn_dfa_testing::words::vocabulary;
 
 const TEXT: &str = "abcdefghijklmnopqrstuvwxyz";
 
-fn table(vocabulary: &Vocabulary) -> CompiledConstraint {
+fn constraint(vocabulary: &Vocabulary) -> CompiledConstraint {
     CompiledConstraint::compile_byte_level(&Constraint::regex(TEXT).unwrap(), vocabulary, &Limits::default())
         .unwrap()
 }
@@ -47,8 +47,8 @@ fn each_chunk(
 #[test]
 fn a_server_lost_during_a_batch_is_an_error_and_the_request_can_be_sent_again() {
     let vocabulary = vocabulary();
-    let table = table(&vocabulary);
-    let request = Request::new(vec![TokenId(1)], 40).with_constraint(&table);
+    let constraint = constraint(&vocabulary);
+    let request = Request::new(vec![TokenId(1)], 40).with_constraint(&constraint);
     let config = GenerationConfig::new().with_sync_interval(2);
     for server in [hosting(), plain()] {
         let line = Line::to(&server);
@@ -74,14 +74,14 @@ fn a_server_lost_during_a_batch_is_an_error_and_the_request_can_be_sent_again() 
 #[test]
 fn a_server_lost_during_a_continuous_batch_is_an_error() {
     let vocabulary = vocabulary();
-    let table = table(&vocabulary);
+    let constraint = constraint(&vocabulary);
     let capacity = Capacity { constraints: 2, states: 600, classes: 300, ..Capacity::new() };
     let config = GenerationConfig::new().with_tensors(TensorOptions { capacity, ..TensorOptions::default() });
     let line = Line::to(&hosting());
     let serve = |device: &Device, cut: bool| {
         let model = model(&vocabulary, device);
         let mut slots = ContinuousBatch::new(&model, &vocabulary, 2, 60, &config)?;
-        slots.admit(1, &Request::new(vec![TokenId(1)], 40).with_constraint(&table))?;
+        slots.admit(1, &Request::new(vec![TokenId(1)], 40).with_constraint(&constraint))?;
         slots.step(4, |_| {})?;
         if cut {
             line.cut();
@@ -98,8 +98,8 @@ fn a_server_lost_during_a_continuous_batch_is_an_error() {
 #[test]
 fn a_server_that_falls_silent_is_an_error_at_the_deadline() {
     let vocabulary = vocabulary();
-    let table = table(&vocabulary);
-    let request = Request::new(vec![TokenId(1)], 40).with_constraint(&table);
+    let constraint = constraint(&vocabulary);
+    let request = Request::new(vec![TokenId(1)], 40).with_constraint(&constraint);
     let line = Line::to(&hosting());
     let device = connect_within(&line.address, Duration::from_secs(2)).unwrap();
     let mut began = Instant::now();

@@ -20,7 +20,7 @@ fn regex(pattern: &str) -> Constraint {
 }
 
 /// Token-level and byte-level constraints, and one with a stack.
-fn tables(vocabulary: &Vocabulary) -> Vec<CompiledConstraint> {
+fn constraints(vocabulary: &Vocabulary) -> Vec<CompiledConstraint> {
     let limits = Limits::default();
     let tree = json!({"type": "object", "properties": {"name": {"type": "string", "maxLength": 4},
         "age": {"type": "array", "items": {"$ref": "#"}}}, "required": ["name"], "additionalProperties": false});
@@ -38,16 +38,16 @@ fn tables(vocabulary: &Vocabulary) -> Vec<CompiledConstraint> {
     ]
 }
 
-fn requests(tables: &[Option<&CompiledConstraint>]) -> Vec<Request> {
-    let row = |(index, &table): (usize, &Option<&CompiledConstraint>)| {
+fn requests(constraints: &[Option<&CompiledConstraint>]) -> Vec<Request> {
+    let row = |(index, &constraint): (usize, &Option<&CompiledConstraint>)| {
         let prompt = (0..=index as u32 % 5).map(TokenId).collect();
-        let needed = table.map_or(1, |table| table.tokens_to_end(table.start()) as usize);
+        let needed = constraint.map_or(1, |constraint| constraint.tokens_to_end(constraint.start()) as usize);
         Request {
-            constraint: table.cloned(),
+            constraint: constraint.cloned(),
             ..Request::new(prompt, needed + 6 + index).with_seed(40 + index as u64)
         }
     };
-    tables.iter().enumerate().map(row).collect()
+    constraints.iter().enumerate().map(row).collect()
 }
 
 fn tokens(outputs: &[Output]) -> Vec<Vec<TokenId>> {
@@ -70,8 +70,8 @@ fn model(vocabulary: &Vocabulary, device: &Device) -> RandomLm {
 #[test]
 fn batches_write_the_same_tokens() {
     let vocabulary = vocabulary();
-    let tables = tables(&vocabulary);
-    let of = |indices: &[usize]| indices.iter().map(|&index| tables.get(index)).collect::<Vec<_>>();
+    let constraints = constraints(&vocabulary);
+    let of = |indices: &[usize]| indices.iter().map(|&index| constraints.get(index)).collect::<Vec<_>>();
     // Only token-level constraints; both forms; one with a stack.
     for batch in [of(&[0, 2, 9]), of(&[0, 1, 2, 9]), of(&[3, 0, 1])] {
         for config in configs() {
@@ -82,8 +82,8 @@ fn batches_write_the_same_tokens() {
                 for (request, output) in
                     requests.iter().zip(&outputs).filter(|(request, _)| request.constraint.is_some())
                 {
-                    let table = request.constraint.as_ref().unwrap();
-                    assert!(output.is_complete(), "{name}: {table:?}");
+                    let constraint = request.constraint.as_ref().unwrap();
+                    assert!(output.is_complete(), "{name}: {constraint:?}");
                 }
                 let found = tokens(&outputs);
                 assert_eq!(*expected.get_or_insert(found.clone()), found, "{name}, {batch:?}, {config:?}");
@@ -100,10 +100,10 @@ fn batches_write_the_same_tokens() {
 #[test]
 fn slots_write_the_same_tokens() {
     let vocabulary = vocabulary();
-    let tables = tables(&vocabulary);
+    let constraints = constraints(&vocabulary);
     let capacity = Capacity { constraints: 2, states: 600, classes: 300, ..Capacity::new() }.with_stack(4, 5);
     // Each constraint occurs twice, and the arena holds two at a time.
-    let order = [0, 1, 9, 3, 2, 0, 3, 1, 2].map(|index| tables.get(index));
+    let order = [0, 1, 9, 3, 2, 0, 3, 1, 2].map(|index| constraints.get(index));
     for config in configs() {
         let config = config.with_tensors(TensorOptions { capacity, ..TensorOptions::default() });
         let config = config.with_prefix_cache(true);
@@ -162,8 +162,8 @@ impl Drafter for Letters {
 #[test]
 fn drafts_write_the_same_tokens() {
     let vocabulary = vocabulary();
-    let tables = tables(&vocabulary);
-    let batch = [0, 3, 1].map(|index| tables.get(index));
+    let constraints = constraints(&vocabulary);
+    let batch = [0, 3, 1].map(|index| constraints.get(index));
     for config in configs().into_iter().take(2) {
         let requests = requests(&batch);
         let alone = run(&model(&vocabulary, &Device::flex()), &vocabulary, &requests, &config).unwrap();
@@ -183,12 +183,13 @@ fn drafts_write_the_same_tokens() {
 #[test]
 fn a_server_with_the_operations_runs_them_and_one_without_does_not() {
     let vocabulary = vocabulary();
-    let tables = tables(&vocabulary);
+    let constraints = constraints(&vocabulary);
     for (name, device) in devices() {
         for (kernels, fused) in [(Kernels::Fused, name != "plain"), (Kernels::BuiltIn, false)] {
             let options = TensorOptions { kernels, ..TensorOptions::default() };
-            let table = DeviceConstraint::new(&[&tables[0]], vocabulary.len(), &options, &device).unwrap();
-            assert_eq!(table.is_fused(), fused, "{name}, {options:?}");
+            let device_constraint =
+                DeviceConstraint::new(&[&constraints[0]], vocabulary.len(), &options, &device).unwrap();
+            assert_eq!(device_constraint.is_fused(), fused, "{name}, {options:?}");
         }
     }
 }

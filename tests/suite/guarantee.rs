@@ -117,11 +117,11 @@ fn every_generation_matches_its_constraint_and_is_complete_within_its_budget() {
         let picks: Vec<_> = (0..BATCH).map(|row| &compiled[(round * BATCH + row) % compiled.len()]).collect();
         let requests: Vec<_> = picks
             .iter()
-            .map(|(_, table, _)| {
-                let least = table.tokens_to_end(table.start()) as usize;
+            .map(|(_, constraint, _)| {
+                let least = constraint.tokens_to_end(constraint.start()) as usize;
                 let budget = least + rng.random_range(0..24);
                 let prompt = (0..rng.random_range(1..5)).map(|_| TokenId(rng.random_range(0..200))).collect();
-                Request::new(prompt, budget).with_constraint(table).with_seed(rng.random())
+                Request::new(prompt, budget).with_constraint(constraint).with_seed(rng.random())
             })
             .collect();
         let kernels = if round % 8 == 0 { Kernels::BuiltIn } else { Kernels::Fused };
@@ -136,12 +136,12 @@ fn every_generation_matches_its_constraint_and_is_complete_within_its_budget() {
             .with_sync_interval(1 + round % 9)
             .with_tensors(TensorOptions { kernels, max_bytes: 1 << 30, ..TensorOptions::default() });
         let outputs = run(&model, &vocabulary, &requests, &config).unwrap();
-        for ((output, request), (name, table, oracle)) in outputs.iter().zip(&requests).zip(&picks) {
+        for ((output, request), (name, constraint, oracle)) in outputs.iter().zip(&requests).zip(&picks) {
             let text = std::str::from_utf8(&output.bytes).expect("constrained text is UTF-8");
             assert!(oracle.admits(text), "{name}: {text:?}");
             assert_eq!(output.finish, FinishReason::EndOfSequence, "{name}: {text:?}");
             assert!(output.tokens.len() <= request.max_new_tokens, "{name}: {text:?}");
-            assert!(table.accepts(&output.tokens), "{name}: {text:?}");
+            assert!(constraint.accepts(&output.tokens), "{name}: {text:?}");
             generations += 1;
         }
     }
@@ -156,10 +156,10 @@ fn real_vocabularies_keep_the_guarantee() {
         let device = Device::flex();
         let model = RandomLm::new(vocabulary.len(), 5, DType::F32, &device);
         for (seed, (name, constraint, oracle)) in constraints().into_iter().enumerate() {
-            let table = token_level(&constraint, &vocabulary);
-            let budget = table.tokens_to_end(table.start()) as usize + 12;
+            let compiled = token_level(&constraint, &vocabulary);
+            let budget = compiled.tokens_to_end(compiled.start()) as usize + 12;
             let request =
-                Request::new(vec![TokenId(40)], budget).with_constraint(&table).with_seed(seed as u64);
+                Request::new(vec![TokenId(40)], budget).with_constraint(&compiled).with_seed(seed as u64);
             let output =
                 &run(&model, &vocabulary, &[request], &GenerationConfig::new().with_temperature(1.0))
                     .unwrap()[0];

@@ -19,7 +19,7 @@ fn vocabulary() -> Vocabulary {
     vocabulary_of(&[])
 }
 
-fn table(pattern: &str, vocabulary: &Vocabulary) -> CompiledConstraint {
+fn regex(pattern: &str, vocabulary: &Vocabulary) -> CompiledConstraint {
     CompiledConstraint::compile(&Constraint::regex(pattern).unwrap(), vocabulary, &Limits::default()).unwrap()
 }
 
@@ -69,10 +69,10 @@ fn in_every_loop(
 #[test]
 fn the_chunks_join_to_the_outputs() {
     let vocabulary = vocabulary();
-    let table = table("(ab|é|日本){3,12}", &vocabulary);
+    let constraint = regex("(ab|é|日本){3,12}", &vocabulary);
     let requests = |_: &Cancel| {
         let prompt = vec![TokenId(97), TokenId(98)];
-        [Request::new(prompt, 60).with_constraint(&table), Request::new(vec![TokenId(97)], 9)]
+        [Request::new(prompt, 60).with_constraint(&constraint), Request::new(vec![TokenId(97)], 9)]
     };
     in_every_loop(requests, |name, mut pieces, _, whole| {
         let rows = collect(&mut pieces, |_| ()).unwrap();
@@ -89,11 +89,11 @@ fn the_chunks_join_to_the_outputs() {
 #[test]
 fn a_cancelled_row_ends_at_the_next_read_and_other_rows_continue() {
     let vocabulary = vocabulary();
-    let table = table("[a-z]{40}", &vocabulary);
+    let constraint = regex("[a-z]{40}", &vocabulary);
     for (row, at_once) in [(0, false), (1, false), (0, true)] {
         let requests = |cancel: &Cancel| {
             [0, 1].map(|index| {
-                let request = Request::new(vec![TokenId(97), TokenId(98)], 50).with_constraint(&table);
+                let request = Request::new(vec![TokenId(97), TokenId(98)], 50).with_constraint(&constraint);
                 if index == row { request.with_cancel(cancel) } else { request }
             })
         };
@@ -135,9 +135,9 @@ fn a_cancelled_row_ends_at_the_next_read_and_other_rows_continue() {
 #[test]
 fn a_batch_that_is_cancelled_as_a_whole_takes_no_further_step() {
     let vocabulary = vocabulary();
-    let table = table("[a-z]{40}", &vocabulary);
+    let constraint = regex("[a-z]{40}", &vocabulary);
     let cancel = Cancel::default();
-    let request = || Request::new(vec![TokenId(97)], 50).with_constraint(&table).with_cancel(&cancel);
+    let request = || Request::new(vec![TokenId(97)], 50).with_constraint(&constraint).with_cancel(&cancel);
     let model = RandomLm::new(vocabulary.len(), 1, DType::F32, &Device::flex());
     let mut chunks = stream(&model, &vocabulary, &[request(), request()], &config()).unwrap();
     for (index, chunk) in chunks.by_ref().enumerate() {
@@ -154,10 +154,10 @@ fn a_batch_that_is_cancelled_as_a_whole_takes_no_further_step() {
 #[test]
 fn a_batch_is_cancelled_from_another_thread() {
     let vocabulary = vocabulary();
-    let table = table("[a-z]+", &vocabulary);
+    let constraint = regex("[a-z]+", &vocabulary);
     let model = RandomLm::new(vocabulary.len(), 1, DType::F32, &Device::flex());
     let cancel = Cancel::default();
-    let request = Request::new(vec![TokenId(97)], 200_000).with_constraint(&table).with_cancel(&cancel);
+    let request = Request::new(vec![TokenId(97)], 200_000).with_constraint(&constraint).with_cancel(&cancel);
     let (first, seen) = std::sync::mpsc::channel();
     let other = std::thread::spawn(move || {
         seen.recv().unwrap();

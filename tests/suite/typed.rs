@@ -115,15 +115,15 @@ enum Mood {
 fn always_read<T: DeserializeOwned + Serialize + JsonSchema + Debug>(count: usize) -> Vec<String> {
     let vocabulary = vocabulary();
     let model = RandomLm::new(vocabulary.len(), 7, DType::F32, &Device::flex());
-    let table =
+    let constraint =
         CompiledConstraint::compile(&Constraint::from_type::<T>().unwrap(), &vocabulary, &Limits::default())
             .unwrap();
-    let least = table.tokens_to_end(table.start()) as usize;
+    let least = constraint.tokens_to_end(constraint.start()) as usize;
     let config = GenerationConfig::new().with_temperature(1.5);
     let requests: Vec<_> = (0..count)
         .map(|row| {
             let request = Request::new(vec![TokenId((row % 200) as u32)], least + 4 + row % 120);
-            request.with_constraint(&table).with_seed(row as u64)
+            request.with_constraint(&constraint).with_seed(row as u64)
         })
         .collect();
     let outputs = generate(&model, &vocabulary, &requests, &config).unwrap();
@@ -222,8 +222,8 @@ fn a_type_is_generated() {
         set.kind().is_constraint() && set.kind() == ErrorKind::Schema && set.kind() != ErrorKind::Cancelled,
         "{set}"
     );
-    let table = CompiledConstraint::unconstrained(&vocabulary);
-    assert_eq!(ask(request(200).with_constraint(&table)).unwrap_err().kind(), ErrorKind::Input);
+    let constraint = CompiledConstraint::unconstrained(&vocabulary);
+    assert_eq!(ask(request(200).with_constraint(&constraint)).unwrap_err().kind(), ErrorKind::Input);
 }
 
 #[test]
@@ -257,10 +257,10 @@ fn cut_off_outputs_and_outputs_of_another_type_are_errors() {
     assert_eq!(output.finish, FinishReason::MaxNewTokens);
     let cut = output.parse::<u8>().unwrap_err();
     assert!(cut.kind() == ErrorKind::Output && cut.to_string().contains("5 tokens"), "{cut}");
-    let table =
+    let constraint =
         CompiledConstraint::compile(&Constraint::choice(["maybe"]).unwrap(), &vocabulary, &Limits::default());
-    let table = table.unwrap();
-    let request = Request::new(vec![TokenId(1)], 9).with_constraint(&table);
+    let constraint = constraint.unwrap();
+    let request = Request::new(vec![TokenId(1)], 9).with_constraint(&constraint);
     let config = GenerationConfig::new();
     let output = generate(&model, &vocabulary, &[request], &config).unwrap().remove(0);
     let other = output.parse_name::<Mood>().unwrap_err();

@@ -29,7 +29,7 @@ fn regexes() -> Vec<Constraint> {
 }
 
 #[test]
-fn a_table_is_compiled_once() {
+fn a_constraint_is_compiled_once() {
     let folder = folder("once");
     let cache = ConstraintCache::new(&folder, 1 << 20).unwrap();
     let (vocabulary, limits) = (vocabulary(true), Limits::default());
@@ -116,8 +116,11 @@ fn grammars_that_are_built_by_hand_have_entries_of_their_own() {
     let asked: Vec<Constraint> = asked.iter().cloned().chain(after).collect();
     for round in 0..2 {
         for (at, constraint) in asked.iter().enumerate() {
-            let table = cache.compile(constraint, &vocabulary, &limits).unwrap();
-            assert!(table == CompiledConstraint::compile(constraint, &vocabulary, &limits).unwrap(), "{at}");
+            let compiled = cache.compile(constraint, &vocabulary, &limits).unwrap();
+            assert!(
+                compiled == CompiledConstraint::compile(constraint, &vocabulary, &limits).unwrap(),
+                "{at}"
+            );
             assert_eq!(files(&folder).len(), if round == 0 { at + 1 } else { asked.len() });
         }
     }
@@ -129,14 +132,14 @@ fn corrupt_entries_are_compiled_again() {
     let folder = folder("corrupt");
     let cache = ConstraintCache::new(&folder, 1 << 20).unwrap();
     let (vocabulary, limits, constraint) = (vocabulary(true), Limits::default(), regexes().remove(1));
-    let table = cache.compile(&constraint, &vocabulary, &limits).unwrap();
+    let compiled = cache.compile(&constraint, &vocabulary, &limits).unwrap();
     let [path] = &files(&folder)[..] else { panic!("one entry") };
     let right = std::fs::read(path).unwrap();
     let mut flipped = right.clone();
     *flipped.last_mut().unwrap() ^= 1;
     for wrong in [&b""[..], b"not an artifact", &right[..right.len() / 2], &flipped] {
         std::fs::write(path, wrong).unwrap();
-        assert!(cache.compile(&constraint, &vocabulary, &limits).unwrap() == table);
+        assert!(cache.compile(&constraint, &vocabulary, &limits).unwrap() == compiled);
         assert_eq!(std::fs::read(path).unwrap(), right);
     }
     std::fs::remove_dir_all(folder).unwrap();
@@ -202,18 +205,19 @@ const SHARED: &str = "BURN_DFA_TEST_CACHE";
 /// Compiles and loads, from a few threads, in a folder with space for two of three constraints.
 fn work(folder: &Path) {
     let (vocabulary, limits) = (vocabulary(true), Limits::default());
-    let tables: Vec<_> =
+    let expected: Vec<_> =
         regexes().iter().map(|c| CompiledConstraint::compile(c, &vocabulary, &limits).unwrap()).collect();
-    let least = tables.iter().map(|table| table.to_bytes(&Default::default()).unwrap().len()).sum::<usize>();
+    let least =
+        expected.iter().map(|compiled| compiled.to_bytes(&Default::default()).unwrap().len()).sum::<usize>();
     let cache = ConstraintCache::new(folder, least as u64).unwrap();
     std::thread::scope(|scope| {
         for thread in 0..4 {
-            let (cache, tables, vocabulary, limits) = (cache.clone(), &tables, &vocabulary, &limits);
+            let (cache, expected, vocabulary, limits) = (cache.clone(), &expected, &vocabulary, &limits);
             scope.spawn(move || {
                 for round in 0..30 {
                     let at = (thread + round) % 3;
-                    let table = cache.compile(&regexes()[at], vocabulary, limits).unwrap();
-                    assert!(table == tables[at], "thread {thread}, round {round}");
+                    let compiled = cache.compile(&regexes()[at], vocabulary, limits).unwrap();
+                    assert!(compiled == expected[at], "thread {thread}, round {round}");
                 }
             });
         }

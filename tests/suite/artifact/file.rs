@@ -74,7 +74,7 @@ impl File {
 
 #[test]
 fn the_checksum_is_that_of_the_documentation() {
-    for (name, _, _, bytes) in super::tables() {
+    for (name, _, _, bytes) in super::artifacts() {
         let file = File::read(&bytes);
         assert_eq!(file.metadata["checksum"], file.checksum(), "{name}");
     }

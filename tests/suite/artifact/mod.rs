@@ -40,7 +40,7 @@ fn tiny() -> Vocabulary {
 }
 
 /// One constraint of every kind, with its vocabulary and the bytes of its artifact.
-fn tables() -> Vec<(&'static str, Vocabulary, CompiledConstraint, Vec<u8>)> {
+fn artifacts() -> Vec<(&'static str, Vocabulary, CompiledConstraint, Vec<u8>)> {
     let (limits, spelling, words) = (Limits::default(), vocabulary(true), vocabulary(false));
     let regex = Constraint::regex("(ab|ca)+é?|bca").unwrap();
     let ids = |ids: &[u32]| ids.iter().map(|&id| TokenId(id)).collect::<Vec<_>>();
@@ -49,29 +49,33 @@ fn tables() -> Vec<(&'static str, Vocabulary, CompiledConstraint, Vec<u8>)> {
     let transitions = Transitions::new(1, [2], [row(1, 0, 1), row(1, 4, 2), row(2, 5, 1)]).unwrap();
     let transitions = Constraint::transitions(transitions);
     let behind = |marker: Marker| Constraint::after(marker, regex.clone());
-    let table = |compile: fn(&Constraint, &Vocabulary, &Limits) -> _, constraint, vocabulary: &Vocabulary| {
-        let table: burn_dfa::Result<CompiledConstraint> = compile(constraint, vocabulary, &limits);
-        let table = table.unwrap();
-        let bytes = table.to_bytes(&Origin::new(constraint, &limits)).unwrap();
-        (vocabulary.clone(), table, bytes)
-    };
+    let artifact =
+        |compile: fn(&Constraint, &Vocabulary, &Limits) -> _, constraint, vocabulary: &Vocabulary| {
+            let compiled: burn_dfa::Result<CompiledConstraint> = compile(constraint, vocabulary, &limits);
+            let compiled = compiled.unwrap();
+            let bytes = compiled.to_bytes(&Origin::new(constraint, &limits)).unwrap();
+            (vocabulary.clone(), compiled, bytes)
+        };
     let all = [
-        ("tabulated", table(CompiledConstraint::compile_token_level, &regex, &spelling)),
-        ("tabulated, words", table(CompiledConstraint::compile_token_level, &regex, &words)),
-        ("walked", table(CompiledConstraint::compile_byte_level, &regex, &spelling)),
-        ("walked, words", table(CompiledConstraint::compile_byte_level, &regex, &words)),
-        ("token sets", table(CompiledConstraint::compile, &sets, &words)),
-        ("transitions", table(CompiledConstraint::compile, &transitions, &words)),
-        ("text first", table(CompiledConstraint::compile_token_level, &behind("c".into()), &spelling)),
-        ("text first, walked", table(CompiledConstraint::compile_byte_level, &behind("c".into()), &spelling)),
-        ("a marker", table(CompiledConstraint::compile_byte_level, &behind(TokenId(1).into()), &spelling)),
+        ("tabulated", artifact(CompiledConstraint::compile_token_level, &regex, &spelling)),
+        ("tabulated, words", artifact(CompiledConstraint::compile_token_level, &regex, &words)),
+        ("walked", artifact(CompiledConstraint::compile_byte_level, &regex, &spelling)),
+        ("walked, words", artifact(CompiledConstraint::compile_byte_level, &regex, &words)),
+        ("token sets", artifact(CompiledConstraint::compile, &sets, &words)),
+        ("transitions", artifact(CompiledConstraint::compile, &transitions, &words)),
+        ("text first", artifact(CompiledConstraint::compile_token_level, &behind("c".into()), &spelling)),
+        (
+            "text first, walked",
+            artifact(CompiledConstraint::compile_byte_level, &behind("c".into()), &spelling),
+        ),
+        ("a marker", artifact(CompiledConstraint::compile_byte_level, &behind(TokenId(1).into()), &spelling)),
         (
             "a marker, words",
-            table(CompiledConstraint::compile_byte_level, &behind(TokenId(3).into()), &words),
+            artifact(CompiledConstraint::compile_byte_level, &behind(TokenId(3).into()), &words),
         ),
     ];
     let mut all: Vec<_> =
-        all.map(|(name, (vocabulary, table, bytes))| (name, vocabulary, table, bytes)).into();
+        all.map(|(name, (vocabulary, compiled, bytes))| (name, vocabulary, compiled, bytes)).into();
     let free = CompiledConstraint::unconstrained(&words);
     let bytes = free.to_bytes(&Origin::default()).unwrap();
     all.push(("unconstrained", words, free, bytes));
@@ -87,10 +91,10 @@ fn called_with_words() -> (&'static str, Vocabulary, CompiledConstraint, Vec<u8>
     let vocabulary = vocabulary.with_eos([TokenId(words.len() as u32)]).unwrap();
     let schema = json!({"type": "array", "items": {"anyOf": [{"enum": ["a", "aé"]}, {"$ref": "#"}]}});
     let (constraint, limits) = (compact(&schema), Limits::new().with_frames(6));
-    let table = CompiledConstraint::compile(&constraint, &vocabulary, &limits).unwrap();
-    assert_eq!((table.outcomes() > 0, table.frames()), (true, 6));
-    let bytes = table.to_bytes(&Origin::new(&constraint, &limits)).unwrap();
-    ("called, words", vocabulary, table, bytes)
+    let compiled = CompiledConstraint::compile(&constraint, &vocabulary, &limits).unwrap();
+    assert_eq!((compiled.outcomes() > 0, compiled.frames()), (true, 6));
+    let bytes = compiled.to_bytes(&Origin::new(&constraint, &limits)).unwrap();
+    ("called, words", vocabulary, compiled, bytes)
 }
 
 /// A constraint with calls: arrays of arrays, at least one of them not empty, so procedures have
@@ -102,45 +106,48 @@ fn called() -> (&'static str, Vocabulary, CompiledConstraint, Vec<u8>) {
     let schema = json!({"type": "array", "items": {"$ref": "#/$defs/n"}, "contains": {"minItems": 1},
         "$defs": {"n": {"type": "array", "items": {"$ref": "#/$defs/n"}}}});
     let (constraint, limits) = (compact(&schema), Limits::new().with_frames(6));
-    let table = CompiledConstraint::compile(&constraint, &vocabulary, &limits).unwrap();
-    assert_eq!((table.outcomes() > 0, table.frames()), (true, 6));
-    let bytes = table.to_bytes(&Origin::new(&constraint, &limits)).unwrap();
-    ("called", vocabulary, table, bytes)
+    let compiled = CompiledConstraint::compile(&constraint, &vocabulary, &limits).unwrap();
+    assert_eq!((compiled.outcomes() > 0, compiled.frames()), (true, 6));
+    let bytes = compiled.to_bytes(&Origin::new(&constraint, &limits)).unwrap();
+    ("called", vocabulary, compiled, bytes)
 }
 
 #[test]
 fn saved_artifacts_load_unchanged() {
     let path = std::env::temp_dir().join(format!("burn-dfa-artifact-{}", std::process::id()));
-    for (name, vocabulary, table, bytes) in tables() {
+    for (name, vocabulary, compiled, bytes) in artifacts() {
         let loaded = CompiledConstraint::from_bytes(&bytes, &vocabulary, &Limits::default()).unwrap();
-        assert!(loaded == table, "{name}: {loaded:?} instead of {table:?}");
+        assert!(loaded == compiled, "{name}: {loaded:?} instead of {compiled:?}");
         let artifact = Artifact::from_bytes(&bytes).unwrap();
         artifact.validate(&Limits::default()).unwrap();
         assert_eq!(loaded.to_bytes(&artifact.origin()).unwrap(), bytes, "{name}");
-        table.save(&path, &artifact.origin()).unwrap();
-        assert!(CompiledConstraint::load(&path, &vocabulary, &Limits::default()).unwrap() == table, "{name}");
+        compiled.save(&path, &artifact.origin()).unwrap();
+        assert!(
+            CompiledConstraint::load(&path, &vocabulary, &Limits::default()).unwrap() == compiled,
+            "{name}"
+        );
     }
     std::fs::remove_file(path).unwrap();
 }
 
 #[test]
-fn large_tables_load_unchanged_in_both_forms() {
+fn large_constraints_load_unchanged_in_both_forms() {
     let vocabulary = tiny();
     let schema = json!({"properties": {"name": {"type": "string", "maxLength": 40}, "tags": {"items": {"format": "date"}}}});
     let constraint = Constraint::json_schema(schema).unwrap();
     for compile in [CompiledConstraint::compile_token_level, CompiledConstraint::compile_byte_level] {
-        let table = compile(&constraint, &vocabulary, &Limits::default()).unwrap();
-        let bytes = table.to_bytes(&Origin::default()).unwrap();
+        let compiled = compile(&constraint, &vocabulary, &Limits::default()).unwrap();
+        let bytes = compiled.to_bytes(&Origin::default()).unwrap();
         assert!(
-            CompiledConstraint::from_bytes(&bytes, &vocabulary, &Limits::default()).unwrap() == table,
-            "{table:?}"
+            CompiledConstraint::from_bytes(&bytes, &vocabulary, &Limits::default()).unwrap() == compiled,
+            "{compiled:?}"
         );
     }
 }
 
 #[test]
 fn an_artifact_names_its_origin() {
-    let (_, vocabulary, _, bytes) = tables().remove(0);
+    let (_, vocabulary, _, bytes) = artifacts().remove(0);
     let artifact = Artifact::from_bytes(&bytes).unwrap();
     assert_eq!(artifact.metadata("constraint"), Some(r#"{"regex":"(ab|ca)+é?|bca"}"#));
     assert_eq!(artifact.metadata("fingerprint"), Some(&*vocabulary.fingerprint().to_string()));
@@ -153,7 +160,7 @@ fn an_artifact_names_its_origin() {
 
 #[test]
 fn artifacts_that_do_not_fit_are_refused() {
-    let (_, vocabulary, table, bytes) = tables().remove(0);
+    let (_, vocabulary, compiled, bytes) = artifacts().remove(0);
     let other = vocabulary.clone().with_eos([TokenId(6)]).unwrap();
     let error = CompiledConstraint::from_bytes(&bytes, &other, &Limits::default()).unwrap_err();
     assert!(
@@ -161,14 +168,14 @@ fn artifacts_that_do_not_fit_are_refused() {
             && error.to_string().contains("compile the constraint for it")
     );
     for limits in [
-        Limits { states: table.state_count() - 1, ..Limits::default() },
+        Limits { states: compiled.state_count() - 1, ..Limits::default() },
         Limits { bytes: bytes.len() - 1, ..Limits::default() },
     ] {
         let error = CompiledConstraint::from_bytes(&bytes, &vocabulary, &limits).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Limit, "{error}");
     }
     // A pruned constraint keeps the distances of the other vocabulary.
-    let pruned = table.prune(&vocabulary, &[TokenId(0), TokenId(6)]).unwrap();
+    let pruned = compiled.prune(&vocabulary, &[TokenId(0), TokenId(6)]).unwrap();
     let error = pruned.to_bytes(&Origin::default()).unwrap_err();
     assert!(error.kind() == ErrorKind::Artifact && error.to_string().contains("pruned"), "{error}");
     for path in ["no/such/file.safetensors", "src"] {
@@ -187,7 +194,9 @@ fn artifacts_that_do_not_fit_are_refused() {
 /// An unreachable end has only one encoding.
 #[test]
 fn a_negative_distance_is_refused() {
-    for (name, vocabulary, _, bytes) in tables().into_iter().filter(|(_, _, table, _)| table.frames() == 0) {
+    for (name, vocabulary, _, bytes) in
+        artifacts().into_iter().filter(|(_, _, compiled, _)| compiled.frames() == 0)
+    {
         let mut file = file::File::read(&bytes);
         file.tensors.get_mut("tokens_to_end").unwrap().data[..4].copy_from_slice(&(-1i32).to_le_bytes());
         let error =
@@ -203,12 +212,12 @@ fn a_negative_distance_is_refused() {
 #[test]
 fn artifacts_of_earlier_versions_load_unchanged() {
     let mut earlier = 0;
-    for (name, vocabulary, table, bytes) in
-        tables().into_iter().filter(|(_, _, table, _)| table.is_byte_level())
+    for (name, vocabulary, compiled, bytes) in
+        artifacts().into_iter().filter(|(_, _, compiled, _)| compiled.is_byte_level())
     {
         let mut file = file::File::read(&bytes);
         assert_eq!(file.metadata["format_version"], "4", "{name}");
-        let version = match (file.tensors.contains_key("shortest"), table.outcomes()) {
+        let version = match (file.tensors.contains_key("shortest"), compiled.outcomes()) {
             (true, _) => "3",
             (false, 0) => "1",
             (false, _) => "2",
@@ -219,10 +228,10 @@ fn artifacts_of_earlier_versions_load_unchanged() {
         }
         file.tensors.retain(|name, _| name != "ways" && name != "way_frames");
         let loaded = CompiledConstraint::from_bytes(&file.write(), &vocabulary, &Limits::default()).unwrap();
-        assert!(loaded == table, "{name}: {loaded:?} instead of {table:?}");
-        let states = (0..table.state_count() as u32).map(StateId);
+        assert!(loaded == compiled, "{name}: {loaded:?} instead of {compiled:?}");
+        let states = (0..compiled.state_count() as u32).map(StateId);
         assert!(
-            states.into_iter().all(|state| loaded.tokens_to_end(state) == table.tokens_to_end(state)),
+            states.into_iter().all(|state| loaded.tokens_to_end(state) == compiled.tokens_to_end(state)),
             "{name}"
         );
         earlier += 1;
@@ -233,7 +242,7 @@ fn artifacts_of_earlier_versions_load_unchanged() {
 /// A distance in tokens that is not the distance of the constraint is refused, or has no effect.
 #[test]
 fn forged_distances_in_tokens_have_no_effect() {
-    for (name, vocabulary, table, bytes) in tables() {
+    for (name, vocabulary, compiled, bytes) in artifacts() {
         let file = file::File::read(&bytes);
         for tensor in ["tokens_to_end", "ways", "way_frames"] {
             if !file.tensors.contains_key(tensor) {
@@ -247,9 +256,11 @@ fn forged_distances_in_tokens_have_no_effect() {
             let loaded = CompiledConstraint::from_bytes(&lie.write(), &vocabulary, &Limits::default());
             if file.tensors.contains_key("bytes_to_end") || tensor == "ways" {
                 let loaded = loaded.unwrap();
-                let states = (0..table.state_count() as u32).map(StateId);
+                let states = (0..compiled.state_count() as u32).map(StateId);
                 assert!(
-                    states.into_iter().all(|state| loaded.tokens_to_end(state) == table.tokens_to_end(state)),
+                    states
+                        .into_iter()
+                        .all(|state| loaded.tokens_to_end(state) == compiled.tokens_to_end(state)),
                     "{name}"
                 );
                 continue;
@@ -280,9 +291,9 @@ fn the_worked_example_is_true() {
         [row(&[0], 0), row(&[0, 1], 0), row(&[0, 1], 2)].concat()
     };
 
-    let table =
+    let compiled =
         CompiledConstraint::compile_token_level(&constraint, &vocabulary, &Limits::default()).unwrap();
-    let bytes = table.to_bytes(&Origin::default()).unwrap();
+    let bytes = compiled.to_bytes(&Origin::default()).unwrap();
     let file = file::File::read(&bytes);
     assert_eq!(integers(&file, "class"), [3, 4, 3, 2, 1]);
     assert_eq!(integers(&file, "next"), [&reserved(5)[..], &[0, 0, 0, 4, 0], &[0, 1, 0, 0, 4]].concat());
@@ -298,8 +309,9 @@ fn the_worked_example_is_true() {
     let bare = |json: &str| json.split_whitespace().collect::<String>();
     assert_eq!(bare(&shown), bare(header));
 
-    let table = CompiledConstraint::compile_byte_level(&constraint, &vocabulary, &Limits::default()).unwrap();
-    let file = file::File::read(&table.to_bytes(&Origin::default()).unwrap());
+    let compiled =
+        CompiledConstraint::compile_byte_level(&constraint, &vocabulary, &Limits::default()).unwrap();
+    let file = file::File::read(&compiled.to_bytes(&Origin::default()).unwrap());
     let column: Vec<i32> = (0..259usize)
         .map(|symbol| {
             [3, 4, 5, 0, 1, 2][match symbol {

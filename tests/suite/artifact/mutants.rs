@@ -12,8 +12,8 @@ use burn_dfa::{
 use rand::{Rng, SeedableRng, rngs::StdRng};
 use safetensors::tensor::Dtype;
 
+use super::artifacts;
 use super::file::{File, Tensor};
-use super::tables;
 
 /// The results of mutants.
 #[derive(Debug, Default)]
@@ -37,10 +37,10 @@ impl Fate {
         what: &dyn Fn() -> String,
     ) -> Option<CompiledConstraint> {
         match CompiledConstraint::from_bytes(mutant, vocabulary, &Limits::default()) {
-            Ok(table) => {
+            Ok(constraint) => {
                 self.loaded += 1;
-                sound(&table, vocabulary, what);
-                Some(table)
+                sound(&constraint, vocabulary, what);
+                Some(constraint)
             }
             Err(error) => {
                 self.refused += 1;
@@ -65,20 +65,20 @@ impl Fate {
 
 /// Checks that no lookup is out of bounds, and that some token approaches the end from every state
 /// that can reach it.
-fn sound(table: &CompiledConstraint, vocabulary: &Vocabulary, what: &dyn Fn() -> String) {
-    table.validate().unwrap();
-    if table.outcomes() > 0 {
-        return sound_on_stack(table, vocabulary, what);
+fn sound(constraint: &CompiledConstraint, vocabulary: &Vocabulary, what: &dyn Fn() -> String) {
+    constraint.validate().unwrap();
+    if constraint.outcomes() > 0 {
+        return sound_on_stack(constraint, vocabulary, what);
     }
-    let states = table.state_count() as u32;
+    let states = constraint.state_count() as u32;
     let tokens = vocabulary.len() as u32 + 2;
     for state in (0..states).map(StateId) {
-        let to_end = table.tokens_to_end(state);
+        let to_end = constraint.tokens_to_end(state);
         let mut nearest = u32::MAX;
         for token in (0..tokens).map(TokenId) {
-            let next = table.next(state, token);
+            let next = constraint.next(state, token);
             assert!(next.0 < states, "{}: {state} on {token} leads to {next}", what());
-            nearest = nearest.min(table.tokens_to_end(next));
+            nearest = nearest.min(constraint.tokens_to_end(next));
             let ends = vocabulary.eos().contains(&token);
             assert!(next != StateId::DONE || ends, "{}: {state} ends on {token}", what());
         }
@@ -89,21 +89,22 @@ fn sound(table: &CompiledConstraint, vocabulary: &Vocabulary, what: &dyn Fn() ->
             _ => assert!(nearest < to_end, "{}: {state} is no nearer to the end after any token", what()),
         }
     }
-    assert_ne!(table.tokens_to_end(table.start()), u32::MAX, "{}", what());
+    assert_ne!(constraint.tokens_to_end(constraint.start()), u32::MAX, "{}", what());
 }
 
 /// Checks that random walks find a legal token until they end within their budget.
-fn sound_on_stack(table: &CompiledConstraint, vocabulary: &Vocabulary, what: &dyn Fn() -> String) {
+fn sound_on_stack(constraint: &CompiledConstraint, vocabulary: &Vocabulary, what: &dyn Fn() -> String) {
     let mut random = StdRng::seed_from_u64(5);
     for more in [0, 1, 7, 20] {
-        let budget = table.tokens_to_end(table.start()).saturating_add(more);
+        let budget = constraint.tokens_to_end(constraint.start()).saturating_add(more);
         if budget > 1_000 {
             return;
         }
-        let mut position = RowPosition::new(table.start(), budget);
+        let mut position = RowPosition::new(constraint.start(), budget);
         while position.state != StateId::DONE {
-            let all = (0..vocabulary.len() as u32 + 2).map(|token| table.after(&position, TokenId(token)));
-            let legal: Vec<_> = all.filter(|next| table.can_end(next)).collect();
+            let all =
+                (0..vocabulary.len() as u32 + 2).map(|token| constraint.after(&position, TokenId(token)));
+            let legal: Vec<_> = all.filter(|next| constraint.can_end(next)).collect();
             assert!(!legal.is_empty(), "{}: no token is legal at {position:?}", what());
             position = legal[random.random_range(0..legal.len())].clone();
         }
@@ -111,17 +112,17 @@ fn sound_on_stack(table: &CompiledConstraint, vocabulary: &Vocabulary, what: &dy
 }
 
 /// Checks that the masks of a device along a walk equal the host's.
-fn agrees_on_stack(table: &CompiledConstraint, width: usize, kernels: Kernels) {
+fn agrees_on_stack(constraint: &CompiledConstraint, width: usize, kernels: Kernels) {
     let options = TensorOptions { kernels, ..TensorOptions::default() };
     let device = Device::flex();
-    let tensors = DeviceConstraint::new(&[table], width, &options, &device).unwrap();
+    let tensors = DeviceConstraint::new(&[constraint], width, &options, &device).unwrap();
     let processor = ConstraintProcessor::new(tensors, &[0]).unwrap();
-    let (mut own, mut position) = (RowPosition::unlimited(table.start()), processor.start());
+    let (mut own, mut position) = (RowPosition::unlimited(constraint.start()), processor.start());
     for _ in 0..8 {
         let logits = burn::tensor::Tensor::<2>::zeros([1, width], &device);
         let masked = processor.mask(&position, logits).into_data().try_to_vec::<f32>().unwrap();
-        let next: Vec<_> = (0..width as u32).map(|token| table.after(&own, TokenId(token))).collect();
-        let legal: Vec<bool> = next.iter().map(|next| table.can_end(next)).collect();
+        let next: Vec<_> = (0..width as u32).map(|token| constraint.after(&own, TokenId(token))).collect();
+        let legal: Vec<bool> = next.iter().map(|next| constraint.can_end(next)).collect();
         assert_eq!(masked.iter().map(|&logit| logit == 0.0).collect::<Vec<_>>(), legal);
         let Some(token) = legal.iter().position(|&legal| legal) else { return };
         own = next[token].clone();
@@ -130,18 +131,18 @@ fn agrees_on_stack(table: &CompiledConstraint, width: usize, kernels: Kernels) {
 }
 
 /// Checks that the lookups of the device equal the host's.
-fn agrees(table: &CompiledConstraint, width: usize, kernels: Kernels) {
-    if table.outcomes() > 0 {
-        return agrees_on_stack(table, width, kernels);
+fn agrees(constraint: &CompiledConstraint, width: usize, kernels: Kernels) {
+    if constraint.outcomes() > 0 {
+        return agrees_on_stack(constraint, width, kernels);
     }
     let options = TensorOptions { kernels, ..TensorOptions::default() };
-    let tensors = DeviceConstraint::new(&[table], width, &options, &Device::flex()).unwrap();
-    let states: Vec<_> = (0..table.state_count() as u32).map(StateId).collect();
+    let tensors = DeviceConstraint::new(&[constraint], width, &options, &Device::flex()).unwrap();
+    let states: Vec<_> = (0..constraint.state_count() as u32).map(StateId).collect();
     let illegal = tensors.illegal(tensors.states(&states).unwrap(), None);
     let illegal = crate::common::bools(illegal);
     for (&state, row) in states.iter().zip(illegal.chunks_exact(width)) {
         for (token, &illegal) in row.iter().enumerate() {
-            assert_eq!(illegal, table.next(state, TokenId(token as u32)) == StateId::DEAD);
+            assert_eq!(illegal, constraint.next(state, TokenId(token as u32)) == StateId::DEAD);
         }
     }
 }
@@ -149,14 +150,14 @@ fn agrees(table: &CompiledConstraint, width: usize, kernels: Kernels) {
 #[test]
 fn damage_is_always_noticed() {
     let mut fate = Fate::default();
-    for (name, vocabulary, table, bytes) in tables() {
+    for (name, vocabulary, constraint, bytes) in artifacts() {
         for at in 0..bytes.len() {
             for bit in 0..8 {
                 let mut mutant = bytes.clone();
                 mutant[at] ^= 1 << bit;
                 let what = || format!("{name}, byte {at}, bit {bit}");
                 let loaded = fate.meet(&mutant, &vocabulary, &what);
-                assert!(loaded.is_none_or(|loaded| loaded == table), "{}: another table", what());
+                assert!(loaded.is_none_or(|loaded| loaded == constraint), "{}: another constraint", what());
             }
             let cut = fate.meet(&bytes[..at], &vocabulary, &|| format!("{name}, cut at {at}"));
             assert!(cut.is_none(), "{name}, cut at {at}");
@@ -178,11 +179,11 @@ fn numbers(old: i32, states: i32, columns: i32) -> Vec<i32> {
 fn forged_fields_under_a_correct_checksum_are_refused_or_sound() {
     let mut fate = Fate::default();
     let mut uploads = 0;
-    for (name, vocabulary, table, bytes) in tables() {
+    for (name, vocabulary, constraint, bytes) in artifacts() {
         let file = File::read(&bytes);
         let mut meet = |file: &File, what: &dyn Fn() -> String| {
             if let Some(mutant) = fate.meet(&file.write(), &vocabulary, what)
-                && mutant != table
+                && mutant != constraint
                 && uploads < 100
             {
                 uploads += 1;
@@ -190,7 +191,7 @@ fn forged_fields_under_a_correct_checksum_are_refused_or_sound() {
                 agrees(&mutant, vocabulary.len(), Kernels::Fused);
             }
         };
-        let sizes = (table.state_count() as i32, table.class_count() as i32);
+        let sizes = (constraint.state_count() as i32, constraint.class_count() as i32);
         for (tensor, Tensor { dtype, data, .. }) in &file.tensors {
             let width = if *dtype == Dtype::I32 { 4 } else { 2 };
             for (at, old) in data.chunks_exact(width).enumerate() {
@@ -367,7 +368,7 @@ fn reworded(file: &File) -> Vec<(String, String, File)> {
 
 #[test]
 fn forged_headers_are_refused_or_sound() {
-    let (_, vocabulary, table, bytes) = tables().remove(2);
+    let (_, vocabulary, constraint, bytes) = artifacts().remove(2);
     let length = u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
     let (header, data) = bytes[8..].split_at(length);
     let header: serde_json::Value = serde_json::from_slice(header).unwrap();
@@ -393,7 +394,7 @@ fn forged_headers_are_refused_or_sound() {
             let header = header.to_string();
             let mutant = [&(header.len() as u64).to_le_bytes()[..], header.as_bytes(), data].concat();
             let loaded = fate.meet(&mutant, &vocabulary, &|| format!("{name}, {field} is {lie}"));
-            assert!(loaded.is_none_or(|loaded| loaded == table));
+            assert!(loaded.is_none_or(|loaded| loaded == constraint));
         }
     }
     // Tensors whose end offsets overflow.

@@ -17,10 +17,10 @@ use crate::common::{bools, ints};
 
 /// Simultaneous random walks, some with illegal tokens, with the masks of every step: the rest of a
 /// budget of `steps` tokens, the tokens, and the legal tokens as bits.
-fn walks(table: &CompiledConstraint, width: usize, [steps, walks]: [usize; 2], path: &Path) {
+fn walks(compiled: &CompiledConstraint, width: usize, [steps, walks]: [usize; 2], path: &Path) {
     let mut random = StdRng::seed_from_u64(11);
     let device = Device::flex();
-    let tensors = DeviceConstraint::new(&[table], width, &TensorOptions::default(), &device).unwrap();
+    let tensors = DeviceConstraint::new(&[compiled], width, &TensorOptions::default(), &device).unwrap();
     let processor = ConstraintProcessor::new(tensors, &vec![0; walks]).unwrap();
     let processor = processor.with_budgets(&vec![steps; walks]).unwrap();
     let mut position = processor.start();
@@ -88,15 +88,15 @@ fn numpy_has_the_same_masks() {
         ("called-longest", CompiledConstraint::compile_byte_level, &lists, &small_longest, [40, 200]),
     ];
     for (form, compile, constraint, limits, size) in forms {
-        let table: CompiledConstraint = compile(constraint, &vocabulary, limits).unwrap();
-        assert_eq!(table.frames() > 0, form.starts_with("called"));
-        table.save(folder.join(format!("{form}.safetensors")), &Origin::new(constraint, limits)).unwrap();
-        walks(&table, vocabulary.len(), size, &folder.join(format!("{form}.walks")));
+        let compiled: CompiledConstraint = compile(constraint, &vocabulary, limits).unwrap();
+        assert_eq!(compiled.frames() > 0, form.starts_with("called"));
+        compiled.save(folder.join(format!("{form}.safetensors")), &Origin::new(constraint, limits)).unwrap();
+        walks(&compiled, vocabulary.len(), size, &folder.join(format!("{form}.walks")));
     }
     // Some bytes are no tokens.
-    let (_, words, table, bytes) = super::called_with_words();
+    let (_, words, compiled, bytes) = super::called_with_words();
     std::fs::write(folder.join("words.safetensors"), bytes).unwrap();
-    walks(&table, words.len(), [20, 100], &folder.join("words.walks"));
+    walks(&compiled, words.len(), [20, 100], &folder.join("words.walks"));
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("suite/artifact/walks.py");
     let output = python.arg(script).arg(&folder).output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout);

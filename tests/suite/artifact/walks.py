@@ -35,7 +35,7 @@ def checksum(metadata, tensors):
     return hashlib.sha256(data).hexdigest()
 
 
-class Table:
+class Constraint:
     """A compiled constraint, and the stacks of its rows: a tree of frames. A row's stack is the path from its top to frame 0."""
 
     def __init__(self, path):
@@ -124,16 +124,16 @@ class Table:
 
 def main():
     for path in sorted(pathlib.Path(sys.argv[1]).glob("*.safetensors")):
-        table = Table(path)
+        constraint = Constraint(path)
         _, walks = load(path.with_suffix(".walks"))
         steps, count = walks["tokens"].shape
-        states, tops = np.full(count, table.start), np.zeros(count, int)
+        states, tops = np.full(count, constraint.start), np.zeros(count, int)
         for step in range(steps):
-            legal = np.packbits(table.legal(states, tops, steps - step - 1), axis=-1, bitorder="little")
+            legal = np.packbits(constraint.legal(states, tops, steps - step - 1), axis=-1, bitorder="little")
             different = (legal != walks["masks"][step]).any(-1).nonzero()[0]
             assert not len(different), f"{path.stem}: step {step}, walk {different[0]}: another mask"
-            states, tops = table.advance(states, tops, walks["tokens"][step])
-        print(f"{path.stem}: {count} walks of {steps} tokens, at most {table.depth.max()} frames, all masks equal")
+            states, tops = constraint.advance(states, tops, walks["tokens"][step])
+        print(f"{path.stem}: {count} walks of {steps} tokens, at most {constraint.depth.max()} frames, all masks equal")
 
 
 main()
