@@ -12,7 +12,7 @@ fn every_device_writes_the_same_tokens() {
     for (name, device) in devices::all() {
         let pretrained = burn_dfa_tiny::load(&device).unwrap();
         let vocabulary = pretrained.vocabulary();
-        let tables: Vec<_> = examples
+        let constraints: Vec<_> = examples
             .iter()
             .map(|example| {
                 let constraint = burn_dfa_tiny::schema(example.kind.name()).unwrap().constraint().unwrap();
@@ -26,15 +26,19 @@ fn every_device_writes_the_same_tokens() {
             .map(|(row, example)| {
                 let prompt = pretrained.prompt(&example.prompt).unwrap();
                 let request = Request::new(prompt, 80).with_seed(row as u64);
-                Request { constraint: (row < 5).then(|| tables[row].clone()), ..request }
+                Request { constraint: (row < 5).then(|| constraints[row].clone()), ..request }
             })
             .collect();
         let mut tokens = Vec::new();
         for temperature in [None, Some(0.7)] {
             let config = GenerationConfig::new().with_temperature(temperature);
             let outputs = generate(pretrained.model(), vocabulary, &requests, &config);
-            for (output, table) in outputs.unwrap().into_iter().zip(&tables).take(5) {
-                assert!(output.is_complete() && table.accepts(&output.tokens), "{name}: {}", output.text());
+            for (output, constraint) in outputs.unwrap().into_iter().zip(&constraints).take(5) {
+                assert!(
+                    output.is_complete() && constraint.accepts(&output.tokens),
+                    "{name}: {}",
+                    output.text()
+                );
                 tokens.push(output.tokens);
             }
         }

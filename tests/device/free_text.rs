@@ -91,9 +91,9 @@ fn vocabulary(rng: &mut StdRng) -> (Vocabulary, TokenId) {
     (Vocabulary::from_tokens(tokens).unwrap().with_eos([end]).unwrap(), named)
 }
 
-fn legal(table: &CompiledConstraint, position: &RowPosition) -> Vec<u32> {
-    let may_follow = |&id: &u32| table.can_end(&table.after(position, TokenId(id)));
-    (0..table.vocabulary_len() as u32).filter(may_follow).collect()
+fn legal(constraint: &CompiledConstraint, position: &RowPosition) -> Vec<u32> {
+    let may_follow = |&id: &u32| constraint.can_end(&constraint.after(position, TokenId(id)));
+    (0..constraint.vocabulary_len() as u32).filter(may_follow).collect()
 }
 
 /// The legal tokens of rows of masked logits. Checks that legal logits are unchanged and others are
@@ -109,19 +109,23 @@ fn kept(masked: Tensor<2>, given: &[f32], width: usize) -> Vec<Vec<u32>> {
 
 /// Walks rows along the constraints, with these budgets; returns the numbers of rows with mostly
 /// and with hardly any legal text.
-fn walk(tables: &[CompiledConstraint], budgets: &[usize], steps: usize, rng: &mut StdRng) -> [usize; 2] {
-    let (device, rows) = (Device::flex(), tables.len());
-    let len = tables[0].vocabulary_len();
+fn walk(constraints: &[CompiledConstraint], budgets: &[usize], steps: usize, rng: &mut StdRng) -> [usize; 2] {
+    let (device, rows) = (Device::flex(), constraints.len());
+    let len = constraints[0].vocabulary_len();
     let width = len + 3;
-    let on_device =
-        DeviceConstraint::new(&tables.iter().collect::<Vec<_>>(), width, &TensorOptions::default(), &device);
+    let on_device = DeviceConstraint::new(
+        &constraints.iter().collect::<Vec<_>>(),
+        width,
+        &TensorOptions::default(),
+        &device,
+    );
     let rows_of: Vec<usize> = (0..rows).collect();
     let processor =
         ConstraintProcessor::new(on_device.unwrap(), &rows_of).unwrap().with_budgets(budgets).unwrap();
     let sampler = GumbelMax::new(&[7; 64][..rows], width, &device).unwrap();
-    let starts = tables.iter().zip(budgets);
+    let starts = constraints.iter().zip(budgets);
     let mut own: Vec<_> =
-        starts.map(|(table, &budget)| RowPosition::new(table.start(), budget as u32)).collect();
+        starts.map(|(constraint, &budget)| RowPosition::new(constraint.start(), budget as u32)).collect();
     let mut position = processor.start();
     let mut tokens = vec![width as i32; rows];
     let mut met = [0; 2];
@@ -131,7 +135,8 @@ fn walk(tables: &[CompiledConstraint], budgets: &[usize], steps: usize, rng: &mu
             || Tensor::<2>::from_data(TensorData::new(given.clone(), [rows, width]), (&device, DType::F32));
         let context =
             || StepContext { tokens: ints(tokens.clone(), &device), step: ints(vec![step as i32], &device) };
-        let expected: Vec<Vec<u32>> = tables.iter().zip(&own).map(|(table, own)| legal(table, own)).collect();
+        let expected: Vec<Vec<u32>> =
+            constraints.iter().zip(&own).map(|(constraint, own)| legal(constraint, own)).collect();
         let (masked, next) = processor.process(position.clone(), logits(), &context());
         let found = kept(masked.clone(), &given, width);
         for (row, (found, expected)) in found.iter().zip(&expected).enumerate() {
@@ -152,20 +157,21 @@ fn walk(tables: &[CompiledConstraint], budgets: &[usize], steps: usize, rng: &mu
         let logits = Tensor::<1>::from_data(TensorData::new(twice.clone(), [twice.len()]), &device);
         let (tree, _) = processor.mask_tree(&position, &draft, pairs, logits.reshape([rows, 2, width]));
         let tree = kept(tree.reshape([rows * 2, width]), &twice, width);
-        for (row, (table, own)) in tables.iter().zip(&own).enumerate() {
+        for (row, (constraint, own)) in constraints.iter().zip(&own).enumerate() {
             assert_eq!(tree[2 * row], expected[row]);
-            let after = Some(table.after(own, TokenId(more as u32))).filter(|after| table.can_end(after));
-            let expected = after.map_or(expected[row].clone(), |after| legal(table, &after));
+            let after =
+                Some(constraint.after(own, TokenId(more as u32))).filter(|after| constraint.can_end(after));
+            let expected = after.map_or(expected[row].clone(), |after| legal(constraint, &after));
             assert_eq!(tree[2 * row + 1], expected, "step {step}, row {row}, token {more} after {own:?}");
         }
         position = next;
-        for (row, (table, own)) in tables.iter().zip(&mut own).enumerate() {
+        for (row, (constraint, own)) in constraints.iter().zip(&mut own).enumerate() {
             let words: Vec<u32> =
                 expected[row].iter().copied().filter(|&id| id > 255 && id + 1 < len as u32).collect();
             let from = if words.is_empty() || rng.random_range(0..4) == 0 { &expected[row] } else { &words };
             let token = *from.choose(rng).expect("a row is never without a token");
             tokens[row] = token as i32;
-            *own = table.after(own, TokenId(token));
+            *own = constraint.after(own, TokenId(token));
         }
     }
     met
@@ -184,16 +190,16 @@ fn masks_and_choices_in_free_text_match_the_host() {
             };
             // Without a stack, recursive constraints are copied to a fixed depth and are large;
             // with a small stack some are refused.
-            let tables = constraints(named)
+            let compiled = constraints(named)
                 .iter()
                 .filter_map(|constraint| compile(constraint).ok())
                 .collect::<Vec<_>>();
-            assert!(tables.len() > 9, "{}", tables.len());
-            let least = tables.iter().map(|table| table.tokens_to_end(table.start()) as usize);
+            assert!(compiled.len() > 9, "{}", compiled.len());
+            let least = compiled.iter().map(|compiled| compiled.tokens_to_end(compiled.start()) as usize);
             let budgets: Vec<usize> = least.map(|least| least + rng.random_range(0..30)).collect();
-            let endless = vec![1 << 20; tables.len()];
+            let endless = vec![1 << 20; compiled.len()];
             for budgets in [budgets, endless] {
-                let found = walk(&tables, &budgets, 24, &mut rng);
+                let found = walk(&compiled, &budgets, 24, &mut rng);
                 met = [met[0] + found[0], met[1] + found[1]];
             }
         }
@@ -202,22 +208,22 @@ fn masks_and_choices_in_free_text_match_the_host() {
 }
 
 #[test]
-fn a_table_that_was_loaded_or_pruned_has_the_same_masks() {
+fn a_constraint_that_was_loaded_or_pruned_has_the_same_masks() {
     let mut rng = StdRng::seed_from_u64(99);
     let (vocabulary, named) = vocabulary(&mut rng);
     let limits = Limits::default();
     let ids: Vec<TokenId> = (0..vocabulary.len() as u32).rev().map(TokenId).collect();
-    let mut tables = Vec::new();
+    let mut pairs = Vec::new();
     for constraint in constraints(named) {
-        let table = CompiledConstraint::compile_byte_level(&constraint, &vocabulary, &limits).unwrap();
-        let bytes = table.to_bytes(&Origin::new(&constraint, &limits)).unwrap();
+        let compiled = CompiledConstraint::compile_byte_level(&constraint, &vocabulary, &limits).unwrap();
+        let bytes = compiled.to_bytes(&Origin::new(&constraint, &limits)).unwrap();
         let loaded = CompiledConstraint::from_bytes(&bytes, &vocabulary, &limits).unwrap();
-        assert_eq!(loaded, table);
-        tables.push([loaded, table.prune(&vocabulary, &ids).unwrap()]);
+        assert_eq!(loaded, compiled);
+        pairs.push([loaded, compiled.prune(&vocabulary, &ids).unwrap()]);
     }
     for which in 0..2 {
-        let tables: Vec<_> = tables.iter().map(|both| both[which].clone()).collect();
+        let compiled: Vec<_> = pairs.iter().map(|pair| pair[which].clone()).collect();
         // A pruned constraint may allow nothing, but this one has all tokens.
-        walk(&tables, &vec![1 << 20; tables.len()], 24, &mut rng);
+        walk(&compiled, &vec![1 << 20; compiled.len()], 24, &mut rng);
     }
 }

@@ -27,11 +27,11 @@ fn sampled() -> GenerationConfig {
 fn the_same_seed_gives_the_same_tokens_on_every_device_and_batch_position() {
     let vocabulary = vocabulary();
     let patterns = ["[a-z]{5,30}", r"\d+(,\d+)*", "(true|false|null)+"];
-    let tables: Vec<_> = patterns.iter().map(|pattern| regex(pattern, &vocabulary)).collect();
+    let constraints: Vec<_> = patterns.iter().map(|pattern| regex(pattern, &vocabulary)).collect();
     let row = |index: usize| {
         let prompt = (0..=index as u32).map(TokenId).collect();
         let request = Request::new(prompt, 24 + index).with_seed(40 + index as u64);
-        if index < tables.len() { request.with_constraint(&tables[index]) } else { request }
+        if index < constraints.len() { request.with_constraint(&constraints[index]) } else { request }
     };
     let mut expected: HashMap<(bool, usize), Vec<TokenId>> = HashMap::new();
     for (name, device) in devices::all() {
@@ -88,14 +88,14 @@ fn sampling_follows_the_softmax() {
 #[test]
 fn chunks_join_to_the_output_without_partial_characters() {
     let vocabulary = vocabulary();
-    let table = regex("(日|本|é|x){12}", &vocabulary);
+    let constraint = regex("(日|本|é|x){12}", &vocabulary);
     let device = Device::flex();
     let model = RandomLm::new(vocabulary.len(), 1, DType::F32, &device);
     for sync_interval in [1, 3, 64] {
         let config = sampled().with_sync_interval(sync_interval);
         let requests = [
-            Request::new(vec![TokenId(1)], 64).with_constraint(&table).with_seed(1),
-            Request::new(vec![TokenId(1), TokenId(2)], 64).with_constraint(&table).with_seed(2),
+            Request::new(vec![TokenId(1)], 64).with_constraint(&constraint).with_seed(1),
+            Request::new(vec![TokenId(1), TokenId(2)], 64).with_constraint(&constraint).with_seed(2),
         ];
         let mut texts = [String::new(), String::new()];
         let mut tokens = [Vec::new(), Vec::new()];
@@ -118,9 +118,9 @@ fn chunks_join_to_the_output_without_partial_characters() {
 #[test]
 fn a_stream_that_is_stopped_cancels_the_batch() {
     let vocabulary = vocabulary();
-    let table = regex("a{50}", &vocabulary);
+    let constraint = regex("a{50}", &vocabulary);
     let model = RandomLm::new(vocabulary.len(), 1, DType::F32, &Device::flex());
-    let request = Request::new(vec![TokenId(1)], 60).with_constraint(&table);
+    let request = Request::new(vec![TokenId(1)], 60).with_constraint(&constraint);
     let config = GenerationConfig::new().with_sync_interval(4);
     let mut chunks = stream(&model, &vocabulary, &[request], &config).unwrap();
     chunks.next().unwrap().unwrap();
@@ -132,10 +132,10 @@ fn a_stream_that_is_stopped_cancels_the_batch() {
 #[test]
 fn free_rows_end_at_their_own_limit() {
     let vocabulary = vocabulary();
-    let table = regex("a{9}", &vocabulary);
+    let constraint = regex("a{9}", &vocabulary);
     let model = RandomLm::new(vocabulary.len() + 8, 2, DType::F32, &Device::flex());
     let requests =
-        [Request::new(vec![TokenId(1)], 3), Request::new(vec![TokenId(1)], 40).with_constraint(&table)];
+        [Request::new(vec![TokenId(1)], 3), Request::new(vec![TokenId(1)], 40).with_constraint(&constraint)];
     let outputs = run(&model, &vocabulary, &requests, &sampled()).unwrap();
     assert!(outputs[0].tokens.len() <= 3);
     assert!(outputs[0].tokens.iter().all(|token| token.index() < vocabulary.len()));
@@ -145,11 +145,11 @@ fn free_rows_end_at_their_own_limit() {
 #[test]
 fn several_ids_may_end_a_sequence() {
     let vocabulary = vocabulary().with_eos([EOS, TokenId(0), TokenId(u32::from(b'z'))]).unwrap();
-    let table = regex("[a-z]", &vocabulary);
-    let state = table.next(table.start(), TokenId(u32::from(b'b')));
+    let constraint = regex("[a-z]", &vocabulary);
+    let state = constraint.next(constraint.start(), TokenId(u32::from(b'b')));
     for id in [EOS.0, 0, u32::from(b'z')] {
-        assert_eq!(table.next(table.start(), TokenId(id)), StateId::DEAD, "not before the end");
-        assert_eq!(table.next(state, TokenId(id)), StateId::DONE);
+        assert_eq!(constraint.next(constraint.start(), TokenId(id)), StateId::DEAD, "not before the end");
+        assert_eq!(constraint.next(state, TokenId(id)), StateId::DONE);
     }
 }
 
@@ -157,7 +157,7 @@ fn several_ids_may_end_a_sequence() {
 fn bad_requests_are_refused_before_the_first_step() {
     let vocabulary = vocabulary();
     let other = vocabulary.clone().with_eos([TokenId(0)]).unwrap();
-    let table = regex("abcdef", &vocabulary);
+    let constraint = regex("abcdef", &vocabulary);
     let foreign = regex("abcdef", &other);
     let device = Device::flex();
     let model = RandomLm::new(vocabulary.len(), 1, DType::F32, &device);
@@ -165,7 +165,7 @@ fn bad_requests_are_refused_before_the_first_step() {
     let ask = |model: &RandomLm, requests: &[Request], config: &GenerationConfig| {
         run(model, &vocabulary, requests, config).unwrap_err()
     };
-    let fine = Request::new(vec![TokenId(1)], 8).with_constraint(&table);
+    let fine = Request::new(vec![TokenId(1)], 8).with_constraint(&constraint);
     let with = |change: &dyn Fn(&mut Request)| {
         let mut request = fine.clone();
         change(&mut request);
@@ -218,9 +218,9 @@ fn mute(vocabulary: &Vocabulary) -> Altered<impl Fn(Call, Tensor<2>) -> Tensor<2
 #[test]
 fn a_model_without_finite_logits_is_an_error_and_not_an_illegal_output() {
     let vocabulary = vocabulary();
-    let table = regex("abc", &vocabulary);
+    let constraint = regex("abc", &vocabulary);
     let model = mute(&vocabulary);
-    let request = Request::new(vec![TokenId(1)], 8).with_constraint(&table);
+    let request = Request::new(vec![TokenId(1)], 8).with_constraint(&constraint);
     let result = generate(&model, &vocabulary, slice::from_ref(&request), &GenerationConfig::new());
     assert_eq!(result.unwrap_err().kind(), ErrorKind::Model);
     // Without a logit for the end, `a*` would continue past its budget with tokens allowed by the

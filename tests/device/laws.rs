@@ -30,18 +30,18 @@ fn vocabulary() -> Vocabulary {
 /// The compile function of a form.
 type Form = fn(&Constraint, &Vocabulary, &Limits) -> Result<CompiledConstraint>;
 
-fn tables(vocabulary: &Vocabulary, form: Form) -> Vec<CompiledConstraint> {
+fn constraints(vocabulary: &Vocabulary, form: Form) -> Vec<CompiledConstraint> {
     let patterns = ["(ab|c)*", "é+-?[12]{2,3}", "a{3,9}b?"];
     let compile = |pattern| form(&Constraint::regex(pattern).unwrap(), vocabulary, &Limits::default());
-    let mut tables: Vec<_> = patterns.map(|pattern| compile(pattern).unwrap()).into();
-    tables.push(CompiledConstraint::unconstrained(vocabulary));
-    tables
+    let mut constraints: Vec<_> = patterns.map(|pattern| compile(pattern).unwrap()).into();
+    constraints.push(CompiledConstraint::unconstrained(vocabulary));
+    constraints
 }
 
 /// Constraints of each form, and constraints of both forms.
 fn forms(vocabulary: &Vocabulary) -> [(&'static str, Vec<CompiledConstraint>); 3] {
-    let token_level = tables(vocabulary, CompiledConstraint::compile_token_level);
-    let byte_level = tables(vocabulary, CompiledConstraint::compile_byte_level);
+    let token_level = constraints(vocabulary, CompiledConstraint::compile_token_level);
+    let byte_level = constraints(vocabulary, CompiledConstraint::compile_byte_level);
     let both = [&token_level[..1], &byte_level[1..]].concat();
     [("token-level", token_level), ("byte-level", byte_level), ("both forms", both)]
 }
@@ -55,7 +55,7 @@ struct Tape {
 
 /// Random logits with NaN, infinities and ties; tokens that follow the constraints, as sampled
 /// tokens would.
-fn tape(seed: u64, tables: &[CompiledConstraint], rows: &[usize], wild: bool) -> Tape {
+fn tape(seed: u64, constraints: &[CompiledConstraint], rows: &[usize], wild: bool) -> Tape {
     let mut rng = StdRng::seed_from_u64(seed);
     let logit = |rng: &mut StdRng| match rng.random_range(0..12) {
         0 if wild => f32::NAN,
@@ -68,13 +68,13 @@ fn tape(seed: u64, tables: &[CompiledConstraint], rows: &[usize], wild: bool) ->
     let logits = (0..STEPS)
         .map(|_| rows.iter().map(|_| (0..WIDTH).map(|_| logit(&mut rng)).collect()).collect())
         .collect();
-    let mut states: Vec<_> = rows.iter().map(|&row| tables[row].start()).collect();
+    let mut states: Vec<_> = rows.iter().map(|&row| constraints[row].start()).collect();
     let tokens = (0..STEPS)
         .map(|_| {
             let choose = |(state, &row): (&mut StateId, &usize)| {
-                let allowed: Vec<_> = tables[row].allowed(*state).collect();
+                let allowed: Vec<_> = constraints[row].allowed(*state).collect();
                 let token = allowed[rng.random_range(0..allowed.len())];
-                *state = tables[row].next(*state, token);
+                *state = constraints[row].next(*state, token);
                 token.0 as i32
             };
             states.iter_mut().zip(rows).map(choose).collect()
@@ -160,15 +160,19 @@ fn every_processor_keeps_the_laws() {
     let assignment = [0, 1, 2, 3, 0];
     for (name, device) in devices::all() {
         for dtype in dtypes(&device) {
-            let law =
-                |tables| Law { tape: tape(1, tables, &assignment, false), dtype, device: device.clone() };
-            for (form, tables) in &forms {
-                let (law, references) = (law(tables), tables.iter().collect::<Vec<_>>());
+            let law = |constraints| Law {
+                tape: tape(1, constraints, &assignment, false),
+                dtype,
+                device: device.clone(),
+            };
+            for (form, constraints) in &forms {
+                let (law, references) = (law(constraints), constraints.iter().collect::<Vec<_>>());
                 let dfa = |rows: &[usize]| {
                     let options = TensorOptions::default();
-                    let table = DeviceConstraint::new(&references, WIDTH, &options, &device).unwrap();
+                    let device_constraint =
+                        DeviceConstraint::new(&references, WIDTH, &options, &device).unwrap();
                     let rows: Vec<_> = rows.iter().map(|&row| assignment[row]).collect();
-                    ConstraintProcessor::new(table, &rows).unwrap()
+                    ConstraintProcessor::new(device_constraint, &rows).unwrap()
                 };
                 law.check(&format!("dfa, {form}"), dfa);
                 let budget = |rows: &[usize]| {
@@ -227,21 +231,21 @@ fn allowed_logits_keep_their_bits_and_the_rest_are_negative_infinity() {
     let all: Vec<usize> = (0..ROWS).collect();
     for (_, device) in devices::all() {
         let pairs = dtypes(&device).into_iter().flat_map(|dtype| forms.iter().map(move |form| (dtype, form)));
-        for (dtype, (form, tables)) in pairs {
-            let references: Vec<_> = tables.iter().collect();
+        for (dtype, (form, constraints)) in pairs {
+            let references: Vec<_> = constraints.iter().collect();
             for seed in 0..20 {
-                let tape = tape(seed, tables, &rows, true);
+                let tape = tape(seed, constraints, &rows, true);
                 let options = TensorOptions::default();
-                let table = DeviceConstraint::new(&references, WIDTH, &options, &device).unwrap();
-                let processor = ConstraintProcessor::new(table, &rows).unwrap();
+                let device_constraint = DeviceConstraint::new(&references, WIDTH, &options, &device).unwrap();
+                let processor = ConstraintProcessor::new(device_constraint, &rows).unwrap();
                 let masked = run(&processor, &tape, &all, dtype, &device);
-                let mut states: Vec<_> = rows.iter().map(|&row| tables[row].start()).collect();
+                let mut states: Vec<_> = rows.iter().map(|&row| constraints[row].start()).collect();
                 for (step, masked) in masked.iter().enumerate() {
                     for row in 0..ROWS {
-                        let table = &tables[rows[row]];
+                        let constraint = &constraints[rows[row]];
                         let logits = bits(tensor2(&[&tape.logits[step][row]], dtype, &device));
                         for token in 0..WIDTH {
-                            let legal = table.next(states[row], TokenId(token as u32)) != StateId::DEAD;
+                            let legal = constraint.next(states[row], TokenId(token as u32)) != StateId::DEAD;
                             let expected = if legal { logits[token] } else { f32::NEG_INFINITY.to_bits() };
                             assert_eq!(
                                 masked[row * WIDTH + token],
@@ -249,7 +253,7 @@ fn allowed_logits_keep_their_bits_and_the_rest_are_negative_infinity() {
                                 "seed {seed}, step {step}, row {row}, token {token}, {dtype:?}, {form}, {device:?}"
                             );
                         }
-                        states[row] = table.next(states[row], TokenId(tape.tokens[step][row] as u32));
+                        states[row] = constraint.next(states[row], TokenId(tape.tokens[step][row] as u32));
                     }
                 }
             }
@@ -263,17 +267,17 @@ fn a_budget_leaves_just_the_tokens_from_which_the_end_is_near_enough() {
     let forms = forms(&vocabulary);
     let rows = [0, 1, 2, 3, 0];
     for (_, device) in devices::all() {
-        for (form, tables) in &forms {
-            let references: Vec<_> = tables.iter().collect();
+        for (form, constraints) in &forms {
+            let references: Vec<_> = constraints.iter().collect();
             let options = TensorOptions::default();
-            let table = DeviceConstraint::new(&references, WIDTH, &options, &device).unwrap();
-            let least: Vec<_> = rows.iter().map(|&row| table.tokens_needed(row).max(1)).collect();
+            let device_constraint = DeviceConstraint::new(&references, WIDTH, &options, &device).unwrap();
+            let least: Vec<_> = rows.iter().map(|&row| device_constraint.tokens_needed(row).max(1)).collect();
             for extra in 0..4 {
                 let budgets: Vec<_> = least.iter().map(|&tokens| tokens + extra).collect();
-                let processor = ConstraintProcessor::new(table.clone(), &rows).unwrap();
+                let processor = ConstraintProcessor::new(device_constraint.clone(), &rows).unwrap();
                 let processor = processor.with_budgets(&budgets).unwrap();
                 let mut state = processor.start();
-                let mut states: Vec<_> = rows.iter().map(|&row| tables[row].start()).collect();
+                let mut states: Vec<_> = rows.iter().map(|&row| constraints[row].start()).collect();
                 let mut remaining = budgets.clone();
                 let logits = Tensor::<2>::zeros([ROWS, WIDTH], &device);
                 for step in 0..least.iter().max().unwrap() + extra + 2 {
@@ -281,12 +285,12 @@ fn a_budget_leaves_just_the_tokens_from_which_the_end_is_near_enough() {
                         processor.mask(&state, logits.clone()).into_data().try_to_vec::<f32>().unwrap();
                     let mut tokens = Vec::new();
                     for row in 0..ROWS {
-                        let table = &tables[rows[row]];
+                        let constraint = &constraints[rows[row]];
                         let legal: Vec<u32> = (0..WIDTH as u32)
                             .filter(|&token| {
-                                let next = table.next(states[row], TokenId(token));
+                                let next = constraint.next(states[row], TokenId(token));
                                 let spare = remaining[row].saturating_sub(1) as u32;
-                                next != StateId::DEAD && table.tokens_to_end(next) <= spare
+                                next != StateId::DEAD && constraint.tokens_to_end(next) <= spare
                             })
                             .collect();
                         let unmasked: Vec<u32> = (0..WIDTH as u32)
@@ -295,10 +299,11 @@ fn a_budget_leaves_just_the_tokens_from_which_the_end_is_near_enough() {
                         assert_eq!(unmasked, legal, "extra {extra}, step {step}, row {row}, {form}");
                         assert!(!legal.is_empty(), "no row is ever all −∞");
                         // The token with the longest path to the end.
-                        let longest =
-                            |&&token: &&u32| table.tokens_to_end(table.next(states[row], TokenId(token)));
+                        let longest = |&&token: &&u32| {
+                            constraint.tokens_to_end(constraint.next(states[row], TokenId(token)))
+                        };
                         let token = *legal.iter().max_by_key(longest).unwrap();
-                        states[row] = table.next(states[row], TokenId(token));
+                        states[row] = constraint.next(states[row], TokenId(token));
                         remaining[row] = remaining[row].saturating_sub(1);
                         tokens.push(token as i32);
                     }
@@ -320,14 +325,14 @@ fn ids_out_of_range_lead_to_the_dead_state_and_no_token_leaves_it() {
     let vocabulary = vocabulary();
     let forms = forms(&vocabulary);
     for (_, device) in devices::all() {
-        for (form, tables) in &forms {
-            let references: Vec<_> = tables.iter().collect();
+        for (form, constraints) in &forms {
+            let references: Vec<_> = constraints.iter().collect();
             let options = TensorOptions::default();
-            let table = DeviceConstraint::new(&references, WIDTH, &options, &device).unwrap();
-            let start = table.start(2);
-            let states = table.states(&[start; 5]).unwrap();
+            let device_constraint = DeviceConstraint::new(&references, WIDTH, &options, &device).unwrap();
+            let start = device_constraint.start(2);
+            let states = device_constraint.states(&[start; 5]).unwrap();
             let tokens = ints(vec![-1, i32::MIN, WIDTH as i32, WIDTH as i32 + 1, i32::MAX], &device);
-            let next = table.next(states, tokens).into_data().try_to_vec::<i32>().unwrap();
+            let next = device_constraint.next(states, tokens).into_data().try_to_vec::<i32>().unwrap();
             assert_eq!(next, [0, 0, start.0 as i32, 0, 0], "{form}");
         }
     }
@@ -366,9 +371,9 @@ fn masking_processors_never_empty_a_row() {
 fn samplers_and_penalties_match_a_host_reference() {
     let device = Device::flex();
     let vocabulary = vocabulary();
-    let tables = tables(&vocabulary, CompiledConstraint::compile);
+    let constraints = constraints(&vocabulary, CompiledConstraint::compile);
     let rows = [3; ROWS];
-    let tape = tape(9, &tables, &rows, false);
+    let tape = tape(9, &constraints, &rows, false);
     let all: Vec<usize> = (0..ROWS).collect();
     let k = run(&TopK::new(3).unwrap(), &tape, &all, DType::F32, &device);
     let p = run(&MinP::new(0.1).unwrap(), &tape, &all, DType::F32, &device);

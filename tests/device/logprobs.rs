@@ -44,8 +44,8 @@ fn assert_is(found: &Logprobs, logits: &[f32], chosen: TokenId, what: &str) {
 fn check(model: &RandomLm, vocabulary: &Vocabulary, request: &Request, output: &Output, what: &str) {
     assert_eq!(output.logprobs.len(), output.tokens.len(), "{what}");
     let free = CompiledConstraint::unconstrained(vocabulary);
-    let table = request.constraint.as_ref().unwrap_or(&free);
-    let mut state = table.start();
+    let constraint = request.constraint.as_ref().unwrap_or(&free);
+    let mut state = constraint.start();
     let mut text: Vec<i32> = request.prompt.iter().map(|token| token.0 as i32).collect();
     for (at, (&token, TokenLogprobs { model: raw, constrained })) in
         output.tokens.iter().zip(&output.logprobs).enumerate()
@@ -54,9 +54,9 @@ fn check(model: &RandomLm, vocabulary: &Vocabulary, request: &Request, output: &
         assert_is(raw, logits, token, what);
         let left = (request.max_new_tokens - at - 1) as u32;
         let legal = |token: usize| {
-            let next = table.next(state, TokenId(token as u32));
+            let next = constraint.next(state, TokenId(token as u32));
             next != burn_dfa::StateId::DEAD
-                && (request.constraint.is_none() || table.tokens_to_end(next) <= left)
+                && (request.constraint.is_none() || constraint.tokens_to_end(next) <= left)
         };
         let masked: Vec<f32> = logits
             .iter()
@@ -64,7 +64,7 @@ fn check(model: &RandomLm, vocabulary: &Vocabulary, request: &Request, output: &
             .map(|(token, &x)| if legal(token) { x } else { f32::NEG_INFINITY })
             .collect();
         assert_is(constrained, &masked, token, what);
-        state = table.next(state, token);
+        state = constraint.next(state, token);
         text.push(token.0 as i32);
     }
 }
@@ -72,14 +72,14 @@ fn check(model: &RandomLm, vocabulary: &Vocabulary, request: &Request, output: &
 #[test]
 fn every_token_has_the_log_probabilities_of_its_logits() {
     let vocabulary = vocabulary();
-    let tables = ["[a-c]{2,9}", "(true|false){2}"]
+    let constraints = ["[a-c]{2,9}", "(true|false){2}"]
         .map(|pattern| token_level(&Constraint::regex(pattern).unwrap(), &vocabulary));
     let warm = SamplingOptions::new().with_temperature(1.2).with_top_k(9).with_presence_penalty(0.5);
     let requests: Vec<Request> = (0..5)
         .map(|index| {
             let prompt = (0..=index as u32).map(TokenId).collect();
             let request = Request::new(prompt, 12).with_seed(index as u64);
-            let request = Request { constraint: tables.get(index % 3).cloned(), ..request };
+            let request = Request { constraint: constraints.get(index % 3).cloned(), ..request };
             if index % 2 == 0 { request.with_sampling(warm.clone()) } else { request }
         })
         .collect();
@@ -150,9 +150,9 @@ fn every_token_has_the_log_probabilities_of_its_logits() {
 #[test]
 fn likeliest_tokens_are_limited_by_the_vocabulary_and_the_request() {
     let vocabulary = vocabulary();
-    let table = token_level(&Constraint::regex("[xyz]").unwrap(), &vocabulary);
+    let constraint = token_level(&Constraint::regex("[xyz]").unwrap(), &vocabulary);
     let model = RandomLm::new(vocabulary.len(), 8, DType::F32, &Device::flex());
-    let requests = [Request::new(vec![TokenId(1)], 4).with_constraint(&table)];
+    let requests = [Request::new(vec![TokenId(1)], 4).with_constraint(&constraint)];
     let ask = |top: Option<usize>| {
         generate(&model, &vocabulary, &requests, &GenerationConfig::new().with_logprobs(top))
     };

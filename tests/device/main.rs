@@ -3,6 +3,7 @@
 mod backends;
 #[path = "../common/mod.rs"]
 mod common;
+mod compiled;
 mod filters;
 mod free_text;
 mod generation;
@@ -20,5 +21,4 @@ mod speculation;
 mod stack;
 mod steps;
 mod stops;
-mod table;
 mod wrong_processors;

@@ -33,26 +33,28 @@ fn two_exits() -> Value {
 fn masks_match_the_host_in_pools_of_any_size() {
     let vocabulary = vocabulary();
     for frames in [64, 4] {
-        let mut tables: Vec<_> =
+        let mut constraints: Vec<_> =
             schemas().iter().map(|schema| compile(schema, &vocabulary, frames)).collect();
-        tables.extend(grammars(&vocabulary, frames));
-        tables.push(compile(&two_exits(), &vocabulary, frames));
-        let tables: Vec<&CompiledConstraint> = tables.iter().collect();
+        constraints.extend(grammars(&vocabulary, frames));
+        constraints.push(compile(&two_exits(), &vocabulary, frames));
+        let constraints: Vec<&CompiledConstraint> = constraints.iter().collect();
         // Several rows of each constraint begin in the same state, and meet again.
-        let rows: Vec<usize> = (0..tables.len()).chain(0..tables.len()).chain([0, 0, 2, 2, 2]).collect();
+        let rows: Vec<usize> =
+            (0..constraints.len()).chain(0..constraints.len()).chain([0, 0, 2, 2, 2]).collect();
         for (name, device) in devices::all() {
             if name == "flex" {
                 continue;
             }
             for slots in [1, 2, 3, 40, 10_000] {
                 let options = with_slots(slots);
-                let constraint = DeviceConstraint::new(&tables, vocabulary.len() + 3, &options, &device);
-                let count = constraint.unwrap().mask_row_count();
+                let device_constraint =
+                    DeviceConstraint::new(&constraints, vocabulary.len() + 3, &options, &device);
+                let count = device_constraint.unwrap().mask_row_count();
                 // A state needs no more than one slot.
                 assert!(count == slots || slots == 10_000 && count > 40, "{count} of {slots} slots");
                 // Budgets that are just enough, and budgets that never decide.
                 for spare in [3, 60, 100_000] {
-                    walk_rows(&tables, &rows, &options, &device, 40, spare, slots as u64);
+                    walk_rows(&constraints, &rows, &options, &device, 40, spare, slots as u64);
                 }
             }
         }
@@ -65,13 +67,13 @@ fn wide_rows_match_the_host() {
     let words: Vec<String> = (0..9_000).map(|word| format!("w{word}\"")).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let vocabulary = burn_dfa_testing::words::vocabulary_of(&words);
-    let tables: Vec<_> = schemas().iter().map(|schema| compile(schema, &vocabulary, 8)).collect();
-    let tables: Vec<&CompiledConstraint> = tables.iter().collect();
+    let constraints: Vec<_> = schemas().iter().map(|schema| compile(schema, &vocabulary, 8)).collect();
+    let constraints: Vec<&CompiledConstraint> = constraints.iter().collect();
     for (name, device) in devices::all() {
         if name == "flex" {
             continue;
         }
-        walk_rows(&tables, &[0, 1, 2, 2, 3, 6], &TensorOptions::new(), &device, 25, 500, 1);
+        walk_rows(&constraints, &[0, 1, 2, 2, 3, 6], &TensorOptions::new(), &device, 25, 500, 1);
     }
 }
 
@@ -79,9 +81,9 @@ fn wide_rows_match_the_host() {
 #[test]
 fn recorded_steps_keep_rows() {
     let vocabulary = vocabulary();
-    let table = compile(&schemas()[0], &vocabulary, 8);
+    let constraint = compile(&schemas()[0], &vocabulary, 8);
     let prompt = |text: &str| text.bytes().map(|byte| TokenId(byte.into())).collect();
-    let request = |text, budget| Request::new(prompt(text), budget).with_constraint(&table).with_seed(5);
+    let request = |text, budget| Request::new(prompt(text), budget).with_constraint(&constraint).with_seed(5);
     let requests = [request("one", 60), request("two", 61), request("three", 200)];
     for (name, device) in devices::all() {
         let model = RandomLm::new(vocabulary.len(), 5, DType::F32, &device);
@@ -103,16 +105,16 @@ fn recorded_steps_keep_rows() {
 #[test]
 fn rows_of_any_type_and_width_match_the_host() {
     let vocabulary = vocabulary();
-    let table = compile(&schemas()[2], &vocabulary, 8);
+    let constraint = compile(&schemas()[2], &vocabulary, 8);
     let legal: Vec<bool> = (0..vocabulary.len() as u32)
-        .map(|token| table.next(table.start(), TokenId(token)) != StateId::DEAD)
+        .map(|token| constraint.next(constraint.start(), TokenId(token)) != StateId::DEAD)
         .collect();
     for (name, device) in devices::all() {
         let dtypes = [DType::F32, DType::F16, DType::BF16].into_iter();
         for dtype in dtypes.filter(|&dtype| device.supports_dtype(dtype)) {
             for width in [16_384, 16_392, 8_196, 8_194, 8_191] {
                 let tensors =
-                    DeviceConstraint::new(&[&table], width, &TensorOptions::new(), &device).unwrap();
+                    DeviceConstraint::new(&[&constraint], width, &TensorOptions::new(), &device).unwrap();
                 let processor = ConstraintProcessor::new(tensors, &[0, 0]).unwrap();
                 let position = processor.start();
                 let values: Vec<f32> = (0..2 * width).map(|at| (at % 97) as f32).collect();
@@ -156,13 +158,13 @@ const EXTREMES: [&[f32]; 6] = [
 /// The choices at the start of a constraint, in two visits: the second reads the mask that the first
 /// wrote.
 fn choices(
-    table: &CompiledConstraint,
+    constraint: &CompiledConstraint,
     logits: &TensorData,
     is_greedy: bool,
     device: &Device,
 ) -> [Vec<i32>; 2] {
     let [rows, width] = logits.shape().dims();
-    let tensors = DeviceConstraint::new(&[table], width, &TensorOptions::new(), device).unwrap();
+    let tensors = DeviceConstraint::new(&[constraint], width, &TensorOptions::new(), device).unwrap();
     let processor = ConstraintProcessor::new(tensors, &vec![0; rows]).unwrap();
     let gumbel = GumbelMax::new(&vec![7; rows], width, device).unwrap();
     let sampler = if is_greedy { &Greedy as &dyn Sampler } else { &gumbel };
@@ -186,9 +188,10 @@ fn choices_among_extreme_logits_match_the_host() {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let vocabulary = burn_dfa_testing::words::vocabulary_of(&words);
     let constraint = Constraint::regex("(w[0-9]+)*").unwrap();
-    let table = CompiledConstraint::compile_byte_level(&constraint, &vocabulary, &Limits::default()).unwrap();
+    let compiled =
+        CompiledConstraint::compile_byte_level(&constraint, &vocabulary, &Limits::default()).unwrap();
     let is_legal = |token: usize| {
-        token < vocabulary.len() && table.next(table.start(), TokenId(token as u32)) != StateId::DEAD
+        token < vocabulary.len() && compiled.next(compiled.start(), TokenId(token as u32)) != StateId::DEAD
     };
     let greatest = |logits: &[f32]| {
         let mut best = (f32::NEG_INFINITY, 0);
@@ -215,14 +218,14 @@ fn choices_among_extreme_logits_match_the_host() {
         let rows = values.len() / width;
         for dtype in [DType::F32, DType::F16, DType::BF16] {
             let logits = TensorData::new(values.clone(), [rows, width]).convert_dtype(dtype);
-            let expected = choices(&table, &logits, is_greedy, &Device::flex());
+            let expected = choices(&compiled, &logits, is_greedy, &Device::flex());
             if is_greedy {
                 let logits = logits.clone().convert_dtype(DType::F32).try_to_vec::<f32>().unwrap();
                 let host: Vec<i32> = logits.chunks(width).map(greatest).collect();
                 assert_eq!(expected, [host.clone(), host], "{dtype:?}, {width} wide");
             }
             for (name, device) in devices.iter().filter(|(_, device)| device.supports_dtype(dtype)) {
-                let found = choices(&table, &logits, is_greedy, device);
+                let found = choices(&compiled, &logits, is_greedy, device);
                 assert_eq!(found, expected, "{name}, {dtype:?}, {width} wide, greedy {is_greedy}");
             }
         }

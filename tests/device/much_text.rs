@@ -17,10 +17,11 @@ fn rows_with_much_legal_text_are_masked() {
     words.push(None);
     let end = words.len() as u32 - 1;
     let vocabulary = Vocabulary::from_bytes(words).unwrap().with_eos([TokenId(end)]).unwrap();
-    let table = Constraint::regex("[a-g][a-h]*1?").unwrap();
-    let table = CompiledConstraint::compile_byte_level(&table, &vocabulary, &Limits::default()).unwrap();
+    let constraint = Constraint::regex("[a-g][a-h]*1?").unwrap();
+    let compiled =
+        CompiledConstraint::compile_byte_level(&constraint, &vocabulary, &Limits::default()).unwrap();
     let (device, width) = (Device::flex(), vocabulary.len() + 5);
-    let on_device = DeviceConstraint::new(&[&table], width, &TensorOptions::default(), &device).unwrap();
+    let on_device = DeviceConstraint::new(&[&compiled], width, &TensorOptions::default(), &device).unwrap();
     let processor = ConstraintProcessor::new(on_device, &[0]).unwrap();
     let values: Vec<f32> = (0..width).map(|id| id as f32 / 4.0 - 8.0).collect();
     for dtype in [DType::F32, DType::F16, DType::BF16] {
@@ -33,10 +34,11 @@ fn rows_with_much_legal_text_are_masked() {
         };
         let (masked, _) = processor.process(processor.start(), logits, &context);
         let masked: Vec<f32> = masked.into_data().convert::<f32>().try_to_vec().unwrap();
-        let start = RowPosition::unlimited(table.start());
+        let start = RowPosition::unlimited(compiled.start());
         let mut legal = 0;
         for (id, (&masked, &given)) in masked.iter().zip(&given).enumerate() {
-            let is_legal = id < vocabulary.len() && table.can_end(&table.after(&start, TokenId(id as u32)));
+            let is_legal =
+                id < vocabulary.len() && compiled.can_end(&compiled.after(&start, TokenId(id as u32)));
             legal += usize::from(is_legal);
             assert_eq!(masked, if is_legal { given } else { f32::NEG_INFINITY }, "{dtype:?}, token {id}");
         }

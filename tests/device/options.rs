@@ -19,10 +19,10 @@ use burn_dfa_testing::words::{EOS, token_level, vocabulary};
 
 const NEVER: f32 = f32::NEG_INFINITY;
 
-fn tables(vocabulary: &Vocabulary) -> Vec<CompiledConstraint> {
+fn constraints(vocabulary: &Vocabulary) -> Vec<CompiledConstraint> {
     let patterns = ["[a-f]{3,30}", r"[0-9]+(,[0-9]+)*", "(true|false|null)+"];
-    let table = |pattern| token_level(&Constraint::regex(pattern).unwrap(), vocabulary);
-    patterns.map(table).into()
+    let compile = |pattern| token_level(&Constraint::regex(pattern).unwrap(), vocabulary);
+    patterns.map(compile).into()
 }
 
 /// Every option alone, and many at once.
@@ -68,15 +68,15 @@ fn all_options() -> Vec<(&'static str, SamplingOptions)> {
 }
 
 /// Requests with all options, under every constraint and none, with prompts of several lengths.
-fn requests(tables: &[CompiledConstraint]) -> Vec<(String, Request)> {
+fn requests(constraints: &[CompiledConstraint]) -> Vec<(String, Request)> {
     let mut all = Vec::new();
     for (index, (name, options)) in all_options().into_iter().enumerate() {
-        for which in 0..=tables.len() {
+        for which in 0..=constraints.len() {
             let prompt = (0..1 + (index + which) % 4).map(|at| TokenId((7 * index + 31 * at) as u32 % 256));
             let request =
                 Request::new(prompt.collect(), 14 + index % 5).with_seed((10 * index + which) as u64);
-            let request =
-                Request { constraint: tables.get(which).cloned(), ..request }.with_sampling(options.clone());
+            let request = Request { constraint: constraints.get(which).cloned(), ..request }
+                .with_sampling(options.clone());
             all.push((format!("{name}, constraint {which}"), request));
         }
     }
@@ -164,17 +164,18 @@ fn filtered(mut logits: Vec<f32>, options: &SamplingOptions, prompt: &[i32], out
 fn reference(model: &RandomLm, vocabulary: &Vocabulary, width: usize, request: &Request) -> Vec<TokenId> {
     let device = Device::flex();
     let free = CompiledConstraint::unconstrained(vocabulary);
-    let (table, options) = (request.constraint.as_ref().unwrap_or(&free), request.sampling.as_ref().unwrap());
+    let (constraint, options) =
+        (request.constraint.as_ref().unwrap_or(&free), request.sampling.as_ref().unwrap());
     let prompt: Vec<i32> = request.prompt.iter().map(|token| token.0 as i32).collect();
     let noise = GumbelMax::new(&[request.seed], width, &device).unwrap();
-    let (mut state, mut output) = (table.start(), Vec::new());
+    let (mut state, mut output) = (constraint.start(), Vec::new());
     while output.len() < request.max_new_tokens {
         let mut logits = model.logits_after(&[&prompt[..], &output].concat()).to_vec();
         let left = (request.max_new_tokens - output.len() - 1) as u32;
         for (token, x) in logits.iter_mut().enumerate() {
-            let next = table.next(state, TokenId(token as u32));
+            let next = constraint.next(state, TokenId(token as u32));
             let is_free = request.constraint.is_none() && next != StateId::DEAD;
-            if !is_free && (next == StateId::DEAD || table.tokens_to_end(next) > left) {
+            if !is_free && (next == StateId::DEAD || constraint.tokens_to_end(next) > left) {
                 *x = NEVER;
             }
         }
@@ -187,7 +188,7 @@ fn reference(model: &RandomLm, vocabulary: &Vocabulary, width: usize, request: &
         };
         let token = chosen.into_data().try_to_vec::<i32>().unwrap()[0];
         output.push(token);
-        state = table.next(state, TokenId(token as u32));
+        state = constraint.next(state, TokenId(token as u32));
         if token == EOS.0 as i32 {
             break;
         }
@@ -207,17 +208,17 @@ fn alone(model: &RandomLm, vocabulary: &Vocabulary, request: &Request) -> Output
 #[test]
 fn every_option_matches_the_host() {
     let vocabulary = vocabulary();
-    let tables = tables(&vocabulary);
+    let constraints = constraints(&vocabulary);
     let model = lm(&vocabulary, &Device::flex());
     let mut differ = 0;
-    for (name, request) in requests(&tables) {
+    for (name, request) in requests(&constraints) {
         let expected = reference(&model, &vocabulary, vocabulary.len() + 4, &request);
         let output = alone(&model, &vocabulary, &request);
         assert_eq!(output.tokens, expected, "{name}");
         let plain = request.clone().with_sampling(SamplingOptions::new());
         differ += usize::from(alone(&model, &vocabulary, &plain).tokens != output.tokens);
-        if let Some(table) = &request.constraint {
-            assert!(output.is_complete() && table.accepts(&output.tokens), "{name}: {}", output.text());
+        if let Some(constraint) = &request.constraint {
+            assert!(output.is_complete() && constraint.accepts(&output.tokens), "{name}: {}", output.text());
         }
     }
     assert!(differ > 50, "most options change what is written, {differ} did");
@@ -231,9 +232,9 @@ fn tensors(kernels: Kernels) -> TensorOptions {
 #[test]
 fn the_options_of_other_rows_do_not_affect_a_row() {
     let vocabulary = vocabulary();
-    let tables = tables(&vocabulary);
+    let constraints = constraints(&vocabulary);
     let flex = lm(&vocabulary, &Device::flex());
-    let (names, all): (Vec<_>, Vec<_>) = requests(&tables).into_iter().unzip();
+    let (names, all): (Vec<_>, Vec<_>) = requests(&constraints).into_iter().unzip();
     let expected: Vec<_> = all.iter().map(|request| alone(&flex, &vocabulary, request)).collect();
     for (device_name, device) in devices::all() {
         let model = lm(&vocabulary, &device);
@@ -293,7 +294,7 @@ fn the_options_of_other_rows_do_not_affect_a_row() {
 #[test]
 fn no_option_overrides_a_constraint() {
     let vocabulary = vocabulary();
-    let table = token_level(&Constraint::regex("ab[0-9]{2}(x|y)").unwrap(), &vocabulary);
+    let constraint = token_level(&Constraint::regex("ab[0-9]{2}(x|y)").unwrap(), &vocabulary);
     let everything = || (0..vocabulary.len() as u32).map(TokenId);
     for (_, device) in devices::all() {
         let model = lm(&vocabulary, &device);
@@ -307,9 +308,9 @@ fn no_option_overrides_a_constraint() {
                     .with_presence_penalty(-100.0)
                     .with_min_new_tokens(50);
                 let request =
-                    Request::new(vec![TokenId(1)], 8).with_constraint(&table).with_sampling(options);
+                    Request::new(vec![TokenId(1)], 8).with_constraint(&constraint).with_sampling(options);
                 let output = alone(&model, &vocabulary, &request);
-                assert!(table.accepts(&output.tokens), "{}", output.text());
+                assert!(constraint.accepts(&output.tokens), "{}", output.text());
             }
         }
     }

@@ -144,14 +144,14 @@ impl Transformer for Network {
 unsafe impl Recordable for Network {}
 
 fn requests(vocabulary: &Vocabulary) -> Vec<Request> {
-    let table = Constraint::regex("[abc]{4,20}").unwrap().compile(vocabulary).unwrap();
+    let constraint = Constraint::regex("[abc]{4,20}").unwrap().compile(vocabulary).unwrap();
     let prompt = |ids: &[u32]| ids.iter().map(|&id| TokenId(id)).collect::<Vec<_>>();
     let long: Vec<u32> = (0..20).map(|at| 97 + at % 3).collect();
     vec![
-        Request::new(prompt(&[97, 98, 99]), 12).with_constraint(&table),
+        Request::new(prompt(&[97, 98, 99]), 12).with_constraint(&constraint),
         Request::new(prompt(&[97]), 9).with_seed(3),
-        Request::new(prompt(&long), 10).with_constraint(&table).with_seed(4),
-        Request::new(prompt(&[&long[..], &[98, 98]].concat()), 11).with_constraint(&table).with_seed(5),
+        Request::new(prompt(&long), 10).with_constraint(&constraint).with_seed(4),
+        Request::new(prompt(&[&long[..], &[98, 98]].concat()), 11).with_constraint(&constraint).with_seed(5),
     ]
 }
 

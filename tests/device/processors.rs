@@ -156,11 +156,11 @@ struct Favored {
 
 impl Favored {
     fn new(regex: &str, bias: f32, vocabulary: &Vocabulary, device: &Device) -> Self {
-        let table = Constraint::regex(regex).unwrap().compile(vocabulary).unwrap();
-        let (start, width) = (table.start(), vocabulary.len());
-        let states = 0..table.state_count() as u32;
-        let next = |state, token| match table.next(StateId(state), TokenId(token)) {
-            StateId::DEAD => table.next(start, TokenId(token)),
+        let constraint = Constraint::regex(regex).unwrap().compile(vocabulary).unwrap();
+        let (start, width) = (constraint.start(), vocabulary.len());
+        let states = 0..constraint.state_count() as u32;
+        let next = |state, token| match constraint.next(StateId(state), TokenId(token)) {
+            StateId::DEAD => constraint.next(start, TokenId(token)),
             next => next,
         };
         let next = states.flat_map(|state| {
@@ -171,7 +171,7 @@ impl Favored {
         });
         let next: Vec<i32> = next.collect();
         let bias = next.iter().map(|&next| if next == start.0 as i32 { 0.0 } else { bias });
-        let (bias, shape) = (bias.collect::<Vec<f32>>(), [table.state_count(), width]);
+        let (bias, shape) = (bias.collect::<Vec<f32>>(), [constraint.state_count(), width]);
         Self {
             next: Tensor::from_data(TensorData::new(next, shape), (device, DType::I32)),
             bias: Tensor::from_data(TensorData::new(bias, shape), (device, DType::F32)),
@@ -292,18 +292,18 @@ fn config() -> GenerationConfig {
     GenerationConfig::new().with_tensors(TensorOptions { capacity, ..TensorOptions::default() })
 }
 
-fn table(pattern: &str, vocabulary: &Vocabulary) -> CompiledConstraint {
+fn regex(pattern: &str, vocabulary: &Vocabulary) -> CompiledConstraint {
     Constraint::regex(pattern).unwrap().compile(vocabulary).unwrap()
 }
 
-fn requests(table: &CompiledConstraint) -> [Request; 3] {
+fn requests(constraint: &CompiledConstraint) -> [Request; 3] {
     let request = |prompt: &[u32], tokens| {
         Request::new(prompt.iter().map(|&id| TokenId(id)).collect::<Vec<_>>(), tokens)
     };
     [
-        request(&[97, 98], 12).with_constraint(table),
+        request(&[97, 98], 12).with_constraint(constraint),
         request(&[99], 9),
-        request(&[97], 10).with_constraint(table),
+        request(&[97], 10).with_constraint(constraint),
     ]
 }
 
@@ -408,8 +408,8 @@ fn in_every_loop(
 #[test]
 fn processors_have_the_same_effect_in_every_loop() {
     let vocabulary = vocabulary_of(&["ab", "ba", "abc"]);
-    let table = table("[abc]{4,20}", &vocabulary);
-    let requests = requests(&table);
+    let constraint = regex("[abc]{4,20}", &vocabulary);
+    let requests = requests(&constraint);
     for (device_name, device) in devices::all() {
         let model = RandomLm::new(vocabulary.len(), 1, DType::F32, &device);
         let favored = || Favored::new("(cab)+", 6.0, &vocabulary, &device);
@@ -459,8 +459,8 @@ fn processors_have_the_same_effect_in_every_loop() {
 #[test]
 fn built_in_processors_in_the_list_equal_the_options_in_every_loop() {
     let vocabulary = vocabulary_of(&["ab", "ba", "abc"]);
-    let (table, width) = (table("[abc]{4,20}", &vocabulary), vocabulary.len());
-    let requests = requests(&table);
+    let (constraint, width) = (regex("[abc]{4,20}", &vocabulary), vocabulary.len());
+    let requests = requests(&constraint);
     let (suppressed, bias) = ([TokenId(97)], [(TokenId(99), 1.5)]);
     let greedy = SamplingOptions::new()
         .with_repetition_penalty(1.2)
@@ -526,9 +526,9 @@ fn processors_keep_the_laws() {
 #[test]
 fn a_processor_cannot_break_the_constraint_in_any_loop() {
     let vocabulary = vocabulary_of(&["ab", "ba"]);
-    let table = table("[ab]{3,9}", &vocabulary);
+    let constraint = regex("[ab]{3,9}", &vocabulary);
     let prompts = [vec![TokenId(97)], vec![TokenId(98), TokenId(97)], vec![TokenId(99)]];
-    let requests = prompts.map(|prompt| Request::new(prompt, 12).with_constraint(&table));
+    let requests = prompts.map(|prompt| Request::new(prompt, 12).with_constraint(&constraint));
     for (name, device) in devices::all() {
         let model = RandomLm::new(vocabulary.len(), 2, DType::F32, &device);
         for temperature in [None, Some(0.8)] {
@@ -555,8 +555,8 @@ fn a_processor_cannot_break_the_constraint_in_any_loop() {
 #[test]
 fn a_sampler_with_a_value_for_each_row_has_the_same_effect_in_every_loop() {
     let vocabulary = vocabulary_of(&["ab", "ba", "abc"]);
-    let table = table("[abc]{4,20}", &vocabulary);
-    let requests = requests(&table);
+    let constraint = regex("[abc]{4,20}", &vocabulary);
+    let requests = requests(&constraint);
     for (name, device) in devices::all() {
         let model = RandomLm::new(vocabulary.len(), 6, DType::F32, &device);
         let drawn = |seeds: [u64; 3]| {
@@ -572,8 +572,8 @@ fn a_sampler_with_a_value_for_each_row_has_the_same_effect_in_every_loop() {
 #[test]
 fn a_sampler_chooses_in_every_row() {
     let (vocabulary, device) = (vocabulary_of(&["ab", "ba"]), Device::flex());
-    let table = table("[ab]{3,9}", &vocabulary);
-    let request = Request::new(vec![TokenId(97)], 12).with_constraint(&table);
+    let constraint = regex("[ab]{3,9}", &vocabulary);
+    let request = Request::new(vec![TokenId(97)], 12).with_constraint(&constraint);
     let requests = [request.clone(), request];
     let model = RandomLm::new(vocabulary.len(), 3, DType::F32, &device);
     let config = config().with_sampler(LastId);
@@ -591,8 +591,8 @@ fn a_sampler_chooses_in_every_row() {
 #[test]
 fn loops_that_cannot_run_a_processor_name_it() {
     let (vocabulary, device) = (vocabulary_of(&[]), Device::flex());
-    let table = table("[ab]{3,9}", &vocabulary);
-    let requests = [Request::new(vec![TokenId(97)], 12).with_constraint(&table)];
+    let constraint = regex("[ab]{3,9}", &vocabulary);
+    let requests = [Request::new(vec![TokenId(97)], 12).with_constraint(&constraint)];
     let model = RandomLm::new(vocabulary.len(), 4, DType::F32, &device);
     let configs = [
         (GenerationConfig::new().with_processor(Unmask), "Unmask"),

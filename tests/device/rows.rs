@@ -53,20 +53,22 @@ fn bits(logits: Tensor<2>) -> Vec<u32> {
 
 /// Masks and chooses in batches with one constraint per row, each row twice: without and with the
 /// cache.
-fn check(vocabulary: &Vocabulary, tables: &[CompiledConstraint], width: usize, batches: &[usize]) {
+fn check(vocabulary: &Vocabulary, constraints: &[CompiledConstraint], width: usize, batches: &[usize]) {
     let device = Device::flex();
-    let all: Vec<&CompiledConstraint> = tables.iter().collect();
+    let all: Vec<&CompiledConstraint> = constraints.iter().collect();
     let on_device = DeviceConstraint::new(&all, width, &TensorOptions::default(), &device).unwrap();
-    let may_follow = |table: &CompiledConstraint, id: usize| {
-        let start = RowPosition::unlimited(table.start());
-        id < vocabulary.len() && table.can_end(&table.after(&start, TokenId(id as u32)))
+    let may_follow = |constraint: &CompiledConstraint, id: usize| {
+        let start = RowPosition::unlimited(constraint.start());
+        id < vocabulary.len() && constraint.can_end(&constraint.after(&start, TokenId(id as u32)))
     };
-    let legal: Vec<Vec<bool>> =
-        tables.iter().map(|table| (0..width).map(|id| may_follow(table, id)).collect()).collect();
+    let legal: Vec<Vec<bool>> = constraints
+        .iter()
+        .map(|constraint| (0..width).map(|id| may_follow(constraint, id)).collect())
+        .collect();
     let mut row = 0;
     for &batch in batches {
         // Every batch begins with another constraint.
-        let rows: Vec<usize> = (0..batch).map(|at| (row + at) % tables.len()).collect();
+        let rows: Vec<usize> = (0..batch).map(|at| (row + at) % constraints.len()).collect();
         row += batch;
         let processor = ConstraintProcessor::new(on_device.clone(), &rows).unwrap();
         let value = |at: usize| match at % 97 {
@@ -113,10 +115,11 @@ fn masks_at_the_borders_of_their_forms_match_the_host() {
         let vocabulary = vocabulary(words);
         for form in [CompiledConstraint::compile_token_level as Form, CompiledConstraint::compile_byte_level]
         {
-            let table = |count| form(&choice(&vocabulary, count), &vocabulary, &Limits::default()).unwrap();
-            let tables: Vec<CompiledConstraint> = counts(vocabulary.len()).into_iter().map(table).collect();
-            let batches: Vec<usize> = if words == 191 { (1..=32).collect() } else { vec![tables.len()] };
-            check(&vocabulary, &tables, vocabulary.len() + 37, &batches);
+            let compile = |count| form(&choice(&vocabulary, count), &vocabulary, &Limits::default()).unwrap();
+            let constraints: Vec<CompiledConstraint> =
+                counts(vocabulary.len()).into_iter().map(compile).collect();
+            let batches: Vec<usize> = if words == 191 { (1..=32).collect() } else { vec![constraints.len()] };
+            check(&vocabulary, &constraints, vocabulary.len() + 37, &batches);
         }
     }
 }

@@ -97,9 +97,9 @@ fn limits(frames: usize) -> Limits {
 
 pub(crate) fn compile(schema: &Value, vocabulary: &Vocabulary, frames: usize) -> CompiledConstraint {
     let constraint = compact(schema);
-    let table = CompiledConstraint::compile_byte_level(&constraint, vocabulary, &limits(frames)).unwrap();
-    assert!(table.outcomes() > 0, "{schema} has calls");
-    table
+    let compiled = CompiledConstraint::compile_byte_level(&constraint, vocabulary, &limits(frames)).unwrap();
+    assert!(compiled.outcomes() > 0, "{schema} has calls");
+    compiled
 }
 
 /// Grammars whose frames are sets of calls, with ambiguous call depth, with a named token, and with
@@ -126,40 +126,41 @@ pub(crate) fn grammars(vocabulary: &Vocabulary, frames: usize) -> Vec<CompiledCo
     let tag = StructuralTag::new(TriggeredTags::new(["[["], [tag]));
     let constraints = texts.iter().map(|text| Constraint::grammar(Syntax::Gbnf, text).unwrap());
     let compiled = constraints.chain([Constraint::structural_tag(&tag).unwrap()]).map(|constraint| {
-        let table = CompiledConstraint::compile_byte_level(&constraint, vocabulary, &limits(frames)).unwrap();
-        assert!(table.outcomes() > 0, "{constraint:?} has calls");
-        table
+        let compiled =
+            CompiledConstraint::compile_byte_level(&constraint, vocabulary, &limits(frames)).unwrap();
+        assert!(compiled.outcomes() > 0, "{constraint:?} has calls");
+        compiled
     });
     compiled.collect()
 }
 
-fn needed(table: &CompiledConstraint) -> usize {
-    table.tokens_to_end(table.start()) as usize
+fn needed(constraint: &CompiledConstraint) -> usize {
+    constraint.tokens_to_end(constraint.start()) as usize
 }
 
 /// The legal tokens of a row.
-fn legal(table: &CompiledConstraint, position: &RowPosition) -> Vec<bool> {
-    let tokens = (0..table.vocabulary_len() as u32).map(TokenId);
-    tokens.map(|token| table.can_end(&table.after(position, token))).collect()
+fn legal(constraint: &CompiledConstraint, position: &RowPosition) -> Vec<bool> {
+    let tokens = (0..constraint.vocabulary_len() as u32).map(TokenId);
+    tokens.map(|token| constraint.can_end(&constraint.after(position, token))).collect()
 }
 
 /// As [`walk_rows`], with one row for each constraint.
 fn walk(
-    tables: &[&CompiledConstraint],
+    constraints: &[&CompiledConstraint],
     options: &TensorOptions,
     device: &Device,
     steps: usize,
     spare: usize,
     seed: u64,
 ) {
-    let rows: Vec<usize> = (0..tables.len()).collect();
-    walk_rows(tables, &rows, options, device, steps, spare, seed);
+    let rows: Vec<usize> = (0..constraints.len()).collect();
+    walk_rows(constraints, &rows, options, device, steps, spare, seed);
 }
 
 /// Compares masks of a device with the host's, along random walks with up to `spare` more tokens
 /// than needed. Row `b` of the batch follows constraint `rows[b]`.
 pub(crate) fn walk_rows(
-    tables: &[&CompiledConstraint],
+    constraints: &[&CompiledConstraint],
     rows: &[usize],
     options: &TensorOptions,
     device: &Device,
@@ -169,19 +170,24 @@ pub(crate) fn walk_rows(
 ) {
     let name = format!("{options:?} on {device:?}, seed {seed}");
     let mut rng = StdRng::seed_from_u64(seed);
-    let width = tables[0].vocabulary_len() + 3;
-    let table = DeviceConstraint::new(tables, width, options, device).unwrap();
-    let tables: Vec<_> = rows.iter().map(|&row| tables[row]).collect();
-    let budgets: Vec<usize> = tables.iter().map(|table| needed(table) + rng.random_range(0..spare)).collect();
-    let processor = ConstraintProcessor::new(table, rows).unwrap().with_budgets(&budgets).unwrap();
-    let mut own: Vec<_> =
-        tables.iter().zip(&budgets).map(|(t, &budget)| RowPosition::new(t.start(), budget as u32)).collect();
+    let width = constraints[0].vocabulary_len() + 3;
+    let device_constraint = DeviceConstraint::new(constraints, width, options, device).unwrap();
+    let constraints: Vec<_> = rows.iter().map(|&row| constraints[row]).collect();
+    let budgets: Vec<usize> =
+        constraints.iter().map(|constraint| needed(constraint) + rng.random_range(0..spare)).collect();
+    let processor =
+        ConstraintProcessor::new(device_constraint, rows).unwrap().with_budgets(&budgets).unwrap();
+    let mut own: Vec<_> = constraints
+        .iter()
+        .zip(&budgets)
+        .map(|(t, &budget)| RowPosition::new(t.start(), budget as u32))
+        .collect();
     let mut position = processor.start();
-    let mut tokens = vec![width as i32; tables.len()];
+    let mut tokens = vec![width as i32; constraints.len()];
     for step in 0..steps {
-        let values: Vec<f32> = (0..tables.len() * width).map(|_| rng.random_range(-4.0..4.0)).collect();
+        let values: Vec<f32> = (0..constraints.len() * width).map(|_| rng.random_range(-4.0..4.0)).collect();
         let logits = Tensor::<2>::from_data(
-            TensorData::new(values.clone(), [tables.len(), width]),
+            TensorData::new(values.clone(), [constraints.len(), width]),
             (device, DType::F32),
         );
         let mut chosen = position.clone();
@@ -189,8 +195,8 @@ pub(crate) fn walk_rows(
             StepContext { tokens: ints(tokens.clone(), device), step: ints(vec![step as i32], device) };
         let (masked, next) = processor.process(position, logits.clone(), &context);
         let masked = masked.into_data().try_to_vec::<f32>().unwrap();
-        for (row, (table, own)) in tables.iter().zip(&own).enumerate() {
-            let legal = legal(table, own);
+        for (row, (constraint, own)) in constraints.iter().zip(&own).enumerate() {
+            let legal = legal(constraint, own);
             assert!(legal.contains(&true), "{name}: row {row} has no legal token at {own:?}");
             for token in 0..width {
                 let expected = if *legal.get(token).unwrap_or(&false) {
@@ -222,9 +228,9 @@ pub(crate) fn walk_rows(
         let (a, b) = (chosen.states().into_data(), next.states().into_data());
         assert_eq!(a, b, "{name}");
         position = next;
-        for (row, (table, own)) in tables.iter().zip(&mut own).enumerate() {
+        for (row, (constraint, own)) in constraints.iter().zip(&mut own).enumerate() {
             let legal: Vec<usize> =
-                legal(table, own).iter().enumerate().filter(|l| *l.1).map(|l| l.0).collect();
+                legal(constraint, own).iter().enumerate().filter(|l| *l.1).map(|l| l.0).collect();
             // Mostly words, sometimes bytes, rarely the end.
             let words: Vec<usize> = legal.iter().copied().filter(|&token| token > EOS.index()).collect();
             let token = match words.is_empty() || rng.random_range(0..3) == 0 {
@@ -232,7 +238,7 @@ pub(crate) fn walk_rows(
                 false => words[rng.random_range(0..words.len())],
             };
             tokens[row] = token as i32;
-            *own = table.after(own, TokenId(token as u32));
+            *own = constraint.after(own, TokenId(token as u32));
         }
     }
 }
@@ -241,13 +247,13 @@ pub(crate) fn walk_rows(
 fn masks_match_the_host_on_every_device() {
     let vocabulary = vocabulary();
     for frames in [64, 5, 3] {
-        let mut tables: Vec<_> =
+        let mut constraints: Vec<_> =
             schemas().iter().map(|schema| compile(schema, &vocabulary, frames)).collect();
-        tables.extend(grammars(&vocabulary, frames));
+        constraints.extend(grammars(&vocabulary, frames));
         // Also rows without a stack.
-        tables.push(CompiledConstraint::unconstrained(&vocabulary));
-        tables.push(token_level(&Constraint::regex("(true|[a-z]*12)+").unwrap(), &vocabulary));
-        let tables: Vec<_> = tables.iter().collect();
+        constraints.push(CompiledConstraint::unconstrained(&vocabulary));
+        constraints.push(token_level(&Constraint::regex("(true|[a-z]*12)+").unwrap(), &vocabulary));
+        let constraints: Vec<_> = constraints.iter().collect();
         for (name, device) in devices::all() {
             for kernels in [Kernels::Fused, Kernels::BuiltIn] {
                 let options = TensorOptions::new().with_kernels(kernels);
@@ -260,7 +266,7 @@ fn masks_match_the_host_on_every_device() {
                     _ if frames == 5 => 3,
                     _ => continue,
                 };
-                walk(&tables, &options, &device, steps, steps, frames as u64);
+                walk(&constraints, &options, &device, steps, steps, frames as u64);
             }
         }
     }
@@ -270,21 +276,21 @@ fn masks_match_the_host_on_every_device() {
 #[test]
 fn a_byte_pushes_at_most_one_frame() {
     let vocabulary = vocabulary();
-    let mut tables: Vec<_> = schemas().iter().map(|schema| compile(schema, &vocabulary, 64)).collect();
-    tables.extend(grammars(&vocabulary, 64));
+    let mut constraints: Vec<_> = schemas().iter().map(|schema| compile(schema, &vocabulary, 64)).collect();
+    constraints.extend(grammars(&vocabulary, 64));
     // Of lists of lists, "[[[[" pushes most; the closing brackets push nothing.
-    assert_eq!(tables[3].pushes(), 4);
+    assert_eq!(constraints[3].pushes(), 4);
     assert_eq!(compile(&schemas()[3], &vocabulary, 3).pushes(), 3, "no more than the stack has");
     let mut rng = StdRng::seed_from_u64(21);
-    for table in &tables {
-        let frame = 1 + table.outcomes();
+    for constraint in &constraints {
+        let frame = 1 + constraint.outcomes();
         let mut most = 0usize;
         for _ in 0..6 {
-            let mut at = RowPosition::unlimited(table.start());
+            let mut at = RowPosition::unlimited(constraint.start());
             for _ in 0..30 {
                 let mut steps = Vec::new();
                 for token in (0..vocabulary.len() as u32).map(TokenId) {
-                    let after = table.after(&at, token);
+                    let after = constraint.after(&at, token);
                     let pairs = at.frames.chunks(frame).zip(after.frames.chunks(frame));
                     let kept = pairs.take_while(|(before, after)| before == after).count();
                     most = most.max(after.frames.len() / frame - kept);
@@ -298,7 +304,7 @@ fn a_byte_pushes_at_most_one_frame() {
                 at = steps.swap_remove(rng.random_range(0..steps.len()));
             }
         }
-        assert!(0 < most && most <= table.pushes(), "{most} frames, {} at most", table.pushes());
+        assert!(0 < most && most <= constraint.pushes(), "{most} frames, {} at most", constraint.pushes());
     }
 }
 
@@ -308,8 +314,8 @@ fn a_constraint_with_calls_cannot_replace_token_level_ones() {
     let calls = compile(&json!({}), &vocabulary, 8);
     let regex = token_level(&Constraint::regex("a").unwrap(), &vocabulary);
     let (width, options) = (vocabulary.len(), TensorOptions::new());
-    let new = |tables: &[&CompiledConstraint]| {
-        DeviceConstraint::new(tables, width, &options, &Device::flex()).unwrap()
+    let new = |constraints: &[&CompiledConstraint]| {
+        DeviceConstraint::new(constraints, width, &options, &Device::flex()).unwrap()
     };
     new(&[&regex, &calls]).replace(&[&regex]).unwrap();
     let error = new(&[&regex, &regex]).replace(&[&calls]).unwrap_err();
@@ -331,11 +337,11 @@ fn plain_tokens_pass_from_block_to_block() {
     };
     let schemas =
         [within(string(700, 1500)), within(string(0, 900)), string(1000, 3000), within(string(650, 650))];
-    let tables: Vec<_> = schemas.iter().map(|schema| compile(schema, &vocabulary, 4)).collect();
-    let tables: Vec<_> = tables.iter().collect();
+    let constraints: Vec<_> = schemas.iter().map(|schema| compile(schema, &vocabulary, 4)).collect();
+    let constraints: Vec<_> = constraints.iter().collect();
     for seed in 0..4 {
         for spare in [20, 400, 100_000] {
-            walk(&tables, &TensorOptions::new(), &Device::flex(), 250, spare, seed);
+            walk(&constraints, &TensorOptions::new(), &Device::flex(), 250, spare, seed);
         }
     }
 }
@@ -343,9 +349,9 @@ fn plain_tokens_pass_from_block_to_block() {
 #[test]
 fn trees_of_drafts_have_stacks_of_their_own() {
     let vocabulary = vocabulary();
-    let mut tables: Vec<_> = schemas().iter().map(|schema| compile(schema, &vocabulary, 8)).collect();
-    tables.extend(grammars(&vocabulary, 8));
-    let tables: Vec<_> = tables.iter().collect();
+    let mut constraints: Vec<_> = schemas().iter().map(|schema| compile(schema, &vocabulary, 8)).collect();
+    constraints.extend(grammars(&vocabulary, 8));
+    let constraints: Vec<_> = constraints.iter().collect();
     let width = vocabulary.len();
     let parents = [0, 0, 1, 1, 0, 4, 5];
     let tree = DraftTree::new(&parents[1..]).unwrap();
@@ -353,18 +359,19 @@ fn trees_of_drafts_have_stacks_of_their_own() {
     for (name, device) in devices::all() {
         for kernels in [Kernels::Fused, Kernels::BuiltIn] {
             let options = TensorOptions::new().with_kernels(kernels);
-            let table = DeviceConstraint::new(&tables, width, &options, &device).unwrap();
-            let rows: Vec<usize> = (0..tables.len()).collect();
-            let budgets: Vec<usize> = tables.iter().map(|table| needed(table) + 20).collect();
-            let processor = ConstraintProcessor::new(table, &rows).unwrap().with_budgets(&budgets).unwrap();
+            let device_constraint = DeviceConstraint::new(&constraints, width, &options, &device).unwrap();
+            let rows: Vec<usize> = (0..constraints.len()).collect();
+            let budgets: Vec<usize> = constraints.iter().map(|constraint| needed(constraint) + 20).collect();
+            let processor =
+                ConstraintProcessor::new(device_constraint, &rows).unwrap().with_budgets(&budgets).unwrap();
             let (mut tokens, mut expected) = (Vec::new(), Vec::new());
-            for (table, &budget) in tables.iter().zip(&budgets) {
-                let mut nodes = vec![RowPosition::new(table.start(), budget as u32)];
+            for (constraint, &budget) in constraints.iter().zip(&budgets) {
+                let mut nodes = vec![RowPosition::new(constraint.start(), budget as u32)];
                 tokens.push(width as i32);
                 for &parent in &parents[1..] {
                     let from = nodes[parent].clone();
                     let legal: Vec<u32> = (0..width as u32)
-                        .filter(|&t| table.can_end(&table.after(&from, TokenId(t))))
+                        .filter(|&t| constraint.can_end(&constraint.after(&from, TokenId(t))))
                         .collect();
                     // One in four violates the constraint, and keeps its parent's position.
                     let token = match rng.random_range(0..4) {
@@ -372,12 +379,12 @@ fn trees_of_drafts_have_stacks_of_their_own() {
                         _ => legal[rng.random_range(0..legal.len())],
                     };
                     tokens.push(token as i32);
-                    let next = table.after(&from, TokenId(token));
-                    nodes.push(if table.can_end(&next) { next } else { from });
+                    let next = constraint.after(&from, TokenId(token));
+                    nodes.push(if constraint.can_end(&next) { next } else { from });
                 }
-                expected.extend(nodes.iter().flat_map(|node| legal(table, node)));
+                expected.extend(nodes.iter().flat_map(|node| legal(constraint, node)));
             }
-            let shape = [tables.len(), parents.len(), width];
+            let shape = [constraints.len(), parents.len(), width];
             let tokens = ints(tokens, &device).reshape([shape[0], shape[1]]);
             let logits = Tensor::<3>::zeros(shape, (&device, DType::F32));
             let (masked, positions) = processor.mask_tree(&processor.start(), &tree, tokens, logits);
@@ -405,27 +412,27 @@ fn every_text_is_valid_and_complete_within_its_budget_and_its_stack() {
     let (mut deepest, mut generations) = (0, 0);
     for frames in [2, 3, 5, 64] {
         let schemas: Vec<Value> = schemas();
-        let tables: Vec<_> = schemas.iter().map(|schema| compile(schema, &vocabulary, frames)).collect();
+        let constraints: Vec<_> = schemas.iter().map(|schema| compile(schema, &vocabulary, frames)).collect();
         for round in 0..360u64 {
             let model = RandomLm::new(vocabulary.len(), round, DType::F32, &device);
-            let requests: Vec<_> = tables
+            let requests: Vec<_> = constraints
                 .iter()
-                .map(|table| {
-                    let budget = needed(table) + (round as usize * 7) % 90;
+                .map(|constraint| {
+                    let budget = needed(constraint) + (round as usize * 7) % 90;
                     Request::new(vec![TokenId(round as u32 % 200)], budget)
-                        .with_constraint(table)
+                        .with_constraint(constraint)
                         .with_seed(round)
                 })
                 .collect();
             let config = GenerationConfig::new().with_temperature((round % 3 != 0).then_some(1.5));
             let outputs = generate(&model, &vocabulary, &requests, &config);
-            for ((output, schema), table) in outputs.unwrap().iter().zip(&schemas).zip(&tables) {
+            for ((output, schema), constraint) in outputs.unwrap().iter().zip(&schemas).zip(&constraints) {
                 let text = output.text();
                 assert_eq!(output.finish, FinishReason::EndOfSequence, "{schema}: {text}");
                 let value: Value =
                     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{schema}: {error}: {text}"));
                 assert!(jsonschema::is_valid(schema, &value), "{schema}: {text}");
-                assert!(table.accepts(&output.tokens));
+                assert!(constraint.accepts(&output.tokens));
                 generations += 1;
                 let depth = text.bytes().scan(0, |open, byte| {
                     *open +=
@@ -442,11 +449,11 @@ fn every_text_is_valid_and_complete_within_its_budget_and_its_stack() {
 #[test]
 fn depth_is_bounded_only_by_the_stack() {
     let vocabulary = vocabulary();
-    let table = compile(&json!({}), &vocabulary, 64);
+    let compiled = compile(&json!({}), &vocabulary, 64);
     let text = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
     let tokens = |text: &str| text.bytes().map(|byte| TokenId(byte.into())).chain([EOS]).collect::<Vec<_>>();
-    assert!(table.accepts(&tokens(&text(60))));
-    assert!(!table.accepts(&tokens(&text(70))));
+    assert!(compiled.accepts(&tokens(&text(60))));
+    assert!(!compiled.accepts(&tokens(&text(70))));
     let deeper = compile(&json!({}), &vocabulary, 128);
     assert!(deeper.accepts(&tokens(&text(70))));
     let constraint = compact(&json!({}));
@@ -455,7 +462,7 @@ fn depth_is_bounded_only_by_the_stack() {
         CompiledConstraint::compile(&constraint, &vocabulary, &most).unwrap_err().kind(),
         ErrorKind::Limit
     );
-    assert_eq!(table.next(table.start(), TokenId(u32::from(b']'))), StateId::DEAD);
+    assert_eq!(compiled.next(compiled.start(), TokenId(u32::from(b']'))), StateId::DEAD);
 }
 
 #[test]
@@ -467,23 +474,23 @@ fn free_text_precedes_a_constraint_with_a_stack() {
     let any = compact(&json!({}));
     let plain = CompiledConstraint::compile(&any, &vocabulary, &limits).unwrap();
     let after = [Constraint::after("</think>", any.clone()), Constraint::after(token, any)];
-    let tables = after.map(|after| CompiledConstraint::compile(&after, &vocabulary, &limits).unwrap());
+    let constraints = after.map(|after| CompiledConstraint::compile(&after, &vocabulary, &limits).unwrap());
     let mut rng = StdRng::seed_from_u64(9);
-    for (table, marker) in tables.iter().zip([None, Some(token)]) {
-        assert!(table.outcomes() > 0);
+    for (constraint, marker) in constraints.iter().zip([None, Some(token)]) {
+        assert!(constraint.outcomes() > 0);
         let length = if marker.is_some() { 1 } else { "</think>".len() };
         // A marker in text takes one token or more, at most one for each byte.
         let marked = needed(&plain) + 1..=needed(&plain) + length;
-        assert!(marked.contains(&needed(table)), "{} is not in {marked:?}", needed(table));
-        let mut at = RowPosition::unlimited(table.start());
+        assert!(marked.contains(&needed(constraint)), "{} is not in {marked:?}", needed(constraint));
+        let mut at = RowPosition::unlimited(constraint.start());
         let read = |at: &mut RowPosition, text: &str| {
-            text.bytes().for_each(|byte| *at = table.after(at, TokenId(byte.into())));
+            text.bytes().for_each(|byte| *at = constraint.after(at, TokenId(byte.into())));
         };
         read(&mut at, "<[{]</th[");
-        assert!(!legal(table, &at)[EOS.index()]);
-        assert!(table.can_end(&table.after(&at, token)), "free text, or the marker");
+        assert!(!legal(constraint, &at)[EOS.index()]);
+        assert!(constraint.can_end(&constraint.after(&at, token)), "free text, or the marker");
         match marker {
-            Some(marker) => at = table.after(&at, marker),
+            Some(marker) => at = constraint.after(&at, marker),
             None => read(&mut at, "</think>"),
         }
         // From here on only the constraint applies, except for the marker token.
@@ -493,20 +500,20 @@ fn free_text_precedes_a_constraint_with_a_stack() {
             if let Some(marker) = marker {
                 expected[marker.index()] = false;
             }
-            assert_eq!(legal(table, &at), expected, "step {step}");
+            assert_eq!(legal(constraint, &at), expected, "step {step}");
             let choice: Vec<usize> = (0..expected.len()).filter(|&id| expected[id]).collect();
             let next = TokenId(choice[rng.random_range(0..choice.len())] as u32);
             if next == EOS {
                 break;
             }
-            (at, own) = (table.after(&at, next), plain.after(&own, next));
+            (at, own) = (constraint.after(&at, next), plain.after(&own, next));
         }
     }
-    let tables: Vec<&CompiledConstraint> = tables.iter().collect();
+    let constraints: Vec<&CompiledConstraint> = constraints.iter().collect();
     for (name, device) in devices::all() {
         for kernels in [Kernels::Fused, Kernels::BuiltIn] {
             let steps = if (name, kernels) == ("flex", Kernels::Fused) { 200 } else { 12 };
-            walk(&tables, &TensorOptions::new().with_kernels(kernels), &device, steps, steps, 11);
+            walk(&constraints, &TensorOptions::new().with_kernels(kernels), &device, steps, steps, 11);
         }
     }
 }

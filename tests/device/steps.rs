@@ -44,15 +44,15 @@ fn vocabulary(singles: bool) -> Vocabulary {
 const PATTERNS: [&str; 6] =
     ["(ab|c)*", "abcab1(2abc|1)é", "é+-?[12]{2,3}", "a{3,90}b?", "[^\"]{0,20}é?", "(a|b|c|1|2){1,9}"];
 
-fn tables(
+fn constraints(
     vocabulary: &Vocabulary,
     form: impl Fn(&Constraint, &Vocabulary) -> CompiledConstraint,
 ) -> Vec<CompiledConstraint> {
     let usable = PATTERNS.iter().map(|pattern| Constraint::regex(pattern).unwrap());
     let usable = usable.filter(|c| CompiledConstraint::compile(c, vocabulary, &Limits::default()).is_ok());
-    let mut tables: Vec<_> = usable.map(|constraint| form(&constraint, vocabulary)).collect();
-    tables.push(CompiledConstraint::unconstrained(vocabulary));
-    tables
+    let mut constraints: Vec<_> = usable.map(|constraint| form(&constraint, vocabulary)).collect();
+    constraints.push(CompiledConstraint::unconstrained(vocabulary));
+    constraints
 }
 
 fn byte_level(constraint: &Constraint, vocabulary: &Vocabulary) -> CompiledConstraint {
@@ -95,15 +95,15 @@ fn read(values: Tensor<1, burn::tensor::Int>) -> Vec<i32> {
 
 /// A row on the host.
 struct Row<'a> {
-    table: &'a CompiledConstraint,
+    constraint: &'a CompiledConstraint,
     state: StateId,
     left: u32,
 }
 
 impl Row<'_> {
     fn allows(&self, token: u32) -> bool {
-        let next = self.table.next(self.state, TokenId(token));
-        next != StateId::DEAD && self.table.tokens_to_end(next) < self.left.max(1)
+        let next = self.constraint.next(self.state, TokenId(token));
+        next != StateId::DEAD && self.constraint.tokens_to_end(next) < self.left.max(1)
     }
 
     /// The greatest legal logit, with the rules of an argmax over the masked row.
@@ -127,11 +127,17 @@ fn half_types(device: &Device) -> Vec<DType> {
     [DType::F32, DType::F16, DType::BF16].into_iter().filter(|&dtype| device.supports_dtype(dtype)).collect()
 }
 
-fn run(tables: &[CompiledConstraint], options: &TensorOptions, device: &Device, dtype: DType, seed: u64) {
+fn run(
+    constraints: &[CompiledConstraint],
+    options: &TensorOptions,
+    device: &Device,
+    dtype: DType,
+    seed: u64,
+) {
     let name = format!("{options:?}, {device:?}, {dtype:?}");
     let mut rng = StdRng::seed_from_u64(seed);
-    let references: Vec<_> = tables.iter().collect();
-    let rows: Vec<usize> = (0..tables.len()).chain(0..tables.len()).collect();
+    let references: Vec<_> = constraints.iter().collect();
+    let rows: Vec<usize> = (0..constraints.len()).chain(0..constraints.len()).collect();
     let batch = rows.len();
     let tensors = DeviceConstraint::new(&references, WIDTH, options, device).unwrap();
     assert_eq!(tensors.is_fused(), options.kernels == Kernels::Fused, "{name}");
@@ -144,7 +150,11 @@ fn run(tables: &[CompiledConstraint], options: &TensorOptions, device: &Device, 
     let mut host: Vec<Row> = rows
         .iter()
         .zip(&budgets)
-        .map(|(&row, &left)| Row { table: &tables[row], state: tables[row].start(), left: left as u32 })
+        .map(|(&row, &left)| Row {
+            constraint: &constraints[row],
+            state: constraints[row].start(),
+            left: left as u32,
+        })
         .collect();
     let mut state = processor.start();
     let mut tokens = vec![WIDTH as i32; batch];
@@ -179,7 +189,7 @@ fn run(tables: &[CompiledConstraint], options: &TensorOptions, device: &Device, 
             );
         }
         for (row, (joined_state, host)) in read(next.states()).into_iter().zip(&host).enumerate() {
-            let offset = joined.start(rows[row]).0 as i32 - tables[rows[row]].start().0 as i32;
+            let offset = joined.start(rows[row]).0 as i32 - constraints[rows[row]].start().0 as i32;
             let own = if host.state.0 < StateId::RESERVED { 0 } else { offset };
             assert_eq!(joined_state, host.state.0 as i32 + own, "{name}: step {step}, row {row}");
         }
@@ -211,7 +221,7 @@ fn run(tables: &[CompiledConstraint], options: &TensorOptions, device: &Device, 
             tokens[row] = token;
             if token != WIDTH as i32 {
                 let id = u32::try_from(token).ok().filter(|&id| (id as usize) < WIDTH);
-                host.state = id.map_or(StateId::DEAD, |id| host.table.next(host.state, TokenId(id)));
+                host.state = id.map_or(StateId::DEAD, |id| host.constraint.next(host.state, TokenId(id)));
                 host.left = host.left.saturating_sub(1);
             }
         }
@@ -222,9 +232,9 @@ fn run(tables: &[CompiledConstraint], options: &TensorOptions, device: &Device, 
 fn every_form_and_kernel_matches_the_host() {
     for singles in [true, false] {
         let vocabulary = vocabulary(singles);
-        let token_level = tables(&vocabulary, token_level);
-        let byte_level = tables(&vocabulary, byte_level);
-        let longest = tables(&vocabulary, longest);
+        let token_level = constraints(&vocabulary, token_level);
+        let byte_level = constraints(&vocabulary, byte_level);
+        let longest = constraints(&vocabulary, longest);
         let both_forms = [&token_level[..1], &byte_level[1..]].concat();
         assert!(byte_level[0].is_byte_level() && !token_level[0].is_byte_level());
         for (name, device) in devices::all() {
@@ -256,7 +266,7 @@ fn both_forms_allow_the_same_tokens() {
     for singles in [true, false] {
         let vocabulary = vocabulary(singles);
         for (token_level, byte_level) in
-            tables(&vocabulary, token_level).iter().zip(&tables(&vocabulary, byte_level))
+            constraints(&vocabulary, token_level).iter().zip(&constraints(&vocabulary, byte_level))
         {
             for _ in 0..200 {
                 let (mut left, mut right) = (token_level.start(), byte_level.start());
@@ -273,12 +283,12 @@ fn both_forms_allow_the_same_tokens() {
 }
 
 #[test]
-fn a_table_too_large_for_the_token_level_form_is_byte_level() {
+fn a_constraint_too_large_for_the_token_level_form_is_byte_level() {
     let vocabulary = vocabulary(true);
     let constraint = Constraint::regex("[a-z]{0,400}").unwrap();
     let limits = Limits { token_level_bytes: 5_000, ..Limits::default() };
-    let table = CompiledConstraint::compile(&constraint, &vocabulary, &limits).unwrap();
-    assert!(table.is_byte_level());
+    let compiled = CompiledConstraint::compile(&constraint, &vocabulary, &limits).unwrap();
+    assert!(compiled.is_byte_level());
     assert!(
         !CompiledConstraint::compile(&constraint, &vocabulary, &Limits::default()).unwrap().is_byte_level()
     );
@@ -286,13 +296,13 @@ fn a_table_too_large_for_the_token_level_form_is_byte_level() {
     let entries = states * vocabulary.len();
     for (most, is_byte_level) in [(entries, false), (entries - 1, true)] {
         let limits = Limits::default().with_token_level_entries(most);
-        let table = CompiledConstraint::compile(&constraint, &vocabulary, &limits).unwrap();
-        assert_eq!(table.is_byte_level(), is_byte_level, "{most} of {entries}");
+        let compiled = CompiledConstraint::compile(&constraint, &vocabulary, &limits).unwrap();
+        assert_eq!(compiled.is_byte_level(), is_byte_level, "{most} of {entries}");
     }
 }
 
 #[test]
-fn fitting_tables_are_replaced_in_place() {
+fn fitting_constraints_are_replaced_in_place() {
     let vocabulary = vocabulary(true);
     for (name, device) in devices::all() {
         for kernels in [Kernels::BuiltIn, Kernels::Fused] {
@@ -305,18 +315,19 @@ fn fitting_tables_are_replaced_in_place() {
                 let mut tensors = DeviceConstraint::new(&[&small], WIDTH, &options, &device).unwrap();
                 let error = tensors.replace(&[&large]).unwrap_err();
                 assert_eq!(error.kind(), ErrorKind::Input, "{error}");
-                for tables in [vec![&other, &small], vec![&small], vec![&other]] {
-                    tensors.replace(&tables).unwrap();
-                    let starts: Vec<_> = (0..tables.len()).map(|index| tensors.start(index)).collect();
+                for constraints in [vec![&other, &small], vec![&small], vec![&other]] {
+                    tensors.replace(&constraints).unwrap();
+                    let starts: Vec<_> = (0..constraints.len()).map(|index| tensors.start(index)).collect();
                     let illegal =
                         crate::common::bools(tensors.illegal(tensors.states(&starts).unwrap(), None));
-                    for (row, table) in tables.iter().enumerate() {
+                    for (row, constraint) in constraints.iter().enumerate() {
                         for token in 0..WIDTH {
-                            let legal = table.next(table.start(), TokenId(token as u32)) != StateId::DEAD;
+                            let legal =
+                                constraint.next(constraint.start(), TokenId(token as u32)) != StateId::DEAD;
                             assert_eq!(
                                 illegal[row * WIDTH + token],
                                 !legal,
-                                "{name}, {table:?}, token {token}"
+                                "{name}, {constraint:?}, token {token}"
                             );
                         }
                     }
@@ -329,9 +340,9 @@ fn fitting_tables_are_replaced_in_place() {
 #[test]
 fn logits_of_another_kind_are_typed_errors() {
     let vocabulary = vocabulary(true);
-    let table = token_level(&Constraint::regex("a+").unwrap(), &vocabulary);
+    let constraint = token_level(&Constraint::regex("a+").unwrap(), &vocabulary);
     let device = Device::flex();
-    let tensors = DeviceConstraint::new(&[&table], WIDTH, &TensorOptions::default(), &device).unwrap();
+    let tensors = DeviceConstraint::new(&[&constraint], WIDTH, &TensorOptions::default(), &device).unwrap();
     let processor = ConstraintProcessor::new(tensors, &[0, 0]).unwrap();
     let logits = |shape, dtype| Tensor::<2>::zeros(shape, (&device, dtype));
     assert!(processor.check(&logits([2, WIDTH], DType::F32)).is_ok());
@@ -349,9 +360,9 @@ fn logits_of_another_kind_are_typed_errors() {
 
 #[cfg(feature = "wgpu")]
 #[test]
-fn a_table_above_the_binding_limit_is_refused_before_upload() {
+fn a_constraint_above_the_binding_limit_is_refused_before_upload() {
     let vocabulary = vocabulary(true);
-    let table = token_level(&Constraint::regex("a{400}").unwrap(), &vocabulary);
+    let constraint = token_level(&Constraint::regex("a{400}").unwrap(), &vocabulary);
     // The classes of all tokens for each constraint: 256 MB.
     let capacity = Capacity::new().with_constraints(64);
     let options = TensorOptions { capacity, max_bytes: usize::MAX, ..TensorOptions::default() };
@@ -360,7 +371,7 @@ fn a_table_above_the_binding_limit_is_refused_before_upload() {
             skipped(format_args!("{name}: only a software Vulkan is known to bind 128 MiB at most"));
             continue;
         }
-        let error = DeviceConstraint::new(&[&table], 1_000_000, &options, &device).unwrap_err();
+        let error = DeviceConstraint::new(&[&constraint], 1_000_000, &options, &device).unwrap_err();
         assert!(matches!(error.breached(), Some(burn_dfa::Limit::Binding(_))), "{error}");
     }
 }

@@ -21,13 +21,13 @@ fn config() -> GenerationConfig {
 #[test]
 fn a_row_ends_before_its_first_stop_string_in_every_loop() {
     let vocabulary = vocabulary();
-    let table = token_level(&Constraint::regex("([ab]|é|été){40}").unwrap(), &vocabulary);
+    let constraint = token_level(&Constraint::regex("([ab]|é|été){40}").unwrap(), &vocabulary);
     let model = RandomLm::new(vocabulary.len(), 8, DType::F32, &Device::flex());
     let stops: [&[&str]; 5] = [&[], &["ab"], &["ba", "éé"], &["aab", "ab", "é"], &["never", "bbbb"]];
     let requests: Vec<Request> = (0..20)
         .map(|index| {
             let request =
-                Request::new(vec![TokenId(index)], 90).with_constraint(&table).with_seed(index.into());
+                Request::new(vec![TokenId(index)], 90).with_constraint(&constraint).with_seed(index.into());
             request.with_stop(stops[index as usize % 5].iter().copied())
         })
         .collect();

@@ -93,22 +93,22 @@ fn sequences(tokens: usize, longest: usize) -> Vec<Vec<TokenId>> {
     all
 }
 
-fn after(table: &CompiledConstraint, tokens: &[TokenId]) -> StateId {
-    tokens.iter().fold(table.start(), |state, &id| table.next(state, id))
+fn after(constraint: &CompiledConstraint, tokens: &[TokenId]) -> StateId {
+    tokens.iter().fold(constraint.start(), |state, &id| constraint.next(state, id))
 }
 
 /// Checks that the end is reachable from every reachable state, within the stored distance.
-fn assert_ends(table: &CompiledConstraint) {
-    let mut seen = vec![false; table.state_count()];
-    let mut stack = vec![table.start()];
+fn assert_ends(constraint: &CompiledConstraint) {
+    let mut seen = vec![false; constraint.state_count()];
+    let mut stack = vec![constraint.start()];
     while let Some(state) = stack.pop() {
         if state.0 < StateId::RESERVED || std::mem::replace(&mut seen[state.index()], true) {
             continue;
         }
-        let needed = table.tokens_to_end(state);
-        let nexts: Vec<_> = table.allowed(state).map(|id| table.next(state, id)).collect();
-        assert!(nexts.iter().all(|&next| table.tokens_to_end(next) != u32::MAX), "a dead end");
-        assert!(nexts.iter().any(|&next| table.tokens_to_end(next) < needed), "no way on from {state}");
+        let needed = constraint.tokens_to_end(state);
+        let nexts: Vec<_> = constraint.allowed(state).map(|id| constraint.next(state, id)).collect();
+        assert!(nexts.iter().all(|&next| constraint.tokens_to_end(next) != u32::MAX), "a dead end");
+        assert!(nexts.iter().any(|&next| constraint.tokens_to_end(next) < needed), "no way on from {state}");
         stack.extend(nexts);
     }
 }
@@ -135,7 +135,7 @@ proptest! {
     }
 
     #[test]
-    fn tables_hold_the_sequences_that_the_words_admit(
+    fn constraints_hold_the_sequences_that_the_words_admit(
         vocabulary in vocabulary(),
         marker in prop::sample::select(MARKERS.to_vec()),
         pattern in prop::sample::select(PATTERNS.to_vec()),
@@ -155,20 +155,20 @@ proptest! {
             .map(|tokens| admits(&marker, &|text| member.matches(text), &vocabulary, tokens))
             .collect();
         for compile in FORMS {
-            let table = match compile(&constraint, &vocabulary, &limits()) {
-                Ok(table) => table,
+            let compiled = match compile(&constraint, &vocabulary, &limits()) {
+                Ok(compiled) => compiled,
                 Err(error) => {
                     prop_assert!(error.kind() == ErrorKind::Unsatisfiable, "{error}");
                     prop_assert!(!expected.contains(&true));
                     continue;
                 }
             };
-            table.validate().unwrap();
-            assert_ends(&table);
+            compiled.validate().unwrap();
+            assert_ends(&compiled);
             for (tokens, &expected) in sequences.iter().zip(&expected) {
-                let end = after(&table, tokens);
-                let accepts = end != StateId::DEAD && table.is_accepting(end);
-                prop_assert_eq!(accepts, expected, "{:?}, walked {}", tokens, table.is_byte_level());
+                let end = after(&compiled, tokens);
+                let accepts = end != StateId::DEAD && compiled.is_accepting(end);
+                prop_assert_eq!(accepts, expected, "{:?}, walked {}", tokens, compiled.is_byte_level());
             }
         }
     }

@@ -61,7 +61,7 @@ fn generated_texts_pass_the_marker_in_time_in_every_form() {
         for (index, (marker, inner)) in constraints().into_iter().enumerate() {
             let member = inner.to_byte_dfa(&limits()).unwrap().unwrap();
             let constraint = Constraint::after(marker.clone(), inner);
-            let tables = FORMS.map(|compile| compile(&constraint, &vocabulary, &limits()).unwrap());
+            let both_forms = FORMS.map(|compile| compile(&constraint, &vocabulary, &limits()).unwrap());
             let other = CompiledConstraint::compile_byte_level(&schema(), &vocabulary, &limits()).unwrap();
             for (form, has_other, kernels) in [
                 (0, false, Kernels::Fused),
@@ -73,8 +73,8 @@ fn generated_texts_pass_the_marker_in_time_in_every_form() {
                 if name != "flex" && (index > 2 || (index + form) % 4 != 0) {
                     continue;
                 }
-                let table = &tables[form];
-                let least = table.tokens_to_end(table.start()) as usize;
+                let compiled = &both_forms[form];
+                let least = compiled.tokens_to_end(compiled.start()) as usize;
                 // The batch has a free row, and with `has_other` a byte-level constraint with other special
                 // tokens.
                 let requests: Vec<_> = (0..6)
@@ -86,7 +86,7 @@ fn generated_texts_pass_the_marker_in_time_in_every_form() {
                                 Request { max_new_tokens: 30, ..request.with_constraint(&other) }
                             }
                             5 => request,
-                            _ => request.with_constraint(table),
+                            _ => request.with_constraint(compiled),
                         }
                     })
                     .collect();
@@ -112,7 +112,7 @@ fn generated_texts_pass_the_marker_in_time_in_every_form() {
                         let rows = speculate(&model, &vocabulary, &requests, &config, make);
                         let rows: Vec<_> = rows.unwrap().into_iter().map(|row| row.output).collect();
                         if temperature.is_none() {
-                            assert_eq!(rows, outputs[0].1, "{name}, {drafter}, {marker:?}, {table:?}");
+                            assert_eq!(rows, outputs[0].1, "{name}, {drafter}, {marker:?}, {compiled:?}");
                         }
                         outputs.push((drafter, rows));
                     }
@@ -120,11 +120,11 @@ fn generated_texts_pass_the_marker_in_time_in_every_form() {
                         for (request, output) in requests.iter().zip(rows) {
                             let Some(followed) = &request.constraint else { continue };
                             let place =
-                                format!("{name}, {drafter}, {marker:?}, {table:?}: {:?}", output.text());
+                                format!("{name}, {drafter}, {marker:?}, {compiled:?}: {:?}", output.text());
                             assert_eq!(output.finish, FinishReason::EndOfSequence, "{place}");
                             assert!(output.tokens.len() <= request.max_new_tokens, "{place}");
                             let text = &output.tokens[..output.tokens.len() - 1];
-                            if std::ptr::eq(followed, table) {
+                            if std::ptr::eq(followed, compiled) {
                                 let inner = |bytes: &[u8]| member.matches(bytes);
                                 assert!(admits(&marker, &inner, &vocabulary, text), "{place}");
                             }
@@ -140,7 +140,7 @@ fn generated_texts_pass_the_marker_in_time_in_every_form() {
 }
 
 #[test]
-fn a_byte_level_table_needs_at_least_as_many_tokens_and_both_forms_agree_otherwise() {
+fn a_byte_level_constraint_needs_at_least_as_many_tokens_and_both_forms_agree_otherwise() {
     let vocabulary = words();
     for (marker, inner) in constraints() {
         let constraint = Constraint::after(marker.clone(), inner);
@@ -178,24 +178,24 @@ fn special_tokens_are_free_before_the_marker_and_forbidden_after_it() {
             Marker::Text(_) => TokenId(261),
         };
         for compile in FORMS {
-            let table = compile(&constraint, &vocabulary, &limits()).unwrap();
+            let compiled = compile(&constraint, &vocabulary, &limits()).unwrap();
             let output = [&[SPECIAL, TokenId(104), SPECIAL, mark][..], &yes, &[end]].concat();
-            assert!(table.accepts(&output), "{marker:?}");
-            assert!(!table.accepts(&[&[SPECIAL, mark, SPECIAL][..], &yes, &[end]].concat()));
-            assert!(!table.accepts(&[&[mark][..], &yes[..2], &[end]].concat()));
-            assert!(!table.accepts(&[&yes[..], &[end]].concat()), "no marker");
+            assert!(compiled.accepts(&output), "{marker:?}");
+            assert!(!compiled.accepts(&[&[SPECIAL, mark, SPECIAL][..], &yes, &[end]].concat()));
+            assert!(!compiled.accepts(&[&[mark][..], &yes[..2], &[end]].concat()));
+            assert!(!compiled.accepts(&[&yes[..], &[end]].concat()), "no marker");
             // Neither the end nor an unused id is free.
-            assert_eq!(table.next(table.start(), end), StateId::DEAD);
-            assert_eq!(table.next(table.start(), TokenId(269)), StateId::DEAD);
-            assert_eq!(table.next(table.start(), TokenId(1000)), StateId::DEAD);
+            assert_eq!(compiled.next(compiled.start(), end), StateId::DEAD);
+            assert_eq!(compiled.next(compiled.start(), TokenId(269)), StateId::DEAD);
+            assert_eq!(compiled.next(compiled.start(), TokenId(1000)), StateId::DEAD);
             // In the ids of a draft model, with several ids for one token.
             let ids = [end, mark, TokenId(101), SPECIAL, mark, TokenId(115), TokenId(121)];
-            let pruned = table.prune(&vocabulary, &ids).unwrap();
-            for state in (0..table.state_count() as u32).map(StateId) {
+            let pruned = compiled.prune(&vocabulary, &ids).unwrap();
+            for state in (0..compiled.state_count() as u32).map(StateId) {
                 for (draft, &id) in ids.iter().enumerate() {
                     assert_eq!(
                         pruned.next(state, TokenId(draft as u32)),
-                        table.next(state, id),
+                        compiled.next(state, id),
                         "{marker:?}"
                     );
                 }
@@ -213,9 +213,9 @@ fn a_text_marker_that_is_a_token_is_not_ended_by_its_spelling() {
     let spelled = [&[TokenId(256)], &spelled[..]].concat();
     assert_eq!(vocabulary.decode(&spelled), b"</think>");
     for compile in FORMS {
-        let table = compile(&constraint, &vocabulary, &limits()).unwrap();
+        let compiled = compile(&constraint, &vocabulary, &limits()).unwrap();
         let end = TokenId(270);
-        let accepts = |parts: &[&[TokenId]]| table.accepts(&[&parts.concat()[..], &[end]].concat());
+        let accepts = |parts: &[&[TokenId]]| compiled.accepts(&[&parts.concat()[..], &[end]].concat());
         assert!(!accepts(&[&spelled, &[TokenId(97)]]));
         assert!(accepts(&[&spelled, &[TEXT_MARK, TokenId(97)]]));
         // The constraint spells the text, because the token only means the marker.
@@ -234,36 +234,37 @@ fn markers_nest_and_stand_before_constraints_on_tokens() {
         Constraint::after("ab", Constraint::after(MARK, Constraint::regex("x").unwrap())),
     );
     for compile in FORMS {
-        let table = compile(&twice, &vocabulary, &limits()).unwrap();
-        assert_ends(&table);
-        assert!(table.accepts(&[a, b, MARK, a, MARK, b, SPECIAL, MARK, x, end]));
-        assert!(!table.accepts(&[a, b, MARK, x, end]));
-        assert!(!table.accepts(&[MARK, a, b, x, end]));
+        let compiled = compile(&twice, &vocabulary, &limits()).unwrap();
+        assert_ends(&compiled);
+        assert!(compiled.accepts(&[a, b, MARK, a, MARK, b, SPECIAL, MARK, x, end]));
+        assert!(!compiled.accepts(&[a, b, MARK, x, end]));
+        assert!(!compiled.accepts(&[MARK, a, b, x, end]));
     }
     let sets = Constraint::token_sets(vec![vec![SPECIAL, x], vec![TEXT_MARK]]).unwrap();
     let transitions =
         Constraint::transitions(Transitions::new(7, [7], [(7, x, 7), (7, TEXT_MARK, 7)]).unwrap());
     for (marker, close) in [(Marker::from("</think>"), TEXT_MARK), (MARK.into(), MARK)] {
-        let table = CompiledConstraint::compile(
+        let compiled = CompiledConstraint::compile(
             &Constraint::after(marker.clone(), sets.clone()),
             &vocabulary,
             &limits(),
         );
-        let table = table.unwrap();
-        assert_ends(&table);
-        assert!(table.accepts(&[a, SPECIAL, close, SPECIAL, TEXT_MARK, end]));
-        assert!(!table.accepts(&[a, close, a, TEXT_MARK, end]));
-        let table = CompiledConstraint::compile(
+        let compiled = compiled.unwrap();
+        assert_ends(&compiled);
+        assert!(compiled.accepts(&[a, SPECIAL, close, SPECIAL, TEXT_MARK, end]));
+        assert!(!compiled.accepts(&[a, close, a, TEXT_MARK, end]));
+        let compiled = CompiledConstraint::compile(
             &Constraint::after(marker, transitions.clone()),
             &vocabulary,
             &limits(),
         )
         .unwrap();
-        assert!(table.accepts(&[b, close, x, TEXT_MARK, x, end]) && table.accepts(&[close, end]));
+        assert!(compiled.accepts(&[b, close, x, TEXT_MARK, x, end]) && compiled.accepts(&[close, end]));
     }
     // A token with the end of the marker and more text cannot be split.
-    let table = CompiledConstraint::compile(&Constraint::after(">{", sets), &vocabulary, &limits()).unwrap();
-    assert_eq!(table.next(table.start(), TokenId(260)), StateId::DEAD);
+    let compiled =
+        CompiledConstraint::compile(&Constraint::after(">{", sets), &vocabulary, &limits()).unwrap();
+    assert_eq!(compiled.next(compiled.start(), TokenId(260)), StateId::DEAD);
 }
 
 #[test]
@@ -290,7 +291,7 @@ fn markers_that_no_vocabulary_has_are_refused() {
 }
 
 #[test]
-fn tables_with_and_without_a_marker_replace_each_other() {
+fn constraints_with_and_without_a_marker_replace_each_other() {
     let vocabulary = words();
     let (device, width) = (Device::flex(), vocabulary.len());
     let walk = |constraint: &Constraint| {
@@ -306,12 +307,13 @@ fn tables_with_and_without_a_marker_replace_each_other() {
     };
     let options = TensorOptions { capacity, kernels: Kernels::BuiltIn, ..TensorOptions::default() };
     let mut tensors = DeviceConstraint::new(&[&without], width, &options, &device).unwrap();
-    for table in [&with, &without] {
-        tensors.replace(&[table]).unwrap();
+    for compiled in [&with, &without] {
+        tensors.replace(&[compiled]).unwrap();
         let states = tensors.states(&[tensors.start(0)]).unwrap();
         let illegal = crate::common::bools(tensors.illegal(states, None));
-        let expected: Vec<_> =
-            (0..width as u32).map(|id| table.next(table.start(), TokenId(id)) == StateId::DEAD).collect();
+        let expected: Vec<_> = (0..width as u32)
+            .map(|id| compiled.next(compiled.start(), TokenId(id)) == StateId::DEAD)
+            .collect();
         assert_eq!(illegal, expected);
     }
 }

@@ -54,23 +54,27 @@ fn random_schema(rng: &mut StdRng, is_recursive: bool) -> Value {
 }
 
 /// Constraints of random schemas. Every third is recursive.
-fn random_tables(vocabulary: &Vocabulary, seed: u64) -> Vec<CompiledConstraint> {
+fn random_constraints(vocabulary: &Vocabulary, seed: u64) -> Vec<CompiledConstraint> {
     let mut rng = StdRng::seed_from_u64(seed);
     let limits = Limits::new().with_frames(FRAMES);
-    let table = |at: usize| {
+    let compile = |at: usize| {
         let constraint = compact(&random_schema(&mut rng, at % 3 == 2));
         CompiledConstraint::compile_byte_level(&constraint, vocabulary, &limits).unwrap()
     };
-    let tables: Vec<_> = (0..9).map(table).collect();
-    assert!(tables.iter().filter(|table| table.outcomes() > 0).count() >= 3, "recursive ones have calls");
-    tables
+    let constraints: Vec<_> = (0..9).map(compile).collect();
+    assert!(
+        constraints.iter().filter(|constraint| constraint.outcomes() > 0).count() >= 3,
+        "recursive ones have calls"
+    );
+    constraints
 }
 
 /// Space for the three largest constraints, so others wait for it, and for `slots` mask rows.
-fn options(tables: &[CompiledConstraint], slots: usize) -> TensorOptions {
-    let mut pages: Vec<usize> = tables.iter().map(|table| table.state_count().div_ceil(PAGE)).collect();
+fn options(constraints: &[CompiledConstraint], slots: usize) -> TensorOptions {
+    let mut pages: Vec<usize> =
+        constraints.iter().map(|constraint| constraint.state_count().div_ceil(PAGE)).collect();
     pages.sort_unstable_by(|a, b| b.cmp(a));
-    let most = |count: fn(&CompiledConstraint) -> usize| tables.iter().map(count).max().unwrap();
+    let most = |count: fn(&CompiledConstraint) -> usize| constraints.iter().map(count).max().unwrap();
     let capacity = Capacity::new()
         .with_constraints(4)
         .with_states(PAGE * pages[..3].iter().sum::<usize>())
@@ -79,13 +83,13 @@ fn options(tables: &[CompiledConstraint], slots: usize) -> TensorOptions {
     TensorOptions::new().with_capacity(capacity).with_mask_rows_bytes(mask_rows_bytes(slots, true))
 }
 
-fn needed(table: &CompiledConstraint) -> usize {
-    table.tokens_to_end(table.start()) as usize
+fn needed(constraint: &CompiledConstraint) -> usize {
+    constraint.tokens_to_end(constraint.start()) as usize
 }
 
 /// Steps of rows that begin and end at random, with a pool of `slots` mask rows.
 fn walk(
-    tables: &[CompiledConstraint],
+    constraints: &[CompiledConstraint],
     vocabulary: &Vocabulary,
     (name, device): (&str, &Device),
     slots: usize,
@@ -93,7 +97,7 @@ fn walk(
     let is_slow = devices::is_software_gpu(name, device);
     let steps = if is_slow { STEPS_ON_A_SOFTWARE_GPU } else { STEPS };
     let width = vocabulary.len() + 3;
-    let arena = Arena::new(vocabulary, width, &options(tables, slots), device).unwrap();
+    let arena = Arena::new(vocabulary, width, &options(constraints, slots), device).unwrap();
     assert_eq!(arena.device_constraint().mask_row_count(), if name == "flex" { 0 } else { slots });
     let mut processor = ConstraintProcessor::continuous(arena, ROWS).unwrap();
     let mut position = processor.start();
@@ -110,12 +114,12 @@ fn walk(
                 }
                 continue;
             }
-            let table = &tables[rng.random_range(0..tables.len())];
+            let constraint = &constraints[rng.random_range(0..constraints.len())];
             let spare = if rng.random() { rng.random_range(0..30) } else { 100_000 };
-            let budget = needed(table) + spare;
-            match processor.admit(&mut position, row, Some(table), budget) {
+            let budget = needed(constraint) + spare;
+            match processor.admit(&mut position, row, Some(constraint), budget) {
                 Ok(()) => {
-                    *at = Some((table, RowPosition::new(table.start(), budget as u32)));
+                    *at = Some((constraint, RowPosition::new(constraint.start(), budget as u32)));
                     loads += 1;
                 }
                 // Until the pages of another are free, the row is idle.
@@ -137,7 +141,7 @@ fn walk(
         let mut tokens = Vec::with_capacity(ROWS);
         for (row, at) in rows.iter_mut().enumerate() {
             let is_legal = |token: usize| match at.as_ref() {
-                Some((table, own)) => table.can_end(&table.after(own, TokenId(token as u32))),
+                Some((constraint, own)) => constraint.can_end(&constraint.after(own, TokenId(token as u32))),
                 // An idle row has ended.
                 None => token == EOS.index(),
             };
@@ -155,9 +159,9 @@ fn walk(
             let from = if words.is_empty() || rng.random_bool(0.3) { &legal } else { &words };
             let token = from[rng.random_range(0..from.len())];
             tokens.push(token as i32);
-            if let Some((table, own)) = at {
-                *own = table.after(own, TokenId(token as u32));
-                deepest = deepest.max(own.frames.len() / (1 + table.outcomes()));
+            if let Some((constraint, own)) = at {
+                *own = constraint.after(own, TokenId(token as u32));
+                deepest = deepest.max(own.frames.len() / (1 + constraint.outcomes()));
             }
         }
         position = processor.advance(position, ints(tokens, device));
@@ -171,7 +175,7 @@ fn rows_under_random_constraints_match_the_host() {
     let vocabulary = vocabulary();
     for (name, device) in devices::all() {
         for slots in [1, 2, 3] {
-            walk(&random_tables(&vocabulary, slots as u64), &vocabulary, (name, &device), slots);
+            walk(&random_constraints(&vocabulary, slots as u64), &vocabulary, (name, &device), slots);
         }
     }
 }
@@ -180,14 +184,14 @@ fn rows_under_random_constraints_match_the_host() {
 #[test]
 fn recorded_rows_under_random_constraints_match_the_host() {
     let vocabulary = vocabulary();
-    let tables = random_tables(&vocabulary, 4);
+    let constraints = random_constraints(&vocabulary, 4);
     let mut rng = StdRng::seed_from_u64(5);
     let requests: Vec<Request> = (0..18)
         .map(|index| {
-            let table = &tables[index % tables.len()];
-            let budget = needed(table) + rng.random_range(0..30);
+            let constraint = &constraints[index % constraints.len()];
+            let budget = needed(constraint) + rng.random_range(0..30);
             let prompt = vec![TokenId(index as u32)];
-            Request::new(prompt, budget).with_constraint(table).with_seed(index as u64)
+            Request::new(prompt, budget).with_constraint(constraint).with_seed(index as u64)
         })
         .collect();
     let model = |device: &Device| RandomLm::new(vocabulary.len() + 3, 6, DType::F32, device);
@@ -196,7 +200,7 @@ fn recorded_rows_under_random_constraints_match_the_host() {
     for (name, device) in devices::all() {
         let model = model(&device);
         for slots in [1, 2, 3] {
-            let config = config.clone().with_tensors(options(&tables, slots));
+            let config = config.clone().with_tensors(options(&constraints, slots));
             let mut batch = ContinuousBatch::record(&model, &vocabulary, 3, 128, &config).unwrap();
             let outputs = serve(&mut batch, &requests, slots as u64);
             for (index, (output, expected)) in outputs.iter().zip(&expected).enumerate() {

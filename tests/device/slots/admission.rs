@@ -61,7 +61,7 @@ fn serve<M: ContinuousLm>(slots: &mut ContinuousBatch<M>, requests: &[Request], 
 #[test]
 fn outputs_do_not_depend_on_how_prompts_are_read() {
     let vocabulary = vocabulary();
-    let tables = ["[0-9]{4}-[0-9]{2}", "(true|false|été)", "[a-c]{1,9}"].map(|pattern| {
+    let constraints = ["[0-9]{4}-[0-9]{2}", "(true|false|été)", "[a-c]{1,9}"].map(|pattern| {
         CompiledConstraint::compile(&Constraint::regex(pattern).unwrap(), &vocabulary, &Limits::default())
             .unwrap()
     });
@@ -72,7 +72,7 @@ fn outputs_do_not_depend_on_how_prompts_are_read() {
         .map(|index| {
             let prompt = (0..rng.random_range(1..40)).map(|_| TokenId(rng.random_range(0..256))).collect();
             let request = Request::new(prompt, rng.random_range(12..20)).with_seed(index as u64);
-            Request { constraint: tables.get(index % 4).cloned(), ..request }
+            Request { constraint: constraints.get(index % 4).cloned(), ..request }
                 .with_sampling(options[index % 3].clone())
         })
         .collect();
@@ -105,9 +105,9 @@ fn outputs_do_not_depend_on_how_prompts_are_read() {
 fn the_embedded_model_reads_prompts_in_chunks_and_together() {
     for (name, device) in devices::all() {
         let embedded = Embedded::load(&device);
-        let tables = [embedded.schema("person"), embedded.regex("[0-9]{3}-[0-9]{4}")];
+        let constraints = [embedded.schema("person"), embedded.regex("[0-9]{3}-[0-9]{4}")];
         let (chunks, count) = if name == "flex" { (&[None, Some(3)][..], 12) } else { (&[Some(3)][..], 6) };
-        let rows: Vec<_> = (0..count).map(|index| tables.get(index % 3)).collect();
+        let rows: Vec<_> = (0..count).map(|index| constraints.get(index % 3)).collect();
         let requests = embedded.requests(&rows, 60, 0);
         let (model, vocabulary) = (embedded.model(), &embedded.vocabulary);
         let expected = alone(model, vocabulary, &requests);

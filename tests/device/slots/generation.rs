@@ -88,7 +88,7 @@ pub(crate) fn alone<M: ContinuousLm>(
 fn requests_begin_and_end_in_every_row_under_every_option() {
     let vocabulary = vocabulary();
     let patterns = ["[0-9]{4}-[0-9]{2}", "(true|false|été)", "[a-c]{1,9}", "x{30}", "(ab|12)*", "[^a]{3,12}"];
-    let tables: Vec<CompiledConstraint> = patterns
+    let constraints: Vec<CompiledConstraint> = patterns
         .iter()
         .enumerate()
         .map(|(index, pattern)| {
@@ -104,10 +104,11 @@ fn requests_begin_and_end_in_every_row_under_every_option() {
     let requests: Vec<Request> = (0..60)
         .map(|index| {
             let prompt = (0..rng.random_range(1..20)).map(|_| TokenId(rng.random_range(0..256))).collect();
-            let table = tables.get(index % 7);
-            let needed = table.map_or(1, |table| table.tokens_to_end(table.start()) as usize);
+            let constraint = constraints.get(index % 7);
+            let needed =
+                constraint.map_or(1, |constraint| constraint.tokens_to_end(constraint.start()) as usize);
             let request = Request::new(prompt, needed + rng.random_range(0..20)).with_seed(index as u64);
-            Request { constraint: table.cloned(), ..request }
+            Request { constraint: constraint.cloned(), ..request }
         })
         .collect();
     let greedy = GenerationConfig::new().with_sync_interval(3);
@@ -161,22 +162,23 @@ fn rows_with_stacks_begin_and_end_independently() {
     };
     let blocks = r#"root ::= (part ",")* "."
         part ::= "[" (part ",")* "x" | [x-z]+ "1""#;
-    let mut tables: Vec<CompiledConstraint> = schemas.iter().map(compile).collect();
+    let mut constraints: Vec<CompiledConstraint> = schemas.iter().map(compile).collect();
     let blocks = Constraint::grammar(Syntax::Gbnf, blocks).unwrap();
-    tables.push(CompiledConstraint::compile(&blocks, &vocabulary, &limits).unwrap());
-    assert!(tables.iter().all(|table| table.outcomes() > 0));
-    let outcomes = tables.iter().map(CompiledConstraint::outcomes).max().unwrap();
-    tables.push(
+    constraints.push(CompiledConstraint::compile(&blocks, &vocabulary, &limits).unwrap());
+    assert!(constraints.iter().all(|constraint| constraint.outcomes() > 0));
+    let outcomes = constraints.iter().map(CompiledConstraint::outcomes).max().unwrap();
+    constraints.push(
         CompiledConstraint::compile_byte_level(&Constraint::regex("[0-9]{4}").unwrap(), &vocabulary, &limits)
             .unwrap(),
     );
     let mut rng = StdRng::seed_from_u64(4);
     let requests: Vec<Request> = (0..24)
         .map(|index| {
-            let table = tables.get(index % 6);
-            let needed = table.map_or(1, |table| table.tokens_to_end(table.start()) as usize);
+            let constraint = constraints.get(index % 6);
+            let needed =
+                constraint.map_or(1, |constraint| constraint.tokens_to_end(constraint.start()) as usize);
             let request = Request::new(vec![TokenId(index as u32)], needed + rng.random_range(0..25));
-            Request { constraint: table.cloned(), ..request.with_seed(index as u64) }
+            Request { constraint: constraint.cloned(), ..request.with_seed(index as u64) }
         })
         .collect();
     let model = |device: &Device| RandomLm::new(vocabulary.len() + 2, 9, DType::F32, device);
@@ -218,12 +220,12 @@ fn the_embedded_model_writes_the_same_in_a_slot_and_alone() {
             continue;
         }
         let embedded = Embedded::load(&device);
-        let tables = ["person", "order", "event", "team"].map(|kind| embedded.schema(kind));
+        let constraints = ["person", "order", "event", "team"].map(|kind| embedded.schema(kind));
         let digits = embedded.regex("[0-9]{3}-[0-9]{4}");
         let of = |index: usize| match index % 6 {
             4 => Some(&digits),
             5 => None,
-            kind => Some(&tables[kind]),
+            kind => Some(&constraints[kind]),
         };
         let rows: Vec<_> = (0..if name == "flex" { 24 } else { 4 }).map(of).collect();
         let requests = embedded.requests(&rows, 60, 0);
@@ -262,8 +264,8 @@ fn a_cancelled_row_is_finished_at_the_next_read_and_other_rows_continue() {
     let model = RandomLm::new(vocabulary.len(), 3, DType::F32, &device);
     let config = GenerationConfig::new().with_tensors(tensors(Kernels::Fused)).with_sync_interval(2);
     let pattern = Constraint::regex("[a-z]{12}").unwrap();
-    let table = CompiledConstraint::compile(&pattern, &vocabulary, &Limits::default()).unwrap();
-    let request = Request::new(vec![TokenId(1)], 16).with_constraint(&table);
+    let constraint = CompiledConstraint::compile(&pattern, &vocabulary, &Limits::default()).unwrap();
+    let request = Request::new(vec![TokenId(1)], 16).with_constraint(&constraint);
     let cancel = Cancel::default();
     let mut slots = ContinuousBatch::new(&model, &vocabulary, 2, 32, &config).unwrap();
     slots.admit(0, &request.clone().with_cancel(&cancel)).unwrap();

@@ -77,7 +77,7 @@ fn serve<M: ContinuousLm>(slots: &mut ContinuousBatch<M>, requests: &[Request], 
         }
         if !senders.is_empty() && rng.random_bool(0.4) {
             let (index, sender) = senders.swap_remove(rng.random_range(0..senders.len()));
-            assert!(streamed[index].is_empty(), "a token without a table");
+            assert!(streamed[index].is_empty(), "a token without a constraint");
             sender.send(Ok(requests[index].constraint.clone().unwrap()));
         }
         let take = |piece: Chunk| streamed[in_row[piece.row]].extend(piece.tokens);
@@ -92,7 +92,7 @@ fn serve<M: ContinuousLm>(slots: &mut ContinuousBatch<M>, requests: &[Request], 
 }
 
 /// Constraints of each kind: a regex, a schema, a constraint with calls.
-fn tables(vocabulary: &Vocabulary) -> Vec<CompiledConstraint> {
+fn constraints(vocabulary: &Vocabulary) -> Vec<CompiledConstraint> {
     let person = json!({
         "type": "object", "properties": {"name": {"type": "string", "maxLength": 4}, "age": {"enum": [12, null]}},
         "required": ["name", "age"], "additionalProperties": false
@@ -101,19 +101,19 @@ fn tables(vocabulary: &Vocabulary) -> Vec<CompiledConstraint> {
         "type": "object", "properties": {"name": {"enum": [true, false]}, "age": {"$ref": "#"}},
         "required": ["name"], "additionalProperties": false
     });
-    let tables = vec![
+    let constraints = vec![
         regex("[0-9]{4}-[0-9]{2}", vocabulary),
         schema(&person, vocabulary),
         schema(&nested, vocabulary),
     ];
-    assert!(tables[2].outcomes() > 0, "it has calls");
-    tables
+    assert!(constraints[2].outcomes() > 0, "it has calls");
+    constraints
 }
 
 #[test]
-fn outputs_do_not_depend_on_when_tables_are_compiled() {
+fn outputs_do_not_depend_on_when_constraints_are_compiled() {
     let vocabulary = vocabulary();
-    let tables = tables(&vocabulary);
+    let constraints = constraints(&vocabulary);
     let mut rng = StdRng::seed_from_u64(1);
     let warm = SamplingOptions::new().with_temperature(0.9);
     let options = [warm.clone(), SamplingOptions::new(), warm.with_top_p(0.8).with_repetition_penalty(1.4)];
@@ -126,10 +126,11 @@ fn outputs_do_not_depend_on_when_tables_are_compiled() {
             if rng.random() {
                 prompt.splice(0..0, beginning.iter().copied());
             }
-            let table = tables.get(index % 4);
-            let needed = table.map_or(1, |table| table.tokens_to_end(table.start()) as usize);
+            let constraint = constraints.get(index % 4);
+            let needed =
+                constraint.map_or(1, |constraint| constraint.tokens_to_end(constraint.start()) as usize);
             let request = Request::new(prompt, needed + rng.random_range(0..12)).with_seed(index as u64);
-            Request { constraint: table.cloned(), ..request }.with_sampling(options[index % 3].clone())
+            Request { constraint: constraint.cloned(), ..request }.with_sampling(options[index % 3].clone())
         })
         .collect();
     let flex = RandomLm::new(vocabulary.len() + 5, 9, DType::F32, &Device::flex());
@@ -161,12 +162,12 @@ fn outputs_do_not_depend_on_when_tables_are_compiled() {
 }
 
 #[test]
-fn the_embedded_model_reads_while_tables_are_compiled() {
+fn the_embedded_model_reads_while_constraints_are_compiled() {
     for (name, device) in devices::all() {
         let embedded = Embedded::load(&device);
-        let tables = [embedded.schema("person"), embedded.regex("[0-9]{3}-[0-9]{4}")];
+        let constraints = [embedded.schema("person"), embedded.regex("[0-9]{3}-[0-9]{4}")];
         let count = if name == "flex" { 9 } else { 4 };
-        let rows: Vec<_> = (0..count).map(|index| tables.get(index % 3)).collect();
+        let rows: Vec<_> = (0..count).map(|index| constraints.get(index % 3)).collect();
         let requests = embedded.requests(&rows, 60, 0);
         let (model, vocabulary) = (embedded.model(), &embedded.vocabulary);
         for chunk in [None, Some(5)] {
@@ -180,7 +181,7 @@ fn the_embedded_model_reads_while_tables_are_compiled() {
 }
 
 #[test]
-fn a_table_is_compiled_while_a_row_begins() {
+fn a_constraint_is_compiled_while_a_row_begins() {
     let vocabulary = vocabulary();
     let model = RandomLm::new(vocabulary.len(), 9, DType::F32, &Device::flex());
     let constraint = Constraint::regex("[a-f]{5}").unwrap();
@@ -193,15 +194,15 @@ fn a_table_is_compiled_while_a_row_begins() {
     while slots.finished().count() < 2 {
         slots.step(8, |_| ()).unwrap();
     }
-    let table = regex("[a-f]{5}", &vocabulary);
-    assert_eq!(slots.release(0).unwrap(), alone(&model, &vocabulary, &request.with_constraint(&table)));
+    let compiled = regex("[a-f]{5}", &vocabulary);
+    assert_eq!(slots.release(0).unwrap(), alone(&model, &vocabulary, &request.with_constraint(&compiled)));
     assert_eq!(slots.release(1).unwrap_err().kind(), ErrorKind::Limit);
 }
 
 #[test]
-fn all_but_the_last_token_of_a_prompt_is_read_without_a_table() {
+fn all_but_the_last_token_of_a_prompt_is_read_without_a_constraint() {
     let vocabulary = vocabulary();
-    let table = regex("[a-f]{5}", &vocabulary);
+    let constraint = regex("[a-f]{5}", &vocabulary);
     for (chunk, before, alone) in
         [(None, vec![24, 0, 0, 0], vec![1, 0, 0]), (Some(10), vec![10, 0, 10, 0, 4, 0], vec![1, 0, 0])]
     {
@@ -219,7 +220,7 @@ fn all_but_the_last_token_of_a_prompt_is_read_without_a_table() {
         slots.admit(0, &Request::new(vec![TokenId(65)], 60)).unwrap();
         slots.step(1, |_| ()).unwrap();
         calls.take();
-        let request = Request::new(vec![TokenId(65); 25], 8).with_constraint(&table);
+        let request = Request::new(vec![TokenId(65); 25], 8).with_constraint(&constraint);
         let (sender, later) = pending(&request);
         slots.admit(1, &later).unwrap();
         assert!(calls.take().is_empty());
@@ -230,25 +231,25 @@ fn all_but_the_last_token_of_a_prompt_is_read_without_a_table() {
         slots.admit(2, &Request::new(vec![TokenId(65)], 4)).unwrap();
         slots.step(1, |piece| pieces.push((piece.row, piece.tokens.len()))).unwrap();
         assert_eq!((calls.take(), &pieces[1..]), (vec![1, 0], &[(0, 1), (2, 2)][..]), "{chunk:?}");
-        sender.send(Ok(table.clone()));
+        sender.send(Ok(constraint.clone()));
         slots.step(2, |piece| pieces.push((piece.row, piece.tokens.len()))).unwrap();
         assert_eq!((calls.take(), &pieces[3..]), (alone, &[(0, 2), (1, 3), (2, 2)][..]), "{chunk:?}");
     }
 }
 
 #[test]
-fn a_model_that_reads_prompts_whole_reads_them_with_the_table() {
+fn a_model_that_reads_prompts_whole_reads_them_with_the_constraint() {
     let vocabulary = vocabulary();
-    let table = regex("[a-f]{5}", &vocabulary);
+    let constraint = regex("[a-f]{5}", &vocabulary);
     let random = RandomLm::new(vocabulary.len(), 9, DType::F32, &Device::flex());
     let model = Altered::with_change(random, WholePrompts);
-    let request = Request::new(vec![TokenId(65); 9], 8).with_constraint(&table);
+    let request = Request::new(vec![TokenId(65); 9], 8).with_constraint(&constraint);
     let mut slots = ContinuousBatch::new(&model, &vocabulary, 2, 64, &config(600)).unwrap();
     let (sender, later) = pending(&request);
     slots.admit(0, &later).unwrap();
     slots.admit(1, &Request::new(vec![TokenId(65)], 4)).unwrap();
     slots.step(9, |piece| assert_eq!(piece.row, 1)).unwrap();
-    sender.send(Ok(table.clone()));
+    sender.send(Ok(constraint.clone()));
     slots.step(8, |_| ()).unwrap();
     assert_eq!(slots.release(0).unwrap(), alone(&model, &vocabulary, &request));
 }
@@ -257,7 +258,7 @@ fn a_model_that_reads_prompts_whole_reads_them_with_the_table() {
 fn a_late_refusal_affects_only_its_request() {
     let vocabulary = vocabulary();
     let model = RandomLm::new(vocabulary.len(), 9, DType::F32, &Device::flex());
-    let table = regex("[a-f]{9}", &vocabulary);
+    let constraint = regex("[a-f]{9}", &vocabulary);
     let compile = |pattern: &str, vocabulary: &Vocabulary, limits: &Limits| {
         CompiledConstraint::compile(&Constraint::regex(pattern).unwrap(), vocabulary, limits)
     };
@@ -284,8 +285,8 @@ fn a_late_refusal_affects_only_its_request() {
         let config = config(600).with_prompt_chunk(chunk).with_prefix_cache(true);
         let mut slots = ContinuousBatch::new(&model, &vocabulary, 2, 96, &config).unwrap();
         for (why, outcome, is_it) in &refused {
-            let beside = Request::new(vec![TokenId(66); 3], 40).with_constraint(&table).with_seed(7);
-            let request = Request::new(vec![TokenId(65); 9], 12).with_constraint(&table);
+            let beside = Request::new(vec![TokenId(66); 3], 40).with_constraint(&constraint).with_seed(7);
+            let request = Request::new(vec![TokenId(65); 9], 12).with_constraint(&constraint);
             let (sender, later) = pending(&request);
             slots.admit(0, &beside).unwrap();
             slots.admit(1, &later).unwrap();
@@ -310,7 +311,7 @@ fn a_late_refusal_affects_only_its_request() {
 }
 
 #[test]
-fn the_host_follows_a_late_table() {
+fn the_host_follows_a_late_constraint() {
     let vocabulary = vocabulary();
     let random = RandomLm::new(vocabulary.len(), 9, DType::F32, &Device::flex());
     let model = Altered::new(random, |call, logits| match call {
@@ -318,22 +319,22 @@ fn the_host_follows_a_late_table() {
         _ => logits,
     });
     let mut slots = ContinuousBatch::new(&model, &vocabulary, 1, 64, &config(600)).unwrap();
-    let (sender, table) = PendingConstraint::channel();
-    slots.admit(0, &Request::new(vec![TokenId(65); 4], 8).with_pending(&table)).unwrap();
+    let (sender, pending) = PendingConstraint::channel();
+    slots.admit(0, &Request::new(vec![TokenId(65); 4], 8).with_pending(&pending)).unwrap();
     sender.send(Ok(regex("[a-f]{5}", &vocabulary)));
     slots.step(8, |_| ()).unwrap();
     assert_eq!(slots.release(0).unwrap_err().kind(), ErrorKind::Model);
 }
 
 #[test]
-fn a_row_that_waits_for_its_table_can_be_cancelled_and_released() {
+fn a_row_that_waits_for_its_constraint_can_be_cancelled_and_released() {
     let vocabulary = vocabulary();
     let model = RandomLm::new(vocabulary.len(), 9, DType::F32, &Device::flex());
-    let table = regex("[a-f]{5}", &vocabulary);
+    let constraint = regex("[a-f]{5}", &vocabulary);
     for chunk in [None, Some(2)] {
         let mut slots =
             ContinuousBatch::new(&model, &vocabulary, 2, 64, &config(600).with_prompt_chunk(chunk)).unwrap();
-        let request = Request::new(vec![TokenId(65); 9], 8).with_constraint(&table);
+        let request = Request::new(vec![TokenId(65); 9], 8).with_constraint(&constraint);
         let cancel = Cancel::default();
         let (first, later) = pending(&request);
         slots.admit(0, &later.with_cancel(&cancel)).unwrap();
@@ -353,35 +354,35 @@ fn a_row_that_waits_for_its_table_can_be_cancelled_and_released() {
         first.send(Ok(regex("x", &vocabulary)));
         drop(second);
         slots.step(2, |_| ()).unwrap();
-        third.send(Ok(table.clone()));
+        third.send(Ok(constraint.clone()));
         slots.step(9, |_| ()).unwrap();
         assert_eq!(slots.release(0).unwrap(), alone(&model, &vocabulary, &request));
     }
 }
 
 #[test]
-fn a_batch_can_be_dropped_while_its_tables_are_compiled() {
+fn a_batch_can_be_dropped_while_its_constraints_are_compiled() {
     let vocabulary = vocabulary();
     let model = RandomLm::new(vocabulary.len(), 9, DType::F32, &Device::flex());
-    let (sender, table) = PendingConstraint::channel();
+    let (sender, pending) = PendingConstraint::channel();
     let mut slots = ContinuousBatch::new(&model, &vocabulary, 1, 64, &config(600)).unwrap();
-    slots.admit(0, &Request::new(vec![TokenId(65)], 8).with_pending(&table)).unwrap();
+    slots.admit(0, &Request::new(vec![TokenId(65)], 8).with_pending(&pending)).unwrap();
     slots.step(2, |_| ()).unwrap();
     drop(slots);
-    assert!(!table.is_ready());
+    assert!(!pending.is_ready());
     sender.send(Ok(regex("a", &vocabulary)));
-    assert!(table.wait().is_ok());
+    assert!(pending.wait().is_ok());
 }
 
 #[test]
-fn a_table_that_waits_for_space_is_loaded_before_later_ones() {
+fn a_constraint_that_waits_for_space_is_loaded_before_later_ones() {
     let vocabulary = vocabulary();
     let model = RandomLm::new(vocabulary.len(), 9, DType::F32, &Device::flex());
     // One page of 32 states, one, and two, of three.
     let (small, other, large) =
         (regex("[a-f]{20}", &vocabulary), regex("[0-9]{9}", &vocabulary), regex("x{50}", &vocabulary));
     let third = regex("y{9}", &vocabulary);
-    let of = |table| Request::new(vec![TokenId(65); 3], 60).with_constraint(table);
+    let of = |constraint| Request::new(vec![TokenId(65); 3], 60).with_constraint(constraint);
     let mut slots = ContinuousBatch::new(&model, &vocabulary, 5, 96, &config(96)).unwrap();
     slots.admit(0, &of(&small)).unwrap();
     slots.admit(1, &of(&other)).unwrap();
@@ -414,13 +415,13 @@ fn a_table_that_waits_for_space_is_loaded_before_later_ones() {
 
 #[test]
 fn a_panic_of_the_compiling_thread_is_an_error() {
-    let (sender, table) = PendingConstraint::channel();
-    let other = table.clone();
+    let (sender, pending) = PendingConstraint::channel();
+    let other = pending.clone();
     let thread = thread::spawn(move || {
         let _sender = sender;
         panic!("as it was told");
     });
-    assert_eq!(table.wait().unwrap_err().kind(), ErrorKind::Artifact);
+    assert_eq!(pending.wait().unwrap_err().kind(), ErrorKind::Artifact);
     assert!(thread.join().is_err() && other.is_ready());
 }
 
@@ -428,8 +429,8 @@ fn a_panic_of_the_compiling_thread_is_an_error() {
 fn only_continuous_batches_accept_pending_constraints() {
     let vocabulary = vocabulary();
     let model = RandomLm::new(vocabulary.len(), 9, DType::F32, &Device::flex());
-    let (_sender, table) = PendingConstraint::channel();
-    let request = Request::new(vec![TokenId(65)], 8).with_pending(&table);
+    let (_sender, pending) = PendingConstraint::channel();
+    let request = Request::new(vec![TokenId(65)], 8).with_pending(&pending);
     let requests = std::slice::from_ref(&request);
     let error = generate(&model, &vocabulary, requests, &GenerationConfig::new()).unwrap_err();
     assert!(

@@ -74,7 +74,7 @@ fn serve<M: ContinuousLm>(
 fn conversations<M: ContinuousLm>(
     model: &M,
     vocabulary: &Vocabulary,
-    tables: &[CompiledConstraint],
+    constraints: &[CompiledConstraint],
     count: usize,
 ) -> (Vec<Request>, Vec<Output>) {
     let mut rng = StdRng::seed_from_u64(1);
@@ -99,7 +99,7 @@ fn conversations<M: ContinuousLm>(
         prompt.extend(tokens(&mut rng, own));
         prompt.truncate(90);
         let request = Request::new(prompt, rng.random_range(12..30)).with_seed(index as u64);
-        let request = Request { constraint: tables.get(index % 5).cloned(), ..request };
+        let request = Request { constraint: constraints.get(index % 5).cloned(), ..request };
         let request = request.with_sampling(options[index % 3].clone());
         outputs.push(alone(model, vocabulary, &request));
         requests.push(request);
@@ -110,12 +110,12 @@ fn conversations<M: ContinuousLm>(
 #[test]
 fn outputs_do_not_depend_on_copied_prefixes() {
     let vocabulary = vocabulary();
-    let tables = ["[0-9]{4}-[0-9]{2}", "(true|false|été)", "[a-c]{1,9}"].map(|pattern| {
+    let constraints = ["[0-9]{4}-[0-9]{2}", "(true|false|été)", "[a-c]{1,9}"].map(|pattern| {
         CompiledConstraint::compile(&Constraint::regex(pattern).unwrap(), &vocabulary, &Limits::default())
             .unwrap()
     });
     let flex = RandomLm::new(vocabulary.len() + 5, 9, DType::F32, &Device::flex());
-    let (requests, expected) = conversations(&flex, &vocabulary, &tables, 60);
+    let (requests, expected) = conversations(&flex, &vocabulary, &constraints, 60);
     for (name, device) in devices::all() {
         let model = RandomLm::new(vocabulary.len() + 5, 9, DType::F32, &device);
         // A software Vulkan is slow.
@@ -143,11 +143,11 @@ fn the_embedded_model_continues_copied_prefixes() {
     for (name, device) in devices::all() {
         let embedded = Embedded::load(&device);
         let (model, vocabulary) = (embedded.model(), &embedded.vocabulary);
-        let tables = [embedded.schema("person"), embedded.regex("[0-9]{3}-[0-9]{4}")];
+        let constraints = [embedded.schema("person"), embedded.regex("[0-9]{3}-[0-9]{4}")];
         // The same two examples before every prompt.
         let beginning = [embedded.prompt(40), embedded.prompt(41)].concat();
         let (chunks, count) = if name == "flex" { (&[None, Some(9)][..], 12) } else { (&[Some(9)][..], 4) };
-        let rows: Vec<_> = (0..count).map(|index| tables.get(index % 3)).collect();
+        let rows: Vec<_> = (0..count).map(|index| constraints.get(index % 3)).collect();
         let mut requests = embedded.requests(&rows, 60, 0);
         for request in &mut requests {
             request.prompt.splice(0..0, beginning.iter().copied());
@@ -335,11 +335,11 @@ fn nothing_is_copied_from_a_row_that_failed() {
             _ => logits,
         }
     });
-    let table =
+    let constraint =
         CompiledConstraint::compile(&Constraint::regex("[a-f]{5}").unwrap(), &vocabulary, &Limits::default());
-    let table = table.unwrap();
+    let constraint = constraint.unwrap();
     let prompt = tokens(&mut StdRng::seed_from_u64(3), 30);
-    let request = Request::new(prompt, 8).with_constraint(&table);
+    let request = Request::new(prompt, 8).with_constraint(&constraint);
     let mut slots = ContinuousBatch::new(&model, &vocabulary, 2, 64, &config(600)).unwrap();
     for fail in [true, false] {
         fails.set(fail);

@@ -40,9 +40,9 @@ fn prompt(text: &str) -> Vec<TokenId> {
 fn a_full_arena_refuses_until_a_row_is_released() {
     let vocabulary = vocabulary();
     let model = RandomLm::new(vocabulary.len(), 3, DType::F32, &Device::flex());
-    let tables = ["[a-f]{20}", "[0-9]{12}", "x{9}"].map(|pattern| regex(pattern, &vocabulary));
+    let constraints = ["[a-f]{20}", "[0-9]{12}", "x{9}"].map(|pattern| regex(pattern, &vocabulary));
     let mut slots = ContinuousBatch::new(&model, &vocabulary, 3, 64, &config()).unwrap();
-    let request = |index: usize| Request::new(prompt("go"), 40).with_constraint(&tables[index]);
+    let request = |index: usize| Request::new(prompt("go"), 40).with_constraint(&constraints[index]);
     slots.admit(0, &request(0)).unwrap();
     slots.admit(1, &request(1)).unwrap();
     let error = slots.admit(2, &request(2)).unwrap_err();
@@ -60,7 +60,7 @@ fn a_full_arena_refuses_until_a_row_is_released() {
     assert_eq!(slots.finished().collect::<Vec<_>>(), [0, 1, 2]);
     assert_eq!(slots.release(0).unwrap().text(), "xxxxxxxxx");
     let digits = slots.release(1).unwrap();
-    assert!(digits.is_complete() && tables[1].accepts(&digits.tokens));
+    assert!(digits.is_complete() && constraints[1].accepts(&digits.tokens));
     assert_eq!(slots.release(2).unwrap().tokens.len(), 5);
     assert_eq!(slots.room(), slots.room_in_all());
 }
@@ -69,7 +69,7 @@ fn a_full_arena_refuses_until_a_row_is_released() {
 fn invalid_requests_are_refused_and_change_nothing() {
     let vocabulary = vocabulary();
     let model = RandomLm::new(vocabulary.len(), 3, DType::F32, &Device::flex());
-    let table = regex("[a-f]{5}", &vocabulary);
+    let constraint = regex("[a-f]{5}", &vocabulary);
     let new = |rows, capacity, config: &GenerationConfig| {
         ContinuousBatch::new(&model, &vocabulary, rows, capacity, config)
     };
@@ -82,13 +82,13 @@ fn invalid_requests_are_refused_and_change_nothing() {
     );
     assert_eq!(new(2, 9, &config().with_sync_interval(0)).unwrap_err().kind(), ErrorKind::Input);
     let mut slots = new(2, 32, &config()).unwrap();
-    slots.admit(0, &Request::new(prompt("a"), 8).with_constraint(&table)).unwrap();
+    slots.admit(0, &Request::new(prompt("a"), 8).with_constraint(&constraint)).unwrap();
     let mut refused = |row, request: &Request| {
         let error = slots.admit(row, request).unwrap_err();
         assert_eq!(slots.idle().collect::<Vec<_>>(), [1], "{error}");
         error
     };
-    let good = Request::new(prompt("b"), 8).with_constraint(&table);
+    let good = Request::new(prompt("b"), 8).with_constraint(&constraint);
     assert_eq!(refused(0, &good).kind(), ErrorKind::Input, "taken");
     assert_eq!(refused(2, &good).kind(), ErrorKind::Input, "no such row");
     assert_eq!(refused(1, &Request::new(Vec::new(), 8)).kind(), ErrorKind::Input);
@@ -111,30 +111,34 @@ fn invalid_requests_are_refused_and_change_nothing() {
     slots.admit(1, &good).unwrap();
     slots.step(8, |_| ()).unwrap();
     for row in 0..2 {
-        assert!(table.accepts(&slots.release(row).unwrap().tokens));
+        assert!(constraint.accepts(&slots.release(row).unwrap().tokens));
     }
 }
 
 #[test]
-fn a_processor_with_fixed_tables_refuses_admit_and_release() {
+fn a_processor_with_fixed_constraints_refuses_admit_and_release() {
     let vocabulary = vocabulary();
-    let table = regex("[a-f]{5}", &vocabulary);
+    let constraint = regex("[a-f]{5}", &vocabulary);
     let device = Device::flex();
     let fixed =
-        DeviceConstraint::new(&[&table], vocabulary.len(), &TensorOptions::default(), &device).unwrap();
+        DeviceConstraint::new(&[&constraint], vocabulary.len(), &TensorOptions::default(), &device).unwrap();
     let mut fixed = ConstraintProcessor::new(fixed, &[0, 0]).unwrap();
     let mut state = fixed.start();
     assert!(fixed.arena().is_none());
-    assert_eq!(fixed.admit(&mut state, 0, Some(&table), 9).unwrap_err().kind(), ErrorKind::Input);
+    assert_eq!(fixed.admit(&mut state, 0, Some(&constraint), 9).unwrap_err().kind(), ErrorKind::Input);
     assert_eq!(fixed.release(&mut state, 0).unwrap_err().kind(), ErrorKind::Input);
     let arena = Arena::new(&vocabulary, vocabulary.len(), &config().tensors, &device).unwrap();
     assert_eq!(ConstraintProcessor::continuous(arena.clone(), 0).unwrap_err().kind(), ErrorKind::Input);
     let mut slots = ConstraintProcessor::continuous(arena, 2).unwrap();
     let mut state = slots.start();
     assert_eq!(slots.release(&mut state, 0).unwrap_err().kind(), ErrorKind::Input, "idle");
-    assert_eq!(slots.replace(&[&table], &[0, 0], &[9, 9]).unwrap_err().kind(), ErrorKind::Input);
-    slots.admit(&mut state, 1, Some(&table), 9).unwrap();
-    assert_eq!(slots.admit(&mut state, 1, Some(&table), 9).unwrap_err().kind(), ErrorKind::Input, "taken");
+    assert_eq!(slots.replace(&[&constraint], &[0, 0], &[9, 9]).unwrap_err().kind(), ErrorKind::Input);
+    slots.admit(&mut state, 1, Some(&constraint), 9).unwrap();
+    assert_eq!(
+        slots.admit(&mut state, 1, Some(&constraint), 9).unwrap_err().kind(),
+        ErrorKind::Input,
+        "taken"
+    );
 }
 
 /// On a GPU, a thread holds the frames that a token pushes.
@@ -183,15 +187,15 @@ fn an_error_in_a_row_does_not_affect_other_rows() {
         }
         _ => logits,
     });
-    let table = regex("[a-f]{5}", &vocabulary);
+    let constraint = regex("[a-f]{5}", &vocabulary);
     let mut slots = ContinuousBatch::new(&model, &vocabulary, 2, 32, &config()).unwrap();
-    slots.admit(0, &Request::new(vec![TokenId(POISON as u32)], 8).with_constraint(&table)).unwrap();
-    slots.admit(1, &Request::new(prompt("b"), 8).with_constraint(&table)).unwrap();
+    slots.admit(0, &Request::new(vec![TokenId(POISON as u32)], 8).with_constraint(&constraint)).unwrap();
+    slots.admit(1, &Request::new(prompt("b"), 8).with_constraint(&constraint)).unwrap();
     slots.step(8, |piece| assert_eq!(piece.row, 1)).unwrap();
     assert_eq!(slots.finished().collect::<Vec<_>>(), [0, 1]);
     assert_eq!(slots.release(0).unwrap_err().kind(), ErrorKind::Model);
-    assert!(table.accepts(&slots.release(1).unwrap().tokens));
-    slots.admit(0, &Request::new(prompt("c"), 8).with_constraint(&table)).unwrap();
+    assert!(constraint.accepts(&slots.release(1).unwrap().tokens));
+    slots.admit(0, &Request::new(prompt("c"), 8).with_constraint(&constraint)).unwrap();
     slots.step(8, |_| ()).unwrap();
-    assert!(table.accepts(&slots.release(0).unwrap().tokens));
+    assert!(constraint.accepts(&slots.release(0).unwrap().tokens));
 }

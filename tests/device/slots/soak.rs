@@ -47,7 +47,7 @@ fn pool(vocabulary: &Vocabulary, both_forms: bool) -> Vec<CompiledConstraint> {
 
 /// A row on the host.
 struct Row<'a> {
-    table: &'a CompiledConstraint,
+    constraint: &'a CompiledConstraint,
     /// In the pool; `None`: free text.
     index: Option<usize>,
     state: StateId,
@@ -58,8 +58,8 @@ fn allows(row: Option<&Row>, ends: &[u32], token: u32) -> bool {
     match row {
         None => ends.contains(&token),
         Some(row) => {
-            let next = row.table.next(row.state, TokenId(token));
-            next != StateId::DEAD && row.table.tokens_to_end(next) < row.left.max(1)
+            let next = row.constraint.next(row.state, TokenId(token));
+            next != StateId::DEAD && row.constraint.tokens_to_end(next) < row.left.max(1)
         }
     }
 }
@@ -107,22 +107,23 @@ impl<'a> Soak<'a> {
             1..4 if !live.is_empty() => Some(live[self.rng.random_range(0..live.len())]),
             _ => Some(self.rng.random_range(0..self.pool.len())),
         };
-        let table = index.map(|index| &self.pool[index]);
-        let needed = table.map_or(0, |table| table.tokens_to_end(table.start()) as usize);
+        let constraint = index.map(|index| &self.pool[index]);
+        let needed = constraint.map_or(0, |constraint| constraint.tokens_to_end(constraint.start()) as usize);
         let budget = needed + self.rng.random_range(0..20);
         let before = self.arena().room();
-        let pages = table.map_or(0, |table| (table.state_count() - 3).div_ceil(PAGE));
+        let pages = constraint.map_or(0, |constraint| (constraint.state_count() - 3).div_ceil(PAGE));
         let is_shared = index.is_none_or(|index| live.contains(&index));
         let has_room = before.constraints > 0 && before.states >= pages * PAGE;
-        match self.processor.admit(&mut self.state, row, table, budget) {
+        match self.processor.admit(&mut self.state, row, constraint, budget) {
             Ok(()) => {
                 // For any order of arrivals and departures, sufficient free space is usable.
                 assert!(is_shared || has_room, "{}: {before}", self.name);
                 self.tally.arrivals += 1;
                 self.tally.unconstrained += usize::from(index.is_none());
                 self.tally.shared += usize::from(index.is_some() && is_shared);
-                let table = table.unwrap_or(self.free);
-                self.rows[row] = Some(Row { table, index, state: table.start(), left: budget as u32 });
+                let constraint = constraint.unwrap_or(self.free);
+                self.rows[row] =
+                    Some(Row { constraint, index, state: constraint.start(), left: budget as u32 });
             }
             Err(error) => {
                 assert!(!is_shared && !has_room, "{}: {error}", self.name);
@@ -169,7 +170,7 @@ impl<'a> Soak<'a> {
             }
             let token = legal[self.rng.random_range(0..legal.len())];
             if let Some(row) = row {
-                (row.state, row.left) = (row.table.next(row.state, TokenId(token)), row.left.max(1) - 1);
+                (row.state, row.left) = (row.constraint.next(row.state, TokenId(token)), row.left.max(1) - 1);
             }
             tokens.push(token as i32);
         }

@@ -23,9 +23,9 @@ fn vocabulary() -> Vocabulary {
 }
 
 /// The probability of every output.
-fn exact(model: &RandomLm, table: &CompiledConstraint, temperature: f32) -> HashMap<Vec<TokenId>, f64> {
+fn exact(model: &RandomLm, constraint: &CompiledConstraint, temperature: f32) -> HashMap<Vec<TokenId>, f64> {
     let mut outputs = HashMap::new();
-    let mut open = vec![(Vec::new(), table.start(), 1.0)];
+    let mut open = vec![(Vec::new(), constraint.start(), 1.0)];
     while let Some((tokens, state, chance)) = open.pop() {
         if state == StateId::DONE {
             outputs.insert(tokens, chance);
@@ -35,12 +35,12 @@ fn exact(model: &RandomLm, table: &CompiledConstraint, temperature: f32) -> Hash
         let left = (BUDGET - tokens.len()) as u32;
         let logits = model.logits_after(&text);
         let weight = |id: TokenId| f64::from(logits[id.index()] / temperature).exp();
-        let near = |id: &TokenId| table.tokens_to_end(table.next(state, *id)) < left;
-        let legal: Vec<_> = table.allowed(state).filter(near).collect();
+        let near = |id: &TokenId| constraint.tokens_to_end(constraint.next(state, *id)) < left;
+        let legal: Vec<_> = constraint.allowed(state).filter(near).collect();
         let sum: f64 = legal.iter().map(|&id| weight(id)).sum();
         for id in legal {
             let longer = tokens.iter().copied().chain([id]).collect();
-            open.push((longer, table.next(state, id), chance * weight(id) / sum));
+            open.push((longer, constraint.next(state, id), chance * weight(id) / sum));
         }
     }
     outputs
@@ -77,7 +77,7 @@ fn deviate(drawn: &[Vec<TokenId>], expected: &HashMap<Vec<TokenId>, f64>) -> f64
 fn speculation_does_not_change_the_distribution() {
     let (vocabulary, device) = (vocabulary(), Device::flex());
     let constraint = Constraint::regex("[ab]{1,4}c?|ccc").unwrap();
-    let table = CompiledConstraint::compile(&constraint, &vocabulary, &Limits::default()).unwrap();
+    let compiled = CompiledConstraint::compile(&constraint, &vocabulary, &Limits::default()).unwrap();
     let model = RandomLm::new(7, 5, DType::F32, &device);
     let (near, far) = (model.like(0..7, 1.5, 1), RandomLm::new(7, 6, DType::F32, &device));
     let narrow = model.like([5, 2, 0, 3, 0, 0].into_iter(), 1.0, 2);
@@ -85,10 +85,10 @@ fn speculation_does_not_change_the_distribution() {
     let config = GenerationConfig::new().with_temperature(TEMPERATURE);
     let requests = |first: u64| -> Vec<_> {
         let prompt = PROMPT.map(|id| TokenId(id as u32)).to_vec();
-        let request = |seed| Request::new(prompt.clone(), BUDGET).with_constraint(&table).with_seed(seed);
+        let request = |seed| Request::new(prompt.clone(), BUDGET).with_constraint(&compiled).with_seed(seed);
         (first..first + ROWS).map(request).collect()
     };
-    let expected = exact(&model, &table, TEMPERATURE);
+    let expected = exact(&model, &compiled, TEMPERATURE);
     let sum: f64 = expected.values().sum();
     assert!(expected.len() > 20 && (sum - 1.0).abs() < 1e-6, "{} outputs of {sum}", expected.len());
 
@@ -100,7 +100,10 @@ fn speculation_does_not_change_the_distribution() {
     // One in 30,000 exceeds 4.
     let plain: Vec<_> = plain.collect();
     assert!(deviate(&plain, &expected) < 4.0);
-    assert!(deviate(&plain, &exact(&near, &table, TEMPERATURE)) > 8.0, "the test tells distributions apart");
+    assert!(
+        deviate(&plain, &exact(&near, &compiled, TEMPERATURE)) > 8.0,
+        "the test tells distributions apart"
+    );
 
     let forced = || ForcedTokens::new(2, ForcedBytes::LongestToken);
     let draft = || DraftModel::new(&near, 3);
@@ -141,14 +144,14 @@ fn speculation_does_not_change_the_distribution() {
 fn every_row_has_the_distribution_of_its_temperature() {
     let (vocabulary, device) = (vocabulary(), Device::flex());
     let constraint = Constraint::regex("[ab]{1,4}c?|ccc").unwrap();
-    let table = CompiledConstraint::compile(&constraint, &vocabulary, &Limits::default()).unwrap();
+    let compiled = CompiledConstraint::compile(&constraint, &vocabulary, &Limits::default()).unwrap();
     let model = RandomLm::new(7, 5, DType::F32, &device);
     let near = model.like(0..7, 1.5, 1);
     let temperatures = [Some(0.7), None, Some(2.0)];
     let request = |seed: u64| {
         let sampling = SamplingOptions::new().with_temperature(temperatures[seed as usize % 3]);
         let prompt = PROMPT.map(|id| TokenId(id as u32)).to_vec();
-        let request = Request::new(prompt, BUDGET).with_constraint(&table).with_seed(seed);
+        let request = Request::new(prompt, BUDGET).with_constraint(&compiled).with_seed(seed);
         request.with_sampling(sampling)
     };
     let config = GenerationConfig::new();
@@ -170,7 +173,7 @@ fn every_row_has_the_distribution_of_its_temperature() {
                 assert!(drawn.iter().all(|tokens| *tokens == likeliest), "{name}: greedy rows");
                 continue;
             };
-            let deviate = deviate(drawn, &exact(&model, &table, temperature));
+            let deviate = deviate(drawn, &exact(&model, &compiled, temperature));
             eprintln!("{name}, {temperature}: deviate {deviate:.2}");
             assert!(deviate < 4.0, "{name}, {temperature}: {deviate}");
         }

@@ -24,7 +24,7 @@ fn the_pair_writes_the_output_of_the_model_alone() {
     let tokenizer = Tokenizer::from_bytes(TOKENIZER).unwrap();
     let end = TokenId(tokenizer.token_to_id("<|endoftext|>").unwrap());
     let vocabulary = Vocabulary::from_tokenizer_json(TOKENIZER).unwrap().with_eos([end]).unwrap();
-    let tables = Kind::ALL.map(|kind| {
+    let constraints = Kind::ALL.map(|kind| {
         let constraint = schema(kind.name()).unwrap().constraint().unwrap();
         CompiledConstraint::compile(&constraint, &vocabulary, &Limits::default()).unwrap()
     });
@@ -35,7 +35,8 @@ fn the_pair_writes_the_output_of_the_model_alone() {
             let text = format!("<|user|>{}<|assistant|>", example.prompt);
             let prompt = tokenizer.encode(text, false).unwrap();
             let prompt = prompt.get_ids().iter().map(|&id| TokenId(id)).collect();
-            Request::new(prompt, 64 + index as usize).with_constraint(&tables[index as usize % tables.len()])
+            Request::new(prompt, 64 + index as usize)
+                .with_constraint(&constraints[index as usize % constraints.len()])
         })
         .collect();
     let config = GenerationConfig::new();

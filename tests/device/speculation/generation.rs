@@ -25,7 +25,7 @@ pub fn vocabulary() -> Vocabulary {
     vocabulary.with_eos([TokenId(268), TokenId(269)]).unwrap()
 }
 
-fn tables(vocabulary: &Vocabulary) -> Vec<CompiledConstraint> {
+fn constraints(vocabulary: &Vocabulary) -> Vec<CompiledConstraint> {
     let schema = json!({"type": "object", "properties": {"name": {"type": "string", "maxLength": 6},
         "age": {"type": "integer"}}, "required": ["name", "age"], "additionalProperties": false});
     let mut constraints: Vec<_> =
@@ -41,16 +41,16 @@ fn tables(vocabulary: &Vocabulary) -> Vec<CompiledConstraint> {
     {
         constraints.push(Constraint::structural_tag(&StructuralTag::new(called)).unwrap());
     }
-    let mut tables = Vec::new();
+    let mut compiled = Vec::new();
     for (index, constraint) in constraints.iter().enumerate() {
         let compile = if index % 3 == 2 {
             CompiledConstraint::compile_byte_level
         } else {
             CompiledConstraint::compile_token_level
         };
-        tables.push(compile(constraint, vocabulary, &Limits::default()).unwrap());
+        compiled.push(compile(constraint, vocabulary, &Limits::default()).unwrap());
     }
-    tables
+    compiled
 }
 
 /// Proposes random tokens, in a tree.
@@ -143,14 +143,14 @@ impl Batch {
     }
 }
 
-fn requests(tables: &[CompiledConstraint], rows: usize, rng: &mut StdRng) -> Vec<Request> {
+fn requests(constraints: &[CompiledConstraint], rows: usize, rng: &mut StdRng) -> Vec<Request> {
     (0..rows)
         .map(|_| {
             let prompt = (0..rng.random_range(1..6)).map(|_| TokenId(rng.random_range(95..105))).collect();
-            let table = &tables[rng.random_range(0..tables.len())];
-            let least = table.tokens_to_end(table.start()) as usize;
+            let constraint = &constraints[rng.random_range(0..constraints.len())];
+            let least = constraint.tokens_to_end(constraint.start()) as usize;
             let request = Request::new(prompt, least + rng.random_range(0..14)).with_seed(rng.random());
-            if rng.random_range(0..8) == 0 { request } else { request.with_constraint(table) }
+            if rng.random_range(0..8) == 0 { request } else { request.with_constraint(constraint) }
         })
         .collect()
 }
@@ -169,9 +169,9 @@ fn run(
 fn check(name: &str, request: &Request, output: &Output) {
     let place = format!("{name}: {:?}", output.text());
     assert!(output.tokens.len() <= request.max_new_tokens, "{place}");
-    if let Some(table) = &request.constraint {
+    if let Some(constraint) = &request.constraint {
         assert_eq!(output.finish, FinishReason::EndOfSequence, "{place}");
-        assert!(table.accepts(&output.tokens), "{place}");
+        assert!(constraint.accepts(&output.tokens), "{place}");
     }
 }
 
@@ -179,7 +179,7 @@ fn check(name: &str, request: &Request, output: &Output) {
 fn greedy_outputs_do_not_depend_on_the_drafter() {
     const ROWS: usize = 6;
     let vocabulary = vocabulary();
-    let tables = tables(&vocabulary);
+    let constraints = constraints(&vocabulary);
     for (name, device) in devices::all() {
         let (mut prompts, mut tokens, mut calls) = (0, 0, 0);
         // A software Vulkan is much slower than Flex.
@@ -190,7 +190,7 @@ fn greedy_outputs_do_not_depend_on_the_drafter() {
             let seed = 10 * round as u64 + drafts as u64;
             let mut rng = StdRng::seed_from_u64(seed);
             let batch = Batch::new(&vocabulary, seed, &device);
-            let requests = requests(&tables, ROWS, &mut rng);
+            let requests = requests(&constraints, ROWS, &mut rng);
             let mut config = GenerationConfig::new().with_sync_interval(1 + round % 5);
             if round % 2 == 1 {
                 let penalties =
@@ -224,13 +224,13 @@ fn greedy_outputs_do_not_depend_on_the_drafter() {
 fn sampled_outputs_are_complete_within_their_budgets() {
     const ROWS: usize = 12;
     let vocabulary = vocabulary();
-    let tables = tables(&vocabulary);
+    let constraints = constraints(&vocabulary);
     let device = Device::flex();
     let mut generations = 0;
     for round in 0..15 {
         let mut rng = StdRng::seed_from_u64(round);
         let batch = Batch::new(&vocabulary, round, &device);
-        let requests = requests(&tables, ROWS, &mut rng);
+        let requests = requests(&constraints, ROWS, &mut rng);
         let config = GenerationConfig::new()
             .with_temperature([0.3, 1.0, 2.0][round as usize % 3])
             .with_top_k((round % 5 == 1).then_some(20))
@@ -267,13 +267,13 @@ fn with_options(requests: Vec<Request>) -> Vec<Request> {
 #[test]
 fn rows_may_have_options_of_their_own() {
     let vocabulary = vocabulary();
-    let tables = tables(&vocabulary);
+    let constraints = constraints(&vocabulary);
     for (name, device) in devices::all() {
         let rounds = if name == "flex" { 12 } else { 1 };
         for round in 0..rounds {
             let mut rng = StdRng::seed_from_u64(50 + round);
             let batch = Batch::new(&vocabulary, round, &device);
-            let requests = with_options(requests(&tables, 7, &mut rng));
+            let requests = with_options(requests(&constraints, 7, &mut rng));
             let config = GenerationConfig::new().with_sync_interval(3);
             let plain = generate(&batch.model, &vocabulary, &requests, &config).unwrap();
             for (drafter, make) in drafters(&batch.drafts, &batch.ids, 1 + round as usize % 4, round) {
@@ -293,12 +293,12 @@ fn rows_may_have_options_of_their_own() {
 #[test]
 fn a_row_does_not_depend_on_the_others() {
     let vocabulary = vocabulary();
-    let tables = tables(&vocabulary);
+    let constraints = constraints(&vocabulary);
     let device = Device::flex();
     let batch = Batch::new(&vocabulary, 3, &device);
     let mut rng = StdRng::seed_from_u64(8);
-    let alike = requests(&tables, 5, &mut rng);
-    let unlike = with_options(requests(&tables, 7, &mut rng));
+    let alike = requests(&constraints, 5, &mut rng);
+    let unlike = with_options(requests(&constraints, 7, &mut rng));
     let requests: Vec<_> = alike.into_iter().chain(unlike).collect();
     let config = GenerationConfig::new().with_temperature(1.0);
     let drafter = || DraftModel::new(&batch.drafts[0], 3);

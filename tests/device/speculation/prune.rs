@@ -26,35 +26,35 @@ fn ids() -> Vec<TokenId> {
     ids
 }
 
-fn check(device: &Device, table: &CompiledConstraint) {
+fn check(device: &Device, constraint: &CompiledConstraint) {
     let (vocabulary, ids) = (vocabulary(), ids());
-    let pruned = table.prune(&vocabulary, &ids).unwrap();
+    let pruned = constraint.prune(&vocabulary, &ids).unwrap();
     let (width, narrow) = (vocabulary.len(), ids.len() + 3);
     let options = TensorOptions::default();
-    let target = DeviceConstraint::new(&[table], width, &options, device).unwrap();
+    let target = DeviceConstraint::new(&[constraint], width, &options, device).unwrap();
     let draft = DeviceConstraint::new(&[&pruned], narrow, &options, device).unwrap();
     let target = ConstraintProcessor::new(target, &[0]).unwrap().with_budgets(&[12]).unwrap();
     let draft = ConstraintProcessor::new(draft, &[0]).unwrap();
     let mut rng = StdRng::seed_from_u64(7);
-    let (mut state, mut host, mut left) = (target.start(), table.start(), 12u32);
+    let (mut state, mut host, mut left) = (target.start(), constraint.start(), 12u32);
     for _ in 0..12 {
         let logits = Tensor::zeros([1, narrow], (device, DType::F32));
         let masked = draft.mask(&state, logits).into_data().try_to_vec::<f32>().unwrap();
         for (at, &logit) in masked.iter().enumerate() {
-            let next = ids.get(at).map_or(StateId::DEAD, |&id| table.next(host, id));
-            let legal = next != StateId::DEAD && table.tokens_to_end(next) < left.max(1);
+            let next = ids.get(at).map_or(StateId::DEAD, |&id| constraint.next(host, id));
+            let legal = next != StateId::DEAD && constraint.tokens_to_end(next) < left.max(1);
             assert_eq!(logit == 0.0, legal, "draft id {at} in state {host}");
         }
-        let near = |token: &TokenId| table.tokens_to_end(table.next(host, *token)) < left.max(1);
-        let legal: Vec<_> = table.allowed(host).filter(near).collect();
+        let near = |token: &TokenId| constraint.tokens_to_end(constraint.next(host, *token)) < left.max(1);
+        let legal: Vec<_> = constraint.allowed(host).filter(near).collect();
         let token = legal[rng.random_range(0..legal.len())];
         state = target.advance(state, ints(vec![token.0 as i32], device));
-        (host, left) = (table.next(host, token), left.saturating_sub(1));
+        (host, left) = (constraint.next(host, token), left.saturating_sub(1));
     }
 }
 
 #[test]
-fn a_pruned_table_masks_draft_ids_in_the_states_of_the_target() {
+fn a_pruned_constraint_masks_draft_ids_in_the_states_of_the_target() {
     let vocabulary = vocabulary();
     for (_, device) in devices::all() {
         for pattern in ["[a-c]*", "([ab]|12)+c", r#"(\{"a|[0-9]){2,4}"#] {
@@ -70,8 +70,8 @@ fn a_pruned_table_masks_draft_ids_in_the_states_of_the_target() {
 fn impossible_prunings_are_refused() {
     let vocabulary = vocabulary();
     let constraint = Constraint::regex("a").unwrap();
-    let table = CompiledConstraint::compile(&constraint, &vocabulary, &Limits::default()).unwrap();
-    assert_eq!(table.prune(&vocabulary, &[TokenId(262)]).unwrap_err().kind(), ErrorKind::Input);
+    let compiled = CompiledConstraint::compile(&constraint, &vocabulary, &Limits::default()).unwrap();
+    assert_eq!(compiled.prune(&vocabulary, &[TokenId(262)]).unwrap_err().kind(), ErrorKind::Input);
     let other = Vocabulary::from_bytes([Some("a")]).unwrap();
-    assert_eq!(table.prune(&other, &[TokenId(0)]).unwrap_err().kind(), ErrorKind::IncompatibleVocabulary);
+    assert_eq!(compiled.prune(&other, &[TokenId(0)]).unwrap_err().kind(), ErrorKind::IncompatibleVocabulary);
 }

@@ -23,7 +23,7 @@ fn vocabulary() -> Vocabulary {
 
 const PATTERNS: [&str; 4] = ["(ab|c)*", "[ab]{3,9}12?", r#"\{"[a-c]{0,12}":[0-9]+\}"#, "(a|b|c|1|2){1,9}"];
 
-fn tables(vocabulary: &Vocabulary, is_byte_level: bool) -> Vec<CompiledConstraint> {
+fn constraints(vocabulary: &Vocabulary, is_byte_level: bool) -> Vec<CompiledConstraint> {
     let compile = if is_byte_level {
         CompiledConstraint::compile_byte_level
     } else {
@@ -33,27 +33,28 @@ fn tables(vocabulary: &Vocabulary, is_byte_level: bool) -> Vec<CompiledConstrain
     let tag = Tag::new("ab", Format::regex("[12]{1,9}"), "c");
     let tag = StructuralTag::new(TriggeredTags::new(["ab"], [tag]));
     let constraints = constraints.chain([Constraint::structural_tag(&tag).unwrap()]);
-    let tables = constraints.map(|constraint| compile(&constraint, vocabulary, &Limits::default()).unwrap());
-    tables.chain([CompiledConstraint::unconstrained(vocabulary)]).collect()
+    let compiled =
+        constraints.map(|constraint| compile(&constraint, vocabulary, &Limits::default()).unwrap());
+    compiled.chain([CompiledConstraint::unconstrained(vocabulary)]).collect()
 }
 
 /// A row on the host.
 #[derive(Clone, Copy)]
 struct Node<'a> {
-    table: &'a CompiledConstraint,
+    constraint: &'a CompiledConstraint,
     state: StateId,
     left: u32,
 }
 
 impl Node<'_> {
     fn after(self, token: i32) -> Self {
-        let next = self.table.next(self.state, TokenId(token as u32));
+        let next = self.constraint.next(self.state, TokenId(token as u32));
         Self { state: next, left: self.left.saturating_sub(1), ..self }
     }
 
     fn allows(self, token: i32) -> bool {
         let after = self.after(token);
-        after.state != StateId::DEAD && self.table.tokens_to_end(after.state) <= after.left
+        after.state != StateId::DEAD && self.constraint.tokens_to_end(after.state) <= after.left
     }
 
     /// The position of a node of `token`: unchanged if `token` is illegal.
@@ -84,20 +85,25 @@ fn run(is_byte_level: bool, kernels: Kernels, device: &Device, dtype: DType, see
     let form = if is_byte_level { "byte-level" } else { "token-level" };
     let name = format!("{form}, {kernels:?}, {device:?}, {dtype:?}");
     let vocabulary = vocabulary();
-    let tables = tables(&vocabulary, is_byte_level);
+    let constraints = constraints(&vocabulary, is_byte_level);
     let options = TensorOptions { kernels, ..TensorOptions::default() };
-    let tensors = DeviceConstraint::new(&tables.iter().collect::<Vec<_>>(), WIDTH, &options, device).unwrap();
+    let tensors =
+        DeviceConstraint::new(&constraints.iter().collect::<Vec<_>>(), WIDTH, &options, device).unwrap();
     let mut rng = StdRng::seed_from_u64(seed);
-    let rows: Vec<usize> = (0..8).map(|row| row % tables.len()).collect();
+    let rows: Vec<usize> = (0..8).map(|row| row % constraints.len()).collect();
     let budgets: Vec<_> =
         rows.iter().map(|&row| tensors.tokens_needed(row) + rng.random_range(0..9)).collect();
     let offsets: Vec<_> =
-        rows.iter().map(|&row| tensors.start(row).0.wrapping_sub(tables[row].start().0)).collect();
+        rows.iter().map(|&row| tensors.start(row).0.wrapping_sub(constraints[row].start().0)).collect();
     let processor = ConstraintProcessor::new(tensors, &rows).unwrap().with_budgets(&budgets).unwrap();
     let mut hosts: Vec<_> = rows
         .iter()
         .zip(&budgets)
-        .map(|(&row, &left)| Node { table: &tables[row], state: tables[row].start(), left: left as u32 })
+        .map(|(&row, &left)| Node {
+            constraint: &constraints[row],
+            state: constraints[row].start(),
+            left: left as u32,
+        })
         .collect();
     let mut state = processor.start();
     let mut last = vec![WIDTH as i32; rows.len()];

@@ -69,17 +69,17 @@ fn tokens_to_end(dfa: &ByteDfa, vocabulary: &Vocabulary) -> Vec<u32> {
 }
 
 /// Compares every token from every reachable state.
-fn assert_equal_to_brute_force(table: &CompiledConstraint, dfa: &ByteDfa, vocabulary: &Vocabulary) {
+fn assert_equal_to_brute_force(constraint: &CompiledConstraint, dfa: &ByteDfa, vocabulary: &Vocabulary) {
     let least = tokens_to_end(dfa, vocabulary);
-    let mut partner = HashMap::from([(table.start(), dfa.start())]);
-    let mut queue = vec![table.start()];
+    let mut partner = HashMap::from([(constraint.start(), dfa.start())]);
+    let mut queue = vec![constraint.start()];
     while let Some(state) = queue.pop() {
         let byte_state = partner[&state];
-        assert_eq!(table.tokens_to_end(state), least[byte_state.index()]);
-        assert_eq!(table.is_accepting(state), dfa.is_accepting(byte_state));
+        assert_eq!(constraint.tokens_to_end(state), least[byte_state.index()]);
+        assert_eq!(constraint.is_accepting(state), dfa.is_accepting(byte_state));
         for id in 0..vocabulary.len() as u32 + 2 {
             let token = TokenId(id);
-            let next = table.next(state, token);
+            let next = constraint.next(state, token);
             if vocabulary.eos().contains(&token) {
                 let expected = if dfa.is_accepting(byte_state) { StateId::DONE } else { StateId::DEAD };
                 assert_eq!(next, expected, "end of sequence in state {state}");
@@ -103,21 +103,25 @@ fn assert_equal_to_brute_force(table: &CompiledConstraint, dfa: &ByteDfa, vocabu
             }
         }
     }
-    assert_eq!(partner.len() + StateId::RESERVED as usize, table.state_count(), "every state can be reached");
+    assert_eq!(
+        partner.len() + StateId::RESERVED as usize,
+        constraint.state_count(),
+        "every state can be reached"
+    );
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1500))]
 
     #[test]
-    fn the_table_is_the_brute_force_walk(pattern in pattern(), vocabulary in vocabulary()) {
+    fn the_compiled_constraint_is_the_brute_force_walk(pattern in pattern(), vocabulary in vocabulary()) {
         let constraint = Constraint::regex(&pattern).unwrap();
         let dfa = constraint.to_byte_dfa(&Limits::default()).unwrap().unwrap();
         let least = tokens_to_end(&dfa, &vocabulary)[dfa.start().index()];
         match CompiledConstraint::compile(&constraint, &vocabulary, &Limits::default()) {
-            Ok(table) => {
-                table.validate().unwrap();
-                assert_equal_to_brute_force(&table, &dfa, &vocabulary);
+            Ok(compiled) => {
+                compiled.validate().unwrap();
+                assert_equal_to_brute_force(&compiled, &dfa, &vocabulary);
             }
             Err(error) => {
                 prop_assert!(error.kind() == ErrorKind::Unsatisfiable, "{error}");
@@ -134,15 +138,16 @@ fn real_vocabularies_match_the_brute_force_walk() {
         for pattern in [r"-?\d+(\.\d+)?", r#"\{"name":"[^"\\]{1,5}"\}"#, r"(\p{L}+ ){2}", "日本|née?"] {
             let constraint = Constraint::regex(pattern).unwrap();
             let dfa = constraint.to_byte_dfa(&Limits::default()).unwrap().unwrap();
-            let table = CompiledConstraint::compile_token_level(&constraint, &vocabulary, &Limits::default())
-                .unwrap();
-            assert_equal_to_brute_force(&table, &dfa, &vocabulary);
+            let compiled =
+                CompiledConstraint::compile_token_level(&constraint, &vocabulary, &Limits::default())
+                    .unwrap();
+            assert_equal_to_brute_force(&compiled, &dfa, &vocabulary);
         }
     }
 }
 
 /// A random token automaton of `states` states over `width - 1` tokens and the end.
-fn random_table(rng: &mut StdRng, vocabulary: &Vocabulary, states: u32) -> Option<CompiledConstraint> {
+fn random_constraint(rng: &mut StdRng, vocabulary: &Vocabulary, states: u32) -> Option<CompiledConstraint> {
     let tokens = vocabulary.len() as u32 - 1;
     let mut transitions = Vec::new();
     for state in 0..states {
@@ -158,7 +163,7 @@ fn random_table(rng: &mut StdRng, vocabulary: &Vocabulary, states: u32) -> Optio
 }
 
 #[test]
-fn random_tables_are_the_same_on_every_device_and_by_every_operation() {
+fn random_constraints_are_the_same_on_every_device_and_by_every_operation() {
     let mut rng = StdRng::seed_from_u64(11);
     let devices = devices::all();
     let mut compared = 0;
@@ -167,16 +172,18 @@ fn random_tables_are_the_same_on_every_device_and_by_every_operation() {
         let vocabulary = Vocabulary::from_tokens((0..=tokens).map(|_| (TokenKind::Special, ""))).unwrap();
         let vocabulary = vocabulary.with_eos([TokenId(tokens)]).unwrap();
         let width = vocabulary.len() + rng.random_range(0..9);
-        let mut tables = vec![CompiledConstraint::unconstrained(&vocabulary)];
-        while tables.len() < 1 + round % 4 + 1 {
+        let mut constraints = vec![CompiledConstraint::unconstrained(&vocabulary)];
+        while constraints.len() < 1 + round % 4 + 1 {
             let states = rng.random_range(1..12);
-            tables.extend(random_table(&mut rng, &vocabulary, states));
+            constraints.extend(random_constraint(&mut rng, &vocabulary, states));
         }
-        let references: Vec<_> = tables.iter().collect();
+        let references: Vec<_> = constraints.iter().collect();
         // Every state of every constraint, and the reserved states, as one batch.
         let mut rows = vec![(0, StateId::DEAD), (0, StateId::DONE), (0, StateId::UNCONSTRAINED)];
-        for (index, table) in tables.iter().enumerate() {
-            rows.extend((StateId::RESERVED..table.state_count() as u32).map(|state| (index, StateId(state))));
+        for (index, constraint) in constraints.iter().enumerate() {
+            rows.extend(
+                (StateId::RESERVED..constraint.state_count() as u32).map(|state| (index, StateId(state))),
+            );
         }
         let joined: Vec<StateId> = (0..rows.len() as u32).map(StateId).collect();
         let number: HashMap<_, _> = rows.iter().copied().zip(0i32..).collect();
@@ -198,17 +205,19 @@ fn random_tables_are_the_same_on_every_device_and_by_every_operation() {
                 let (all, near) = (bools(all), bools(near));
                 let next = next.into_data().try_to_vec::<i32>().unwrap();
                 for (row, &(index, state)) in rows.iter().enumerate() {
-                    let table = &tables[index];
+                    let constraint = &constraints[index];
                     for token in 0..width {
-                        let after = table.next(state, TokenId(token as u32));
+                        let after = constraint.next(state, TokenId(token as u32));
                         let dead = after == StateId::DEAD;
-                        let far = dead || i64::from(table.tokens_to_end(after)) > i64::from(spare[row]);
+                        let far = dead || i64::from(constraint.tokens_to_end(after)) > i64::from(spare[row]);
                         let at = row * width + token;
                         assert_eq!((all[at], near[at]), (dead, far), "{name}, {kernels:?}, {state}, {token}");
                         compared += 1;
                     }
                     let expected = match usize::try_from(chosen[row]) {
-                        Ok(token) if token < width => of(index, table.next(state, TokenId(token as u32))),
+                        Ok(token) if token < width => {
+                            of(index, constraint.next(state, TokenId(token as u32)))
+                        }
                         Ok(token) if token == width => row as i32,
                         _ => 0,
                     };
@@ -230,19 +239,19 @@ fn token_level_constraints_accept_their_sequences() {
     // Bumblebee's form: user-defined state numbers; special tokens are allowed, because tokens are
     // named by id.
     let steps = vec![(10, TokenId(0), 20), (20, TokenId(1), 20), (20, TokenId(2), 30), (20, TokenId(3), 99)];
-    let table = compile(Constraint::transitions(Transitions::new(10, [30], steps).unwrap())).unwrap();
-    assert!(table.accepts(&ids(&[0, 1, 1, 2, 5])));
-    assert!(!table.accepts(&ids(&[0, 2])), "the end is missing");
-    assert!(!table.accepts(&ids(&[2, 5])));
-    let after = table.next(table.start(), TokenId(0));
-    assert_eq!(table.next(after, TokenId(3)), StateId::DEAD, "state 99 is a dead end");
-    assert_eq!(table.tokens_to_end(table.start()), 3);
+    let constraint = compile(Constraint::transitions(Transitions::new(10, [30], steps).unwrap())).unwrap();
+    assert!(constraint.accepts(&ids(&[0, 1, 1, 2, 5])));
+    assert!(!constraint.accepts(&ids(&[0, 2])), "the end is missing");
+    assert!(!constraint.accepts(&ids(&[2, 5])));
+    let after = constraint.next(constraint.start(), TokenId(0));
+    assert_eq!(constraint.next(after, TokenId(3)), StateId::DEAD, "state 99 is a dead end");
+    assert_eq!(constraint.tokens_to_end(constraint.start()), 3);
 
     let sets = vec![ids(&[0, 1]), ids(&[2]), ids(&[0, 4])];
-    let table = compile(Constraint::token_sets(sets).unwrap()).unwrap();
-    assert!(table.accepts(&ids(&[1, 2, 4, 5])));
-    assert!(!table.accepts(&ids(&[1, 2, 5])));
-    assert!(!table.accepts(&ids(&[1, 1, 4, 5])));
+    let constraint = compile(Constraint::token_sets(sets).unwrap()).unwrap();
+    assert!(constraint.accepts(&ids(&[1, 2, 4, 5])));
+    assert!(!constraint.accepts(&ids(&[1, 2, 5])));
+    assert!(!constraint.accepts(&ids(&[1, 1, 4, 5])));
 
     for id in [6, 8] {
         let beyond = Transitions::new(0, [1], vec![(0, TokenId(id), 1)]).unwrap();
@@ -277,7 +286,7 @@ fn failed_compilations_are_typed_errors() {
 }
 
 #[test]
-fn tables_of_two_vocabularies_or_wider_than_the_logits_do_not_reach_a_device() {
+fn constraints_of_two_vocabularies_or_wider_than_the_logits_do_not_reach_a_device() {
     let one =
         Vocabulary::from_chars("ab".chars()).unwrap().pad_to(3).unwrap().with_eos([TokenId(2)]).unwrap();
     let two =
@@ -288,14 +297,14 @@ fn tables_of_two_vocabularies_or_wider_than_the_logits_do_not_reach_a_device() {
     let (first, second) = (compile(&one), compile(&two));
     let device = Device::flex();
     let options = TensorOptions::default();
-    let upload = |tables: &[&CompiledConstraint], width| {
-        DeviceConstraint::new(tables, width, &options, &device).map(|_| ())
+    let upload = |constraints: &[&CompiledConstraint], width| {
+        DeviceConstraint::new(constraints, width, &options, &device).map(|_| ())
     };
     assert_eq!(upload(&[&first, &second], 3).unwrap_err().kind(), ErrorKind::IncompatibleVocabulary);
     assert_eq!(upload(&[&first], 2).unwrap_err().kind(), ErrorKind::IncompatibleVocabulary);
     assert_eq!(upload(&[], 3).unwrap_err().kind(), ErrorKind::Input);
     assert_eq!(first.check_vocabulary(&two).unwrap_err().kind(), ErrorKind::IncompatibleVocabulary);
-    let table = DeviceConstraint::new(&[&first], 3, &options, &device).unwrap();
-    assert_eq!(table.states(&[StateId(99)]).unwrap_err().kind(), ErrorKind::Input);
-    assert_eq!(table.states(&[]).unwrap_err().kind(), ErrorKind::Input);
+    let device_constraint = DeviceConstraint::new(&[&first], 3, &options, &device).unwrap();
+    assert_eq!(device_constraint.states(&[StateId(99)]).unwrap_err().kind(), ErrorKind::Input);
+    assert_eq!(device_constraint.states(&[]).unwrap_err().kind(), ErrorKind::Input);
 }
