@@ -36,31 +36,32 @@ fn tabulated() -> CompiledConstraint {
     let rows = (0..states)
         .flat_map(|state| (0..classes).map(move |token| (state, TokenId(token * 90), next(state, token))));
     let transitions = Transitions::new(0, [states - 1], rows).unwrap();
-    let table =
+    let constraint =
         CompiledConstraint::compile(&Constraint::transitions(transitions), &VOCABULARY, &Limits::default())
             .unwrap();
-    assert_eq!((table.state_count(), table.class_count()), (1_000, 500));
-    table
+    assert_eq!((constraint.state_count(), constraint.class_count()), (1_000, 500));
+    constraint
 }
 
 fn walked() -> CompiledConstraint {
     let constraint = Constraint::regex("([a-z]+ ?[0-9]){0,498}").unwrap();
-    let table = CompiledConstraint::compile_byte_level(&constraint, &VOCABULARY, &Limits::default()).unwrap();
-    assert!((990..2_000).contains(&table.state_count()), "{table:?}");
-    table
+    let compiled =
+        CompiledConstraint::compile_byte_level(&constraint, &VOCABULARY, &Limits::default()).unwrap();
+    assert!((990..2_000).contains(&compiled.state_count()), "{compiled:?}");
+    compiled
 }
 
 /// Saves a constraint to a temporary file, which the system deletes.
-fn file(table: &CompiledConstraint, form: &str) -> PathBuf {
+fn file(constraint: &CompiledConstraint, form: &str) -> PathBuf {
     let path = std::env::temp_dir().join(format!("burn-dfa-bench-{form}-{}.safetensors", std::process::id()));
-    table.save(&path, &Origin::default()).unwrap();
+    constraint.save(&path, &Origin::default()).unwrap();
     path
 }
 
-fn load(bencher: Bencher, table: &CompiledConstraint, form: &str) {
-    let path = file(table, form);
+fn load(bencher: Bencher, constraint: &CompiledConstraint, form: &str) {
+    let path = file(constraint, form);
     let load = || CompiledConstraint::load(&path, &VOCABULARY, &Limits::default()).unwrap();
-    assert!(load() == *table);
+    assert!(load() == *constraint);
     bencher.bench(load);
     std::fs::remove_file(path).unwrap();
 }
@@ -77,6 +78,6 @@ fn load_walked(bencher: Bencher) {
 
 #[divan::bench]
 fn write_tabulated(bencher: Bencher) {
-    let table = tabulated();
-    bencher.bench(|| table.to_bytes(&Origin::default()).unwrap());
+    let constraint = tabulated();
+    bencher.bench(|| constraint.to_bytes(&Origin::default()).unwrap());
 }

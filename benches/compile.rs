@@ -68,9 +68,9 @@ static ROWS: LazyLock<Vec<Row>> = LazyLock::new(|| {
     let mut rows = maskbench::first(SCHEMAS);
     rows.retain(|row| {
         let constraint = Constraint::json_schema(row.schema.clone());
-        let table =
+        let compiled =
             constraint.and_then(|one| CompiledConstraint::compile(&one, &VOCABULARY, &Limits::default()));
-        match table {
+        match compiled {
             Ok(_) => true,
             Err(error) => {
                 println!("refused: {}: {error}", row.id);
@@ -84,12 +84,12 @@ static ROWS: LazyLock<Vec<Row>> = LazyLock::new(|| {
 /// The whole path to a first mask: automaton, compiled constraint, upload, one row.
 fn first_mask(constraint: &Constraint, vocabulary: &Vocabulary) -> CompiledConstraint {
     let device = Device::flex();
-    let table = CompiledConstraint::compile(constraint, vocabulary, &Limits::default()).unwrap();
+    let compiled = CompiledConstraint::compile(constraint, vocabulary, &Limits::default()).unwrap();
     let tensors =
-        DeviceConstraint::new(&[&table], vocabulary.len(), &TensorOptions::default(), &device).unwrap();
+        DeviceConstraint::new(&[&compiled], vocabulary.len(), &TensorOptions::default(), &device).unwrap();
     let states = tensors.states(&[tensors.start(0)]).unwrap();
     black_box(tensors.illegal(states, None).into_data());
-    table
+    compiled
 }
 
 #[divan::bench(args = 0..SCHEMAS)]
@@ -144,7 +144,7 @@ mod once_for_a_vocabulary {
 
 /// The median time of a first mask in milliseconds, and the compiled constraint.
 fn measure(constraint: &Constraint, vocabulary: &Vocabulary) -> (f64, CompiledConstraint) {
-    let table = first_mask(constraint, vocabulary);
+    let compiled = first_mask(constraint, vocabulary);
     let mut times: Vec<Duration> = (0..7)
         .map(|_| {
             let clock = Instant::now();
@@ -153,7 +153,7 @@ fn measure(constraint: &Constraint, vocabulary: &Vocabulary) -> (f64, CompiledCo
         })
         .collect();
     times.sort();
-    (times[times.len() / 2].as_secs_f64() * 1e3, table)
+    (times[times.len() / 2].as_secs_f64() * 1e3, compiled)
 }
 
 /// One panel of the drawing: times over one size, with the other sizes nearly constant.
@@ -165,8 +165,8 @@ struct Panel {
 fn panels() -> [Panel; 3] {
     let vocabulary = &*VOCABULARY;
     let states = [10, 30, 100, 300, 1_000, 3_000, 10_000].map(|most| {
-        let (time, table) = measure(&string_of(most), vocabulary);
-        (table.state_count() as f64, time)
+        let (time, compiled) = measure(&string_of(most), vocabulary);
+        (compiled.state_count() as f64, time)
     });
     let word = |at: usize| {
         let id = TokenId(256 + (at * 7_919 % (vocabulary.len() - 512)) as u32);
@@ -174,8 +174,8 @@ fn panels() -> [Panel; 3] {
     };
     let classes = [4, 16, 64, 256, 1_024].map(|words| {
         let choice = Constraint::choice((0..words).map(word)).unwrap();
-        let (time, table) = measure(&choice, vocabulary);
-        (table.class_count() as f64, time)
+        let (time, compiled) = measure(&choice, vocabulary);
+        (compiled.class_count() as f64, time)
     });
     let object = Constraint::json_schema(json!({
         "type": "object",

@@ -34,7 +34,7 @@ enum Case {
 const CASES: [Case; 4] = [Case::Free, Case::Constrained, Case::ConstrainedSampled, Case::FreeText];
 
 impl Case {
-    fn table(self, embedded: &Embedded) -> Option<CompiledConstraint> {
+    fn constraint(self, embedded: &Embedded) -> Option<CompiledConstraint> {
         match self {
             Self::Free => None,
             Self::Constrained | Self::ConstrainedSampled => Some(embedded.schema("person")),
@@ -59,8 +59,8 @@ fn device() -> Device {
 #[divan::bench(args = CASES, consts = [1, 8], sample_count = 20, sample_size = 1)]
 fn eager<const BATCH: usize>(bencher: Bencher, case: Case) {
     let embedded = Embedded::load(&device());
-    let table = case.table(&embedded);
-    let (requests, config) = (embedded.requests(&[table.as_ref(); BATCH], STEPS, 0), case.config());
+    let constraint = case.constraint(&embedded);
+    let (requests, config) = (embedded.requests(&[constraint.as_ref(); BATCH], STEPS, 0), case.config());
     let run = || generate(embedded.model(), &embedded.vocabulary, &requests, &config).unwrap();
     run();
     bencher.counter(ItemsCount::new(STEPS)).bench_local(run);
@@ -69,8 +69,8 @@ fn eager<const BATCH: usize>(bencher: Bencher, case: Case) {
 #[divan::bench(args = CASES, consts = [1, 8], sample_count = 20, sample_size = 1)]
 fn replayed<const BATCH: usize>(bencher: Bencher, case: Case) {
     let embedded = Embedded::load(&device());
-    let table = case.table(&embedded);
-    let (requests, config) = (embedded.requests(&[table.as_ref(); BATCH], STEPS, 0), case.config());
+    let constraint = case.constraint(&embedded);
+    let (requests, config) = (embedded.requests(&[constraint.as_ref(); BATCH], STEPS, 0), case.config());
     let longest = requests.iter().map(|request| request.prompt.len()).max().unwrap();
     let (model, vocabulary) = (embedded.model(), &embedded.vocabulary);
     let mut graph = DecodeGraph::record(model, vocabulary, &requests, &config, longest + STEPS).unwrap();

@@ -120,12 +120,12 @@ fn main() {
     println!("| model | rows | step | operations of the processors | step with processors | ÷ sum |");
     println!("|---|---:|---:|---:|---:|---:|");
     let embedded = Embedded::load(&device);
-    let table = embedded.schema("person");
+    let constraint = embedded.schema("person");
     let vocabulary = numbered_words();
     let text = Constraint::regex("[a-z]{62}").unwrap();
     let text = CompiledConstraint::compile(&text, &vocabulary, &Limits::default()).unwrap();
     for batch in [1, 8] {
-        let requests = embedded.requests(&vec![Some(&table); batch], STEPS, 0);
+        let requests = embedded.requests(&vec![Some(&constraint); batch], STEPS, 0);
         measure("embedded", embedded.model(), &embedded.vocabulary, &requests, rounds);
         let requests: Vec<Request> =
             (0..batch).map(|_| Request::new(vec![TokenId(0)], STEPS).with_constraint(&text)).collect();

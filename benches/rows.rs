@@ -26,7 +26,7 @@ use serde_json::{Value, json};
 const RUNS: usize = 6;
 
 /// Compilations for each position.
-const TABLES: usize = 21;
+const COMPILATIONS: usize = 21;
 
 /// A step of a row: the number of its legal tokens, and the microseconds of each run.
 struct Step {
@@ -55,10 +55,11 @@ struct Rows {
 }
 
 impl Rows {
-    fn new(table: &CompiledConstraint, dtype: DType, count: usize) -> Option<Self> {
-        let (device, width) = (Device::flex(), table.vocabulary_len());
-        let on_device = DeviceConstraint::new(&[table], width, &TensorOptions::default(), &device).ok()?;
-        let processor = ConstraintProcessor::new(on_device, &vec![0; count]).expect("rows of one table");
+    fn new(constraint: &CompiledConstraint, dtype: DType, count: usize) -> Option<Self> {
+        let (device, width) = (Device::flex(), constraint.vocabulary_len());
+        let on_device =
+            DeviceConstraint::new(&[constraint], width, &TensorOptions::default(), &device).ok()?;
+        let processor = ConstraintProcessor::new(on_device, &vec![0; count]).expect("rows of one constraint");
         let values = (0..count * width).map(|at| (at % 251) as f32 / 8.0);
         let logits = TensorData::new(values.collect::<Vec<f32>>(), [count, width]).convert_dtype(dtype);
         Some(Self { processor, count, logits })
@@ -108,11 +109,11 @@ fn main() {
     let ids: HashMap<&[u8], u32> = vocabulary.iter().map(|(id, bytes)| (bytes, id.0)).collect();
     let mut steps = Vec::new();
     for (name, constraint, texts) in cases() {
-        let Ok(table) = CompiledConstraint::compile(&constraint, &vocabulary, &Limits::default()) else {
+        let Ok(compiled) = CompiledConstraint::compile(&constraint, &vocabulary, &Limits::default()) else {
             continue;
         };
         for text in texts {
-            walk(&name, &table, &cut(text.as_bytes(), &ids), dtype, rows, &mut steps);
+            walk(&name, &compiled, &cut(text.as_bytes(), &ids), dtype, rows, &mut steps);
         }
     }
     print(&mut steps, vocabulary.len());
@@ -167,13 +168,13 @@ fn cut(mut text: &[u8], ids: &HashMap<&[u8], u32>) -> Vec<i32> {
 /// Advances along a text until a token is illegal.
 fn walk(
     name: &str,
-    table: &CompiledConstraint,
+    constraint: &CompiledConstraint,
     text: &[i32],
     dtype: DType,
     rows: usize,
     steps: &mut Vec<Step>,
 ) {
-    let Some(rows) = Rows::new(table, dtype, rows) else { return };
+    let Some(rows) = Rows::new(constraint, dtype, rows) else { return };
     let first = steps.len();
     for run in 0..RUNS {
         let mut position = rows.processor.start();
@@ -202,14 +203,16 @@ fn walk(
 /// Prints the times of single positions, each with new compiled constraints: the first visit and
 /// later visits. The tokens before the position are already processed.
 fn print_places(vocabulary: &Vocabulary, ids: &HashMap<&[u8], u32>, dtype: DType, rows: usize) {
-    println!("\n| the first visit of a new table, medians of {TABLES} | legal tokens | first | again |");
+    println!(
+        "\n| the first visit of a new table, medians of {COMPILATIONS} | legal tokens | first | again |"
+    );
     println!("|---|---:|---:|---:|");
     for (name, constraint, text) in places(vocabulary) {
         let (mut first, mut again, mut left) = (Vec::new(), Vec::new(), 0);
-        for _ in 0..TABLES {
-            let table =
-                CompiledConstraint::compile(&constraint, vocabulary, &Limits::default()).expect("a table");
-            let rows = Rows::new(&table, dtype, rows).expect("the table fits");
+        for _ in 0..COMPILATIONS {
+            let compiled = CompiledConstraint::compile(&constraint, vocabulary, &Limits::default())
+                .expect("a constraint");
+            let rows = Rows::new(&compiled, dtype, rows).expect("the constraint fits");
             let mut last = rows.processor.device_constraint().no_token() as i32;
             let mut position = rows.processor.start();
             for token in cut(text.as_bytes(), ids) {

@@ -86,10 +86,10 @@ fn at(case: Case, batch: usize, device: &Device) -> (ConstraintProcessor, Positi
         Form::TokenLevel => CompiledConstraint::compile_token_level,
         Form::ByteLevel => CompiledConstraint::compile_byte_level,
     };
-    let table = compile(&constraint, &VOCABULARY, &limits).unwrap();
+    let compiled = compile(&constraint, &VOCABULARY, &limits).unwrap();
     let options = TensorOptions { kernels, max_bytes: 1 << 30, ..TensorOptions::default() };
-    let table = DeviceConstraint::new(&[&table], WIDTH, &options, device).unwrap();
-    let processor = ConstraintProcessor::new(table, &vec![0; batch]).unwrap();
+    let device_constraint = DeviceConstraint::new(&[&compiled], WIDTH, &options, device).unwrap();
+    let processor = ConstraintProcessor::new(device_constraint, &vec![0; batch]).unwrap();
     let mut state = processor.start();
     let text: &[u8] = match place {
         Place::String => b"{\"name\": \"Ad",

@@ -75,7 +75,7 @@ fn main() -> Result<()> {
 struct Job {
     prompt: String,
     tokens: Vec<TokenId>,
-    table: Option<CompiledConstraint>,
+    compiled: Option<CompiledConstraint>,
     oracle: Oracle,
 }
 
@@ -114,22 +114,22 @@ impl Job {
             }
             _ => (String::new(), None, Oracle::Anything),
         };
-        let table = match (constraint, known.get(&name)) {
+        let compiled = match (constraint, known.get(&name)) {
             (None, _) => None,
-            (Some(_), Some(table)) => Some(table.clone()),
+            (Some(_), Some(compiled)) => Some(compiled.clone()),
             (Some(constraint), None) => {
-                let table =
+                let compiled =
                     CompiledConstraint::compile(&constraint, pretrained.vocabulary(), &Limits::default())?;
-                known.insert(name, table.clone());
-                Some(table)
+                known.insert(name, compiled.clone());
+                Some(compiled)
             }
         };
         let tokens = pretrained.prompt(&example.prompt)?;
-        Ok(Self { tokens, prompt: example.prompt, table, oracle })
+        Ok(Self { tokens, prompt: example.prompt, compiled, oracle })
     }
 
     fn request(&self) -> Request {
-        Request { constraint: self.table.clone(), ..Request::new(self.tokens.clone(), MAX_TOKENS) }
+        Request { constraint: self.compiled.clone(), ..Request::new(self.tokens.clone(), MAX_TOKENS) }
     }
 
     fn check(&self, output: &Output) -> Result<()> {
@@ -143,7 +143,7 @@ impl Job {
             Oracle::Choice(words) => words.contains(&text),
             Oracle::Anything => true,
         };
-        let is_whole = self.table.is_none() || output.is_complete();
+        let is_whole = self.compiled.is_none() || output.is_complete();
         if holds && is_whole { Ok(()) } else { Err(format!("{}: {text}", self.prompt).into()) }
     }
 }

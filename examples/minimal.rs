@@ -14,9 +14,10 @@ fn main() -> burn_dfa::Result<()> {
 
     // Compile the regex once, on the host, to a constraint over tokens, and upload it to the
     // device.
-    let table = Constraint::regex(r"\d{3}-\d{3}")?.compile(&vocabulary)?;
+    let constraint = Constraint::regex(r"\d{3}-\d{3}")?.compile(&vocabulary)?;
     let device = Device::default();
-    let tensors = DeviceConstraint::new(&[&table], vocabulary.len(), &TensorOptions::default(), &device)?;
+    let tensors =
+        DeviceConstraint::new(&[&constraint], vocabulary.len(), &TensorOptions::default(), &device)?;
 
     // Two rows with the same constraint; each is complete within eight tokens.
     let processor = ConstraintProcessor::new(tensors, &[0, 0])?.with_budgets(&[8, 8])?;

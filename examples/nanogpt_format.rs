@@ -52,11 +52,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let pattern = Constraint::pattern(CharPattern::parse("UPPER+: LOWER+\n")?);
 
     for (name, constraint) in [("static masks", masks), ("UPPER+: LOWER+\\n", pattern)] {
-        let table = CompiledConstraint::compile(&constraint, &vocabulary, &Limits::default())?;
-        println!("{name}: {} states, {} classes", table.state_count(), table.class_count());
+        let compiled = CompiledConstraint::compile(&constraint, &vocabulary, &Limits::default())?;
+        println!("{name}: {} states, {} classes", compiled.state_count(), compiled.class_count());
         let start = id('\n').map(|newline| vec![newline]).unwrap_or_default();
         let requests: Vec<_> = (0..SEEDS)
-            .map(|seed| Request::new(start.clone(), 32).with_constraint(&table).with_seed(seed))
+            .map(|seed| Request::new(start.clone(), 32).with_constraint(&compiled).with_seed(seed))
             .collect();
         let config = GenerationConfig::new().with_temperature(1.0);
         let outputs = generate(&model, &vocabulary, &requests, &config)?;

@@ -81,16 +81,16 @@ struct Subject {
     name: &'static str,
     model: Decoder,
     vocabulary: Vocabulary,
-    table: CompiledConstraint,
+    constraint: CompiledConstraint,
 }
 
 impl Subject {
     fn new(shape: &Shape, dtype: DType, device: &Device) -> Self {
         let model = shape.init(dtype, device);
         let vocabulary = vocabulary::of_width(model.vocab_size());
-        let table = CompiledConstraint::compile(&constraint::text(), &vocabulary, &Limits::default())
-            .expect("a table");
-        Self { name: shape.name, model, vocabulary, table }
+        let constraint = CompiledConstraint::compile(&constraint::text(), &vocabulary, &Limits::default())
+            .expect("a constraint");
+        Self { name: shape.name, model, vocabulary, constraint }
     }
 
     fn measure(&self, kind: Loop, batch: usize, clock: &Clock, table: &Table) {
@@ -127,9 +127,10 @@ impl Subject {
     fn steps(&self, is_recorded: bool, batch: usize, clock: &Clock) -> Measured {
         let device = self.model.device();
         let width = self.model.vocab_size();
-        let table = DeviceConstraint::new(&[&self.table], width, &TensorOptions::default(), &device)
-            .expect("a table");
-        let constraint = ConstraintProcessor::new(table, &vec![0; batch]).expect("rows");
+        let device_constraint =
+            DeviceConstraint::new(&[&self.constraint], width, &TensorOptions::default(), &device)
+                .expect("a device constraint");
+        let constraint = ConstraintProcessor::new(device_constraint, &vec![0; batch]).expect("rows");
         let mut free = Sequence::start(&self.model, None::<ConstraintProcessor>, batch);
         let mut constrained = Sequence::start(&self.model, constraint, batch);
         device.sync().expect("the device");
@@ -169,7 +170,7 @@ impl Subject {
         let rows = 0..batch as u32;
         let prompt = |row| (0..PROMPT as u32).map(|at| TokenId(256 + (13 * row + at) % 1024)).collect();
         rows.map(|row| Request {
-            constraint: is_constrained.then(|| self.table.clone()),
+            constraint: is_constrained.then(|| self.constraint.clone()),
             ..Request::new(prompt(row), NEW)
         })
         .collect()
@@ -207,7 +208,7 @@ impl Subject {
     /// Steps of a continuous batch, after admission of its rows.
     fn slots(&self, batch: usize, clock: &Clock) -> Measured {
         let device = self.model.device();
-        let (states, classes) = (self.table.state_count(), self.table.class_count());
+        let (states, classes) = (self.constraint.state_count(), self.constraint.class_count());
         let capacity = Capacity::new().with_constraints(1).with_states(states).with_classes(classes);
         let tensors = TensorOptions { capacity, ..TensorOptions::default() };
         let config = GenerationConfig::new().with_tensors(tensors);

@@ -74,11 +74,12 @@ impl Place {
             Form::TokenLevel => CompiledConstraint::compile_token_level,
             Form::ByteLevel => CompiledConstraint::compile_byte_level,
         };
-        let table = compile(&self.constraint(), vocabulary, &limits).expect("a table");
+        let compiled = compile(&self.constraint(), vocabulary, &limits).expect("a constraint");
         let options = TensorOptions::new().with_max_bytes(1 << 30);
         let options = if keeps { options } else { options.with_mask_rows_bytes(0) };
-        let table = DeviceConstraint::new(&[&table], vocabulary.len(), &options, device).expect("a table");
-        let processor = ConstraintProcessor::new(table, &vec![0; batch]).expect("rows");
+        let device_constraint = DeviceConstraint::new(&[&compiled], vocabulary.len(), &options, device)
+            .expect("a device constraint");
+        let processor = ConstraintProcessor::new(device_constraint, &vec![0; batch]).expect("rows");
         let mut position = processor.start();
         for byte in self.text() {
             let token = vocabulary::byte(byte).0 as i32;

@@ -10,7 +10,7 @@ Position = tuple[int, Any]
 
 
 class Artifact:
-    """The tables of an artifact.
+    """The arrays of an artifact.
 
     A position is a state and a stack. A stack is None, or the call state, the stack below it, its depth and the cost of each
     exit.

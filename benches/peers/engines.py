@@ -250,17 +250,17 @@ class BurnDfa:
                 raise MemoryError(f"signal {-result.returncode}")
             if result.returncode:
                 raise ValueError(result.stderr.strip().splitlines()[-1])
-            tables = Artifact(artifact.read_bytes())
-        return lambda: ArtifactState(tables)
+            constraint = Artifact(artifact.read_bytes())
+        return lambda: ArtifactState(constraint)
 
 
 class ArtifactState:
-    def __init__(self, tables: Artifact) -> None:
-        self.tables = tables
-        self.position: Position = tables.start()
+    def __init__(self, constraint: Artifact) -> None:
+        self.constraint = constraint
+        self.position: Position = constraint.start()
 
     def consume(self, token: int) -> bool:
-        after = self.tables.after(self.position, token)
+        after = self.constraint.after(self.position, token)
         self.position = after or (DEAD, None)
         return after is not None
 
@@ -268,7 +268,7 @@ class ArtifactState:
         return self.consume(EOS)
 
     def mask(self) -> np.ndarray:
-        return self.tables.mask(self.position)
+        return self.constraint.mask(self.position)
 
 
 class LlamaCpp:

@@ -130,18 +130,18 @@ fn ids<const N: usize>(ids: [u32; N]) -> Vec<TokenId> {
 #[test]
 fn draft_tokens_are_legal_up_to_the_first_illegal_one_and_accepted_up_to_the_first_difference() {
     let vocabulary = Vocabulary::from_chars("ab.".chars()).unwrap().with_eos([TokenId(2)]).unwrap();
-    let table = Constraint::regex("ab*").unwrap();
-    let table = CompiledConstraint::compile(&table, &vocabulary, &Limits::default()).unwrap();
+    let constraint = Constraint::regex("ab*").unwrap();
+    let compiled = CompiledConstraint::compile(&constraint, &vocabulary, &Limits::default()).unwrap();
 
     // `ab`, then an illegal `a`; the end, then tokens after it.
     let calls = [ids([0, 1, 0]), ids([2, 2, 1])];
-    let mut counts = DraftCounts::of(&calls, &ids([0, 1, 1, 2]), &table, 9);
+    let mut counts = DraftCounts::of(&calls, &ids([0, 1, 1, 2]), &compiled, 9);
     assert_eq!(counts, DraftCounts { verified: 6, legal: 3, accepted: 3 });
     // A legal draft that the model does not choose.
-    let other = DraftCounts::of(&[ids([0, 1])], &ids([0, 2]), &table, 9);
+    let other = DraftCounts::of(&[ids([0, 1])], &ids([0, 2]), &compiled, 9);
     assert_eq!(other, DraftCounts { verified: 2, legal: 2, accepted: 1 });
     // The budget leaves only the end after `a`.
-    let short = DraftCounts::of(&[ids([0, 1])], &ids([0, 2]), &table, 2);
+    let short = DraftCounts::of(&[ids([0, 1])], &ids([0, 2]), &compiled, 2);
     assert_eq!(short, DraftCounts { verified: 2, legal: 1, accepted: 1 });
     // Without a constraint all tokens are legal.
     let free = CompiledConstraint::unconstrained(&vocabulary);

@@ -71,7 +71,7 @@ struct Bench {
     model: Endless,
     vocabulary: Vocabulary,
     prompt: Vec<TokenId>,
-    table: CompiledConstraint,
+    constraint: CompiledConstraint,
 }
 
 impl Bench {
@@ -83,17 +83,23 @@ impl Bench {
         vocabulary.eos().iter().for_each(|token| bias[token.index()] = -1e9);
         let bias = Tensor::from_data(TensorData::new(bias, [1, width]), (device, DType::F32));
         let constraint = Constraint::regex(r#"[A-Za-z ,.:"{}0-9]*"#).expect("a regex");
-        let table = CompiledConstraint::compile_byte_level(&constraint, &vocabulary, &Limits::default())
-            .expect("a table");
+        let compiled = CompiledConstraint::compile_byte_level(&constraint, &vocabulary, &Limits::default())
+            .expect("a constraint");
         let prompt =
             pretrained.prompt(&Generator::new(5).example(Split::HeldOut, 0).prompt).expect("a prompt");
-        Self { model: Endless { model: pretrained.model().clone(), bias }, vocabulary, prompt, table }
+        Self {
+            model: Endless { model: pretrained.model().clone(), bias },
+            vocabulary,
+            prompt,
+            constraint: compiled,
+        }
     }
 
     /// Generates a text on the device. The time begins after the first read.
     fn on_the_device(&self, constrained: bool, sync_interval: usize, counts: &Counts) -> Measured {
-        let table = constrained.then_some(&self.table);
-        let request = Request { constraint: table.cloned(), ..Request::new(self.prompt.clone(), TOKENS) };
+        let constraint = constrained.then_some(&self.constraint);
+        let request =
+            Request { constraint: constraint.cloned(), ..Request::new(self.prompt.clone(), TOKENS) };
         let config = GenerationConfig::new().with_sync_interval(sync_interval);
         let mut pieces = stream(&self.model, &self.vocabulary, &[request], &config).expect("a text");
         let first = pieces.next().expect("a piece").expect("tokens");
@@ -107,9 +113,10 @@ impl Bench {
     fn on_the_client(&self, counts: &Counts) -> Measured {
         let (own, device) = (Device::flex(), self.model.device());
         let width = self.model.vocab_size();
-        let table =
-            DeviceConstraint::new(&[&self.table], width, &TensorOptions::default(), &own).expect("a table");
-        let processor = ConstraintProcessor::new(table, &[0])
+        let device_constraint =
+            DeviceConstraint::new(&[&self.constraint], width, &TensorOptions::default(), &own)
+                .expect("a device constraint");
+        let processor = ConstraintProcessor::new(device_constraint, &[0])
             .expect("a processor")
             .with_budgets(&[TOKENS])
             .expect("a budget");

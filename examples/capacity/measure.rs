@@ -49,7 +49,7 @@ impl Measured {
             pretrained.vocabulary(),
             &Limits::default(),
         )?;
-        let bench = Bench { pretrained, table: &endless, slots };
+        let bench = Bench { pretrained, constraint: &endless, slots };
         let spinner = ProgressBar::new_spinner();
         let mut step = Vec::new();
         let mut rows = 1;
@@ -85,7 +85,7 @@ impl Measured {
 struct Bench<'a> {
     pretrained: &'a Pretrained,
     /// A constraint whose answers take more than half of a row.
-    table: &'a CompiledConstraint,
+    constraint: &'a CompiledConstraint,
     slots: usize,
 }
 
@@ -104,7 +104,7 @@ impl Bench<'_> {
     fn request(&self, prompt: usize) -> Result<Request> {
         let text = self.pretrained.prompt("Please send 12 brass lamps to Oscar Lund.")?;
         let tokens = text.into_iter().cycle().take(prompt).collect();
-        Ok(Request::new(tokens, self.slots - prompt).with_constraint(self.table))
+        Ok(Request::new(tokens, self.slots - prompt).with_constraint(self.constraint))
     }
 
     /// Seconds of a step with all rows occupied.
@@ -147,10 +147,10 @@ fn compile_state(pretrained: &Pretrained) -> Result<f64> {
         seconds += median(|| {
             let began = Instant::now();
             let constraint = schema.constraint()?;
-            let table =
+            let compiled =
                 CompiledConstraint::compile(&constraint, pretrained.vocabulary(), &Limits::default())?;
             let seconds = began.elapsed().as_secs_f64();
-            Ok((seconds, states += black_box(table).state_count()).0)
+            Ok((seconds, states += black_box(compiled).state_count()).0)
         })?;
     }
     // Every round counted the states.

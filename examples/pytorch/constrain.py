@@ -122,8 +122,8 @@ def main():
     options = {"max_new_tokens": args.max_new_tokens, "do_sample": args.sample is not None}
     for constrained in [False, True]:
         torch.manual_seed(args.sample or 0)
-        table = CompiledConstraint(args.artifact, model.config.vocab_size, args.max_new_tokens, args.device)
-        output = model.generate(**prompt, **options, logits_processor=[table] if constrained else [])
+        constraint = CompiledConstraint(args.artifact, model.config.vocab_size, args.max_new_tokens, args.device)
+        output = model.generate(**prompt, **options, logits_processor=[constraint] if constrained else [])
         text = tokenizer.decode(output[0, prompt["input_ids"].shape[1] :], skip_special_tokens=True)
         print(f"{'constrained' if constrained else 'free':<12}{text!r}")
 

@@ -38,12 +38,13 @@ pub fn run(args: &GenerateArgs, pretrained: &Pretrained) -> Result<(), Failure> 
     for (name, prompt) in PROMPTS {
         let schema = burn_dfa_tiny::schema(name).ok_or_else(|| format!("no schema {name}"))?;
         let constraint = schema.constraint()?;
-        let table = CompiledConstraint::compile(&constraint, vocabulary, &Limits::default())?;
+        let compiled = CompiledConstraint::compile(&constraint, vocabulary, &Limits::default())?;
         println!("{CYAN}{prompt}{CYAN:#} {DIM}→ {name}{DIM:#}");
         let prompt = pretrained.prompt(prompt)?;
-        for (label, table, total) in [("unconstrained", None, 0usize), ("constrained", Some(&table), 1)] {
+        for (label, compiled, total) in [("unconstrained", None, 0usize), ("constrained", Some(&compiled), 1)]
+        {
             let total = &mut totals[total];
-            let (output, seconds) = one(args, pretrained, &prompt, table)?;
+            let (output, seconds) = one(args, pretrained, &prompt, compiled)?;
             let text = output.text();
             let (verdict, style) = match serde_json::from_str(&text) {
                 Err(_) => ("not JSON", RED),
@@ -92,10 +93,12 @@ fn one(
     args: &GenerateArgs,
     pretrained: &Pretrained,
     prompt: &[TokenId],
-    table: Option<&CompiledConstraint>,
+    constraint: Option<&CompiledConstraint>,
 ) -> Result<(Output, f64), Failure> {
-    let request =
-        Request { constraint: table.cloned(), ..Request::new(prompt.to_vec(), args.sampling.max_tokens) };
+    let request = Request {
+        constraint: constraint.cloned(),
+        ..Request::new(prompt.to_vec(), args.sampling.max_tokens)
+    };
     let started = Instant::now();
     let (model, vocabulary) = (pretrained.model(), pretrained.vocabulary());
     let mut outputs = generate(model, vocabulary, &[request], &GenerationConfig::new())?;

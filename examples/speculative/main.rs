@@ -56,7 +56,7 @@ struct Pair {
     pretrained: Pretrained,
     draft: Decoder,
     vocabulary: Vocabulary,
-    tables: HashMap<Kind, CompiledConstraint>,
+    constraints: HashMap<Kind, CompiledConstraint>,
 }
 
 impl Pair {
@@ -66,21 +66,21 @@ impl Pair {
         let draft =
             Decoder::from_bytes(str::from_utf8(draft::CONFIG)?, draft::WEIGHTS, FloatDType::F32, &device)?;
         let vocabulary = pretrained.vocabulary().clone();
-        let mut tables = HashMap::new();
+        let mut constraints = HashMap::new();
         for kind in Kind::ALL {
             let schema = burn_dfa_tiny::schema(kind.name()).ok_or("every kind has a schema")?;
-            tables.insert(
+            constraints.insert(
                 kind,
                 CompiledConstraint::compile(&schema.constraint()?, &vocabulary, &Limits::default())?,
             );
         }
-        Ok(Self { draft, pretrained, vocabulary, tables })
+        Ok(Self { draft, pretrained, vocabulary, constraints })
     }
 
     /// The prompt of an example under the schema of a kind.
     fn request(&self, example: &Example, kind: Kind) -> Result<Request> {
         Ok(Request::new(self.pretrained.prompt(&example.prompt)?, MAX_TOKENS)
-            .with_constraint(&self.tables[&kind]))
+            .with_constraint(&self.constraints[&kind]))
     }
 
     /// The draft model as a drafter.

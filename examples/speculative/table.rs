@@ -125,7 +125,7 @@ fn check(name: &str, requests: &[Request], rows: &[SpeculativeOutput], plain: Op
             "{name}: {text}"
         );
         assert!(
-            request.constraint.as_ref().is_some_and(|table| table.accepts(&row.output.tokens)),
+            request.constraint.as_ref().is_some_and(|constraint| constraint.accepts(&row.output.tokens)),
             "{name}: {text}"
         );
         if let Some(plain) = plain {

@@ -58,7 +58,7 @@ struct Agent {
     /// The tools as the chat template reads them.
     definitions: Vec<Value>,
     /// A text, or calls.
-    table: CompiledConstraint,
+    constraint: CompiledConstraint,
 }
 
 impl Agent {
@@ -70,8 +70,8 @@ impl Agent {
         // The model was trained on compact arguments.
         let options = tools.json_options().with_whitespace(burn_dfa_tiny::WHITESPACE);
         let constraint = tools.to_constraint_with(&options)?;
-        let table = CompiledConstraint::compile(&constraint, pretrained.vocabulary(), &Limits::default())?;
-        Ok(Self { pretrained, tools, definitions, table })
+        let compiled = CompiledConstraint::compile(&constraint, pretrained.vocabulary(), &Limits::default())?;
+        Ok(Self { pretrained, tools, definitions, constraint: compiled })
     }
 
     /// Lets the model answer a prompt, with calls as needed.
@@ -99,7 +99,7 @@ impl Agent {
         let prompt = self.pretrained.encode_chat_with_tools(messages, &self.definitions)?;
         let positions = self.pretrained.model().config().max_position_embeddings;
         let left = positions.saturating_sub(prompt.len()).min(MAX_TOKENS);
-        let request = Request::new(prompt, left).with_constraint(&self.table);
+        let request = Request::new(prompt, left).with_constraint(&self.constraint);
         let mut reader = self.tools.reader()?;
         let (model, vocabulary) = (self.pretrained.model(), self.pretrained.vocabulary());
         print!("model  ");

@@ -14,8 +14,8 @@ use super::examine::{VOCABULARY, limits, shortest};
 static SOUND: LazyLock<[Vec<u8>; 2]> = LazyLock::new(|| {
     let constraint = Constraint::regex("(ab|c){1,3}|é*").expect("a regex");
     [CompiledConstraint::compile_token_level, CompiledConstraint::compile_byte_level].map(|compile| {
-        let table = compile(&constraint, &VOCABULARY, &limits()).expect("a table");
-        table.to_bytes(&Origin::new(&constraint, &limits())).expect("a file")
+        let compiled = compile(&constraint, &VOCABULARY, &limits()).expect("a constraint");
+        compiled.to_bytes(&Origin::new(&constraint, &limits())).expect("a file")
     })
 });
 
@@ -37,9 +37,9 @@ pub fn artifact(bytes: &[u8]) {
 
 /// The result is an error or a valid compiled constraint.
 fn read(file: &[u8]) {
-    let Ok(table) = CompiledConstraint::from_bytes(file, &VOCABULARY, &limits()) else { return };
-    table.validate().unwrap_or_else(|error| panic!("{error}"));
-    shortest(&table, &VOCABULARY);
+    let Ok(constraint) = CompiledConstraint::from_bytes(file, &VOCABULARY, &limits()) else { return };
+    constraint.validate().unwrap_or_else(|error| panic!("{error}"));
+    shortest(&constraint, &VOCABULARY);
 }
 
 /// The position of a file's checksum and the correct checksum, as `docs/artifact.md` specifies.

@@ -40,8 +40,8 @@ pub fn examine(constraint: &Constraint, bytes: &[u8]) {
     stacked(constraint, bytes);
     let Ok(Some(dfa)) = constraint.to_byte_dfa(&limits()) else { return };
     consistent(&dfa);
-    let Some(table) = compile(constraint, &VOCABULARY, bytes) else { return };
-    let Some(text) = shortest(&table, &VOCABULARY) else { return };
+    let Some(compiled) = compile(constraint, &VOCABULARY, bytes) else { return };
+    let Some(text) = shortest(&compiled, &VOCABULARY) else { return };
     assert!(dfa.matches(&text), "{:?} is no member", String::from_utf8_lossy(&text));
     if let Ok(value) = serde_json::from_slice(&text)
         && let Ok(Some((written, true))) = constraint.json_text(&value, &limits())
@@ -54,24 +54,24 @@ pub fn examine(constraint: &Constraint, bytes: &[u8]) {
 /// legal until the end, within the budget.
 fn stacked(constraint: &Constraint, bytes: &[u8]) {
     let frames = 1 + bytes.len() % 7;
-    let Ok(table) = CompiledConstraint::compile(constraint, &VOCABULARY, &limits().with_frames(frames))
+    let Ok(compiled) = CompiledConstraint::compile(constraint, &VOCABULARY, &limits().with_frames(frames))
     else {
         return;
     };
-    let needed = table.tokens_to_end(table.start());
-    let mut position = RowPosition::new(table.start(), needed.saturating_add(bytes.len().min(24) as u32));
+    let needed = compiled.tokens_to_end(compiled.start());
+    let mut position = RowPosition::new(compiled.start(), needed.saturating_add(bytes.len().min(24) as u32));
     let mut tokens = Vec::new();
     let mut choices = bytes.iter().cycle();
     while position.state != StateId::DONE && tokens.len() < 64 {
         let all =
-            (0..VOCABULARY.len() as u32).map(TokenId).map(|token| (token, table.after(&position, token)));
-        let legal: Vec<_> = all.filter(|(_, next)| table.can_end(next)).collect();
+            (0..VOCABULARY.len() as u32).map(TokenId).map(|token| (token, compiled.after(&position, token)));
+        let legal: Vec<_> = all.filter(|(_, next)| compiled.can_end(next)).collect();
         assert!(!legal.is_empty(), "no token is legal at {position:?}");
         let choice = choices.next().copied().unwrap_or_default() as usize;
         let (token, next) = legal[choice % legal.len()].clone();
         (position, tokens) = (next, [tokens, vec![token]].concat());
     }
-    assert!(position.state != StateId::DONE || table.accepts(&tokens));
+    assert!(position.state != StateId::DONE || compiled.accepts(&tokens));
 }
 
 fn consistent(dfa: &ByteDfa) {
@@ -88,49 +88,50 @@ fn consistent(dfa: &ByteDfa) {
 pub fn compile(constraint: &Constraint, vocabulary: &Vocabulary, bytes: &[u8]) -> Option<CompiledConstraint> {
     let limits = limits();
     let made = CompiledConstraint::compile(constraint, vocabulary, &limits).ok();
-    let tables = [
+    let forms = [
         made.clone(),
         CompiledConstraint::compile_token_level(constraint, vocabulary, &limits).ok(),
         CompiledConstraint::compile_byte_level(constraint, vocabulary, &limits).ok(),
     ];
-    let tables: Vec<CompiledConstraint> = tables.into_iter().flatten().collect();
-    let mut states: Vec<StateId> = tables.iter().map(CompiledConstraint::start).collect();
-    for table in &tables {
-        table.validate().unwrap_or_else(|error| panic!("{error}"));
-        let _ = shortest(table, vocabulary);
-        assert_eq!(table.next(StateId::UNCONSTRAINED, TokenId(u32::MAX)), StateId::DEAD);
+    let forms: Vec<CompiledConstraint> = forms.into_iter().flatten().collect();
+    let mut states: Vec<StateId> = forms.iter().map(CompiledConstraint::start).collect();
+    for compiled in &forms {
+        compiled.validate().unwrap_or_else(|error| panic!("{error}"));
+        let _ = shortest(compiled, vocabulary);
+        assert_eq!(compiled.next(StateId::UNCONSTRAINED, TokenId(u32::MAX)), StateId::DEAD);
     }
     for &byte in bytes.iter().take(64) {
-        let Some((table, &state)) = tables.first().zip(states.first()) else { break };
-        let legal: Vec<TokenId> = table.allowed(state).collect();
-        for (other, &at) in tables.iter().zip(&states).skip(1) {
+        let Some((compiled, &state)) = forms.first().zip(states.first()) else { break };
+        let legal: Vec<TokenId> = compiled.allowed(state).collect();
+        for (other, &at) in forms.iter().zip(&states).skip(1) {
             assert!(other.allowed(at).eq(legal.iter().copied()), "the forms allow different tokens");
         }
         let Some(&token) = legal.get(usize::from(byte) % legal.len().max(1)) else { break };
-        for (table, state) in tables.iter().zip(&mut states) {
-            *state = table.next(*state, token);
+        for (compiled, state) in forms.iter().zip(&mut states) {
+            *state = compiled.next(*state, token);
         }
     }
     made
 }
 
 /// Follows a shortest path to the end; returns its text, or nothing if the path is long.
-pub fn shortest(table: &CompiledConstraint, vocabulary: &Vocabulary) -> Option<Vec<u8>> {
+pub fn shortest(constraint: &CompiledConstraint, vocabulary: &Vocabulary) -> Option<Vec<u8>> {
     const LONGEST: u32 = 200;
-    let mut state = table.start();
+    let mut state = constraint.start();
     let mut tokens = Vec::new();
-    assert_ne!(table.tokens_to_end(state), u32::MAX, "a table that cannot end");
-    if table.tokens_to_end(state) > LONGEST {
+    assert_ne!(constraint.tokens_to_end(state), u32::MAX, "a constraint that cannot end");
+    if constraint.tokens_to_end(state) > LONGEST {
         return None;
     }
     while state != StateId::DONE {
-        let left = table.tokens_to_end(state);
-        let next = table.allowed(state).map(|token| (table.next(state, token), token));
-        let (next, token) = next.min_by_key(|&(next, _)| table.tokens_to_end(next)).expect("no dead end");
-        assert!(table.tokens_to_end(next) < left, "the way to the end grows shorter");
+        let left = constraint.tokens_to_end(state);
+        let next = constraint.allowed(state).map(|token| (constraint.next(state, token), token));
+        let (next, token) =
+            next.min_by_key(|&(next, _)| constraint.tokens_to_end(next)).expect("no dead end");
+        assert!(constraint.tokens_to_end(next) < left, "the way to the end grows shorter");
         tokens.push(token);
         state = next;
     }
-    assert!(table.accepts(&tokens));
+    assert!(constraint.accepts(&tokens));
     Some(vocabulary.decode(&tokens))
 }

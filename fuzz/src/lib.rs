@@ -174,12 +174,12 @@ fn chosen(choices: &mut Unstructured, bytes: &[u8]) -> arbitrary::Result<()> {
         7 => constraint = Constraint::after(TokenId(id(choices)?), constraint),
         _ => {}
     }
-    let Some(table) = examine::compile(&constraint, &vocabulary, bytes) else { return Ok(()) };
+    let Some(compiled) = examine::compile(&constraint, &vocabulary, bytes) else { return Ok(()) };
     let kept = ids(choices, 12)?;
-    if let Ok(pruned) = table.prune(&vocabulary, &kept) {
+    if let Ok(pruned) = compiled.prune(&vocabulary, &kept) {
         pruned.validate().unwrap_or_else(|error| panic!("{error}"));
         for (at, &id) in (0..).zip(&kept) {
-            assert_eq!(pruned.next(pruned.start(), TokenId(at)), table.next(table.start(), id));
+            assert_eq!(pruned.next(pruned.start(), TokenId(at)), compiled.next(compiled.start(), id));
         }
     }
     let tight = Limits {

@@ -155,10 +155,11 @@ impl Subject {
     /// A processor with one row of the constraint.
     fn processor(&self, constraint: &Constraint) -> ConstraintProcessor {
         let (width, device) = (self.model.vocab_size(), self.model.device());
-        let table =
-            CompiledConstraint::compile(constraint, &self.vocabulary, &Limits::default()).expect("a table");
-        let table =
-            DeviceConstraint::new(&[&table], width, &TensorOptions::default(), &device).expect("a table");
-        ConstraintProcessor::new(table, &[0]).expect("one row")
+        let compiled = CompiledConstraint::compile(constraint, &self.vocabulary, &Limits::default())
+            .expect("a constraint");
+        let device_constraint =
+            DeviceConstraint::new(&[&compiled], width, &TensorOptions::default(), &device)
+                .expect("a device constraint");
+        ConstraintProcessor::new(device_constraint, &[0]).expect("one row")
     }
 }

@@ -26,32 +26,32 @@ const BATCH: usize = 8;
 const VOCABULARY: usize = 49_152;
 const TILES: u32 = 6;
 
-/// What a table says of the code.
+/// What the form of a constraint decides of the code.
 #[derive(Clone, Copy)]
-struct Table {
+struct Form {
     name: &'static str,
     is_byte_level: bool,
     /// The size of the array for pushed frames; none without a stack.
     room: Option<u32>,
 }
 
-const TABLES: [Table; 3] = [
-    Table { name: "token-level", is_byte_level: false, room: None },
-    Table { name: "byte-level", is_byte_level: true, room: None },
-    Table { name: "stack of 64", is_byte_level: true, room: Some(64) },
+const FORMS: [Form; 3] = [
+    Form { name: "token-level", is_byte_level: false, room: None },
+    Form { name: "byte-level", is_byte_level: true, room: None },
+    Form { name: "stack of 64", is_byte_level: true, room: Some(64) },
 ];
 /// With the other sizes of the array for pushed frames.
-const STACKS: [Table; 4] = [
-    Table { name: "stack of 16", is_byte_level: true, room: Some(16) },
-    Table { name: "stack of 256", is_byte_level: true, room: Some(256) },
-    Table { name: "stack of 384", is_byte_level: true, room: Some(384) },
-    Table { name: "stack of 2048", is_byte_level: true, room: Some(2048) },
+const STACKS: [Form; 4] = [
+    Form { name: "stack of 16", is_byte_level: true, room: Some(16) },
+    Form { name: "stack of 256", is_byte_level: true, room: Some(256) },
+    Form { name: "stack of 384", is_byte_level: true, room: Some(384) },
+    Form { name: "stack of 2048", is_byte_level: true, room: Some(2048) },
 ];
 
 const KINDS: [(&str, FloatKind, usize); 3] =
     [("f32", FloatKind::F32, 4), ("f16", FloatKind::F16, 2), ("bf16", FloatKind::BF16, 2)];
 
-impl Table {
+impl Form {
     fn launch(self) -> LookupLaunch {
         let mut offsets = SequenceArg::new();
         (0..12).for_each(|array: u32| offsets.push(array * 64));
@@ -85,34 +85,34 @@ impl Table {
 pub(crate) fn write(folder: &Path) -> Result<usize> {
     fs::create_dir_all(folder)?;
     let mut cases = Cases { folder, properties: properties(), target: target(), count: 0 };
-    for table in TABLES {
+    for form in FORMS {
         for keeps in [true, false] {
-            cases.advance(table, keeps, false, false)?;
-            cases.advance(table, keeps, true, false)?;
-            cases.advance(table, keeps, true, true)?;
+            cases.advance(form, keeps, false, false)?;
+            cases.advance(form, keeps, true, false)?;
+            cases.advance(form, keeps, true, true)?;
         }
         for kind in KINDS {
-            cases.mask(table, true, kind, 16 / kind.2)?;
+            cases.mask(form, true, kind, 16 / kind.2)?;
             for gumbel in [false, true] {
-                cases.choose(table, true, kind, 16 / kind.2, gumbel, true)?;
+                cases.choose(form, true, kind, 16 / kind.2, gumbel, true)?;
             }
         }
-        cases.follow(table)?;
+        cases.follow(form)?;
     }
     for kind in KINDS {
-        cases.mask(TABLES[0], false, kind, 16 / kind.2)?;
-        cases.choose(TABLES[0], false, kind, 16 / kind.2, true, true)?;
+        cases.mask(FORMS[0], false, kind, 16 / kind.2)?;
+        cases.choose(FORMS[0], false, kind, 16 / kind.2, true, true)?;
         // A vocabulary of an odd size.
-        cases.mask(TABLES[0], false, kind, 1)?;
-        cases.choose(TABLES[0], false, kind, 1, true, true)?;
+        cases.mask(FORMS[0], false, kind, 1)?;
+        cases.choose(FORMS[0], false, kind, 1, true, true)?;
     }
-    cases.choose(TABLES[0], true, KINDS[0], 4, false, false)?;
+    cases.choose(FORMS[0], true, KINDS[0], 4, false, false)?;
     cases.merge()?;
-    for table in STACKS {
-        cases.advance(table, true, true, false)?;
-        cases.mask(table, true, KINDS[0], 4)?;
-        cases.choose(table, true, KINDS[0], 4, false, true)?;
-        cases.follow(table)?;
+    for form in STACKS {
+        cases.advance(form, true, true, false)?;
+        cases.mask(form, true, KINDS[0], 4)?;
+        cases.choose(form, true, KINDS[0], 4, false, true)?;
+        cases.follow(form)?;
     }
     Ok(cases.count)
 }
@@ -138,8 +138,8 @@ fn noise(gumbel: bool) -> &'static str {
 }
 
 impl Cases<'_> {
-    fn advance(&mut self, table: Table, keeps: bool, in_place: bool, gumbel: bool) -> Result<()> {
-        let source = if in_place { SourceArgs::InPlace } else { SourceArgs::Other(table.position()) };
+    fn advance(&mut self, form: Form, keeps: bool, in_place: bool, gumbel: bool) -> Result<()> {
+        let source = if in_place { SourceArgs::InPlace } else { SourceArgs::Other(form.position()) };
         let keys = if gumbel {
             KeysArgs::Gumbel(GumbelKeysLaunch::new(tensor(&[BATCH], 4), tensor(&[BATCH, 3], 4)))
         } else {
@@ -151,22 +151,22 @@ impl Cases<'_> {
             CubeCount::Static(1, 1, 1),
             CubeDim::new_1d(UNITS),
             source,
-            table.position(),
+            form.position(),
             tensor(&[BATCH], 4),
             keys,
-            table.launch(),
+            form.launch(),
             rows(keeps),
             buffer(1 << 20),
             buffer(1 << 10),
             20,
         );
         let place = if in_place { "in place" } else { "copied" };
-        self.case(&["advance", table.name, pool(keeps), place, noise(gumbel)], kernel)
+        self.case(&["advance", form.name, pool(keeps), place, noise(gumbel)], kernel)
     }
 
     fn mask(
         &mut self,
-        table: Table,
+        form: Form,
         keeps: bool,
         (name, kind, bytes): (&str, FloatKind, usize),
         size: usize,
@@ -182,9 +182,9 @@ impl Cases<'_> {
                     CubeDim::new_1d(UNITS),
                     size,
                     tensor(&[BATCH, VOCABULARY], bytes),
-                    table.position(),
+                    form.position(),
                     buffer(1 << 10),
-                    table.launch(),
+                    form.launch(),
                     rows(keeps),
                     buffer(1 << 20),
                     $($masked,)?
@@ -192,7 +192,7 @@ impl Cases<'_> {
                     InputScalar::new(f32::NEG_INFINITY, kind),
                     kind,
                 );
-                self.case(&[$name, table.name, pool(keeps), &format!("{name} by {size}")], kernel)
+                self.case(&[$name, form.name, pool(keeps), &format!("{name} by {size}")], kernel)
             }};
         }
         case!("mask", mask_kernel, tensor(&[BATCH, VOCABULARY], bytes))?;
@@ -201,7 +201,7 @@ impl Cases<'_> {
 
     fn choose(
         &mut self,
-        table: Table,
+        form: Form,
         keeps: bool,
         (name, kind, bytes): (&str, FloatKind, usize),
         size: usize,
@@ -217,11 +217,11 @@ impl Cases<'_> {
             CubeDim::new_1d(UNITS),
             size,
             tensor(&[BATCH, VOCABULARY], bytes),
-            table.position(),
+            form.position(),
             tensor(&[BATCH], 4),
             quantiles,
             buffer(1 << 10),
-            table.launch(),
+            form.launch(),
             rows(keeps),
             buffer(1 << 20),
             TILES,
@@ -231,7 +231,7 @@ impl Cases<'_> {
         );
         let merging = if merges { "" } else { ", merged apart" };
         let last = format!("{}{merging}", noise(gumbel));
-        self.case(&["choose", table.name, pool(keeps), &format!("{name} by {size}"), &last], kernel)
+        self.case(&["choose", form.name, pool(keeps), &format!("{name} by {size}"), &last], kernel)
     }
 
     fn merge(&mut self) -> Result<()> {
@@ -248,21 +248,21 @@ impl Cases<'_> {
         self.case(&["merge"], kernel)
     }
 
-    fn follow(&mut self, table: Table) -> Result<()> {
+    fn follow(&mut self, form: Form) -> Result<()> {
         let kernel = follow_kernel::create_dummy_kernel(
             self.properties.clone(),
             self.target.clone(),
             CubeCount::Static(1, 1, 1),
             CubeDim::new_1d(UNITS),
-            table.position(),
+            form.position(),
             tensor(&[BATCH, 5], 4),
-            table.launch(),
+            form.launch(),
             tensor(&[BATCH, 5, 35], 4),
             1,
             0,
             4,
         );
-        self.case(&["follow", table.name], kernel)
+        self.case(&["follow", form.name], kernel)
     }
 
     /// Writes the source of a kernel, after a line with its shared memory, which a launch gives it.

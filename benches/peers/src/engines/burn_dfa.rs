@@ -30,8 +30,8 @@ impl BurnDfa {
     }
 }
 
-fn tensors(table: &CompiledConstraint, device: &Device) -> Result<DeviceConstraint, burn_dfa::Error> {
-    DeviceConstraint::new(&[table], table.vocabulary_len(), &TensorOptions::default(), device)
+fn tensors(constraint: &CompiledConstraint, device: &Device) -> Result<DeviceConstraint, burn_dfa::Error> {
+    DeviceConstraint::new(&[constraint], constraint.vocabulary_len(), &TensorOptions::default(), device)
 }
 
 impl Engine for BurnDfa {
@@ -53,13 +53,13 @@ impl Engine for BurnDfa {
                 Grammar::ContextFree { syntax, text, .. } => Constraint::grammar(*syntax, text)?,
                 Grammar::Tools { tag, .. } => Constraint::structural_tag(&StructuralTag::read(tag)?)?,
             };
-            let table = CompiledConstraint::compile(&constraint, &self.vocabulary, &Limits::default())?;
-            let processor = ConstraintProcessor::new(tensors(&table, &self.device)?, &[0])?;
+            let compiled = CompiledConstraint::compile(&constraint, &self.vocabulary, &Limits::default())?;
+            let processor = ConstraintProcessor::new(tensors(&compiled, &self.device)?, &[0])?;
             let _start = processor.start();
-            Ok((table, processor))
+            Ok((compiled, processor))
         };
-        let (table, processor) = compile().map_err(|error: burn_dfa::Error| error.to_string())?;
-        Ok(Box::new(Table { table, processor, device: self.device.clone(), way: self.way }))
+        let (compiled, processor) = compile().map_err(|error: burn_dfa::Error| error.to_string())?;
+        Ok(Box::new(BurnDfaConstraint { compiled, processor, device: self.device.clone(), way: self.way }))
     }
 
     fn on_all_cores(&self) -> bool {
@@ -71,21 +71,22 @@ impl Engine for BurnDfa {
     }
 }
 
-struct Table {
-    table: CompiledConstraint,
+struct BurnDfaConstraint {
+    compiled: CompiledConstraint,
     processor: ConstraintProcessor,
     device: Device,
     way: Way,
 }
 
-impl Compiled for Table {
+impl Compiled for BurnDfaConstraint {
     fn start(&self, rows: usize, _on_all_cores: bool) -> Box<dyn Rows> {
-        let table = match self.way {
-            Way::Fresh => tensors(&self.table, &self.device).expect("the table that was compiled"),
+        let device_constraint = match self.way {
+            Way::Fresh => tensors(&self.compiled, &self.device).expect("the constraint that was compiled"),
             Way::Kept => self.processor.device_constraint().clone(),
         };
-        let no_token = table.no_token() as i32;
-        let processor = ConstraintProcessor::new(table, &vec![0; rows]).expect("rows of one table");
+        let no_token = device_constraint.no_token() as i32;
+        let processor =
+            ConstraintProcessor::new(device_constraint, &vec![0; rows]).expect("rows of one constraint");
         let context = StepContext {
             tokens: Tensor::full([rows], no_token, (&self.device, DType::I32)),
             step: Tensor::zeros([1], (&self.device, DType::I32)),
