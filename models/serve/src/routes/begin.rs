@@ -80,7 +80,7 @@ pub struct StartedGeneration {
     /// The field of the constraint.
     pub param: &'static str,
     /// The constraint.
-    pub table: Option<CompiledConstraint>,
+    pub constraint: Option<CompiledConstraint>,
     /// Maximum number of tokens of an answer to the first prompt.
     pub budget: usize,
     /// Warnings of the answer.
@@ -151,9 +151,9 @@ pub async fn begin(app: &Arc<App>, client: Client, mut wanted: PreparedRequest) 
             for left_out in compiled.iter().flat_map(|compiled| compiled.left_out.iter()) {
                 warnings.add(left_out.place(param), left_out.warning());
             }
-            let (table, budget) = (compiled.map(|compiled| compiled.table), budgets[0]);
+            let (constraint, budget) = (compiled.map(|compiled| compiled.constraint), budgets[0]);
             let warnings = warnings.tell();
-            Ok(StartedGeneration { generation, readers, prompt_tokens, param, table, budget, warnings })
+            Ok(StartedGeneration { generation, readers, prompt_tokens, param, constraint, budget, warnings })
         }
         None => Err(ApiError::overloaded("the server is shutting down")),
     }

@@ -81,11 +81,13 @@ pub async fn chat(State(app): State<Arc<App>>, Payload(mut body, client): Payloa
         tools,
         warnings,
     };
-    let StartedGeneration { generation, readers, prompt_tokens, param, table, budget, warnings } =
+    let StartedGeneration { generation, readers, prompt_tokens, param, constraint, budget, warnings } =
         begin(&app, client, wanted).await?;
     let head = Head::new("chatcmpl-", &app.name);
     if sampling.streams() {
-        let legal = table.filter(|_| wants_legal).map(|table| Legal::new(table, readers.len(), budget));
+        let legal = constraint
+            .filter(|_| wants_legal)
+            .map(|constraint| Legal::new(constraint, readers.len(), budget));
         let frames = ChatFrames::new(head, readers.len(), prompt_tokens, sampling.includes_usage(), logprobs);
         let frames = frames.with_legal(legal).with_warnings(warnings).with_echo(echo);
         return Ok(stream::send(generation, readers, param, frames));

@@ -43,7 +43,8 @@ use reasons::Reasons;
 /// use datafusion::prelude::SessionContext;
 ///
 /// # let files = burn_dfa_sql::embedded_files();
-/// let constraints = Constraints::new(Vocabulary::from_files(&files)?, Limits::default(), Sizes::default().room);
+/// let (vocabulary, capacity) = (Vocabulary::from_files(&files)?, Sizes::default().capacity);
+/// let constraints = Constraints::new(vocabulary, Limits::default(), capacity);
 /// let context = SessionContext::new_with_config(session::settings(1024));
 /// Functions::planning(Arc::new(constraints)).register(&context);
 ///
@@ -130,7 +131,7 @@ impl Functions {
                     "{budget} tokens are left for the answer, and the shortest takes {shortest}"
                 ));
             }
-            let constraint = Some(compiled.table.clone().into());
+            let constraint = Some(compiled.constraint.clone().into());
             Ok(Prompt { tokens, max_new_tokens: budget, constraint })
         });
         Ok(rows.collect())
