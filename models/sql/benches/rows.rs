@@ -20,8 +20,8 @@ use burn_dfa::constraint::JsonOptions;
 use burn_dfa::generation::{CausalLm, ContinuousBatch, ContinuousLm, GenerationConfig, Request};
 use burn_dfa::{TensorOptions, TokenId};
 use burn_dfa_sql::{
-    Constraints, Engine, Forms, Functions, Sizes, Source,
-    data::{self, Form},
+    Constraints, Engine, Functions, PromptTemplates, Sizes, Source,
+    data::{self, FileFormat},
     session,
 };
 use burn_dfa_tiny::generator::{Generator, Kind, Split};
@@ -75,9 +75,9 @@ async fn main() -> Result<()> {
     let folder = tempfile::tempdir()?;
     // Only one kind in four is an order.
     let timed = folder.path().join("timed");
-    data::generate(&timed, Form::Json, args.seed, args.timed * 4)?;
+    data::generate(&timed, FileFormat::Json, args.seed, args.timed * 4)?;
     let all = folder.path().join("all");
-    data::generate(&all, Form::Parquet, args.seed, args.count)?;
+    data::generate(&all, FileFormat::Parquet, args.seed, args.count)?;
 
     let tiny = Arc::new(burn_dfa_tiny::load(&Device::flex())?);
     let vocabulary = tiny.vocabulary().clone();
@@ -86,7 +86,7 @@ async fn main() -> Result<()> {
     let constraints = Constraints::with_json(vocabulary.clone(), Default::default(), sizes.capacity, json);
     let constraints = Arc::new(constraints);
     let engine = Engine::start(tiny.model().clone(), vocabulary, sizes.clone())?;
-    let functions = Functions::running(constraints.clone(), engine, tiny.clone(), Forms::plain());
+    let functions = Functions::running(constraints.clone(), engine, tiny.clone(), PromptTemplates::plain());
     let context = session::local(&functions, 1024, None);
 
     alone(&args, &sizes, &constraints, &tiny, &context, &timed.join("orders.json")).await?;

@@ -15,7 +15,7 @@ use clap::builder::RangedU64ValueParser;
 use crate::constraints::Constraints;
 use crate::engine::{Engine, Sizes};
 use crate::function::Functions;
-use crate::prompts::Forms;
+use crate::prompts::PromptTemplates;
 
 /// An error of the start.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -144,9 +144,10 @@ impl EngineArgs {
 
     /// The messages to the model: only the text for the embedded model, with instructions for other
     /// models.
-    pub fn forms(&self) -> Forms {
-        let usual = if self.plan.model.is_some() { Forms::instructing() } else { Forms::plain() };
-        Forms {
+    pub fn prompt_templates(&self) -> PromptTemplates {
+        let usual =
+            if self.plan.model.is_some() { PromptTemplates::instructing() } else { PromptTemplates::plain() };
+        PromptTemplates {
             extract: self.extract_prompt.clone().unwrap_or(usual.extract),
             classify: self.classify_prompt.clone().unwrap_or(usual.classify),
             matches: self.matches_prompt.clone().unwrap_or(usual.matches),
@@ -167,7 +168,7 @@ impl EngineArgs {
         let constraints = self.plan.constraints(vocabulary.clone(), self.rows);
         let sizes = self.sizes(model.max_positions());
         let engine = Engine::start(model, vocabulary, sizes)?;
-        Ok(Functions::running(Arc::new(constraints), engine, pretrained, self.forms()))
+        Ok(Functions::running(Arc::new(constraints), engine, pretrained, self.prompt_templates()))
     }
 }
 
