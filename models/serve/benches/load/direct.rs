@@ -11,7 +11,7 @@ use burn_dfa_decoder::Pretrained;
 use burn_dfa_engine::Client;
 use burn_dfa_serve::{
     App, Failure,
-    constraints::{Asked, Source},
+    constraints::{ConstraintText, Source},
     protocol::{template::TemplateFields, warning::Warnings},
 };
 use serde_json::json;
@@ -40,7 +40,7 @@ impl Direct {
             let prompt = prompt.map_err(|error| error.message)?;
             let prompt = app.text.encode_chat(&prompt).map_err(|error| error.message)?;
             let text = json!({"structured_outputs": {"json": request["guided_json"]}}).to_string();
-            let source = Source::Request(Asked { text, strict: false });
+            let source = Source::Request(ConstraintText { text, strict: false });
             let compilation =
                 runtime.block_on(app.compiler.compile(Client::default(), source, "guided_json"));
             let compilation = compilation.map_err(|error| error.message)?;

@@ -10,13 +10,13 @@ pub const MAX_VOCABULARY: usize = 1 << 16;
 
 /// Follows the answers to a request through their constraint.
 #[derive(Debug)]
-pub struct Legal {
+pub struct LegalTokenCounter {
     constraint: CompiledConstraint,
     /// The position of each answer.
     positions: Vec<RowPosition>,
 }
 
-impl Legal {
+impl LegalTokenCounter {
     /// Starts `answers` answers with a budget of tokens each.
     pub fn new(constraint: CompiledConstraint, answers: usize, budget: usize) -> Self {
         let budget = u32::try_from(budget).unwrap_or(RowPosition::UNLIMITED);

@@ -135,8 +135,8 @@ fn unenforced(refusal: &Refusal) -> Option<&Unenforced> {
 
 /// A refusal of the library, with the tool in question.
 fn located(source: &Source, error: Error) -> Refusal {
-    let place = error.pointer().and_then(|pointer| source.locate(pointer));
-    match place.map(|(number, pointer)| (number, pointer.to_owned())) {
+    let location = error.pointer().and_then(|pointer| source.locate(pointer));
+    match location.map(|(number, pointer)| (number, pointer.to_owned())) {
         Some((number, pointer)) => Refusal::Tool(error, number, pointer),
         None => Refusal::library(error),
     }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::begin::{PreparedRequest, Prompts, StartedGeneration, begin};
 use super::payload::Payload;
 use crate::answer::chat::{ChatFrames, completion};
-use crate::answer::legal::{Legal, MAX_VOCABULARY};
+use crate::answer::legal::{LegalTokenCounter, MAX_VOCABULARY};
 use crate::answer::logprobs::Logprobs;
 use crate::answer::{Head, stream, whole};
 use crate::app::App;
@@ -87,13 +87,13 @@ pub async fn chat(State(app): State<Arc<App>>, Payload(mut body, client): Payloa
     if sampling.streams() {
         let legal = constraint
             .filter(|_| wants_legal)
-            .map(|constraint| Legal::new(constraint, readers.len(), budget));
+            .map(|constraint| LegalTokenCounter::new(constraint, readers.len(), budget));
         let frames = ChatFrames::new(head, readers.len(), prompt_tokens, sampling.includes_usage(), logprobs);
         let frames = frames.with_legal(legal).with_warnings(warnings).with_echo(echo);
         return Ok(stream::send(generation, readers, param, frames));
     }
-    let wholes = whole::collect(generation, readers, param).await?;
-    let answer = completion(head, prompt_tokens, wholes, logprobs.as_ref(), warnings);
+    let answers = whole::collect(generation, readers, param).await?;
+    let answer = completion(head, prompt_tokens, answers, logprobs.as_ref(), warnings);
     Ok(Json(answer.with_echo(&echo)).into_response())
 }
 
