@@ -287,18 +287,18 @@ impl GenerateArgs {
     }
 
     /// Prints the text as it comes, including escape sequences that the model generated.
-    fn show(&self, mut pieces: TokenStream, started: Instant) -> Result<(Vec<Output>, Times), Failure> {
+    fn show(&self, mut stream: TokenStream, started: Instant) -> Result<(Vec<Output>, Times), Failure> {
         let (mut first, mut stdout) = (None, io::stdout());
-        for piece in &mut pieces {
-            let piece = piece?;
+        for chunk in &mut stream {
+            let chunk = chunk?;
             first.get_or_insert_with(|| started.elapsed());
             if self.streams() {
-                write!(stdout, "{}", piece.text)?;
+                write!(stdout, "{}", chunk.text)?;
                 stdout.flush()?;
             }
         }
         let all = started.elapsed();
-        Ok((pieces.stop(), Times { first: first.unwrap_or(all), all }))
+        Ok((stream.stop(), Times { first: first.unwrap_or(all), all }))
     }
 
     fn report(

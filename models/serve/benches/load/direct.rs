@@ -94,7 +94,7 @@ impl Direct {
             if batch.idle().count() == config.rows {
                 return Ok(tokens as f64 / started.elapsed().as_secs_f64());
             }
-            batch.step(config.sync_interval, |piece| tokens += piece.tokens.len())?;
+            batch.step(config.sync_interval, |chunk| tokens += chunk.tokens.len())?;
             let finished: Vec<usize> = batch.finished().collect();
             for row in finished {
                 batch.release(row)?;
