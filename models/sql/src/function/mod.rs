@@ -3,7 +3,7 @@
 //! - [`Call`] is the called function: its arguments, the source of its constraint, its prompt.
 //! - [`Generating`] is the asynchronous function; [`Reasons`] is the ordinary function that returns
 //!   the reason for a missing answer.
-//! - `arguments` reads the columns of a batch, `places` moves calls to projections.
+//! - `arguments` reads the columns of a batch, `calls_in_projections` moves calls to projections.
 
 mod arguments;
 mod calls_in_projections;
