@@ -104,7 +104,7 @@ fn page() -> String {
             Vocabulary::from_tokenizer_json(tokenizer)
                 .and_then(|vocabulary| CompiledConstraint::compile(&word, &vocabulary, &limits));
         "A folder without a tokenizer", Vocabulary::from_folder("models");
-        "A constraint of another vocabulary", run(&model, &other, request(64).with_constraint(&compiled), &config);
+        "A compiled constraint of another vocabulary", run(&model, &other, request(64).with_constraint(&compiled), &config);
         "A vocabulary of another model", run(&narrow, &vocabulary, request(64).with_constraint(&compiled), &config);
         "Too few tokens", generate_as::<Person>(&model, &vocabulary, request(4), &config);
         "More tokens than the model has positions", with_tiny(request(4096));
