@@ -28,8 +28,8 @@ constraint itself is refused, whatever the request. This page shows twenty-four 
 their messages. A [test](../tests/suite/mistakes.rs) makes the mistakes and writes this page.
 
 In the examples `vocabulary` is the vocabulary of the embedded model, `model` a model with as many
-logits, `prompt` some of its tokens, and `table` the regex `[a-z]{12}` compiled for it. `limits` and
-`config` are the defaults.
+logits, `prompt` some of its tokens, and `compiled` the regex `[a-z]{12}` compiled for it. `limits`
+and `config` are the defaults.
 ";
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -60,7 +60,7 @@ fn page() -> String {
     let broken = RandomLm::constant(f32::NEG_INFINITY, vocabulary.len(), &device);
     let prompt = tiny.prompt("Who?").unwrap();
     let word = Constraint::regex("[a-z]{12}").unwrap();
-    let table = CompiledConstraint::compile(&word, &vocabulary, &limits).unwrap();
+    let compiled = CompiledConstraint::compile(&word, &vocabulary, &limits).unwrap();
     let other =
         Vocabulary::from_chars('a'..='z').unwrap().pad_to(27).unwrap().with_eos([TokenId(26)]).unwrap();
     let cancel = Cancel::default();
@@ -104,15 +104,15 @@ fn page() -> String {
             Vocabulary::from_tokenizer_json(tokenizer)
                 .and_then(|vocabulary| CompiledConstraint::compile(&word, &vocabulary, &limits));
         "A folder without a tokenizer", Vocabulary::from_folder("models");
-        "A table of another vocabulary", run(&model, &other, request(64).with_constraint(&table), &config);
-        "A vocabulary of another model", run(&narrow, &vocabulary, request(64).with_constraint(&table), &config);
+        "A compiled constraint of another vocabulary", run(&model, &other, request(64).with_constraint(&compiled), &config);
+        "A vocabulary of another model", run(&narrow, &vocabulary, request(64).with_constraint(&compiled), &config);
         "Too few tokens", generate_as::<Person>(&model, &vocabulary, request(4), &config);
         "More tokens than the model has positions", with_tiny(request(4096));
         "A temperature below 0",
             run(&model, &vocabulary, request(64), &GenerationConfig::new().with_temperature(-1.0));
         "Free text, read as a value",
             run(&model, &vocabulary, request(4), &config).and_then(|output| output.parse::<Person>());
-        "A model whose logits are all −∞", run(&broken, &vocabulary, request(64).with_constraint(&table), &config);
+        "A model whose logits are all −∞", run(&broken, &vocabulary, request(64).with_constraint(&compiled), &config);
     ];
     assert_eq!(mistakes.len(), 24);
 
