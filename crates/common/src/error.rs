@@ -110,7 +110,7 @@ enum Kind {
     Unsatisfiable(String),
     Vocabulary(String),
     IncompatibleVocabulary(String),
-    Table(String),
+    Artifact(String),
     Budget { needed: usize, given: usize, row: usize },
     Input(String),
     Full { needed: Room, free: Room },
@@ -331,8 +331,8 @@ impl Error {
     }
 
     #[doc(hidden)]
-    pub fn table(reason: impl Into<String>) -> Self {
-        Kind::Table(reason.into()).into()
+    pub fn artifact(reason: impl Into<String>) -> Self {
+        Kind::Artifact(reason.into()).into()
     }
 
     #[doc(hidden)]
@@ -387,7 +387,7 @@ impl Error {
             Kind::Unsatisfiable(_) => ErrorKind::Unsatisfiable,
             Kind::Vocabulary(_) => ErrorKind::Vocabulary,
             Kind::IncompatibleVocabulary(_) => ErrorKind::IncompatibleVocabulary,
-            Kind::Table(_) => ErrorKind::Artifact,
+            Kind::Artifact(_) => ErrorKind::Artifact,
             Kind::Budget { .. } => ErrorKind::Budget,
             Kind::Input(_) => ErrorKind::Input,
             Kind::Full { .. } => ErrorKind::Full,
@@ -557,7 +557,7 @@ impl fmt::Display for Error {
             Kind::Unsatisfiable(reason) => write!(f, "nothing satisfies the constraint: {reason}"),
             Kind::Vocabulary(reason) => write!(f, "vocabulary: {reason}"),
             Kind::IncompatibleVocabulary(reason) => write!(f, "incompatible vocabulary: {reason}"),
-            Kind::Table(reason) => write!(f, "compiled constraint: {reason}"),
+            Kind::Artifact(reason) => write!(f, "compiled constraint: {reason}"),
             Kind::Budget { needed, given, row } => write!(
                 f,
                 "row {row}: the shortest output of the constraint takes {needed} tokens (end of sequence included), max_new_tokens is {given}: raise it to {needed} at least"

@@ -68,13 +68,13 @@ impl Ways {
 }
 
 /// Whether `tokens` followed by the end token are legal.
-fn accepts(table: &CompiledConstraint, tokens: &[TokenId], eos: TokenId) -> bool {
-    let mut state = table.start();
+fn accepts(compiled: &CompiledConstraint, tokens: &[TokenId], eos: TokenId) -> bool {
+    let mut state = compiled.start();
     for &token in tokens {
-        state = table.next(state, token);
+        state = compiled.next(state, token);
     }
-    let ends = table.next(state, eos) == StateId::DONE;
-    assert_eq!(ends, table.is_accepting(state), "the end is legal exactly in accepting states");
+    let ends = compiled.next(state, eos) == StateId::DONE;
+    assert_eq!(ends, compiled.is_accepting(state), "the end is legal exactly in accepting states");
     ends
 }
 
@@ -128,8 +128,9 @@ fn check(tokenizer: &data::Tokenizer) {
                 for (way, tokens) in ways.of(text).iter().enumerate() {
                     let Some(tokens) = tokens else { continue };
                     walks[way] += 1;
-                    let by_tokens =
-                        compiled.as_ref().is_some_and(|(_, table)| accepts(table, tokens, tokenizer.eos));
+                    let by_tokens = compiled
+                        .as_ref()
+                        .is_some_and(|(_, constraint)| accepts(constraint, tokens, tokenizer.eos));
                     if by_tokens != *verdict {
                         wrong.push(format!("{pattern:?} on {text:?} as {tokens:?}: should be {verdict}"));
                     }

@@ -104,20 +104,20 @@ impl Walk<'_> {
 
     /// Follows a text while it is legal, then random legal tokens. Returns the number of legal
     /// tokens of several bytes or of special kind.
-    fn along(mut self, tables: &[CompiledConstraint], wanted: &[Piece], rng: &mut StdRng) -> usize {
+    fn along(mut self, constraints: &[CompiledConstraint], wanted: &[Piece], rng: &mut StdRng) -> usize {
         let mut wanted = pieces(wanted);
         let mut positions: Vec<RowPosition> =
-            tables.iter().map(|table| RowPosition::unlimited(table.start())).collect();
+            constraints.iter().map(|constraint| RowPosition::unlimited(constraint.start())).collect();
         let mut words = 0;
         for _ in 0..self.steps {
             let expected = self.legal();
-            for (table, position) in tables.iter().zip(&positions) {
+            for (constraint, position) in constraints.iter().zip(&positions) {
                 let tokens = (0..self.vocabulary.len() as u32).map(TokenId);
                 let found: BTreeSet<TokenId> =
-                    tokens.filter(|&token| table.can_end(&table.after(position, token))).collect();
+                    tokens.filter(|&token| constraint.can_end(&constraint.after(position, token))).collect();
                 assert!(
                     found == expected,
-                    "legal alone in the table: {:?}, by the formats: {:?}, after {:?} of\n{:?}",
+                    "legal alone in the constraint: {:?}, by the formats: {:?}, after {:?} of\n{:?}",
                     self.shown(&(&found - &expected)),
                     self.shown(&(&expected - &found)),
                     self.shown(&self.tokens),
@@ -146,8 +146,8 @@ impl Walk<'_> {
             }
             self.read.push(token.0, self.vocabulary.bytes(token));
             self.tokens.push(token);
-            for (table, position) in tables.iter().zip(&mut positions) {
-                *position = table.after(position, token);
+            for (constraint, position) in constraints.iter().zip(&mut positions) {
+                *position = constraint.after(position, token);
             }
         }
         words
@@ -243,17 +243,17 @@ pub fn check(
         words.extend(cut.into_iter().filter(|word| !named.iter().any(|text| text.as_bytes() == word)));
     }
     let vocabulary = vocabulary(special, words, &bytes(format));
-    let mut tables = Vec::new();
+    let mut constraints = Vec::new();
     for make in [
         CompiledConstraint::compile,
         CompiledConstraint::compile_token_level,
         CompiledConstraint::compile_byte_level,
     ] {
         match make(&constraint, &vocabulary, &limits()) {
-            Ok(table) => tables.push(table),
+            Ok(compiled) => constraints.push(compiled),
             // Some forms are not available: the token-level form has no stack and may be too large,
             // and the byte-level form cannot count tokens.
-            Err(error) if !tables.is_empty() && is_of_a_form(&error) => {}
+            Err(error) if !constraints.is_empty() && is_of_a_form(&error) => {}
             Err(error) => {
                 refused.add(&error, format);
                 return 0;
@@ -280,7 +280,7 @@ pub fn check(
             read: Input::default(),
             tokens: Vec::new(),
         };
-        met += walk.along(&tables, pieces, rng);
+        met += walk.along(&constraints, pieces, rng);
     }
     met
 }
