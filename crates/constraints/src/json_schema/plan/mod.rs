@@ -67,7 +67,7 @@ use super::Schema;
 use super::format::Certainty;
 use super::formula::{Formula, Formulas, Leaf};
 use super::json::Json;
-use super::number::Form;
+use super::number::Notation;
 use super::options::JsonOptions;
 use super::string::Uncounted;
 use super::types::Types;
@@ -126,7 +126,7 @@ pub(super) struct Planner<'a> {
     /// Automata of texts, by formula.
     texts: FastMap<(Formula, Certainty), Arc<Texts>>,
     /// The texts of conjunctions of numbers.
-    conjunctions: FastMap<(Formula, Form), Arc<Texts>>,
+    conjunctions: FastMap<(Formula, Notation), Arc<Texts>>,
     /// Texts of strings before their characters are counted, by the leaves they satisfy; `None` if
     /// they have too many states.
     uncounted: FastMap<Vec<Formula>, Option<Arc<Uncounted>>>,

@@ -20,7 +20,7 @@ use super::formula::{Formula, Formulas, Leaf};
 use super::json::{Json, Members};
 use super::keywords::{self, Keyword};
 use super::note::{Note, Treatment};
-use super::number::Form;
+use super::number::Notation;
 use super::options::{JsonOptions, Numbers, Unknown, Whitespace};
 use super::{MAX_DEPTH, MAX_HEIGHT, Schema};
 use crate::json_pointer::push;
@@ -99,8 +99,8 @@ pub(super) fn read(root: &Json, options: &JsonOptions, clock: Clock<'_>) -> Resu
         reader.note("$schema", Treatment::Ignored(reason));
     }
     let integers = match options.numbers {
-        Numbers::Any if reader.document.draft >= Draft::D6 => Form::Wide,
-        _ => Form::Digits,
+        Numbers::Any if reader.document.draft >= Draft::D6 => Notation::Wide,
+        _ => Notation::Digits,
     };
     let root = reader.schema(root)?.formula;
     let Reader { formulas, origins, notes, later, met, mut recursive, is_provisional, .. } = reader;
