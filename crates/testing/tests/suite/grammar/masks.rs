@@ -23,12 +23,12 @@ const WORDS: [&str; 44] = [
 fn legal(chart: &mut Chart, vocabulary: &Vocabulary, remaining: u32) -> Vec<TokenId> {
     let len = chart.len();
     let mut is_legal = |token: &TokenId| {
-        let room = remaining as usize;
+        let budget = remaining as usize;
         match vocabulary.bytes(*token) {
-            None => room > 0 && chart.accepts(),
+            None => budget > 0 && chart.accepts(),
             Some(bytes) => {
                 // The budget must also cover the token and the end token.
-                let legal = chart.extend(bytes) && chart.left().is_some_and(|left| left + 2 <= room);
+                let legal = chart.extend(bytes) && chart.left().is_some_and(|left| left + 2 <= budget);
                 chart.truncate(len);
                 legal
             }
