@@ -117,18 +117,18 @@ fn constraints(vocabulary: &Vocabulary) -> Vec<CompiledConstraint> {
 }
 
 /// The state and the call states on the stack.
-type Place = Vec<u32>;
+type Configuration = Vec<u32>;
 
-fn place(constraint: &CompiledConstraint, position: &RowPosition) -> Place {
+fn configuration(constraint: &CompiledConstraint, position: &RowPosition) -> Configuration {
     let calls = position.frames.chunks_exact(1 + constraint.outcomes()).map(|frame| frame[0]);
     calls.chain([position.state.0]).collect()
 }
 
-/// The exact least number of tokens to the end from every place reachable from the start; `None` if
-/// there are too many places.
-fn judge(constraint: &CompiledConstraint) -> Option<HashMap<Place, u32>> {
+/// The exact least number of tokens to the end from every configuration reachable from the start;
+/// `None` if there are too many configurations.
+fn judge(constraint: &CompiledConstraint) -> Option<HashMap<Configuration, u32>> {
     let start = RowPosition::unlimited(constraint.start());
-    let mut numbers: HashMap<Place, usize> = HashMap::from([(place(constraint, &start), 0)]);
+    let mut numbers: HashMap<Configuration, usize> = HashMap::from([(configuration(constraint, &start), 0)]);
     let mut queue = VecDeque::from([start]);
     let mut backward: Vec<Vec<usize>> = vec![Vec::new()];
     let mut done = Vec::new();
@@ -146,7 +146,7 @@ fn judge(constraint: &CompiledConstraint) -> Option<HashMap<Place, u32>> {
                 continue;
             }
             let next = numbers.len();
-            let number = *numbers.entry(place(constraint, &after)).or_insert(next);
+            let number = *numbers.entry(configuration(constraint, &after)).or_insert(next);
             if number == next {
                 queue.push_back(after);
                 backward.push(Vec::new());
@@ -171,7 +171,7 @@ fn judge(constraint: &CompiledConstraint) -> Option<HashMap<Place, u32>> {
             }
         }
     }
-    Some(numbers.into_iter().map(|(place, number)| (place, least[number])).collect())
+    Some(numbers.into_iter().map(|(configuration, number)| (configuration, least[number])).collect())
 }
 
 /// The least budget of a position.
@@ -201,7 +201,7 @@ fn the_least_budget_is_close_to_the_exact_least_number_of_tokens() {
                 let mut at =
                     RowPosition::new(constraint.start(), constraint.tokens_to_end(constraint.start()) + more);
                 while at.state != StateId::DONE {
-                    let (exact, found) = (exact[&place(&constraint, &at)], least(&constraint, &at));
+                    let (exact, found) = (exact[&configuration(&constraint, &at)], least(&constraint, &at));
                     assert!(found >= exact, "{found} of {exact} at {at:?} of {constraint:?}");
                     far += u32::from(f64::from(found) > 1.2 * f64::from(exact) + 1.0);
                     farthest = farthest.max((found - exact, exact));
@@ -317,7 +317,7 @@ fn a_budget_costs_a_string_at_most_one_token_more_than_the_exact_distances() {
         let least_of_all = constraint.tokens_to_end(constraint.start());
         for budget in least_of_all..least_of_all + 30 {
             let own = chosen(&constraint, budget, letter, |at| least(&constraint, at));
-            let most = chosen(&constraint, budget, letter, |at| exact[&place(&constraint, at)]);
+            let most = chosen(&constraint, budget, letter, |at| exact[&configuration(&constraint, at)]);
             assert!(own <= most && most - own <= 1, "{own} of {most} within {budget}: {constraint:?}");
             (compared, lost) = (compared + 1, lost + most - own);
         }

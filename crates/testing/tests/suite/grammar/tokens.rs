@@ -166,20 +166,20 @@ fn free_text_in_front_of_a_marker_reads_named_text_as_text() {
 }
 
 /// An EBNF expression over this vocabulary.
-enum Form {
+enum Expr {
     Text(&'static str),
     Token(Vec<u32>, bool),
-    Sequence(Vec<Form>),
-    Choice(Vec<Form>),
-    Repeat(Box<Form>),
+    Sequence(Vec<Expr>),
+    Choice(Vec<Expr>),
+    Repeat(Box<Expr>),
     /// The whole expression between parentheses.
     Again,
 }
 
-impl fmt::Display for Form {
+impl fmt::Display for Expr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let joined = |forms: &[Form], between: &str| {
-            forms.iter().map(Form::to_string).collect::<Vec<_>>().join(between)
+        let joined = |exprs: &[Expr], between: &str| {
+            exprs.iter().map(Expr::to_string).collect::<Vec<_>>().join(between)
         };
         match self {
             Self::Text(text) => write!(f, "\"{text}\""),
@@ -187,15 +187,15 @@ impl fmt::Display for Form {
                 let ids: Vec<String> = ids.iter().map(u32::to_string).collect();
                 write!(f, "{}Token({})", if *except { "Exclude" } else { "" }, ids.join(","))
             }
-            Self::Sequence(forms) => write!(f, "({})", joined(forms, " ")),
-            Self::Choice(forms) => write!(f, "({})", joined(forms, " | ")),
-            Self::Repeat(form) => write!(f, "({form})*"),
+            Self::Sequence(exprs) => write!(f, "({})", joined(exprs, " ")),
+            Self::Choice(exprs) => write!(f, "({})", joined(exprs, " | ")),
+            Self::Repeat(expr) => write!(f, "({expr})*"),
             Self::Again => write!(f, "\"(\" root \")\""),
         }
     }
 }
 
-impl Form {
+impl Expr {
     fn random(random: &mut StdRng, depth: usize, again: bool) -> Self {
         let many = |random: &mut StdRng| {
             (0..random.random_range(2..4)).map(|_| Self::random(random, depth - 1, again)).collect()
@@ -221,9 +221,9 @@ impl Form {
 
     /// The ends of texts that begin at `from`. A position is the number of tokens and the number of
     /// bytes of the next token.
-    fn ends(&self, root: &Form, tokens: &[u32], from: (usize, usize)) -> BTreeSet<(usize, usize)> {
-        let after = |form: &Form, places: &BTreeSet<_>| -> BTreeSet<_> {
-            places.iter().flat_map(|&at| form.ends(root, tokens, at)).collect()
+    fn ends(&self, root: &Expr, tokens: &[u32], from: (usize, usize)) -> BTreeSet<(usize, usize)> {
+        let after = |expr: &Expr, positions: &BTreeSet<_>| -> BTreeSet<_> {
+            positions.iter().flat_map(|&at| expr.ends(root, tokens, at)).collect()
         };
         match self {
             Self::Text(text) => {
@@ -233,13 +233,15 @@ impl Form {
                 (Some(token), 0) if ids.contains(token) != *except => [(from.0 + 1, 0)].into(),
                 _ => BTreeSet::new(),
             },
-            Self::Sequence(forms) => forms.iter().fold([from].into(), |places, form| after(form, &places)),
-            Self::Choice(forms) => forms.iter().flat_map(|form| form.ends(root, tokens, from)).collect(),
-            Self::Repeat(form) => {
+            Self::Sequence(exprs) => {
+                exprs.iter().fold([from].into(), |positions, expr| after(expr, &positions))
+            }
+            Self::Choice(exprs) => exprs.iter().flat_map(|expr| expr.ends(root, tokens, from)).collect(),
+            Self::Repeat(expr) => {
                 let mut all: BTreeSet<_> = [from].into();
                 let mut new = all.clone();
                 while !new.is_empty() {
-                    new = &after(form, &new) - &all;
+                    new = &after(expr, &new) - &all;
                     all.extend(&new);
                 }
                 all
@@ -279,10 +281,10 @@ fn random_grammars_are_read_as_they_are_written() {
     let (mut compared, mut walked, mut called) = (0, 0, 0);
     for seed in 0..600 {
         let mut random = StdRng::seed_from_u64(seed);
-        let form = Form::random(&mut random, 3, seed % 2 == 0);
-        let grammar = format!("root ::= {form}");
+        let expr = Expr::random(&mut random, 3, seed % 2 == 0);
+        let grammar = format!("root ::= {expr}");
         let constraint = Constraint::grammar(Syntax::Ebnf, &grammar).unwrap();
-        let whole = |tokens: &[u32]| form.ends(&form, tokens, (0, 0)).contains(&(tokens.len(), 0));
+        let whole = |tokens: &[u32]| expr.ends(&expr, tokens, (0, 0)).contains(&(tokens.len(), 0));
         for make in [
             CompiledConstraint::compile,
             CompiledConstraint::compile_token_level,

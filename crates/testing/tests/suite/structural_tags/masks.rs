@@ -14,7 +14,7 @@ use rand::{Rng, SeedableRng};
 use serde_json::Value;
 
 use super::leaves::{self, Leaves};
-use super::random::{Piece, Writer, changed};
+use super::random::{InputItem, Writer, changed};
 use super::reading::{Input, Names, Reader};
 use super::{Refused, is_of_a_form, limits};
 
@@ -104,8 +104,8 @@ impl Walk<'_> {
 
     /// Follows a text while it is legal, then random legal tokens. Returns the number of legal
     /// tokens of several bytes or of special kind.
-    fn along(mut self, constraints: &[CompiledConstraint], wanted: &[Piece], rng: &mut StdRng) -> usize {
-        let mut wanted = pieces(wanted);
+    fn along(mut self, constraints: &[CompiledConstraint], wanted: &[InputItem], rng: &mut StdRng) -> usize {
+        let mut wanted = items(wanted);
         let mut positions: Vec<RowPosition> =
             constraints.iter().map(|constraint| RowPosition::unlimited(constraint.start())).collect();
         let mut words = 0;
@@ -181,20 +181,20 @@ impl Walk<'_> {
     }
 }
 
-/// The bytes and named tokens of the pieces.
-fn pieces(wanted: &[Piece]) -> Vec<Result<u8, TokenRef>> {
-    let each = wanted.iter().flat_map(|piece| match piece {
-        Piece::Text(text) => text.bytes().map(Ok).collect(),
-        Piece::Token(token) => vec![Err(token.clone())],
+/// The bytes and named tokens of the items.
+fn items(wanted: &[InputItem]) -> Vec<Result<u8, TokenRef>> {
+    let each = wanted.iter().flat_map(|item| match item {
+        InputItem::Text(text) => text.bytes().map(Ok).collect(),
+        InputItem::Token(token) => vec![Err(token.clone())],
     });
     each.collect()
 }
 
 /// Random parts of texts, which cross the boundaries of triggers and ends.
-fn cut(texts: &[Vec<Piece>], rng: &mut StdRng) -> BTreeSet<Vec<u8>> {
+fn cut(texts: &[Vec<InputItem>], rng: &mut StdRng) -> BTreeSet<Vec<u8>> {
     let mut words = BTreeSet::new();
-    for pieces in texts {
-        let text: Vec<u8> = self::pieces(pieces).into_iter().filter_map(Result::ok).collect();
+    for items in texts {
+        let text: Vec<u8> = self::items(items).into_iter().filter_map(Result::ok).collect();
         for _ in 0..4 {
             let from = rng.random_range(0..=text.len());
             let word = &text[from..(from + rng.random_range(2..9)).min(text.len())];
@@ -233,8 +233,8 @@ pub fn check(
             return 0;
         }
     };
-    let mut drawn: Vec<Vec<Piece>> = vec![Vec::new(); 6];
-    drawn.iter_mut().for_each(|pieces| writer.draw(format, rng, pieces));
+    let mut drawn: Vec<Vec<InputItem>> = vec![Vec::new(); 6];
+    drawn.iter_mut().for_each(|items| writer.draw(format, rng, items));
     let (special, named) =
         if tokens == Tokens::Named { (&SPECIAL[..], &NAMED[..]) } else { (&[][..], &[][..]) };
     let mut words: Vec<Vec<u8>> = named.iter().map(|text| text.as_bytes().to_vec()).collect();
@@ -266,8 +266,8 @@ pub fn check(
         names.entry(content.to_vec()).or_default().push(id);
     }
     let mut met = 0;
-    for pieces in drawn.iter_mut().take(3) {
-        if let Some(Piece::Text(text)) = pieces.first_mut().filter(|_| rng.random_ratio(1, 3)) {
+    for items in drawn.iter_mut().take(3) {
+        if let Some(InputItem::Text(text)) = items.first_mut().filter(|_| rng.random_ratio(1, 3)) {
             *text = changed(rng, text);
         }
         let walk = Walk {
@@ -280,7 +280,7 @@ pub fn check(
             read: Input::default(),
             tokens: Vec::new(),
         };
-        met += walk.along(&constraints, pieces, rng);
+        met += walk.along(&constraints, items, rng);
     }
     met
 }
