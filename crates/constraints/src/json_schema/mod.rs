@@ -122,7 +122,7 @@ pub(crate) struct Schema {
     free: Option<Arc<ByteDfa>>,
     /// Whether properties come in any order.
     is_unordered: bool,
-    /// Whether arrays and objects may be written in another way than JSON.
+    /// Whether arrays and objects may be written in another syntax than JSON.
     is_styled: bool,
     /// Whether the reader did not match names against patterns, because matching takes automata.
     is_provisional: bool,

@@ -81,8 +81,8 @@ fn grammars() -> Vec<Constraint> {
     texts.into_iter().map(|text| Constraint::grammar(Syntax::Gbnf, text).unwrap()).collect()
 }
 
-/// All bytes, and 300 pieces of texts.
-fn pieces() -> Vocabulary {
+/// All bytes, and 300 substrings of a text.
+fn substrings() -> Vocabulary {
     let text = "{\"name\": \"\", \"age\": 0, \"city\":\"\"}[true, false, null]{\"done\":false,\"tags\":null} the item of \
         the house, the end. because and then else if (x) 12345 first thing first try 2024-01-01 127.0.0.1 abc abcd aaaa \
         begin skip; set a end ((item)) [[1, 2], []] \"children\":[]}]} <b></b> GET /index HTTP/1.1 0000 (1+2)=3 @ab.com";
@@ -99,7 +99,7 @@ fn pieces() -> Vocabulary {
 }
 
 fn vocabularies() -> Vec<Vocabulary> {
-    vec![pieces(), data::tiny().vocabulary()]
+    vec![substrings(), data::tiny().vocabulary()]
 }
 
 /// The compiled constraints, in the byte-level form.

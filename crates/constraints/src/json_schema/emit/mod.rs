@@ -116,7 +116,7 @@ const CAPACITY: usize = 1 << 12;
 /// An automaton of at most this number of states is not emitted again to become smaller.
 const FEW: usize = 1_000;
 
-/// The ways to write one character, or the one way to write several.
+/// The spellings of one character, or the one spelling of several.
 type Spellings = Vec<Vec<u8>>;
 
 /// Texts with their outcomes, in order.

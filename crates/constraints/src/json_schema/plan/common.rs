@@ -24,7 +24,8 @@ pub(super) enum PrebuiltScalar {
     Format(Format, Spelling),
 }
 
-/// The ways to spell strings; [`Escapes::NumberedFree`], the last kind of escapes, is no spelling.
+/// The number of spellings of strings; [`Escapes::NumberedFree`], the last kind of escapes, is no
+/// spelling.
 const SPELLINGS: usize = 2 * Escapes::NumberedFree as usize;
 
 /// The number of scalars.
