@@ -99,8 +99,8 @@ pub mod tensor;
 
 pub use burn_dfa_tokens as tokens;
 pub use burn_dfa_tokens::{
-    ByteDfa, Cancel, Compile, CompiledConstraint, Constraint, ConstraintCache, ConstraintSender, Error,
-    ErrorKind, ForcedText, Limit, Limits, Masker, PendingConstraint, Result, Room, StateId, TokenId,
+    ArenaSpace, ByteDfa, Cancel, Compile, CompiledConstraint, Constraint, ConstraintCache, ConstraintSender,
+    Error, ErrorKind, ForcedText, Limit, Limits, Masker, PendingConstraint, Result, StateId, TokenId,
     Unenforced, Vocabulary, automaton, constraint, vocabulary,
 };
 pub use tensor::{Arena, Capacity, DeviceConstraint, Kernels, Position, TensorOptions};

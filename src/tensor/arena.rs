@@ -11,7 +11,7 @@ use super::{DeviceConstraint, Image, Sizes, Store, TensorOptions};
 #[cfg(feature = "remote")]
 use crate::remote::RemoteConstraints;
 use crate::vocabulary::Vocabulary;
-use burn_dfa_tokens::{CompiledConstraint, Error, Result, Room, StateId};
+use burn_dfa_tokens::{ArenaSpace, CompiledConstraint, Error, Result, StateId};
 
 /// A [`DeviceConstraint`] of fixed size that loads and releases constraints one by one.
 ///
@@ -169,7 +169,7 @@ impl Arena {
         }
         let count = pages_of(constraint.state_count());
         self.expect_room(constraint, count)?;
-        let needed = Room { states: count * PAGE, constraints: 1 };
+        let needed = ArenaSpace { states: count * PAGE, constraints: 1 };
         let Some(place) = self.loaded.iter().position(Option::is_none).filter(|_| count <= self.free.len())
         else {
             return Err(Error::full(needed, self.room()));
@@ -249,14 +249,14 @@ impl Arena {
     }
 
     /// The free space.
-    pub fn room(&self) -> Room {
+    pub fn room(&self) -> ArenaSpace {
         let constraints = self.loaded.iter().filter(|loaded| loaded.is_none()).count();
-        Room { states: self.free.len() * PAGE, constraints }
+        ArenaSpace { states: self.free.len() * PAGE, constraints }
     }
 
     /// The space of the empty arena.
-    pub fn capacity(&self) -> Room {
-        Room { states: self.device_constraint.sizes.pages() * PAGE, constraints: self.loaded.len() }
+    pub fn capacity(&self) -> ArenaSpace {
+        ArenaSpace { states: self.device_constraint.sizes.pages() * PAGE, constraints: self.loaded.len() }
     }
 
     /// How often a constraint is loaded.

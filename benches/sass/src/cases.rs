@@ -227,6 +227,7 @@ impl Cases<'_> {
             TILES,
             20,
             merges,
+            true,
             kind,
         );
         let merging = if merges { "" } else { ", merged apart" };
@@ -244,6 +245,7 @@ impl Cases<'_> {
             tensor(&[BATCH], 4),
             TILES,
             20,
+            true,
         );
         self.case(&["merge"], kernel)
     }

@@ -302,7 +302,7 @@ impl<'a, A: Copy> Nfa<'a, A> {
         !self.ranks.is_empty()
     }
 
-    /// Whether the ranks of `states` have room for one more count.
+    /// Whether the ranks of `states` have space for one more count.
     fn has_free_count(&self, states: std::ops::Range<u32>) -> bool {
         states.into_iter().all(|state| self.rank_of(state).counts >> (u64::BITS - Rank::BITS) == 0)
     }

@@ -68,7 +68,7 @@ pub enum ErrorKind {
     Budget,
     /// An argument makes no sense, such as an empty batch.
     Input,
-    /// An arena has no room for a constraint until others are released; see [`Error::room`].
+    /// An arena has no space for a constraint until others are released; see [`Error::room`].
     Full,
     /// The model or its device failed: no usable logits, or tokens that could not be read.
     Model,
@@ -110,10 +110,10 @@ enum Kind {
     Unsatisfiable(String),
     Vocabulary(String),
     IncompatibleVocabulary(String),
-    Table(String),
+    Artifact(String),
     Budget { needed: usize, given: usize, row: usize },
     Input(String),
-    Full { needed: Room, free: Room },
+    Full { needed: ArenaSpace, free: ArenaSpace },
     Model(String),
     Connection(String),
     Cancelled { tokens: usize, text: String },
@@ -174,21 +174,21 @@ impl fmt::Display for Unenforced {
     }
 }
 
-/// Capacity of an `Arena`, used or free.
+/// Space of an `Arena`, total or free.
 ///
 /// ```
-/// let room = burn_dfa_common::Room { states: 64, constraints: 2 };
-/// assert_eq!(room.to_string(), "64 states and 2 constraints");
+/// let space = burn_dfa_common::ArenaSpace { states: 64, constraints: 2 };
+/// assert_eq!(space.to_string(), "64 states and 2 constraints");
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Room {
+pub struct ArenaSpace {
     /// States, in whole pages.
     pub states: usize,
     /// Compiled constraints.
     pub constraints: usize,
 }
 
-impl fmt::Display for Room {
+impl fmt::Display for ArenaSpace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} states and {} constraints", self.states, self.constraints)
     }
@@ -331,8 +331,8 @@ impl Error {
     }
 
     #[doc(hidden)]
-    pub fn table(reason: impl Into<String>) -> Self {
-        Kind::Table(reason.into()).into()
+    pub fn artifact(reason: impl Into<String>) -> Self {
+        Kind::Artifact(reason.into()).into()
     }
 
     #[doc(hidden)]
@@ -346,7 +346,7 @@ impl Error {
     }
 
     #[doc(hidden)]
-    pub fn full(needed: Room, free: Room) -> Self {
+    pub fn full(needed: ArenaSpace, free: ArenaSpace) -> Self {
         Kind::Full { needed, free }.into()
     }
 
@@ -387,7 +387,7 @@ impl Error {
             Kind::Unsatisfiable(_) => ErrorKind::Unsatisfiable,
             Kind::Vocabulary(_) => ErrorKind::Vocabulary,
             Kind::IncompatibleVocabulary(_) => ErrorKind::IncompatibleVocabulary,
-            Kind::Table(_) => ErrorKind::Artifact,
+            Kind::Artifact(_) => ErrorKind::Artifact,
             Kind::Budget { .. } => ErrorKind::Budget,
             Kind::Input(_) => ErrorKind::Input,
             Kind::Full { .. } => ErrorKind::Full,
@@ -449,7 +449,7 @@ impl Error {
     }
 
     /// The capacity needed by a constraint and the free capacity, for [`Full`](ErrorKind::Full).
-    pub fn room(&self) -> Option<[Room; 2]> {
+    pub fn room(&self) -> Option<[ArenaSpace; 2]> {
         match self.kind {
             Kind::Full { needed, free } => Some([needed, free]),
             _ => None,
@@ -557,7 +557,7 @@ impl fmt::Display for Error {
             Kind::Unsatisfiable(reason) => write!(f, "nothing satisfies the constraint: {reason}"),
             Kind::Vocabulary(reason) => write!(f, "vocabulary: {reason}"),
             Kind::IncompatibleVocabulary(reason) => write!(f, "incompatible vocabulary: {reason}"),
-            Kind::Table(reason) => write!(f, "compiled constraint: {reason}"),
+            Kind::Artifact(reason) => write!(f, "compiled constraint: {reason}"),
             Kind::Budget { needed, given, row } => write!(
                 f,
                 "row {row}: the shortest output of the constraint takes {needed} tokens (end of sequence included), max_new_tokens is {given}: raise it to {needed} at least"

@@ -13,5 +13,5 @@ pub mod random;
 #[doc(hidden)]
 pub mod threads;
 
-pub use error::{Error, ErrorKind, Limit, Result, Room, Unenforced};
+pub use error::{ArenaSpace, Error, ErrorKind, Limit, Result, Unenforced};
 pub use limits::{Cancel, ForcedText, Limits};

@@ -54,12 +54,13 @@ impl RegexOptions {
 /// A parsed pattern.
 #[derive(Clone, Debug)]
 pub(crate) struct Regex {
-    form: Form,
+    /// Its name is part of the `Debug` text, which the identity of a grammar digests.
+    form: RegexSource,
 }
 
 /// The source of a regex.
 #[derive(Clone, Debug)]
-enum Form {
+enum RegexSource {
     /// A pattern in the syntax of `regex-syntax`.
     Hir(Hir),
     /// A pattern of ECMA-262.
@@ -72,7 +73,7 @@ impl Regex {
     /// The pattern as text, close to the original; `None` if another parser than `regex-syntax`
     /// read it.
     pub(super) fn text(&self) -> Option<String> {
-        let Form::Hir(hir) = &self.form else { return None };
+        let RegexSource::Hir(hir) = &self.form else { return None };
         let mut text = String::new();
         for c in hir.to_string().chars() {
             match c {
@@ -123,7 +124,7 @@ impl Regex {
                 r"a Unicode word boundary in a pattern that matches bytes that are not UTF-8: write (?-u:\b), or leave Unicode on",
             ));
         }
-        Ok((Self { form: Form::Hir(hir) }, plain))
+        Ok((Self { form: RegexSource::Hir(hir) }, plain))
     }
 
     /// Parses a pattern of ECMA-262; `ignore_case` ignores the case of ASCII letters.
@@ -132,22 +133,22 @@ impl Regex {
     /// The offset and the reason.
     pub(crate) fn ecma(pattern: &str, ignore_case: bool) -> std::result::Result<Self, (usize, String)> {
         match ecma::Pattern::parse_with(pattern, ignore_case) {
-            Ok(pattern) => Ok(Self { form: Form::Ecma(pattern) }),
+            Ok(pattern) => Ok(Self { form: RegexSource::Ecma(pattern) }),
             Err(refusal) => Err((refusal.offset, refusal.reason)),
         }
     }
 
     /// Any number of these texts in a row, in their order, or none.
     pub(crate) fn substring(texts: Vec<String>) -> Self {
-        Self { form: Form::Substring(texts) }
+        Self { form: RegexSource::Substring(texts) }
     }
 
     /// The language of the strings matched as a whole.
     pub(crate) fn lower(&self, meter: &Meter) -> Result<ByteDfa> {
         match &self.form {
-            Form::Hir(hir) => hir::lower(hir, meter),
-            Form::Ecma(pattern) => pattern.lower_whole(meter),
-            Form::Substring(texts) => lower_substring(texts, meter),
+            RegexSource::Hir(hir) => hir::lower(hir, meter),
+            RegexSource::Ecma(pattern) => pattern.lower_whole(meter),
+            RegexSource::Substring(texts) => lower_substring(texts, meter),
         }
     }
 }
@@ -170,7 +171,7 @@ fn lower_substring(texts: &[String], meter: &Meter) -> Result<ByteDfa> {
 
 /// The error message for a malformed pattern, with advice if the reason allows any.
 fn refusal(kind: &ast::ErrorKind) -> String {
-    let way_out = match kind {
+    let advice = match kind {
         ast::ErrorKind::UnsupportedLookAround => {
             "intersect two constraints with `ByteDfa::intersection` instead; the `pattern` of a JSON schema may look around"
         }
@@ -183,7 +184,7 @@ fn refusal(kind: &ast::ErrorKind) -> String {
         ast::ErrorKind::ClassUnclosed => "close it, or escape the bracket with a backslash",
         _ => return kind.to_string(),
     };
-    format!("{kind}: {way_out}")
+    format!("{kind}: {advice}")
 }
 
 /// Rejects patterns that need far more memory or time than their length suggests.

@@ -194,7 +194,7 @@ impl Scheduler {
         while self.collect() {
             self.admit(&mut slots, max_together);
             if self.rows.iter().any(Option::is_some) {
-                slots.step(sync_interval, |piece| self.pass(piece))?;
+                slots.step(sync_interval, |chunk| self.pass(chunk))?;
                 self.release(&mut slots);
             }
             self.measure(&slots);
@@ -341,10 +341,10 @@ impl Scheduler {
     }
 
     /// Passes a chunk to its answer.
-    fn pass(&mut self, piece: Chunk) {
-        let Some(running) = self.rows.get_mut(piece.row).and_then(Option::as_mut) else { return };
+    fn pass(&mut self, chunk: Chunk) {
+        let Some(running) = self.rows.get_mut(chunk.row).and_then(Option::as_mut) else { return };
         let now = Instant::now();
-        let count = piece.tokens.len();
+        let count = chunk.tokens.len();
         match running.last {
             None => {
                 self.metrics.first_token(now - running.queued);
@@ -358,9 +358,9 @@ impl Scheduler {
         running.tokens += count;
         self.metrics.generated(count);
         let (tokens, text) = &mut running.held;
-        tokens.ids.extend(piece.tokens);
-        tokens.logprobs.extend(piece.logprobs);
-        text.push_str(&piece.text);
+        tokens.ids.extend(chunk.tokens);
+        tokens.logprobs.extend(chunk.logprobs);
+        text.push_str(&chunk.text);
         let is_due = |interval| running.passed.is_none_or(|passed| now - passed >= interval);
         if running.interval.is_some_and(is_due) {
             running.passed = Some(now);

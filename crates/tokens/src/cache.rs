@@ -65,7 +65,7 @@ impl ConstraintCache {
         let folder = folder.as_ref().to_owned();
         let cache = Self { folder, max_bytes };
         let cannot =
-            |error| Error::table(format!("cannot write to the cache {}: {error}", cache.folder.display()));
+            |error| Error::artifact(format!("cannot write to the cache {}: {error}", cache.folder.display()));
         fs::create_dir_all(&cache.folder).map_err(cannot)?;
         let probe = cache.partial("probe");
         File::create(&probe).and_then(|_| fs::remove_file(&probe)).map_err(cannot)?;
@@ -132,16 +132,16 @@ impl ConstraintCache {
             return compile(constraint, vocabulary, limits);
         };
         let path = self.folder.join(&key).with_extension(ENTRY);
-        if let Ok(table) = CompiledConstraint::load(&path, vocabulary, limits) {
+        if let Ok(compiled) = CompiledConstraint::load(&path, vocabulary, limits) {
             // Marks the entry as used. If the file is missing or not writable, its time stays.
             let _ = OpenOptions::new()
                 .append(true)
                 .open(&path)
                 .and_then(|file| file.set_modified(SystemTime::now()));
-            return Ok(table);
+            return Ok(compiled);
         }
-        let table = compile(constraint, vocabulary, limits)?;
-        if let Ok(bytes) = table.to_bytes(&Origin::new(constraint, limits))
+        let compiled = compile(constraint, vocabulary, limits)?;
+        if let Ok(bytes) = compiled.to_bytes(&Origin::new(constraint, limits))
             && bytes.len() as u64 <= self.max_bytes
         {
             let partial = self.partial(&key);
@@ -151,7 +151,7 @@ impl ConstraintCache {
             }
             self.evict(&path);
         }
-        Ok(table)
+        Ok(compiled)
     }
 
     /// A unique file name.

@@ -573,8 +573,8 @@ mod tests {
     fn tokens_follow_texts_that_are_short_in_bytes() {
         let regex = |text: &str| Constraint::regex(text).unwrap();
         let least = |text: &str, words: &[&str]| {
-            let table = compiled(&regex(text), words, ForcedText::AnyToken);
-            table.tokens_to_end(table.start())
+            let constraint = compiled(&regex(text), words, ForcedText::AnyToken);
+            constraint.tokens_to_end(constraint.start())
         };
         assert_eq!(least(r#"\{"a":0\}"#, &["0}"]), 7);
         assert_eq!(least(r#"\{"a":0\}"#, &["0}", "{\"", "\":"]), 5);
@@ -595,32 +595,32 @@ mod tests {
         let text = Constraint::regex("abcd(xyz|yyyy)").unwrap();
         let [any, longest] = [ForcedText::AnyToken, ForcedText::Longest]
             .map(|forced| compiled(&text, &words, forced))
-            .map(|table| table.tokens_to_end(table.start()));
+            .map(|constraint| constraint.tokens_to_end(constraint.start()));
         assert_eq!([any, longest], [3, 3]);
         let text = Constraint::regex("abcdxyz").unwrap();
-        let table = compiled(&text, &words, ForcedText::Longest);
-        assert_eq!(table.tokens_to_end(table.start()), 4, "`abcdx`, `y`, `z`");
+        let constraint = compiled(&text, &words, ForcedText::Longest);
+        assert_eq!(constraint.tokens_to_end(constraint.start()), 4, "`abcdx`, `y`, `z`");
     }
 
     #[test]
     fn paths_pass_calls_and_end_at_returns() {
         let grammar = "root ::= \"(\" root \")\" | \"[\" pair \"]\"\npair ::= \"a\" | root \",\" root";
         let constraint = Constraint::grammar(Syntax::Gbnf, grammar).unwrap();
-        let table = compiled(&constraint, &["[a", "a]", "]", "(["], ForcedText::AnyToken);
-        assert!(table.outcomes() > 0);
-        let least = |at: &RowPosition| table.parts().to_end(at.state, &at.frames);
-        let mut at = RowPosition::unlimited(table.start());
+        let compiled = compiled(&constraint, &["[a", "a]", "]", "(["], ForcedText::AnyToken);
+        assert!(compiled.outcomes() > 0);
+        let least = |at: &RowPosition| compiled.parts().to_end(at.state, &at.frames);
+        let mut at = RowPosition::unlimited(compiled.start());
         assert!(least(&at) <= 4);
         for byte in b"(((([a" {
-            let after = table.after(&at, TokenId(u32::from(*byte)));
-            assert!(least(&after) <= 8 && table.can_end(&after), "{after:?}");
+            let after = compiled.after(&at, TokenId(u32::from(*byte)));
+            assert!(least(&after) <= 8 && compiled.can_end(&after), "{after:?}");
             at = after;
         }
         // All distances at once equal the distances of single states.
-        let (parts, fresh) = (table.parts(), table.parts().clone());
-        for (place, way) in fresh.all_distances().into_iter().enumerate() {
-            assert_eq!(parts.distance_of(place), way);
-            assert!(way <= parts.bound_of(place).0);
+        let (parts, fresh) = (compiled.parts(), compiled.parts().clone());
+        for (index, distance) in fresh.all_distances().into_iter().enumerate() {
+            assert_eq!(parts.distance_of(index), distance);
+            assert!(distance <= parts.bound_of(index).0);
         }
     }
 
@@ -628,12 +628,12 @@ mod tests {
     fn a_pruned_constraint_keeps_its_distances() {
         let constraint = Constraint::regex("abcdef").unwrap();
         let vocabulary = vocabulary(&["abc", "def"]);
-        let table =
+        let compiled =
             CompiledConstraint::compile_byte_level(&constraint, &vocabulary, &Limits::default()).unwrap();
-        let pruned = table.prune(&vocabulary, &[TokenId(256), TokenId(258)]).unwrap();
-        let states = (0..table.state_count() as u32).map(StateId);
+        let pruned = compiled.prune(&vocabulary, &[TokenId(256), TokenId(258)]).unwrap();
+        let states = (0..compiled.state_count() as u32).map(StateId);
         for state in states {
-            assert_eq!(pruned.tokens_to_end(state), table.tokens_to_end(state));
+            assert_eq!(pruned.tokens_to_end(state), compiled.tokens_to_end(state));
         }
         assert_eq!(pruned.tokens_to_end(pruned.start()), 3);
     }

@@ -246,8 +246,8 @@ mod tests {
         let limits = Limits::default();
         let meter = Meter::start(&limits);
         for constraint in constraints {
-            let table = CompiledConstraint::compile_byte_level(&constraint, &vocabulary, &limits).unwrap();
-            let (parts, states) = (table.parts(), StateId::RESERVED..table.state_count() as u32);
+            let compiled = CompiledConstraint::compile_byte_level(&constraint, &vocabulary, &limits).unwrap();
+            let (parts, states) = (compiled.parts(), StateId::RESERVED..compiled.state_count() as u32);
             assert!(parts.calls.is_none());
             let after = |state: u32, (token, bytes): (TokenId, &[u8])| match parts.special().column(token) {
                 Some(column) => parts.row(StateId(state))[column as usize],

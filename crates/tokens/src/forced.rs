@@ -252,13 +252,13 @@ mod tests {
         let constraint = Constraint::regex("abc(x|é)x").unwrap();
         for compile in [CompiledConstraint::compile_token_level, CompiledConstraint::compile_byte_level] {
             let limits = Limits::default().with_forced_text(ForcedText::AnyToken);
-            let table = compile(&constraint, &vocabulary, &limits).unwrap();
+            let compiled = compile(&constraint, &vocabulary, &limits).unwrap();
             let after = |text: &[u32]| {
-                text.iter().fold(table.start(), |state, &id| table.next(state, TokenId(id))).index()
+                text.iter().fold(compiled.start(), |state, &id| compiled.next(state, TokenId(id))).index()
             };
             for (longest, start) in [(true, Some(TokenId(2))), (false, None)] {
-                let forced = table.forced(&vocabulary, longest);
-                assert_eq!(forced[table.start().index()], start);
+                let forced = compiled.forced(&vocabulary, longest);
+                assert_eq!(forced[compiled.start().index()], start);
                 assert_eq!(forced[after(&[1])], Some(TokenId(4)), "only `c`");
                 assert_eq!(forced[after(&[2])], None, "`x` or `é`");
                 assert_eq!(forced[after(&[2, 6])], Some(TokenId(6)));
@@ -281,10 +281,11 @@ mod tests {
             forms.into_iter().flat_map(|form| [(form, ForcedText::AnyToken), (form, ForcedText::Longest)])
         {
             let limits = Limits::default().with_forced_text(text);
-            let table = compile(&constraint, &vocabulary, &limits).unwrap();
-            let forced = table.forced(&vocabulary, true);
+            let compiled = compile(&constraint, &vocabulary, &limits).unwrap();
+            let forced = compiled.forced(&vocabulary, true);
             let at = |text: &[u32]| {
-                let state = text.iter().fold(table.start(), |state, &id| table.next(state, TokenId(id)));
+                let state =
+                    text.iter().fold(compiled.start(), |state, &id| compiled.next(state, TokenId(id)));
                 forced[state.index()]
             };
             assert_eq!(at(&[]), Some(TokenId(6)), "`abc`");
@@ -295,7 +296,7 @@ mod tests {
             assert_eq!(at(&[6]), None);
             assert_eq!(at(&[7]), None, "the end, or `c`");
             assert_eq!(at(&[7, 2]), Some(TokenId(10)));
-            assert!(table.forced(&vocabulary, false)[table.start().index()].is_none());
+            assert!(compiled.forced(&vocabulary, false)[compiled.start().index()].is_none());
         }
     }
 
@@ -307,10 +308,10 @@ mod tests {
         let vocabulary = vocabulary.with_eos([TokenId(3)]).unwrap();
         let constraint = Constraint::regex("ab|ce?").unwrap();
         for compile in [CompiledConstraint::compile_token_level, CompiledConstraint::compile_byte_level] {
-            let table = compile(&constraint, &vocabulary, &Limits::default()).unwrap();
-            let start = table.start();
-            assert!([0, 1].iter().all(|&id| table.next(start, TokenId(id)) != StateId::DEAD));
-            assert_eq!(table.forced(&vocabulary, true)[start.index()], None);
+            let compiled = compile(&constraint, &vocabulary, &Limits::default()).unwrap();
+            let start = compiled.start();
+            assert!([0, 1].iter().all(|&id| compiled.next(start, TokenId(id)) != StateId::DEAD));
+            assert_eq!(compiled.forced(&vocabulary, true)[start.index()], None);
         }
     }
 }

@@ -80,7 +80,9 @@ pub use burn_dfa_automata as automaton;
 pub use burn_dfa_automata::ByteDfa;
 #[doc(hidden)]
 pub use burn_dfa_automata::FARTHEST;
-pub use burn_dfa_common::{Cancel, Error, ErrorKind, ForcedText, Limit, Limits, Result, Room, Unenforced};
+pub use burn_dfa_common::{
+    ArenaSpace, Cancel, Error, ErrorKind, ForcedText, Limit, Limits, Result, Unenforced,
+};
 #[doc(hidden)]
 pub use burn_dfa_common::{error, limits, matcher, random, threads};
 pub use burn_dfa_constraints as constraint;

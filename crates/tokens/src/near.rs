@@ -75,13 +75,14 @@ mod tests {
         let end = TokenId(words.len() as u32 - 1);
         let vocabulary = Vocabulary::from_bytes(words).unwrap().with_eos([end]).unwrap();
         let text = Constraint::regex(r#""nab":[0-9]{3}|"[a-z]*":[a-z]|_"#).unwrap();
-        let table = CompiledConstraint::compile_byte_level(&text, &vocabulary, &Limits::default()).unwrap();
+        let constraint =
+            CompiledConstraint::compile_byte_level(&text, &vocabulary, &Limits::default()).unwrap();
         let after = |text: &str| {
-            let start = RowPosition::unlimited(table.start());
-            text.bytes().fold(start, |at, byte| table.after(&at, TokenId(byte.into())))
+            let start = RowPosition::unlimited(constraint.start());
+            text.bytes().fold(start, |at, byte| constraint.after(&at, TokenId(byte.into())))
         };
         let near = |text: &str, tokens| {
-            table.parts().near(&after(text), &mut BudgetInterval::new(tokens), &Thresholds::default())
+            constraint.parts().near(&after(text), &mut BudgetInterval::new(tokens), &Thresholds::default())
         };
         let is_near = |text: &str, tokens| near(text, tokens).is_some();
         let other = after("\"q").state;

@@ -184,21 +184,21 @@ impl ConstraintParts {
     pub(super) fn validate(&self) -> Result<()> {
         let (states, columns) = (self.bound_to_end.len(), self.columns());
         if states < StateId::RESERVED as usize || columns < CompiledConstraint::RESERVED_COLUMNS {
-            return Err(Error::table(format!(
+            return Err(Error::artifact(format!(
                 "{states} states and {columns} columns are fewer than the reserved ones"
             )));
         }
         if self.next.states() != states {
-            return Err(Error::table(format!(
+            return Err(Error::artifact(format!(
                 "rows of {} states, and distances of {states}",
                 self.next.states()
             )));
         }
         if self.start.index() >= states || self.start == StateId::DEAD {
-            return Err(Error::table(format!("start state {} of {states} states", self.start)));
+            return Err(Error::artifact(format!("start state {} of {states} states", self.start)));
         }
         if let Some((at, next)) = self.next.first_beyond() {
-            return Err(Error::table(format!(
+            return Err(Error::artifact(format!(
                 "state {}, column {}: next state {next} of {states} states",
                 at / columns,
                 at % columns
@@ -212,7 +212,7 @@ impl ConstraintParts {
             }
         };
         match beyond {
-            Some((at, column)) => Err(Error::table(format!("{what} {at}: column {column} of {columns}"))),
+            Some((at, column)) => Err(Error::artifact(format!("{what} {at}: column {column} of {columns}"))),
             None => Ok(()),
         }
     }

@@ -126,7 +126,7 @@ impl ConstraintSender {
 impl Drop for ConstraintSender {
     fn drop(&mut self) {
         self.shared.outcome().get_or_insert_with(|| {
-            Err(Error::table("what compiled it ended without one: it panicked, or was given up"))
+            Err(Error::artifact("what compiled it ended without one: it panicked, or was given up"))
         });
         self.shared.is_known.notify_all();
     }

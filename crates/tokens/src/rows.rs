@@ -372,16 +372,16 @@ mod tests {
         ];
         let mut by_runs = [0; 2];
         for constraint in constraints {
-            let table =
+            let compiled =
                 CompiledConstraint::compile_byte_level(&constraint, &vocabulary, &Limits::default()).unwrap();
-            let rows = &table.parts().next;
-            let TokenReading::Bytes { column_of, .. } = &table.parts().reading else {
+            let rows = &compiled.parts().next;
+            let TokenReading::Bytes { column_of, .. } = &compiled.parts().reading else {
                 panic!("a byte-level constraint")
             };
             assert!(matches!(rows.form, Form::OnDemand(_)), "{constraint:?}");
             let mut whole = TransitionRows::whole(rows.all().into_owned(), rows.columns());
             whole.find_rests(column_of);
-            assert_eq!(rows.states(), table.state_count());
+            assert_eq!(rows.states(), compiled.state_count());
             assert!(*rows == whole);
             let states = || (0..rows.states() as u32).map(StateId);
             assert!(states().all(|state| rows.row(state) == whole.row(state)));
@@ -403,8 +403,8 @@ mod tests {
             }
             assert!(whole.first_beyond().is_none());
             let mut changed = rows.clone();
-            changed.row_mut(table.start())[CompiledConstraint::EOS as usize] = rows.states() as u32;
-            let at = table.start().index() * rows.columns() + CompiledConstraint::EOS as usize;
+            changed.row_mut(compiled.start())[CompiledConstraint::EOS as usize] = rows.states() as u32;
+            let at = compiled.start().index() * rows.columns() + CompiledConstraint::EOS as usize;
             assert_eq!(changed.first_beyond(), Some((at, rows.states() as u32)));
             assert!(changed != *rows);
         }

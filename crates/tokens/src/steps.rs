@@ -179,11 +179,12 @@ mod tests {
     fn steps_with_the_same_sets_are_one_skip_link() {
         let vocabulary = vocabulary();
         let text = Constraint::regex("[ab]{12}(\"|[ab]{8})|[ab]{10}\"").unwrap();
-        let table = CompiledConstraint::compile_byte_level(&text, &vocabulary, &Limits::default()).unwrap();
-        let parts = table.parts();
-        let mut states = vec![table.start()];
+        let constraint =
+            CompiledConstraint::compile_byte_level(&text, &vocabulary, &Limits::default()).unwrap();
+        let parts = constraint.parts();
+        let mut states = vec![constraint.start()];
         for _ in 0..20 {
-            states.push(table.next(states[states.len() - 1], TokenId(0)));
+            states.push(constraint.next(states[states.len() - 1], TokenId(0)));
         }
         let [few, more] = [b"a".as_slice(), b"ab"].map(|set| CharacterSet::of(set.iter().copied()));
         let mut steps = Steps::default();
@@ -206,27 +207,28 @@ mod tests {
         assert_eq!(steps.of(states[3]).unwrap().entered, states[4]);
         // The state between the bytes has the longest distance.
         let all = steps.ahead(states[0]).unwrap();
-        assert_eq!(*all.farthest, [(table.tokens_to_end(states[0]), 0)]);
+        assert_eq!(*all.farthest, [(constraint.tokens_to_end(states[0]), 0)]);
     }
 
     #[test]
     fn a_cycle_of_steps_is_followed_for_a_while() {
         let vocabulary = vocabulary();
         let text = Constraint::regex("(ab)*").unwrap();
-        let table = CompiledConstraint::compile_byte_level(&text, &vocabulary, &Limits::default()).unwrap();
-        let start = table.start();
-        let other = table.next(start, TokenId(0));
+        let constraint =
+            CompiledConstraint::compile_byte_level(&text, &vocabulary, &Limits::default()).unwrap();
+        let start = constraint.start();
+        let other = constraint.next(start, TokenId(0));
         let mut steps = Steps::default();
         let sets = [CharacterSet::ASCII; 2];
-        steps.keep(MAX_STEPS, table.parts(), start, other, sets, std::iter::empty());
-        steps.keep(MAX_STEPS, table.parts(), other, start, sets, std::iter::empty());
+        steps.keep(MAX_STEPS, constraint.parts(), start, other, sets, std::iter::empty());
+        steps.keep(MAX_STEPS, constraint.parts(), other, start, sets, std::iter::empty());
         for _ in 0..3 {
             let ahead = steps.ahead(start).unwrap();
             assert!(ahead.steps >= MAX_AT_ONCE && ahead.steps < 2 * MAX_AT_ONCE, "{}", ahead.steps);
             assert_eq!(ahead.entered, if ahead.steps.is_multiple_of(2) { start } else { other });
         }
         // A step that stays is one.
-        steps.keep(MAX_STEPS, table.parts(), start, start, sets, std::iter::empty());
+        steps.keep(MAX_STEPS, constraint.parts(), start, start, sets, std::iter::empty());
         assert_eq!(steps.ahead(start).unwrap().steps, 1);
     }
 }

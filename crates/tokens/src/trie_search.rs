@@ -460,21 +460,25 @@ mod tests {
     use burn_dfa_vocabulary::symbol;
 
     /// The tokens of text that may follow, found by walking the trie, and one after the other.
-    fn both(table: &CompiledConstraint, vocabulary: &Vocabulary, position: &RowPosition) -> [Vec<u32>; 2] {
-        let parts = table.parts();
+    fn both(
+        constraint: &CompiledConstraint,
+        vocabulary: &Vocabulary,
+        position: &RowPosition,
+    ) -> [Vec<u32>; 2] {
+        let parts = constraint.parts();
         let (mut walked, trie) = (Vec::new(), vocabulary.trie());
         let mut left = BudgetInterval::new(position.remaining.saturating_sub(1));
         parts.each_text(position, &mut left, [Unread::all(trie)], |tokens, state| {
             for &token in tokens {
-                assert_eq!(table.after(position, token).state, state);
+                assert_eq!(constraint.after(position, token).state, state);
                 walked.push(token.0);
             }
         });
         walked.sort_unstable();
         let text = (0..vocabulary.len() as u32).filter(|&id| vocabulary.bytes(TokenId(id)).is_some());
         let may_follow = |&id: &u32| {
-            let after = table.after(position, TokenId(id));
-            after.state != StateId::DEAD && table.can_end(&after)
+            let after = constraint.after(position, TokenId(id));
+            after.state != StateId::DEAD && constraint.can_end(&after)
         };
         [walked, text.filter(may_follow).collect()]
     }
@@ -490,25 +494,25 @@ name ::= [a-z] [a-z0-9]*"#;
         let grammar = Constraint::grammar(Syntax::Gbnf, grammar).unwrap();
         let word = Constraint::regex("[a-z][a-z0-9]*").unwrap();
         let limits = Limits::default();
-        let tables = [
+        let constraints = [
             CompiledConstraint::compile(&grammar, &vocabulary, &limits).unwrap(),
             CompiledConstraint::compile_byte_level(&word, &vocabulary, &limits).unwrap(),
         ];
-        for (table, text) in tables.iter().zip([&[6, 7, 5, 1, 0, 8][..], &[0, 3, 13]]) {
+        for (constraint, text) in constraints.iter().zip([&[6, 7, 5, 1, 0, 8][..], &[0, 3, 13]]) {
             for budget in 1..=12 {
-                let mut position = RowPosition::new(table.start(), budget);
+                let mut position = RowPosition::new(constraint.start(), budget);
                 for &token in text {
-                    let [walked, one_by_one] = both(table, &vocabulary, &position);
+                    let [walked, one_by_one] = both(constraint, &vocabulary, &position);
                     assert_eq!(walked, one_by_one, "{position:?}");
-                    position = table.after(&position, TokenId(token));
-                    if position.state == StateId::DEAD || !table.can_end(&position) {
+                    position = constraint.after(&position, TokenId(token));
+                    if position.state == StateId::DEAD || !constraint.can_end(&position) {
                         break;
                     }
                 }
             }
         }
-        let rests_on = |state| tables[1].parts().next.rests_on(StateId(state));
-        let mut rests = (0..tables[1].state_count() as u32).map(rests_on);
+        let rests_on = |state| constraints[1].parts().next.rests_on(StateId(state));
+        let mut rests = (0..constraints[1].state_count() as u32).map(rests_on);
         assert!(rests.any(|rests| rests & 1 << symbol(b'b') != 0 && rests & 1 << symbol(b'+') == 0));
     }
 }

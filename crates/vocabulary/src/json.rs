@@ -33,7 +33,7 @@ pub(super) struct Added {
 pub(super) struct Model {
     #[serde(rename = "type", default)]
     pub(super) name: Option<String>,
-    pub(super) vocab: Pieces,
+    pub(super) vocab: Vocab,
     #[serde(default)]
     pub(super) merges: Option<IgnoredAny>,
     #[serde(default)]
@@ -51,47 +51,47 @@ pub(super) struct Model {
 }
 
 /// The `vocab` of a model, in the order of the file.
-pub(super) struct Pieces {
-    pub(super) pieces: Vec<(String, u32)>,
-    /// Whether it is a list of pieces and scores, as in `Unigram`, and not an object of ids.
+pub(super) struct Vocab {
+    pub(super) entries: Vec<(String, u32)>,
+    /// Whether it is a list of tokens and scores, as in `Unigram`, and not an object of ids.
     pub(super) is_list: bool,
 }
 
-impl<'de> Deserialize<'de> for Pieces {
+impl<'de> Deserialize<'de> for Vocab {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(PiecesVisitor)
+        deserializer.deserialize_any(VocabVisitor)
     }
 }
 
-struct PiecesVisitor;
+struct VocabVisitor;
 
-impl<'de> Visitor<'de> for PiecesVisitor {
-    type Value = Pieces;
+impl<'de> Visitor<'de> for VocabVisitor {
+    type Value = Vocab;
 
     fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.write_str("an object from tokens to ids, or a list of tokens with scores")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Pieces, A::Error> {
-        let mut pieces = Vec::new();
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Vocab, A::Error> {
+        let mut entries = Vec::new();
         while let Some(piece) = map.next_key::<String>()? {
             let id: Id =
                 map.next_value().map_err(|error| A::Error::custom(format!("token {piece:?}: {error}")))?;
-            pieces.push((piece, id.0));
+            entries.push((piece, id.0));
         }
-        Ok(Pieces { pieces, is_list: false })
+        Ok(Vocab { entries, is_list: false })
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Pieces, A::Error> {
-        let mut pieces = Vec::new();
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Vocab, A::Error> {
+        let mut entries = Vec::new();
         while let Some((piece, _score)) = list.next_element::<(String, f64)>()? {
-            if pieces.len() == Vocabulary::MAX_LEN {
+            if entries.len() == Vocabulary::MAX_LEN {
                 return Err(A::Error::custom(format!("more than {} tokens", Vocabulary::MAX_LEN)));
             }
-            let id = pieces.len() as u32;
-            pieces.push((piece, id));
+            let id = entries.len() as u32;
+            entries.push((piece, id));
         }
-        Ok(Pieces { pieces, is_list: true })
+        Ok(Vocab { entries, is_list: true })
     }
 }
 

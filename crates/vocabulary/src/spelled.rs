@@ -26,8 +26,9 @@ pub struct Spelled {
 pub(super) struct SpelledSets(Mutex<HashMap<Box<[Spelled]>, Arc<TokenSet>>>);
 
 impl SpelledSets {
-    /// The tokens that are spelled in one of these ways; where they are not known, `find` finds them. Gives what it found where there is
-    /// no room for more sets, since all that are kept are in use.
+    /// The set of the tokens with one of these spellings; `find` finds it if it is unknown. Returns
+    /// the result of `find` as an error if there is no space for more sets, because all stored sets
+    /// are in use.
     pub(super) fn of(
         &self,
         spelled: &[Spelled],

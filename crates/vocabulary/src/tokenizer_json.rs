@@ -47,11 +47,11 @@ impl Vocabulary {
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::Vocabulary`](crate::ErrorKind::Vocabulary): not such a file; a model or decoder that is not supported, by
-    /// name; an id given twice, negative, not below [`MAX_LEN`](Self::MAX_LEN), or far beyond the
-    /// number of tokens (16 ids per token and 65,536 more are allowed); a token of more than
-    /// [`MAX_TOKEN_BYTES`](Self::MAX_TOKEN_BYTES), or more than [`MAX_BYTES`](Self::MAX_BYTES) in
-    /// all.
+    /// [`ErrorKind::Vocabulary`](crate::ErrorKind::Vocabulary): not such a file; a model or decoder
+    /// that is not supported, by name; an id given twice, negative, not below
+    /// [`MAX_LEN`](Self::MAX_LEN), or far beyond the number of tokens (16 ids per token and 65,536
+    /// more are allowed); a token of more than [`MAX_TOKEN_BYTES`](Self::MAX_TOKEN_BYTES), or more
+    /// than [`MAX_BYTES`](Self::MAX_BYTES) in all.
     pub fn from_tokenizer_json(json: impl AsRef<[u8]>) -> Result<Self> {
         let text = std::str::from_utf8(json.as_ref())
             .map_err(|error| not_json(format!("not UTF-8 at byte {}", error.valid_up_to())))?;
@@ -152,12 +152,12 @@ fn check_model(model: &Model) -> Result<()> {
 
 /// The source of each id. Refuses duplicate ids before allocating memory up to the highest id.
 fn slots<'a>(model: &'a Model, added: &'a [Added]) -> Result<Vec<Slot<'a>>> {
-    let pieces = &model.vocab.pieces;
+    let entries = &model.vocab.entries;
     let added = || added.iter().filter(|token| !token.content.is_empty());
-    let Some(last) = pieces.iter().map(|&(_, id)| id).chain(added().map(|token| token.id.0)).max() else {
+    let Some(last) = entries.iter().map(|&(_, id)| id).chain(added().map(|token| token.id.0)).max() else {
         return Err(Error::vocabulary("it has no tokens"));
     };
-    let count = pieces.len() + added().count();
+    let count = entries.len() + added().count();
     let limit = count.saturating_mul(16).saturating_add(1 << 16);
     if last as usize >= limit {
         return Err(Error::vocabulary(format!(
@@ -166,8 +166,8 @@ fn slots<'a>(model: &'a Model, added: &'a [Added]) -> Result<Vec<Slot<'a>>> {
     }
 
     let mut slots = vec![Slot::Hole; last as usize + 1];
-    let mut seen = HashMap::with_capacity(pieces.len());
-    for (piece, id) in pieces {
+    let mut seen = HashMap::with_capacity(entries.len());
+    for (piece, id) in entries {
         if let Slot::Piece(other) = slots[*id as usize] {
             return Err(Error::vocabulary(format!("id {id} is both {other:?} and {piece:?}")));
         }

@@ -10,13 +10,13 @@ use crate::rotary::Rotations;
 /// Write positions of new keys and values, and the attention mask. Both are the same for all
 /// layers.
 pub(crate) struct Targets {
-    pub(crate) places: Places,
+    pub(crate) positions: WritePositions,
     /// `[rows, 1, positions, capacity]`, true at the slots hidden from a position.
     pub(crate) hidden: PerKind<Tensor<4, Bool>>,
 }
 
 /// Write positions of new keys and values.
-pub(crate) enum Places {
+pub(crate) enum WritePositions {
     /// One slot of all rows, `[1]`. All rows and heads are written in parallel.
     Slot(Tensor<1, Int>),
     /// Indices into the flat buffer of all heads, `[rows * kv_heads * positions]`.
@@ -33,18 +33,18 @@ pub(crate) fn attend(
     rotations: &Rotations,
     targets: Option<&Targets>,
 ) -> Tensor<3> {
-    let Some(Targets { places, hidden }) = targets else {
+    let Some(Targets { positions, hidden }) = targets else {
         let rows = [cache.lengths(), cache.padding()];
         return attend_in_one_pass(attention, qkv, rotations, rows.each_ref(), cache.layer_mut(layer));
     };
     let [q, k, v] = attention.split(qkv, rotations);
-    match places {
-        Places::Slot(slot) => {
+    match positions {
+        WritePositions::Slot(slot) => {
             for (buffer, new) in cache.layer_mut(layer).into_iter().zip([k, v]) {
                 buffer.inplace(|buffer| buffer.select_assign(2, slot.clone(), new, IndexingUpdateOp::Assign));
             }
         }
-        Places::Flat(places) => cache.write(layer, places, [k, v]),
+        WritePositions::Flat(indices) => cache.write(layer, indices, [k, v]),
     }
     let [keys, values] = cache.layer(layer);
     attention.mix([q, keys, values], hidden)

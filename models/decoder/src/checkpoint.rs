@@ -8,7 +8,7 @@
 //!
 //! Each tensor is mapped into memory separately. A tensor that keeps its type is the mapping itself:
 //! on the CPU nothing copies it, and it lives as long as the tensor. A tensor that is cast or
-//! dequantized is read in pieces of [`PIECE`] bytes. So a model is never in memory twice.
+//! dequantized is read in chunks of [`CHUNK_BYTES`] bytes. So a model is never in memory twice.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
@@ -40,7 +40,7 @@ const MAX_HEADER: u64 = 100_000_000;
 /// Bytes of rotary tables allowed for every model, even with small weights.
 const MIN_ROTARY_LIMIT: u64 = 1 << 24;
 /// Bytes of 32-bit floats that are decoded at a time when a tensor is cast.
-const PIECE: usize = 1 << 22;
+const CHUNK_BYTES: usize = 1 << 22;
 
 /// Whether to ignore a tensor. Some exporters write superfluous tensors: the rotary frequencies,
 /// and a second copy of tied embeddings.
@@ -320,7 +320,7 @@ impl<'a> Checkpoint<'a> {
         Ok(Bytes::from_bytes_vec(rows.collect::<Vec<_>>().concat()))
     }
 
-    /// Decodes the numbers of a tensor piece by piece.
+    /// Decodes the numbers of a tensor chunk by chunk.
     fn cast<T>(&self, name: &str, narrow: impl Fn(f32) -> T) -> Result<Vec<T>, DecoderError> {
         let (stored, block) = self.stored(name)?;
         let shard = &self.shards[stored.shard];
@@ -332,11 +332,11 @@ impl<'a> Checkpoint<'a> {
             RowOrder::Same => 1,
             RowOrder::Interleaved(head) => head.max(1),
         };
-        let piece = (PIECE / (columns * group * size_of::<f32>()).max(1)).max(1) * group;
+        let chunk = (CHUNK_BYTES / (columns * group * size_of::<f32>()).max(1)).max(1) * group;
         let mut values = Vec::with_capacity(rows * columns);
-        let mut numbers = vec![0.0; piece.min(rows) * columns];
-        for from in (0..rows).step_by(piece) {
-            let count = piece.min(rows - from);
+        let mut numbers = vec![0.0; chunk.min(rows) * columns];
+        for from in (0..rows).step_by(chunk) {
+            let count = chunk.min(rows - from);
             let start = stored.range.start + from * row;
             let bytes = shard.bytes(start..start + count * row)?;
             let numbers = &mut numbers[..count * columns];

@@ -152,7 +152,7 @@ pub struct GenerateArgs {
     pub json: bool,
     /// The compiled constraint, made before the weights are read.
     #[arg(skip)]
-    table: OnceCell<Option<CompiledConstraint>>,
+    compiled_constraint: OnceCell<Option<CompiledConstraint>>,
 }
 
 impl GenerateArgs {
@@ -198,22 +198,23 @@ impl GenerateArgs {
 
     /// The compiled constraint; `None` for free text.
     fn compiled(&self, vocabulary: &Vocabulary) -> Result<Option<&CompiledConstraint>, Failure> {
-        if let Some(table) = self.table.get() {
-            return Ok(table.as_ref());
+        if let Some(compiled) = self.compiled_constraint.get() {
+            return Ok(compiled.as_ref());
         }
         let constraint = if self.unconstrained { None } else { self.constraint.read()? };
         let compiling = Instant::now();
-        let table = constraint.map(|constraint| self.compile.compile(&constraint, vocabulary)).transpose()?;
-        if let Some(table) = table.as_ref().filter(|_| !self.json) {
+        let compiled =
+            constraint.map(|constraint| self.compile.compile(&constraint, vocabulary)).transpose()?;
+        if let Some(compiled) = compiled.as_ref().filter(|_| !self.json) {
             eprintln!(
                 "{DIM}{} states, {} {}, compiled in {:.1} ms{DIM:#}",
-                table.state_count(),
-                table.class_count(),
-                if table.is_byte_level() { "byte classes, byte-level" } else { "token classes" },
+                compiled.state_count(),
+                compiled.class_count(),
+                if compiled.is_byte_level() { "byte classes, byte-level" } else { "token classes" },
                 compiling.elapsed().as_secs_f64() * 1e3
             );
         }
-        Ok(self.table.get_or_init(|| table).as_ref())
+        Ok(self.compiled_constraint.get_or_init(|| compiled).as_ref())
     }
 
     /// Generates and prints text as it comes, or JSON. The exit code is 0, or 1 if `--max-tokens`
@@ -225,7 +226,7 @@ impl GenerateArgs {
     pub fn run(&self, pretrained: &Pretrained) -> Result<ExitCode, Failure> {
         let tokens = self.encode(pretrained)?;
         let vocabulary = pretrained.vocabulary();
-        let table = self.compiled(vocabulary)?;
+        let constraint = self.compiled(vocabulary)?;
         if self.show_prompt {
             let prompt = tokens.iter().flat_map(|&token| vocabulary.content(token).unwrap_or_default());
             let prompt: Vec<u8> = prompt.copied().collect();
@@ -233,7 +234,7 @@ impl GenerateArgs {
         }
         let request = |row| {
             let request = Request::new(tokens.clone(), self.sampling.max_tokens);
-            Request { constraint: table.cloned(), ..request.with_seed(self.sampling.seed(row)) }
+            Request { constraint: constraint.cloned(), ..request.with_seed(self.sampling.seed(row)) }
         };
         let requests: Vec<_> = (0..self.batch).map(request).collect();
 
@@ -252,7 +253,7 @@ impl GenerateArgs {
             let started = Instant::now();
             self.show(stream(model, vocabulary, &requests, &config)?, started)?
         };
-        self.report(&outputs, table.is_some(), tokens.len(), times)?;
+        self.report(&outputs, constraint.is_some(), tokens.len(), times)?;
         let cut_off = outputs.iter().any(|output| output.finish == FinishReason::MaxNewTokens);
         Ok(ExitCode::from(if cut_off { CUT_OFF } else { 0 }))
     }
@@ -286,18 +287,18 @@ impl GenerateArgs {
     }
 
     /// Prints the text as it comes, including escape sequences that the model generated.
-    fn show(&self, mut pieces: TokenStream, started: Instant) -> Result<(Vec<Output>, Times), Failure> {
+    fn show(&self, mut stream: TokenStream, started: Instant) -> Result<(Vec<Output>, Times), Failure> {
         let (mut first, mut stdout) = (None, io::stdout());
-        for piece in &mut pieces {
-            let piece = piece?;
+        for chunk in &mut stream {
+            let chunk = chunk?;
             first.get_or_insert_with(|| started.elapsed());
             if self.streams() {
-                write!(stdout, "{}", piece.text)?;
+                write!(stdout, "{}", chunk.text)?;
                 stdout.flush()?;
             }
         }
         let all = started.elapsed();
-        Ok((pieces.stop(), Times { first: first.unwrap_or(all), all }))
+        Ok((stream.stop(), Times { first: first.unwrap_or(all), all }))
     }
 
     fn report(

@@ -5,7 +5,7 @@
 //! [`DecoderConfig::validate`] checks a configuration made in code.
 
 use crate::error::DecoderError;
-use crate::family::{Family, Fixed};
+use crate::family::{Family, FixedOptions};
 use crate::frequencies::Rope;
 
 /// Greatest size of a single dimension (hidden, vocabulary, positions).
@@ -271,7 +271,8 @@ impl DecoderConfig {
 
     /// Sets the options that a family fixes, and its activation.
     fn fix(&mut self, family: Family) {
-        let Fixed { qkv_bias, qk_norm, norm_plus_one, feedforward_norms, scaled_embeddings } = family.fixed();
+        let FixedOptions { qkv_bias, qk_norm, norm_plus_one, feedforward_norms, scaled_embeddings } =
+            family.fixed();
         self.family = family;
         self.qkv_bias = qkv_bias;
         self.qk_norm = qk_norm;

@@ -16,7 +16,7 @@
 use burn::tensor::{DType, Device, Int, Tensor};
 use burn_dfa::generation::{CausalLm, KvCache, Recordable};
 
-use crate::cache::{Places, Targets, attend, one_pass};
+use crate::cache::{Targets, WritePositions, attend, one_pass};
 use crate::mask::masks;
 use crate::model::Decoder;
 use crate::rotary::Rotations;
@@ -106,17 +106,17 @@ impl Decoder {
     fn targets(&self, cache: &KvCache) -> Targets {
         let (rows, capacity) = (cache.rows(), cache.capacity());
         let lengths = cache.lengths();
-        let places = if cache.is_aligned() {
-            Places::Slot(lengths.narrow(0, 0, 1).clamp_max(capacity as i32 - 1))
+        let positions = if cache.is_aligned() {
+            WritePositions::Slot(lengths.narrow(0, 0, 1).clamp_max(capacity as i32 - 1))
         } else {
-            Places::Flat(cache.places(lengths.unsqueeze_dim(1)))
+            WritePositions::Flat(cache.places(lengths.unsqueeze_dim(1)))
         };
         let shape = [rows, 1, 1, capacity];
         let key = cache.slots().reshape([1, 1, 1, capacity]).expand(shape);
         let [query, padding] =
             [cache.lengths(), cache.padding()].map(|slots| slots.reshape([rows, 1, 1, 1]).expand(shape));
         let hidden = key.clone().greater(query.clone()).bool_or(key.clone().lower(padding));
-        Targets { places, hidden: masks(hidden, self.config.window_among(capacity), || [query, key]) }
+        Targets { positions, hidden: masks(hidden, self.config.window_among(capacity), || [query, key]) }
     }
 
     /// [`CausalLm::prefill`] with the logits after each of the `last` tokens,

@@ -33,7 +33,7 @@ pub enum Family {
 
 /// The options that a family fixes.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Fixed {
+pub(crate) struct FixedOptions {
     pub(crate) qkv_bias: bool,
     pub(crate) qk_norm: bool,
     pub(crate) norm_plus_one: bool,
@@ -76,9 +76,9 @@ impl Family {
     }
 
     /// The options that the family fixes.
-    pub(crate) fn fixed(self) -> Fixed {
+    pub(crate) fn fixed(self) -> FixedOptions {
         let gemma = self == Self::Gemma3;
-        Fixed {
+        FixedOptions {
             qkv_bias: self == Self::Qwen2,
             qk_norm: gemma || self == Self::Qwen3,
             norm_plus_one: gemma,

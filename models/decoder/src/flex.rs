@@ -222,8 +222,8 @@ pub(crate) fn attend(
         let mut mixed = vec![T::narrow(0.0); q.len()];
         for (position, seen) in seen.iter().enumerate() {
             let rows = kernels::attend(&at(&q, position), T::read(&keys), T::read(&values), seen, &heads);
-            let places = mixed.chunks_exact_mut(columns).skip(position).step_by(positions);
-            places.zip(rows.chunks_exact(columns)).for_each(|(place, row)| place.copy_from_slice(row));
+            let targets = mixed.chunks_exact_mut(columns).skip(position).step_by(positions);
+            targets.zip(rows.chunks_exact(columns)).for_each(|(target, row)| target.copy_from_slice(row));
         }
         close(mixed, shape)
     }

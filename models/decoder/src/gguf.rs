@@ -19,10 +19,10 @@ pub(crate) fn open(
     file: &GgufFile,
 ) -> Result<(DecoderConfig, Checkpoint<'static>), DecoderError> {
     let source = GgufSource::open(path)?;
-    let config = file.config(|tensor| source.floats(tensor).map_err(Refused::Tensor));
-    let config = config.map_err(|refused| match refused {
-        Refused::File(source) => DecoderError::Gguf { path: path.to_owned(), source },
-        Refused::Tensor(error) => error,
+    let config = file.config(|tensor| source.floats(tensor).map_err(ConfigFailure::Tensor));
+    let config = config.map_err(|failure| match failure {
+        ConfigFailure::File(source) => DecoderError::Gguf { path: path.to_owned(), source },
+        ConfigFailure::Tensor(error) => error,
     })?;
     let config = DecoderConfig::from_json(&config.to_string()).map_err(content(path))?;
     let checkpoint = Checkpoint::gguf(path, file, config.head_dim)?;
@@ -36,12 +36,12 @@ pub(crate) fn content(path: &Path) -> impl Fn(DecoderError) -> DecoderError {
 }
 
 /// Why a configuration was refused.
-enum Refused {
+enum ConfigFailure {
     File(GgufError),
     Tensor(DecoderError),
 }
 
-impl From<GgufError> for Refused {
+impl From<GgufError> for ConfigFailure {
     fn from(error: GgufError) -> Self {
         Self::File(error)
     }

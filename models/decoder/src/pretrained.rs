@@ -228,17 +228,17 @@ impl Pretrained {
         // Appends the variables to the tools, and removes them again below.
         let mut values = tools.to_vec();
         values.push(serde_json::Value::Object(options.variables.clone()));
-        let shielded = self.marks.shield(messages, &values, template.source());
-        match shielded.map_err(|message| DecoderError::Template { message })? {
+        let escaped = self.marks.escape(messages, &values, template.source());
+        match escaped.map_err(|message| DecoderError::Template { message })? {
             None => template.render_json_with(messages, tools, options).map(ChatPrompt::from),
-            Some(mut shielded) => {
-                let variables = match shielded.tools.pop() {
+            Some(mut escaped) => {
+                let variables = match escaped.tools.pop() {
                     Some(serde_json::Value::Object(variables)) => variables,
                     _ => options.variables.clone(),
                 };
                 let options = options.clone().with_variables(variables);
-                let text = template.render_json_with(&shielded.messages, &shielded.tools, &options)?;
-                Ok(shielded.prompt(text))
+                let text = template.render_json_with(&escaped.messages, &escaped.tools, &options)?;
+                Ok(escaped.prompt(text))
             }
         }
     }

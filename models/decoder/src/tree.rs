@@ -9,7 +9,7 @@ use burn_dfa::generation::KvCache;
 use burn_dfa::generation::speculative::TreeLm;
 use burn_dfa::processor::DraftTree;
 
-use crate::cache::{Places, Targets, attend, one_pass};
+use crate::cache::{Targets, WritePositions, attend, one_pass};
 use crate::mask::{PerKind, masks};
 use crate::model::Decoder;
 
@@ -61,7 +61,7 @@ impl TreeLm for Decoder {
         let rotations = self.rotary.at(first.reshape([batch, 1]).expand(all) + depths.clone(), x.dtype());
         let targets = (!(tree.is_chain() && one_pass(&x))).then(|| Targets {
             hidden: self.hidden_from_tree(tree, &depths, cache),
-            places: Places::Flat(cache.places(cache.run(&cache.lengths(), nodes))),
+            positions: WritePositions::Flat(cache.places(cache.run(&cache.lengths(), nodes))),
         });
         for (index, layer) in self.model.layers.iter().enumerate() {
             x = layer.forward(x, |attention, qkv| {

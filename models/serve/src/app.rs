@@ -110,10 +110,11 @@ impl App {
     ///
     /// # Errors
     /// 404 if the model does not exist.
-    pub fn check_model(&self, asked: Option<&str>) -> Result<()> {
-        match asked {
-            Some(asked) if asked != self.name => {
-                let message = format!("the model `{asked}` does not exist; this server has `{}`", self.name);
+    pub fn check_model(&self, requested: Option<&str>) -> Result<()> {
+        match requested {
+            Some(requested) if requested != self.name => {
+                let message =
+                    format!("the model `{requested}` does not exist; this server has `{}`", self.name);
                 let error = ApiError::new(axum::http::StatusCode::NOT_FOUND, message);
                 Err(error.at("model").code("model_not_found"))
             }

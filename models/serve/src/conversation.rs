@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 /// The position of the text that lists tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum ToolListPosition {
     /// In a system message at the beginning of the conversation.
     System,
     /// Before the first user message, for templates without system messages.
@@ -25,16 +25,16 @@ pub enum Place {
 }
 
 /// The messages with a text at the beginning; `None` if no message can hold it.
-pub fn with_text(messages: &[Value], text: &str, place: Place) -> Option<Vec<Value>> {
+pub fn with_text(messages: &[Value], text: &str, position: ToolListPosition) -> Option<Vec<Value>> {
     let mut messages = messages.to_vec();
     let is_system = messages.first().is_some_and(|first| first["role"] == "system");
-    match place {
-        Place::System if is_system => {
+    match position {
+        ToolListPosition::System if is_system => {
             let said = messages[0]["content"].as_str().unwrap_or_default();
             messages[0]["content"] = json!(format!("{said}\n\n{text}").trim_start());
         }
-        Place::System => messages.insert(0, json!({"role": "system", "content": text})),
-        Place::User => {
+        ToolListPosition::System => messages.insert(0, json!({"role": "system", "content": text})),
+        ToolListPosition::User => {
             let first = messages.iter_mut().find(|message| message["role"] == "user")?;
             let said = first["content"].as_str().unwrap_or_default();
             first["content"] = json!(format!("{text}\n\n{said}"));
@@ -108,13 +108,14 @@ mod tests {
         let user = json!({"role": "user", "content": "Hi"});
         let system = json!({"role": "system", "content": "Be brief."});
         let messages = [user.clone()];
-        let placed = with_text(&messages, "T", Place::System).expect("a system message");
+        let placed = with_text(&messages, "T", ToolListPosition::System).expect("a system message");
         assert_eq!(contents(&placed), texts(&[("system", "T"), ("user", "Hi")]));
-        let placed = with_text(&[system.clone(), user.clone()], "T", Place::System).expect("there is one");
+        let placed =
+            with_text(&[system.clone(), user.clone()], "T", ToolListPosition::System).expect("there is one");
         assert_eq!(contents(&placed), texts(&[("system", "Be brief.\n\nT"), ("user", "Hi")]));
-        let placed = with_text(&messages, "T", Place::User).expect("a user");
+        let placed = with_text(&messages, "T", ToolListPosition::User).expect("a user");
         assert_eq!(contents(&placed), texts(&[("user", "T\n\nHi")]));
-        assert_eq!(with_text(&[system], "T", Place::User), None);
+        assert_eq!(with_text(&[system], "T", ToolListPosition::User), None);
     }
 
     #[test]

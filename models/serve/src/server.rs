@@ -68,10 +68,10 @@ impl Server {
         let mut end = pin!(end);
         loop {
             let free = async {
-                let place = connections.clone().acquire_owned().await;
-                (place, listener.accept().await)
+                let permit = connections.clone().acquire_owned().await;
+                (permit, listener.accept().await)
             };
-            let (place, accepted) = tokio::select! {
+            let (permit, accepted) = tokio::select! {
                 taken = free => taken,
                 () = &mut end => break,
             };
@@ -86,7 +86,7 @@ impl Server {
             let connection =
                 graceful.watch(connection(stream, peer, router.clone(), app.config.client_timeout));
             tokio::spawn(async move {
-                let _place = place;
+                let _permit = permit;
                 if let Err(error) = connection.await {
                     tracing::debug!(%error, "a connection broke");
                 }

@@ -10,7 +10,7 @@ use burn_dfa_decoder::{ChatPrompt, ChatTemplate, Pretrained, RenderOptions};
 use serde_json::{Value, json};
 
 use crate::config::{Config, ReasoningMode};
-use crate::conversation::{Place, with_calls_as_text, with_text};
+use crate::conversation::{ToolListPosition, with_calls_as_text, with_text};
 use crate::error::{ApiError, Result};
 use crate::protocol::template::Template;
 use crate::protocol::warning::Warnings;
@@ -26,19 +26,19 @@ pub struct TextModel {
     mode: ReasoningMode,
     /// Whether special tokens within messages are special.
     special_in_messages: bool,
-    shown: Shown,
+    template_support: TemplateSupport,
 }
 
 /// The parts of a conversation that a chat template shows.
 #[derive(Clone, Copy, Debug, Default)]
-struct Shown {
+struct TemplateSupport {
     /// The definitions of tools.
     tools: bool,
     /// The calls of an assistant.
     calls: bool,
 }
 
-impl Shown {
+impl TemplateSupport {
     /// Checks what a template shows of a test tool.
     fn of(template: &ChatTemplate) -> Self {
         const NAME: &str = "tool_of_a_probe";
@@ -79,14 +79,22 @@ impl TextModel {
         plain.to_structural_tag()?;
         let vocabulary = plain.vocabulary(pretrained.vocabulary())?;
         let (mode, special_in_messages) = (config.reasoning, config.special_tokens_in_messages);
-        let shown = pretrained.chat_template().map(Shown::of).unwrap_or_default();
-        if pretrained.chat_template().is_some() && !shown.tools {
+        let template_support = pretrained.chat_template().map(TemplateSupport::of).unwrap_or_default();
+        if pretrained.chat_template().is_some() && !template_support.tools {
             tracing::info!(
                 format = %tool_format,
                 "the chat template does not show tools: where a request has some, the system message lists them"
             );
         }
-        Ok(Self { pretrained, vocabulary, tool_format, reasoning, mode, special_in_messages, shown })
+        Ok(Self {
+            pretrained,
+            vocabulary,
+            tool_format,
+            reasoning,
+            mode,
+            special_in_messages,
+            template_support,
+        })
     }
 
     /// The vocabulary, with the marks around calls as text.
@@ -146,11 +154,11 @@ impl TextModel {
             .with_continued_message(template.continue_final_message)
             .with_variables(variables.collect());
         let as_text = |message: &Value| message["role"] == "tool" || !message["tool_calls"].is_null();
-        let messages = match !self.shown.calls && messages.iter().any(as_text) {
+        let messages = match !self.template_support.calls && messages.iter().any(as_text) {
             true => Cow::Owned(with_calls_as_text(messages, self.tool_format)),
             false => Cow::Borrowed(messages),
         };
-        let prompt = match tools.filter(|_| !self.shown.tools) {
+        let prompt = match tools.filter(|_| !self.template_support.tools) {
             Some(tools) => self.render_listed(&messages, &tools.prompt(), &options)?,
             None => self.render_with(&messages, &definitions(tools), &options)?,
         };
@@ -168,8 +176,8 @@ impl TextModel {
 
     /// A conversation with a text that lists tools, if the template accepts it.
     fn render_listed(&self, messages: &[Value], text: &str, options: &RenderOptions) -> Result<ChatPrompt> {
-        for place in [Place::System, Place::User] {
-            let Some(listed) = with_text(messages, text, place) else { continue };
+        for position in [ToolListPosition::System, ToolListPosition::User] {
+            let Some(listed) = with_text(messages, text, position) else { continue };
             match self.render_with(&listed, &[], options) {
                 Ok(prompt) if prompt.text().contains(text) => return Ok(prompt),
                 // The template has no system messages, or drops their contents.
@@ -245,7 +253,7 @@ impl TextModel {
     }
 
     /// The text of one token.
-    pub fn piece(&self, token: TokenId) -> String {
+    pub fn token_text(&self, token: TokenId) -> String {
         String::from_utf8_lossy(self.vocabulary.content(token).unwrap_or_default()).into_owned()
     }
 }

@@ -20,8 +20,8 @@ use burn_dfa::constraint::JsonOptions;
 use burn_dfa::generation::{CausalLm, ContinuousBatch, ContinuousLm, GenerationConfig, Request};
 use burn_dfa::{TensorOptions, TokenId};
 use burn_dfa_sql::{
-    Constraints, Engine, Forms, Functions, Sizes, Source,
-    data::{self, Form},
+    Constraints, Engine, Functions, PromptTemplates, Sizes, Source,
+    data::{self, FileFormat},
     session,
 };
 use burn_dfa_tiny::generator::{Generator, Kind, Split};
@@ -75,18 +75,18 @@ async fn main() -> Result<()> {
     let folder = tempfile::tempdir()?;
     // Only one kind in four is an order.
     let timed = folder.path().join("timed");
-    data::generate(&timed, Form::Json, args.seed, args.timed * 4)?;
+    data::generate(&timed, FileFormat::Json, args.seed, args.timed * 4)?;
     let all = folder.path().join("all");
-    data::generate(&all, Form::Parquet, args.seed, args.count)?;
+    data::generate(&all, FileFormat::Parquet, args.seed, args.count)?;
 
     let tiny = Arc::new(burn_dfa_tiny::load(&Device::flex())?);
     let vocabulary = tiny.vocabulary().clone();
     let sizes = Sizes { rows: args.rows, ..Sizes::default() }.within(tiny.model().max_positions());
     let json = JsonOptions::new().with_whitespace(burn_dfa_tiny::WHITESPACE);
-    let constraints = Constraints::with_json(vocabulary.clone(), Default::default(), sizes.room, json);
+    let constraints = Constraints::with_json(vocabulary.clone(), Default::default(), sizes.capacity, json);
     let constraints = Arc::new(constraints);
     let engine = Engine::start(tiny.model().clone(), vocabulary, sizes.clone())?;
-    let functions = Functions::running(constraints.clone(), engine, tiny.clone(), Forms::plain());
+    let functions = Functions::running(constraints.clone(), engine, tiny.clone(), PromptTemplates::plain());
     let context = session::local(&functions, 1024, None);
 
     alone(&args, &sizes, &constraints, &tiny, &context, &timed.join("orders.json")).await?;
@@ -124,10 +124,10 @@ async fn alone(
     // Sorts like the engine.
     prompts.sort_by_key(Vec::len);
     let query = format!("SELECT extract(text, '{}') FROM '{}'", schema(Kind::Order), orders.display());
-    let table = constraints.get(&Source::Schema(schema(Kind::Order).into(), None))?.table.clone();
+    let constraint = constraints.get(&Source::Schema(schema(Kind::Order).into(), None))?.constraint.clone();
     let config = GenerationConfig::new()
         .with_sync_interval(sizes.sync_interval)
-        .with_tensors(TensorOptions::new().with_capacity(sizes.room).with_max_bytes(i32::MAX as usize));
+        .with_tensors(TensorOptions::new().with_capacity(sizes.capacity).with_max_bytes(i32::MAX as usize));
     let mut slots =
         ContinuousBatch::record(tiny.model(), tiny.vocabulary(), sizes.rows, sizes.slots, &config)?;
 
@@ -136,7 +136,7 @@ async fn alone(
     for _ in 0..args.rounds {
         let started = Instant::now();
         let request = |prompt: &Vec<TokenId>| {
-            Request::new(prompt.clone(), sizes.budget(prompt.len())).with_constraint(&table)
+            Request::new(prompt.clone(), sizes.budget(prompt.len())).with_constraint(&constraint)
         };
         drain(&mut slots, prompts.iter().map(request).collect())?;
         in_slots.push(rows as f64 / started.elapsed().as_secs_f64());

@@ -45,7 +45,7 @@ impl Source {
 #[derive(Debug)]
 pub struct Compiled {
     /// The constraint over the model's tokens.
-    pub table: CompiledConstraint,
+    pub constraint: CompiledConstraint,
     /// The column of its answers.
     pub shape: Shape,
 }
@@ -53,7 +53,7 @@ pub struct Compiled {
 impl Compiled {
     /// The least number of tokens of an answer, including the end of the sequence.
     pub fn shortest(&self) -> usize {
-        self.table.tokens_to_end(self.table.start()) as usize
+        self.constraint.tokens_to_end(self.constraint.start()) as usize
     }
 }
 
@@ -79,16 +79,16 @@ impl Frontend for SqlFrontend {
 
     fn compile(&self, source: &Source, task: &Task) -> Result<Arc<Compiled>, Self::Refusal> {
         let constraint = source.constraint(&self.json).map_err(burn_dfa_engine::Refusal::Library)?;
-        let table = task.compile(&constraint)?;
+        let compiled = task.compile(&constraint)?;
         let shape = match source {
             Source::Schema(text, _) => Shape::of(&serde_json::from_str(text).unwrap_or(Value::Null)),
             Source::Labels(_) | Source::Pattern(_) => Shape::Text,
         };
-        Ok(Arc::new(Compiled { table, shape }))
+        Ok(Arc::new(Compiled { constraint: compiled, shape }))
     }
 
     fn constraint(compiled: &Arc<Compiled>) -> Option<&CompiledConstraint> {
-        Some(&compiled.table)
+        Some(&compiled.constraint)
     }
 
     fn error(refusal: &Self::Refusal) -> Option<&Error> {
@@ -106,8 +106,8 @@ impl Frontend for SqlFrontend {
 /// use burn_dfa_sql::{Constraints, Source};
 ///
 /// # let files = burn_dfa_sql::embedded_files();
-/// let room = Capacity::new().with_states(4096).with_classes(256);
-/// let constraints = Constraints::new(Vocabulary::from_files(&files)?, Limits::default(), room);
+/// let capacity = Capacity::new().with_states(4096).with_classes(256);
+/// let constraints = Constraints::new(Vocabulary::from_files(&files)?, Limits::default(), capacity);
 /// let refusal = constraints.get(&Source::Schema(r#"{"type": "sting"}"#.into(), None)).unwrap_err();
 /// assert!(refusal.contains("/type"));
 /// # Ok::<(), burn_dfa::Error>(())
@@ -119,15 +119,15 @@ pub struct Constraints {
 
 impl Constraints {
     /// Constraints for a vocabulary, and for an engine with this capacity.
-    pub fn new(vocabulary: Vocabulary, limits: Limits, room: Capacity) -> Self {
-        Self::with_json(vocabulary, limits, room, JsonOptions::default())
+    pub fn new(vocabulary: Vocabulary, limits: Limits, capacity: Capacity) -> Self {
+        Self::with_json(vocabulary, limits, capacity, JsonOptions::default())
     }
 
     /// As [`new`](Self::new), with options for schemas, which control how values are written.
-    pub fn with_json(vocabulary: Vocabulary, limits: Limits, room: Capacity, json: JsonOptions) -> Self {
+    pub fn with_json(vocabulary: Vocabulary, limits: Limits, capacity: Capacity, json: JsonOptions) -> Self {
         let config = CompilerConfig {
             limits,
-            capacity: room,
+            capacity,
             threads: std::thread::available_parallelism().map_or(1, usize::from),
             // Each caller waits for one constraint.
             max_waiting: usize::MAX,

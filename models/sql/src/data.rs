@@ -19,9 +19,9 @@ use crate::shape::Shape;
 /// Rows of a batch, and of a group of a Parquet file: the units of different tasks.
 const ROWS: usize = 250;
 
-/// The form of data files.
+/// The format of data files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Form {
+pub enum FileFormat {
     /// CSV with a header; lists are JSON text.
     Csv,
     /// Parquet, in groups of 250 rows.
@@ -30,7 +30,7 @@ pub enum Form {
     Json,
 }
 
-impl Form {
+impl FileFormat {
     /// The extension of the files.
     pub fn extension(self) -> &'static str {
         match self {
@@ -60,11 +60,16 @@ pub fn table_of(kind: Kind) -> &'static str {
 ///
 /// # Errors
 /// The folder is not writable.
-pub fn generate(folder: &Path, form: Form, seed: u64, count: u64) -> Result<Vec<(PathBuf, usize)>, Failure> {
+pub fn generate(
+    folder: &Path,
+    format: FileFormat,
+    seed: u64,
+    count: u64,
+) -> Result<Vec<(PathBuf, usize)>, Failure> {
     std::fs::create_dir_all(folder)?;
     let mut tables = Vec::new();
     for kind in Kind::ALL {
-        tables.push(Table::create(folder, kind, form)?);
+        tables.push(Table::create(folder, kind, format)?);
     }
     let generator = Generator::new(seed);
     for index in 0..count {
@@ -95,21 +100,21 @@ enum Sink {
 }
 
 impl Table {
-    fn create(folder: &Path, kind: Kind, form: Form) -> Result<Self, Failure> {
+    fn create(folder: &Path, kind: Kind, format: FileFormat) -> Result<Self, Failure> {
         let schema = burn_dfa_tiny::schema(kind.name()).ok_or("every kind has a schema")?;
         let shape = Shape::of(&serde_json::from_str(schema.json)?);
         let DataType::Struct(fields) = shape.data_type() else { return Err("records are objects".into()) };
         let text: Arc<Field> = Arc::new(Field::new("text", DataType::Utf8, false));
         let schema = Arc::new(Schema::new([text].iter().chain(&fields).cloned().collect::<Vec<_>>()));
-        let path = folder.join(format!("{}.{}", table_of(kind), form.extension()));
+        let path = folder.join(format!("{}.{}", table_of(kind), format.extension()));
         let file = BufWriter::new(File::create(&path)?);
-        let file = match form {
-            Form::Csv => Sink::Csv(csv::WriterBuilder::new().build(file)),
-            Form::Parquet => {
+        let file = match format {
+            FileFormat::Csv => Sink::Csv(csv::WriterBuilder::new().build(file)),
+            FileFormat::Parquet => {
                 let properties = WriterProperties::builder().set_max_row_group_row_count(Some(ROWS)).build();
                 Sink::Parquet(ArrowWriter::try_new(file, schema.clone(), Some(properties))?)
             }
-            Form::Json => Sink::Json(Lines::new(file)),
+            FileFormat::Json => Sink::Json(Lines::new(file)),
         };
         Ok(Self { kind, path, schema, shape, texts: Vec::new(), records: Vec::new(), rows: 0, file })
     }

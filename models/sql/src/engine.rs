@@ -39,14 +39,14 @@ pub struct Sizes {
     /// Steps between two reads from the device. Default: 1.
     pub sync_interval: usize,
     /// Capacity for the constraints in use at the same time.
-    pub room: Capacity,
+    pub capacity: Capacity,
 }
 
 impl Default for Sizes {
     fn default() -> Self {
-        let room =
+        let capacity =
             Capacity::new().with_constraints(32).with_states(65_536).with_classes(512).with_stack(4, 64);
-        Self { rows: 32, slots: 4096, max_new_tokens: 512, sync_interval: 1, room }
+        Self { rows: 32, slots: 4096, max_new_tokens: 512, sync_interval: 1, capacity }
     }
 }
 
@@ -70,7 +70,7 @@ impl Sizes {
             prefix_cache: false,
             logprobs: None,
             features: SamplingFeatures::NONE,
-            tensors: TensorOptions::new().with_capacity(self.room).with_max_bytes(i32::MAX as usize),
+            tensors: TensorOptions::new().with_capacity(self.capacity).with_max_bytes(i32::MAX as usize),
             max_queue: usize::MAX,
         }
     }

@@ -33,5 +33,5 @@ pub use constraints::{Compiled, Constraints, Refusal, Source};
 pub use engine::{Engine, Progress, Sizes};
 pub use function::Functions;
 pub use options::embedded_files;
-pub use prompts::Forms;
+pub use prompts::PromptTemplates;
 pub use shape::Shape;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use burn_dfa_sql::{
     Functions, Progress,
     cluster::{self, Executor, Scheduler},
-    data::{self, Form},
+    data::{self, FileFormat},
     options::{EngineArgs, Failure, PlanArgs},
     output::{Format, Writer, is_closed},
     session,
@@ -116,7 +116,7 @@ enum Command {
         folder: PathBuf,
         /// The form of the files.
         #[arg(long, value_enum, default_value = "csv")]
-        form: Form,
+        form: FileFormat,
         /// Number of sentences of all kinds.
         #[arg(long, value_name = "N", default_value_t = 10_000)]
         count: u64,
@@ -197,44 +197,44 @@ async fn query(args: QueryArgs) -> Result<ExitCode, Failure> {
     let plan = context.sql(text).await?.create_physical_plan().await?;
     let mut rows = execute_stream(plan, context.task_ctx())?;
 
-    let bar = Bar::new(&functions);
+    let bar = ProgressLine::new(&functions);
     let stdout = BufWriter::new(std::io::stdout());
     let mut writer = Writer::new(stdout, args.format, rows.schema(), args.max_rows);
     let mut interrupt = std::pin::pin!(tokio::signal::ctrl_c());
     let end = loop {
         let batch = tokio::select! {
             batch = rows.next() => batch,
-            _ = &mut interrupt => break End::Interrupted,
+            _ = &mut interrupt => break EndReason::Interrupted,
         };
-        let Some(batch) = batch.transpose()? else { break End::Complete };
+        let Some(batch) = batch.transpose()? else { break EndReason::Complete };
         match bar.suspend(|| writer.write(&batch)) {
             Ok(true) => {}
-            Ok(false) => break End::Enough,
-            Err(error) if is_closed(&error) => break End::Closed,
+            Ok(false) => break EndReason::Enough,
+            Err(error) if is_closed(&error) => break EndReason::Closed,
             Err(error) => return Err(error.into()),
         }
     };
     // Cancels rows that are no longer needed.
     drop(rows);
     bar.end();
-    if end != End::Closed {
+    if end != EndReason::Closed {
         match writer.finish() {
             Err(error) if !is_closed(&error) => return Err(error.into()),
             _ => {}
         }
     }
-    if end == End::Enough {
+    if end == EndReason::Enough {
         eprintln!(
             "note: the query ended after {} rows: raise --max-rows, or give --format csv for all rows",
             args.max_rows
         );
     }
-    Ok(if end == End::Interrupted { ExitCode::from(INTERRUPTED) } else { ExitCode::SUCCESS })
+    Ok(if end == EndReason::Interrupted { ExitCode::from(INTERRUPTED) } else { ExitCode::SUCCESS })
 }
 
 /// The reason for the end of the output.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum End {
+enum EndReason {
     Complete,
     /// The table is full.
     Enough,
@@ -244,12 +244,12 @@ enum End {
 }
 
 /// The work of the engine so far, on a terminal.
-struct Bar {
+struct ProgressLine {
     bar: ProgressBar,
     task: tokio::task::JoinHandle<()>,
 }
 
-impl Bar {
+impl ProgressLine {
     fn new(functions: &Functions) -> Self {
         let style =
             ProgressStyle::with_template("{spinner} {elapsed} {msg}").expect("a template that is right");

@@ -15,7 +15,7 @@ use clap::builder::RangedU64ValueParser;
 use crate::constraints::Constraints;
 use crate::engine::{Engine, Sizes};
 use crate::function::Functions;
-use crate::prompts::Forms;
+use crate::prompts::PromptTemplates;
 
 /// An error of the start.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -54,24 +54,24 @@ pub struct PlanArgs {
 const WHITESPACE: &str = "White space in the JSON that `extract` writes. Default: compact for the embedded model, spaced for others";
 
 impl PlanArgs {
-    fn room(&self, tables: usize) -> Capacity {
-        let room = Capacity::new()
-            .with_constraints(tables)
+    fn capacity(&self, max_constraints: usize) -> Capacity {
+        let capacity = Capacity::new()
+            .with_constraints(max_constraints)
             .with_states(self.arena_states)
             .with_classes(self.arena_classes);
         match self.limits.limits().frames {
-            0 => room,
-            frames => room.with_stack(self.arena_outcomes, frames),
+            0 => capacity,
+            frames => capacity.with_stack(self.arena_outcomes, frames),
         }
     }
 
-    fn constraints(&self, vocabulary: Vocabulary, tables: usize) -> Constraints {
+    fn constraints(&self, vocabulary: Vocabulary, max_constraints: usize) -> Constraints {
         let usual = match &self.model {
             None => JsonOptions::new().with_whitespace(burn_dfa_tiny::WHITESPACE),
             Some(_) => JsonOptions::new(),
         };
         let limits = self.forced_text.over(self.limits.limits());
-        Constraints::with_json(vocabulary, limits, self.room(tables), self.json.over(usual))
+        Constraints::with_json(vocabulary, limits, self.capacity(max_constraints), self.json.over(usual))
     }
 
     /// The functions of a process that only plans. Reads no weights.
@@ -137,16 +137,17 @@ impl EngineArgs {
             slots: self.slots,
             max_new_tokens: self.max_tokens,
             sync_interval: self.sync_interval,
-            room: self.plan.room(self.rows),
+            capacity: self.plan.capacity(self.rows),
         };
         sizes.within(positions)
     }
 
     /// The messages to the model: only the text for the embedded model, with instructions for other
     /// models.
-    pub fn forms(&self) -> Forms {
-        let usual = if self.plan.model.is_some() { Forms::instructing() } else { Forms::plain() };
-        Forms {
+    pub fn prompt_templates(&self) -> PromptTemplates {
+        let usual =
+            if self.plan.model.is_some() { PromptTemplates::instructing() } else { PromptTemplates::plain() };
+        PromptTemplates {
             extract: self.extract_prompt.clone().unwrap_or(usual.extract),
             classify: self.classify_prompt.clone().unwrap_or(usual.classify),
             matches: self.matches_prompt.clone().unwrap_or(usual.matches),
@@ -167,7 +168,7 @@ impl EngineArgs {
         let constraints = self.plan.constraints(vocabulary.clone(), self.rows);
         let sizes = self.sizes(model.max_positions());
         let engine = Engine::start(model, vocabulary, sizes)?;
-        Ok(Functions::running(Arc::new(constraints), engine, pretrained, self.forms()))
+        Ok(Functions::running(Arc::new(constraints), engine, pretrained, self.prompt_templates()))
     }
 }
 

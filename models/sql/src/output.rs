@@ -11,7 +11,7 @@ use datafusion::arrow::json::writer::{EncoderOptions, LineDelimited, make_encode
 use datafusion::arrow::json::{self, LineDelimitedWriter};
 use datafusion::arrow::util::pretty::pretty_format_batches;
 
-/// The form of a result.
+/// The format of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Format {
     /// A table to read, written at the end.
@@ -24,28 +24,30 @@ pub enum Format {
 
 /// Writes a result, batch by batch.
 pub struct Writer<W: Write> {
-    form: Form<W>,
+    inner: FormatWriter<W>,
 }
 
-enum Form<W: Write> {
+/// The writer of one format.
+enum FormatWriter<W: Write> {
     Table { schema: SchemaRef, batches: Vec<RecordBatch>, left: usize, into: W },
     Csv { writer: Box<csv::Writer<W>>, header: Option<SchemaRef> },
     Json(json::Writer<W, LineDelimited>),
 }
 
 impl<W: Write> Writer<W> {
-    /// Writes a result with these columns in a form; a table has at most `max_rows` rows.
-    pub fn new(into: W, form: Format, schema: SchemaRef, max_rows: usize) -> Self {
-        let form = match form {
-            Format::Table => Form::Table { schema, batches: Vec::new(), left: max_rows, into },
-            Format::Csv => {
-                Form::Csv { writer: Box::new(csv::WriterBuilder::new().build(into)), header: Some(schema) }
-            }
-            Format::Json => Form::Json(
+    /// Writes a result with these columns in a format; a table has at most `max_rows` rows.
+    pub fn new(into: W, format: Format, schema: SchemaRef, max_rows: usize) -> Self {
+        let inner = match format {
+            Format::Table => FormatWriter::Table { schema, batches: Vec::new(), left: max_rows, into },
+            Format::Csv => FormatWriter::Csv {
+                writer: Box::new(csv::WriterBuilder::new().build(into)),
+                header: Some(schema),
+            },
+            Format::Json => FormatWriter::Json(
                 json::WriterBuilder::new().with_explicit_nulls(true).build::<_, LineDelimited>(into),
             ),
         };
-        Self { form }
+        Self { inner }
     }
 
     /// Writes a batch; false: the writer needs no more batches.
@@ -53,18 +55,18 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// Writing fails.
     pub fn write(&mut self, batch: &RecordBatch) -> Result<bool, ArrowError> {
-        match &mut self.form {
-            Form::Table { batches, left, .. } => {
+        match &mut self.inner {
+            FormatWriter::Table { batches, left, .. } => {
                 let taken = batch.num_rows().min(*left);
                 *left -= taken;
                 batches.push(batch.slice(0, taken));
                 return Ok(taken == batch.num_rows());
             }
-            Form::Csv { writer, header } => {
+            FormatWriter::Csv { writer, header } => {
                 *header = None;
                 writer.write(&flat(batch)?)?;
             }
-            Form::Json(writer) => writer.write(batch)?,
+            FormatWriter::Json(writer) => writer.write(batch)?,
         }
         Ok(true)
     }
@@ -74,21 +76,21 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// Writing fails.
     pub fn finish(self) -> Result<(), ArrowError> {
-        match self.form {
-            Form::Table { schema, mut batches, mut into, .. } => {
+        match self.inner {
+            FormatWriter::Table { schema, mut batches, mut into, .. } => {
                 if !schema.fields().is_empty() {
                     batches.push(RecordBatch::new_empty(schema));
                     writeln!(into, "{}", pretty_format_batches(&batches)?)?;
                 }
                 into.flush()?;
             }
-            Form::Csv { mut writer, header } => {
+            FormatWriter::Csv { mut writer, header } => {
                 if let Some(schema) = header {
                     writer.write(&flat(&RecordBatch::new_empty(schema))?)?;
                 }
                 writer.into_inner().flush()?;
             }
-            Form::Json(mut writer) => {
+            FormatWriter::Json(mut writer) => {
                 writer.finish()?;
                 writer.into_inner().flush()?;
             }

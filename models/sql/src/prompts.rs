@@ -7,26 +7,26 @@ use burn_dfa_decoder::Pretrained;
 
 use crate::engine::Sizes;
 
-/// The forms of the prompts: the user's message, with `{text}` for the text of the row, and
+/// The templates of the prompts: the user's message, with `{text}` for the text of the row, and
 /// `{schema}`, `{labels}` or `{instruction}` for further arguments of a call.
 ///
 /// ```
-/// use burn_dfa_sql::Forms;
+/// use burn_dfa_sql::PromptTemplates;
 ///
-/// let forms = Forms { classify: "Is this {labels}? {text}".into(), ..Forms::plain() };
-/// assert_eq!(forms.extract, "{text}");
+/// let templates = PromptTemplates { classify: "Is this {labels}? {text}".into(), ..PromptTemplates::plain() };
+/// assert_eq!(templates.extract, "{text}");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Forms {
-    /// The form of `extract`.
+pub struct PromptTemplates {
+    /// The template of `extract`.
     pub extract: String,
-    /// The form of `classify`.
+    /// The template of `classify`.
     pub classify: String,
-    /// The form of `matches` with an instruction; without an instruction the prompt is the text.
+    /// The template of `matches` with an instruction; without an instruction the prompt is the text.
     pub matches: String,
 }
 
-impl Forms {
+impl PromptTemplates {
     /// Only the text, for the embedded model; `matches` puts its instruction first.
     pub fn plain() -> Self {
         Self {
@@ -36,7 +36,7 @@ impl Forms {
         }
     }
 
-    /// Forms for a model that follows instructions.
+    /// Templates for a model that follows instructions.
     pub fn instructing() -> Self {
         Self {
             extract: "Write what the text says as JSON of this schema:\n{schema}\n\nText: {text}".into(),
@@ -47,11 +47,11 @@ impl Forms {
 }
 
 /// Replaces `{name}` by its value, in one pass: braces in a value stay unchanged.
-pub(crate) fn fill(form: &str, values: &[(&str, &str)]) -> String {
-    let (mut filled, mut rest) = (String::with_capacity(form.len()), form);
-    while let Some(place) = rest.find('{') {
-        filled.push_str(&rest[..place]);
-        rest = &rest[place..];
+pub(crate) fn fill(template: &str, values: &[(&str, &str)]) -> String {
+    let (mut filled, mut rest) = (String::with_capacity(template.len()), template);
+    while let Some(brace) = rest.find('{') {
+        filled.push_str(&rest[..brace]);
+        rest = &rest[brace..];
         let found = values
             .iter()
             .find(|(name, _)| rest[1..].strip_prefix(name).is_some_and(|rest| rest.starts_with('}')));
@@ -66,15 +66,15 @@ pub(crate) fn fill(form: &str, values: &[(&str, &str)]) -> String {
 #[derive(Debug)]
 pub(crate) struct Prompter {
     pretrained: Arc<Pretrained>,
-    pub(crate) forms: Forms,
+    pub(crate) templates: PromptTemplates,
     /// Greatest number of bytes of a token.
     longest: usize,
 }
 
 impl Prompter {
-    pub(crate) fn new(pretrained: Arc<Pretrained>, forms: Forms) -> Self {
+    pub(crate) fn new(pretrained: Arc<Pretrained>, templates: PromptTemplates) -> Self {
         let longest = pretrained.vocabulary().iter().map(|(_, bytes)| bytes.len()).max().unwrap_or(1);
-        Self { pretrained, forms, longest: longest.max(1) }
+        Self { pretrained, templates, longest: longest.max(1) }
     }
 
     /// The tokens of a message.

@@ -9,7 +9,7 @@ use crate::function::Functions;
 
 /// Files of at least this many bytes are cut for several tasks. A row takes long, so small parts
 /// pay off.
-const PIECE: usize = 16 << 10;
+const MIN_PARTITION_BYTES: usize = 16 << 10;
 
 /// Settings for queries that ask a model: the batch size, PostgreSQL's dialect, and small file
 /// parts.
@@ -26,7 +26,7 @@ fn adapted(settings: SessionConfig, batch: usize) -> SessionConfig {
         .with_batch_size(batch)
         .set_str("datafusion.sql_parser.dialect", "PostgreSQL")
         .set_bool("datafusion.catalog.newlines_in_values", true)
-        .set_usize("datafusion.optimizer.repartition_file_min_size", PIECE)
+        .set_usize("datafusion.optimizer.repartition_file_min_size", MIN_PARTITION_BYTES)
 }
 
 /// A session in this process, with this number of partitions; `FROM` may name files.

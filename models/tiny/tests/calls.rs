@@ -90,18 +90,18 @@ fn calls_are_json_that_the_schema_of_the_tool_admits() {
 
 #[test]
 fn two_to_four_different_tools_are_offered_and_the_right_one_anywhere() {
-    let mut places = [[0; 4]; 5];
+    let mut positions = [[0; 4]; 5];
     for example in examples(Split::Train, 3000) {
         let names: HashSet<_> = example.tools.iter().map(|tool| tool.name).collect();
         assert_eq!(names.len(), example.tools.len());
         assert!((2..=4).contains(&names.len()));
         if let Some(call) = &example.call {
-            let place = example.tools.iter().position(|tool| *tool == call.tool).expect("it is on offer");
-            places[names.len()][place] += 1;
+            let position = example.tools.iter().position(|tool| *tool == call.tool).expect("it is on offer");
+            positions[names.len()][position] += 1;
         }
     }
     for count in 2..=4 {
-        assert!(places[count][..count].iter().all(|&seen| seen > 100), "{places:?}");
+        assert!(positions[count][..count].iter().all(|&seen| seen > 100), "{positions:?}");
     }
 }
 

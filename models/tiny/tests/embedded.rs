@@ -49,7 +49,7 @@ fn held_out_sentences_become_records() {
         let constraint = schema.constraint().expect("it is supported");
         let schema: Value = serde_json::from_str(schema.json).expect("schemas are JSON");
         let validator = jsonschema::validator_for(&schema).expect("it is a schema");
-        let table =
+        let compiled =
             CompiledConstraint::compile(&constraint, vocabulary, &Limits::default()).expect("it compiles");
 
         let generator = Generator::new(77);
@@ -60,7 +60,7 @@ fn held_out_sentences_become_records() {
             .map(|example| {
                 let message = Message::user(example.prompt.as_str());
                 let prompt = pretrained.encode_chat(&[message]).expect("it encodes");
-                Request::new(prompt, 96).with_constraint(&table)
+                Request::new(prompt, 96).with_constraint(&compiled)
             })
             .collect();
         let outputs = generate(pretrained.model(), vocabulary, &requests, &GenerationConfig::new())

@@ -20,7 +20,7 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::vocabulary::Vocabulary;
-use burn_dfa_tokens::{Error, Result, Room};
+use burn_dfa_tokens::{ArenaSpace, Error, Result};
 
 use super::admission::Admission;
 use super::config::GenerationConfig;
@@ -202,12 +202,12 @@ impl<'m, M: ContinuousLm> ContinuousBatch<'m, M> {
     }
 
     /// The free space for constraints.
-    pub fn room(&self) -> Room {
+    pub fn room(&self) -> ArenaSpace {
         self.session.host().arena().room()
     }
 
     /// The total space for constraints, as reserved by [`GenerationConfig::tensors`].
-    pub fn room_in_all(&self) -> Room {
+    pub fn room_in_all(&self) -> ArenaSpace {
         self.session.host().arena().capacity()
     }
 

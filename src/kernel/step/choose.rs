@@ -1,7 +1,7 @@
 //! The second kernel of a step that chooses: one cube for each tile of each row.
 //!
-//! A unit compares vectors of logits by their greatest keys, and does not keep the lane of a key: the
-//! best vector of a tile is read again for its token. Lanes of illegal tokens count as −∞, so the
+//! A unit compares vectors of logits by their greatest logits, and does not keep the lane of a logit:
+//! the best vector of a tile is read again for its token. Lanes of illegal tokens count as −∞, so the
 //! loop over a tile has no branch for a lane.
 //!
 //! If a row has several tiles, the last of its cubes to arrive compares their results. Where a
@@ -40,6 +40,7 @@ pub(super) fn choose_kernel<F: Float, N: Size>(
     tiles: u32,
     stride: u32,
     #[comptime] merges: bool,
+    #[comptime] planes: bool,
     #[define(F)] _dtype: ElemType,
 ) {
     let (row, tile) = (CUBE_POS_Y as usize, CUBE_POS_X);
@@ -65,13 +66,13 @@ pub(super) fn choose_kernel<F: Float, N: Size>(
         if bits != 0 {
             let first = tile * TILE + offset;
             let values = logits[from + first as usize / size];
-            let (greatest, _) = best_of_vector(values, bits, first, noise, key, factor);
+            let greatest = greatest_of_vector(values, bits, first, noise, key, factor);
             vector = select(greatest > best, offset, vector);
             best = max(greatest, best);
         }
         offset += UNITS * comptime!(size as u32);
     }
-    let (best, vector) = best_of_cube(best, vector);
+    let (best, vector) = best_of_cube(best, vector, planes);
     let mut id = 0u32;
     if UNIT_POS == 0 {
         let bits = legal.bits(vector) & lanes;
@@ -94,7 +95,7 @@ pub(super) fn choose_kernel<F: Float, N: Size>(
             }
             sync_storage();
             let is_last = *arrived == tiles - 1;
-            let (best, id) = best_of_tiles(&*plans, own, tiles, is_last);
+            let (best, id) = best_of_tiles(&*plans, own, tiles, is_last, planes);
             if is_last && UNIT_POS == 0 {
                 write(tokens, row, best, id);
             }
@@ -106,9 +107,15 @@ pub(super) fn choose_kernel<F: Float, N: Size>(
 
 /// Compares the best tokens of the tiles: one cube for each row.
 #[cube(launch, create_dummy_kernel)]
-pub(super) fn merge_kernel(plans: &[Atomic<u32>], tokens: &mut Tensor<i32>, tiles: u32, stride: u32) {
+pub(super) fn merge_kernel(
+    plans: &[Atomic<u32>],
+    tokens: &mut Tensor<i32>,
+    tiles: u32,
+    stride: u32,
+    #[comptime] planes: bool,
+) {
     let row = CUBE_POS_X as usize;
-    let (best, id) = best_of_tiles(plans, row * stride as usize, tiles, true);
+    let (best, id) = best_of_tiles(plans, row * stride as usize, tiles, true, planes);
     if UNIT_POS == 0 {
         write(tokens, row, best, id);
     }
@@ -126,7 +133,13 @@ fn publish(plans: &[Atomic<u32>], own: usize, tile: u32, best: u32, id: u32) {
 
 /// The best token of all tiles, if `reads`, with all units of a cube.
 #[cube]
-fn best_of_tiles(plans: &[Atomic<u32>], own: usize, tiles: u32, reads: bool) -> (u32, u32) {
+fn best_of_tiles(
+    plans: &[Atomic<u32>],
+    own: usize,
+    tiles: u32,
+    reads: bool,
+    #[comptime] planes: bool,
+) -> (u32, u32) {
     let mut best = LEAST.runtime();
     let mut id = 0u32;
     let mut tile = UNIT_POS;
@@ -139,7 +152,7 @@ fn best_of_tiles(plans: &[Atomic<u32>], own: usize, tiles: u32, reads: bool) -> 
         }
         tile += UNITS;
     }
-    best_of_cube(best, id)
+    best_of_cube(best, id, planes)
 }
 
 /// Writes the token of a row: the first token if all legal logits are −∞, as a plain argmax.
@@ -147,6 +160,31 @@ fn best_of_tiles(plans: &[Atomic<u32>], own: usize, tiles: u32, reads: bool) -> 
 fn write(tokens: &mut Tensor<i32>, row: usize, best: u32, id: u32) {
     let at = row * tokens.stride(0);
     tokens[at] = i32::cast_from(select(best == LEAST, 0u32, id));
+}
+
+/// The greatest key of the legal tokens of a vector, which begins at token `first`. Logits are compared
+/// as floats, which takes fewer instructions for each than a key; NaN is found by its bits.
+#[cube]
+fn greatest_of_vector<F: Float, N: Size>(
+    values: Vector<F, N>,
+    bits: u32,
+    first: u32,
+    noise: &Noise,
+    key: u32,
+    factor: f32,
+) -> u32 {
+    let mut greatest = f32::reinterpret(NEGATIVE_INFINITY.runtime());
+    let mut magnitude = 0u32;
+    #[unroll]
+    for lane in 0..N::value() {
+        let token = first + comptime!(lane as u32);
+        let logit = noise.disturb(f32::cast_from(values.extract(lane)), token, key, factor);
+        let is_legal = (bits >> comptime!(lane as u32)) & 1u32 == 1u32;
+        let logit = select(is_legal, u32::reinterpret(logit), NEGATIVE_INFINITY);
+        greatest = max(greatest, f32::reinterpret(logit));
+        magnitude = max(magnitude, logit & 0x7fff_ffffu32);
+    }
+    select(magnitude > INFINITY, NAN, order(u32::reinterpret(greatest)))
 }
 
 /// The greatest key of the legal tokens of a vector, which begins at token `first`, and the first token
@@ -182,23 +220,43 @@ fn order(bits: u32) -> u32 {
     min(key, NAN)
 }
 
-/// The best of all units: the greatest key, and the lowest id, of a vector or a token, among equals. In
-/// two rounds of 16, because a barrier takes longer than the comparisons.
+/// The best of all units: the greatest key, and the lowest id, of a vector or a token, among equals.
+///
+/// With `planes`, the units of a plane exchange registers, and only the planes meet in shared memory.
+/// Else in two rounds of 16, because a barrier takes longer than the comparisons.
 #[cube]
-fn best_of_cube(key: u32, id: u32) -> (u32, u32) {
-    let mut keys = Shared::<[u32]>::new_slice(256usize);
-    let mut ids = Shared::<[u32]>::new_slice(256usize);
-    keys[UNIT_POS as usize] = key;
-    ids[UNIT_POS as usize] = id;
-    sync_cube();
-    if UNIT_POS < 16 {
-        // A unit reads every 16th number, so 16 units read neighbors.
-        let (best, id) = best_of(&keys, &ids, UNIT_POS as usize, 16usize);
-        keys[UNIT_POS as usize] = best;
+fn best_of_cube(key: u32, id: u32, #[comptime] planes: bool) -> (u32, u32) {
+    let mut keys = Shared::<[u32]>::new_slice(UNITS as usize);
+    let mut ids = Shared::<[u32]>::new_slice(UNITS as usize);
+    if comptime!(planes) {
+        let best = plane_max(key);
+        let first = plane_min(select(key == best, id, u32::MAX));
+        if UNIT_POS_PLANE == 0 {
+            keys[PLANE_POS as usize] = best;
+            ids[PLANE_POS as usize] = first;
+        }
+        sync_cube();
+        let mut best = keys[0];
+        let mut id = ids[0];
+        for plane in 1..UNITS / PLANE_DIM {
+            let at = plane as usize;
+            id = first_of_best(best, id, keys[at], ids[at]);
+            best = max(best, keys[at]);
+        }
+        (best, id)
+    } else {
+        keys[UNIT_POS as usize] = key;
         ids[UNIT_POS as usize] = id;
+        sync_cube();
+        if UNIT_POS < 16 {
+            // A unit reads every 16th number, so 16 units read neighbors.
+            let (best, id) = best_of(&keys, &ids, UNIT_POS as usize, 16usize);
+            keys[UNIT_POS as usize] = best;
+            ids[UNIT_POS as usize] = id;
+        }
+        sync_cube();
+        best_of(&keys, &ids, 0usize, 1usize)
     }
-    sync_cube();
-    best_of(&keys, &ids, 0usize, 1usize)
 }
 
 /// The best of 16 numbers, `step` apart.
@@ -209,9 +267,14 @@ fn best_of(keys: &Shared<[u32]>, ids: &Shared<[u32]>, from: usize, #[comptime] s
     #[unroll]
     for other in 1..16usize {
         let at = from + other * step;
-        let is_better = keys[at] > best || (keys[at] == best && ids[at] < id);
-        best = select(is_better, keys[at], best);
-        id = select(is_better, ids[at], id);
+        id = first_of_best(best, id, keys[at], ids[at]);
+        best = max(best, keys[at]);
     }
     (best, id)
+}
+
+/// The id of the greater of two keys; the lower id if they are equal.
+#[cube]
+fn first_of_best(best: u32, id: u32, other: u32, other_id: u32) -> u32 {
+    select(other > best || (other == best && other_id < id), other_id, id)
 }

@@ -11,6 +11,7 @@ use burn_cubecl::CubeBackend;
 use burn_cubecl::kernel::{into_contiguous, into_contiguous_aligned};
 use burn_cubecl::ops::numeric::empty_device_dtype;
 use burn_cubecl::tensor::CubeTensor;
+use cubecl::features::Plane;
 use cubecl::prelude::{BufferArg, CubeCount, CubeDim, InputScalar, SequenceArg};
 use cubecl::tensor_vector_size_parallel;
 
@@ -258,7 +259,9 @@ fn launch_choose(
     let kind = dtype_to_storage_type(logits.dtype);
     let batch = logits.shape()[0];
     let tiles = tiles(image.vocab_size as usize);
-    let merges = tiles == 1 || client.properties().features.device_memory_scope;
+    let features = &client.properties().features;
+    let merges = tiles == 1 || features.device_memory_scope;
+    let planes = features.plane.contains(Plane::Ops);
     let [position, tokens] = [into_contiguous(position), tokens].map(own);
     let stride = BEST + 2 * tiles;
     let plans = integers(&position, batch * stride);
@@ -280,6 +283,7 @@ fn launch_choose(
         tiles as u32,
         stride as u32,
         merges,
+        planes,
         kind,
     );
     if !merges {
@@ -291,6 +295,7 @@ fn launch_choose(
             tokens.clone().into_tensor_arg(),
             tiles as u32,
             stride as u32,
+            planes,
         );
     }
     (tokens, position)

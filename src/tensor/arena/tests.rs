@@ -67,7 +67,7 @@ fn room_is_shared_refused_and_given_back() {
     for kernels in [Kernels::Fused, Kernels::BuiltIn] {
         let mut arena = arena(&vocabulary, kernels);
         let all = arena.capacity();
-        assert_eq!(all, Room { states: 5 * PAGE, constraints: 3 });
+        assert_eq!(all, ArenaSpace { states: 5 * PAGE, constraints: 3 });
         assert_eq!(arena.room(), all);
         // One state too many for two pages.
         let long = compile("a{64}");
@@ -78,12 +78,12 @@ fn room_is_shared_refused_and_given_back() {
             arena.admit(&CompiledConstraint::unconstrained(&vocabulary)).unwrap(),
             Arena::UNCONSTRAINED
         );
-        assert_eq!(arena.room(), Room { states: 2 * PAGE, constraints: 2 });
+        assert_eq!(arena.room(), ArenaSpace { states: 2 * PAGE, constraints: 2 });
 
         let error = arena.admit(&compile("c{64}")).unwrap_err();
         let [needed, free] = error.room().unwrap();
         assert!(error.kind() == ErrorKind::Full && error.kind() != ErrorKind::Input, "{error}");
-        assert_eq!(needed, Room { states: 3 * PAGE, constraints: 1 });
+        assert_eq!(needed, ArenaSpace { states: 3 * PAGE, constraints: 1 });
         assert_eq!(free, arena.room());
         assert!(error.to_string().contains("96 states"), "{error}");
 
@@ -92,7 +92,7 @@ fn room_is_shared_refused_and_given_back() {
         assert_eq!(arena.release(9).unwrap_err().kind(), ErrorKind::Input);
         let second = arena.admit(&byte_level).unwrap();
         let third = arena.admit(&compile("b")).unwrap();
-        assert_eq!(arena.room(), Room { states: 0, constraints: 0 });
+        assert_eq!(arena.room(), ArenaSpace { states: 0, constraints: 0 });
         assert_eq!(arena.admit(&compile("c")).unwrap_err().kind(), ErrorKind::Full);
         arena.release(first).unwrap();
         assert_eq!(arena.admit(&compile("c")).unwrap_err().kind(), ErrorKind::Full, "held once more");

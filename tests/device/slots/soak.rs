@@ -3,8 +3,8 @@
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use burn_dfa::processor::{ConstraintProcessor, Position};
 use burn_dfa::{
-    Arena, Capacity, CompiledConstraint, Constraint, Kernels, Limits, Room, StateId, TensorOptions, TokenId,
-    Vocabulary,
+    Arena, ArenaSpace, Capacity, CompiledConstraint, Constraint, Kernels, Limits, StateId, TensorOptions,
+    TokenId, Vocabulary,
 };
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
@@ -127,7 +127,7 @@ impl<'a> Soak<'a> {
             }
             Err(error) => {
                 assert!(!is_shared && !has_room, "{}: {error}", self.name);
-                let needed = Room { states: pages * PAGE, constraints: 1 };
+                let needed = ArenaSpace { states: pages * PAGE, constraints: 1 };
                 assert_eq!(error.room(), Some([needed, before]), "{}", self.name);
                 assert_eq!(self.arena().room(), before);
                 self.tally.refused += 1;

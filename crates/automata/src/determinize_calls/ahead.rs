@@ -23,9 +23,9 @@ pub(super) struct Ahead {
 
 impl Subsets<'_, '_> {
     /// Computes the possible continuations of items.
-    pub(super) fn ahead(&mut self, piece: u32, items: &[Item]) -> Outcome<Ahead> {
+    pub(super) fn ahead(&mut self, procedure: u32, items: &[Item]) -> Outcome<Ahead> {
         let behind = if items.iter().any(|item| self.closes(item)) {
-            self.behind(piece, items)?.items
+            self.behind(procedure, items)?.items
         } else {
             Vec::new()
         };
@@ -34,7 +34,7 @@ impl Subsets<'_, '_> {
         };
         let accepting = items.iter().chain(&behind).find(accepts);
         if accepting.is_some_and(|item| item.pending != 0) {
-            return Err(self.ends_within(piece, self.now));
+            return Err(self.ends_within(procedure, self.now));
         }
         let accepting = accepting.is_some();
         let ended = self.ended(items.iter());

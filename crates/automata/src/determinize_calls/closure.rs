@@ -7,7 +7,7 @@ impl Subsets<'_, '_> {
     /// The items reachable from `items` of a procedure without reading. Entering a call adds it
     /// to the pending calls of an item. Items that leave a procedure with known callers return
     /// early.
-    pub(super) fn closed(&mut self, piece: u32, items: &[Item]) -> Outcome<Closed> {
+    pub(super) fn closed(&mut self, procedure: u32, items: &[Item]) -> Outcome<Closed> {
         self.seen.clear();
         if !self.seen_others.is_empty() {
             self.seen_others.clear();
@@ -39,9 +39,9 @@ impl Subsets<'_, '_> {
                     stack.push(Item { pending, node: enter, ..item });
                 }
                 Node::Return(outcome)
-                    if item.pending == 0 && self.pieces[piece as usize].known_calls.is_some() =>
+                    if item.pending == 0 && self.procedures[procedure as usize].known_calls.is_some() =>
                 {
-                    for call in self.known_calls(piece, item.tag) {
+                    for call in self.known_calls(procedure, item.tag) {
                         stack.push(Item {
                             pending: self.early_return(call),
                             node: self.after(call, outcome),
@@ -60,8 +60,8 @@ impl Subsets<'_, '_> {
         }
         self.stack = stack;
         if !past.is_empty() {
-            let before = self.closed(piece, &past)?.items;
-            closed.items.extend(self.past_boundary(piece, &before)?);
+            let before = self.closed(procedure, &past)?.items;
+            closed.items.extend(self.past_boundary(procedure, &before)?);
         }
         closed.items.sort_unstable();
         // An item after a boundary may have been reached before.
@@ -70,12 +70,12 @@ impl Subsets<'_, '_> {
     }
 
     /// The items after a boundary.
-    pub(super) fn past_boundary(&mut self, piece: u32, items: &[Item]) -> Outcome<Vec<Item>> {
+    pub(super) fn past_boundary(&mut self, procedure: u32, items: &[Item]) -> Outcome<Vec<Item>> {
         // The target of a fork was forked before.
         let items = items.iter().filter(|item| !matches!(self.network.node(item.node), Node::Fork { .. }));
         let past = |item: &Item| self.network.past_boundary(item.node).unwrap_or(item.node);
         let past: Vec<Item> = items.map(|item| Item { node: past(item), ..*item }).collect();
-        Ok(self.closed(piece, &past)?.items)
+        Ok(self.closed(procedure, &past)?.items)
     }
 
     /// Marks an item as seen in this pass; returns whether it was seen before.
@@ -94,9 +94,11 @@ impl Subsets<'_, '_> {
     }
 
     /// The calls of a tag in a procedure with known callers.
-    fn known_calls(&self, piece: u32, tag: u32) -> Vec<u32> {
-        let known =
-            self.pieces[piece as usize].known_calls.as_ref().and_then(|calls| calls.get(tag as usize));
+    fn known_calls(&self, procedure: u32, tag: u32) -> Vec<u32> {
+        let known = self.procedures[procedure as usize]
+            .known_calls
+            .as_ref()
+            .and_then(|calls| calls.get(tag as usize));
         known.cloned().unwrap_or_default()
     }
 
@@ -144,7 +146,7 @@ impl Subsets<'_, '_> {
     }
 
     /// The items after the terminals that end.
-    pub(super) fn behind(&mut self, piece: u32, items: &[Item]) -> Outcome<Closed> {
+    pub(super) fn behind(&mut self, procedure: u32, items: &[Item]) -> Outcome<Closed> {
         let ended: Vec<Item> = items
             .iter()
             .filter_map(|item| match self.network.node(item.node) {
@@ -152,7 +154,7 @@ impl Subsets<'_, '_> {
                 _ => None,
             })
             .collect();
-        self.closed(piece, &ended)
+        self.closed(procedure, &ended)
     }
 
     pub(super) fn reads(&self, item: &Item) -> bool {

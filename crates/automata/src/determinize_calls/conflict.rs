@@ -12,7 +12,7 @@ pub struct Conflict {
     /// How the two readings differ.
     pub kind: ConflictKind,
     /// The start of the procedure that may return or continue.
-    pub(super) piece: Vec<u32>,
+    pub(super) procedure: Vec<u32>,
 }
 
 /// Why one stack cannot follow two readings of a text.
@@ -36,9 +36,15 @@ impl Subsets<'_, '_> {
     }
 
     /// A byte that is read both inside a procedure, on the path to `inner`, and after its return.
-    pub(super) fn may_end_or_go_on(&self, call: u32, piece: u32, inner: u32, witness: Witness) -> Failure {
+    pub(super) fn may_end_or_go_on(
+        &self,
+        call: u32,
+        procedure: u32,
+        inner: u32,
+        witness: Witness,
+    ) -> Failure {
         let origins = [self.caller(call), self.network.origin(inner)];
-        self.conflict(ConflictKind::End, origins, Some(piece), witness)
+        self.conflict(ConflictKind::End, origins, Some(procedure), witness)
     }
 
     /// A text that may end within a call.
@@ -47,8 +53,8 @@ impl Subsets<'_, '_> {
     }
 
     /// A text that may end within a procedure with known callers.
-    pub(super) fn ends_within(&self, piece: u32, witness: Witness) -> Failure {
-        let rule = self.pieces[piece as usize].callers.first().map_or(0, |&call| self.caller(call));
+    pub(super) fn ends_within(&self, procedure: u32, witness: Witness) -> Failure {
+        let rule = self.procedures[procedure as usize].callers.first().map_or(0, |&call| self.caller(call));
         self.conflict(ConflictKind::TextEnd, [rule; 2], None, witness)
     }
 
@@ -62,13 +68,14 @@ impl Subsets<'_, '_> {
         &self,
         kind: ConflictKind,
         origins: [u32; 2],
-        piece: Option<u32>,
+        procedure: Option<u32>,
         witness: Witness,
     ) -> Failure {
-        let piece = piece.map_or(Vec::new(), |piece| self.pieces[piece as usize].nodes.clone());
+        let procedure =
+            procedure.map_or(Vec::new(), |procedure| self.procedures[procedure as usize].nodes.clone());
         let mut text = Vec::new();
         self.tell(witness, false, 64, &mut text);
-        Failure::Conflict(Conflict { origins, text, kind, piece })
+        Failure::Conflict(Conflict { origins, text, kind, procedure })
     }
 
     /// Writes an example text for a witness; `within` limits it to the bytes since the start of the

@@ -53,9 +53,9 @@ impl Subsets<'_, '_> {
     }
 
     /// Records an exit of a procedure.
-    pub(super) fn ends(&mut self, piece: u32, outcome: u32, from: u32, byte: u8) {
-        if self.ends_known.insert((piece, outcome), ()).is_none() {
-            let of = &mut self.pieces[piece as usize];
+    pub(super) fn ends(&mut self, procedure: u32, outcome: u32, from: u32, byte: u8) {
+        if self.ends_known.insert((procedure, outcome), ()).is_none() {
+            let of = &mut self.procedures[procedure as usize];
             of.outcomes.push(outcome);
             of.met.push((from, byte));
             self.owed.extend(of.callers.iter().map(|&call| (call, outcome)));
@@ -63,10 +63,10 @@ impl Subsets<'_, '_> {
     }
 
     /// Records that no call of a procedure may continue from an exit.
-    pub(super) fn forbid(&mut self, piece: u32, forbidden: Forbidden) {
-        let key = (piece, forbidden.outcome, forbidden.inner);
+    pub(super) fn forbid(&mut self, procedure: u32, forbidden: Forbidden) {
+        let key = (procedure, forbidden.outcome, forbidden.inner);
         if self.forbidden_known.insert(key, ()).is_none() {
-            let of = &mut self.pieces[piece as usize];
+            let of = &mut self.procedures[procedure as usize];
             of.forbidden.push(forbidden);
             self.unchecked.extend(of.callers.iter().map(|&call| (call, forbidden)));
         }
@@ -94,7 +94,7 @@ impl Subsets<'_, '_> {
             let inner = forbidden.inner.and_then(|moved| self.moves.get(moved).get(3).copied());
             return Err(self.may_end_or_go_on(
                 call,
-                forbidden.piece,
+                forbidden.procedure,
                 inner.unwrap_or(other.node),
                 forbidden.witness,
             ));
@@ -110,12 +110,12 @@ impl Subsets<'_, '_> {
     /// Computes the target of a call for an exit.
     fn returned(&mut self, call: u32, outcome: u32) -> Outcome<()> {
         let of = &self.calls[call as usize];
-        let (within, piece) = (of.within, &self.pieces[of.piece as usize]);
+        let (within, procedure) = (of.within, &self.procedures[of.procedure as usize]);
         if of.returns.contains_key(&outcome) {
             return Ok(());
         }
-        let at = piece.outcomes.iter().position(|known| *known == outcome).unwrap_or(0);
-        let (from, byte) = piece.met[at];
+        let at = procedure.outcomes.iter().position(|known| *known == outcome).unwrap_or(0);
+        let (from, byte) = procedure.met[at];
         let witness = Witness::After { call, from, byte };
         let (before, ended) = self.ending(outcome);
         let target = if let Ok(byte) = u8::try_from(before) {

@@ -10,14 +10,14 @@ type Paths = Vec<(Vec<u32>, u32)>;
 
 impl Subsets<'_, '_> {
     /// The target of a byte in a procedure, given the items after the byte.
-    pub(super) fn target(&mut self, piece: u32, items: &[Item], witness: Witness) -> Outcome<Target> {
+    pub(super) fn target(&mut self, procedure: u32, items: &[Item], witness: Witness) -> Outcome<Target> {
         self.now = witness;
         if let [Item { tag: 0, pending: 0, node }] = *items
             && self.reads_alone(node).is_some()
         {
-            return self.state(piece, items, witness).map(Target::State);
+            return self.state(procedure, items, witness).map(Target::State);
         }
-        let items = self.settled(piece, items)?;
+        let items = self.settled(procedure, items)?;
         if items.is_empty() {
             return Ok(Target::Dead);
         }
@@ -25,14 +25,14 @@ impl Subsets<'_, '_> {
             return Ok(Target::Return(self.outcome(AT_ONCE, &items)));
         }
         if items.iter().all(|item| self.is_ahead(item)) {
-            return self.called(piece, &items, witness).map(Target::Call);
+            return self.called(procedure, &items, witness).map(Target::Call);
         }
-        self.state(piece, &items, witness).map(Target::State)
+        self.state(procedure, &items, witness).map(Target::State)
     }
 
     /// The items reachable from `items` without reading, past the terminals that must end.
-    pub(super) fn settled(&mut self, piece: u32, items: &[Item]) -> Outcome<Vec<Item>> {
-        let mut items = self.closed(piece, items)?.items;
+    pub(super) fn settled(&mut self, procedure: u32, items: &[Item]) -> Outcome<Vec<Item>> {
+        let mut items = self.closed(procedure, items)?.items;
         // A lazy terminal ends now, and its alternatives are dropped.
         if items.iter().any(|item| self.is_lazy(item)) {
             items.retain(|item| self.is_lazy(item) || self.is_counted(item) || self.forks(item));
@@ -42,7 +42,7 @@ impl Subsets<'_, '_> {
             if !items.iter().any(|item| self.closes(item)) {
                 break;
             }
-            let mut rest = self.behind(piece, &items)?.items;
+            let mut rest = self.behind(procedure, &items)?.items;
             rest.extend(items.iter().filter(|item| !self.closes(item)));
             rest.sort_unstable();
             rest.dedup();
@@ -93,44 +93,44 @@ impl Subsets<'_, '_> {
             let calls = frame.iter().map(|calls| sorted(calls.iter().map(|&(_, call)| call).collect()));
             calls.collect()
         });
-        let piece = self.piece(entry, known_calls, witness)?;
-        let key = (within, piece, frame.clone());
+        let procedure = self.procedure(entry, known_calls, witness)?;
+        let key = (within, procedure, frame.clone());
         if let Some(&known) = self.call_of.get(&key) {
             return Ok(known);
         }
         let call = self.calls.len() as u32;
         self.call_of.insert(key, call);
-        self.calls.push(CallState { within, piece, frame, returns: FastMap::default(), witness });
-        self.pieces[piece as usize].callers.push(call);
-        let of = &self.pieces[piece as usize];
+        self.calls.push(CallState { within, procedure, frame, returns: FastMap::default(), witness });
+        self.procedures[procedure as usize].callers.push(call);
+        let of = &self.procedures[procedure as usize];
         self.owed.extend(of.outcomes.iter().map(|&outcome| (call, outcome)));
         self.unchecked.extend(of.forbidden.iter().map(|&forbidden| (call, forbidden)));
         Ok(call)
     }
 
     /// The procedure entered with the given items, and by the given calls if its callers are known.
-    fn piece(
+    fn procedure(
         &mut self,
         entry: Vec<Item>,
         known_calls: Option<Vec<Vec<u32>>>,
         witness: Witness,
     ) -> Outcome<u32> {
         let key = (entry, known_calls);
-        if let Some(&known) = self.piece_of.get(&key) {
+        if let Some(&known) = self.procedure_of.get(&key) {
             return Ok(known);
         }
-        let piece = self.pieces.len() as u32;
-        self.pieces.push(Procedure { known_calls: key.1.clone(), ..Procedure::default() });
-        // Even if all items still have pending calls: a call never directly enters another call. The
-        // second call is pushed after the next byte.
+        let procedure = self.procedures.len() as u32;
+        self.procedures.push(Procedure { known_calls: key.1.clone(), ..Procedure::default() });
+        // Even if all items still have pending calls: a call never directly enters another call.
+        // The second call is pushed after the next byte.
         let entry = key.0.clone();
-        self.piece_of.insert(key, piece);
-        let enter = self.state(piece, &entry, witness)?;
+        self.procedure_of.insert(key, procedure);
+        let enter = self.state(procedure, &entry, witness)?;
         self.begins[enter as usize] = true;
-        let of = &mut self.pieces[piece as usize];
+        let of = &mut self.procedures[procedure as usize];
         of.enter = enter;
         of.nodes = entry.iter().map(|item| item.node).collect();
-        Ok(piece)
+        Ok(procedure)
     }
 
     /// Refuses items with more distinct pending calls than the limit.
@@ -148,12 +148,12 @@ impl Subsets<'_, '_> {
     }
 
     /// The state of a set of items in a procedure.
-    pub(super) fn state(&mut self, piece: u32, items: &[Item], witness: Witness) -> Outcome<u32> {
+    pub(super) fn state(&mut self, procedure: u32, items: &[Item], witness: Witness) -> Outcome<u32> {
         if items.windows(2).any(|two| two[0].pending != two[1].pending) {
             self.count_pending(items, witness)?;
         }
         self.key.clear();
-        self.key.push(piece);
+        self.key.push(procedure);
         self.key.extend(items.iter().flat_map(|item| [item.tag, item.pending, item.node]));
         let (state, new) = self.sets.intern(&self.key);
         if new {

@@ -2,11 +2,11 @@
 //!
 //! A deterministic state is a set of *items*: paths through the [`TransitionNetwork`] that read the
 //! same text and share the frames on the stack. An item may have entered more procedures than other
-//! items; these calls are its *pending calls*, a part of the item. As soon as every item has pending
-//! calls, the outermost one of each item is pushed on the stack, as one frame for all: a set of
-//! calls. An item within a procedure carries a *tag*, the number of its entering call in the frame.
-//! An exit of a procedure is the set of ended tags, each with its own exit. (A frame of return
-//! addresses alone would confuse callers: in `S = A 1 | B 2` with `A = ( A ) | a` and
+//! items; these calls are its *pending calls*, a part of the item. As soon as every item has
+//! pending calls, the outermost one of each item is pushed on the stack, as one frame for all: a
+//! set of calls. An item within a procedure carries a *tag*, the number of its entering call in the
+//! frame. An exit of a procedure is the set of ended tags, each with its own exit. (A frame of
+//! return addresses alone would confuse callers: in `S = A 1 | B 2` with `A = ( A ) | a` and
 //! `B = ( B ) | b` it would accept `(b)1`.)
 //!
 //! If a procedure may return or continue, the next byte decides: a state keeps its returning items,
@@ -87,7 +87,7 @@ impl TransitionNetwork<'_> {
             match Subsets::new(self, positions, &special).run(start) {
                 Err(Failure::Conflict(conflict)) => {
                     let known = special.len();
-                    special.extend(conflict.piece.iter().map(|&node| (node, ())));
+                    special.extend(conflict.procedure.iter().map(|&node| (node, ())));
                     if special.len() == known {
                         return Err(Failure::Conflict(conflict));
                     }
@@ -153,7 +153,7 @@ struct Procedure {
 #[derive(Clone, Copy)]
 struct Forbidden {
     /// The procedure that continues.
-    piece: u32,
+    procedure: u32,
     outcome: u32,
     /// The number of the continuing items among the moves; `None` at the end of the text.
     inner: Option<u32>,
@@ -170,7 +170,7 @@ type Frame = Vec<Vec<(u32, u32)>>;
 struct CallState {
     /// The calling procedure.
     within: u32,
-    piece: u32,
+    procedure: u32,
     frame: Frame,
     /// By exit.
     returns: FastMap<u32, Target>,
@@ -220,8 +220,8 @@ struct Subsets<'n, 'm> {
     rows: Vec<Row>,
     /// The runs of all rows, contiguous.
     runs: Vec<(u8, u8, Target)>,
-    pieces: Vec<Procedure>,
-    piece_of: FastMap<Entry, u32>,
+    procedures: Vec<Procedure>,
+    procedure_of: FastMap<Entry, u32>,
     calls: Vec<CallState>,
     call_of: FastMap<(u32, u32, Frame), u32>,
     /// Sets of tags with their exits.
@@ -273,8 +273,8 @@ impl<'n, 'm> Subsets<'n, 'm> {
             begins: Vec::new(),
             rows: Vec::new(),
             runs: Vec::new(),
-            pieces: vec![Procedure::default()],
-            piece_of: FastMap::default(),
+            procedures: vec![Procedure::default()],
+            procedure_of: FastMap::default(),
             calls: Vec::new(),
             call_of: FastMap::default(),
             endings: Interner::new(),
@@ -339,27 +339,29 @@ impl<'n, 'm> Subsets<'n, 'm> {
         // States, then calls, then RETURN states, numbered from 1 on.
         let calls = 1 + self.rows.len() as u32;
         let returning = calls + self.calls.len() as u32;
-        let number = |piece: u32, target: Target| match target {
+        let number = |procedure: u32, target: Target| match target {
             Target::Dead => 0,
             Target::State(state) => 1 + state,
             Target::Call(call) => calls + call,
-            Target::Return(outcome) => merged.number(piece, outcome).map_or(0, |outcome| returning + outcome),
+            Target::Return(outcome) => {
+                merged.number(procedure, outcome).map_or(0, |outcome| returning + outcome)
+            }
         };
         let mut rows = Rows::with_capacity(1 + self.rows.len(), self.runs.len());
         for (state, row) in self.rows.iter().enumerate() {
-            let piece = self.sets.get(state as u32)[0];
+            let procedure = self.sets.get(state as u32)[0];
             let runs = self.runs[row.from..row.to].iter();
-            rows.push(row.accepting, runs.map(|&(first, last, to)| (first, last, number(piece, to))));
+            rows.push(row.accepting, runs.map(|&(first, last, to)| (first, last, number(procedure, to))));
         }
         rows.reserve(self.calls.len() + merged.most);
         let call = |call: &CallState| {
             let mut returns = vec![0; merged.most];
             for (&outcome, &to) in &call.returns {
-                if let Some(outcome) = merged.number(call.piece, outcome) {
+                if let Some(outcome) = merged.number(call.procedure, outcome) {
                     returns[outcome as usize] = number(call.within, to);
                 }
             }
-            Call { enter: 1 + self.pieces[call.piece as usize].enter, returns }
+            Call { enter: 1 + self.procedures[call.procedure as usize].enter, returns }
         };
         Ok(UntrimmedPda {
             rows,

@@ -12,8 +12,8 @@ pub(super) struct Merged {
 
 impl Merged {
     /// The number of an exit of a procedure; `None` if no call continues from it.
-    pub(super) fn number(&self, piece: u32, outcome: u32) -> Option<u32> {
-        self.numbers.get(&(piece, outcome)).copied()
+    pub(super) fn number(&self, procedure: u32, outcome: u32) -> Option<u32> {
+        self.numbers.get(&(procedure, outcome)).copied()
     }
 }
 
@@ -33,14 +33,14 @@ impl Subsets<'_, '_> {
         loop {
             let mut refined = FastMap::default();
             let (mut most, mut total) = (0, 0);
-            for (piece, of) in (0..).zip(&self.pieces) {
+            for (procedure, of) in (0..).zip(&self.procedures) {
                 let mut known: FastMap<(u32, Vec<Onward>), u32> = FastMap::default();
                 for &outcome in &of.outcomes {
-                    let Some(&number) = numbers.get(&(piece, outcome)) else { continue };
+                    let Some(&number) = numbers.get(&(procedure, outcome)) else { continue };
                     let onward =
                         of.callers.iter().map(|&call| self.onward(call, outcome, &numbers)).collect();
                     let next = known.len() as u32;
-                    refined.insert((piece, outcome), *known.entry((number, onward)).or_insert(next));
+                    refined.insert((procedure, outcome), *known.entry((number, onward)).or_insert(next));
                 }
                 most = most.max(known.len());
                 total += known.len();
@@ -75,9 +75,9 @@ impl Subsets<'_, '_> {
                 match target {
                     Target::Dead => {}
                     Target::Return(outer) => {
-                        from.entry((call.within, outer)).or_default().push((call.piece, outcome));
+                        from.entry((call.within, outer)).or_default().push((call.procedure, outcome));
                     }
-                    Target::State(_) | Target::Call(_) => rest.push((call.piece, outcome)),
+                    Target::State(_) | Target::Call(_) => rest.push((call.procedure, outcome)),
                 }
             }
         }

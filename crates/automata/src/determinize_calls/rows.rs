@@ -12,16 +12,16 @@ impl Subsets<'_, '_> {
     pub(super) fn row(&mut self, state: u32) -> Outcome<Row> {
         self.now = self.witnesses[state as usize];
         let key = self.sets.get(state);
-        let piece = key[0];
+        let procedure = key[0];
         if let [_, 0, 0, node] = *key
             && let Some(runs) = self.reads_alone(node)
         {
-            return self.row_alone(state, piece, runs);
+            return self.row_alone(state, procedure, runs);
         }
         let words = key[1..].chunks_exact(3);
         let items: Vec<Item> =
             words.map(|word| Item { tag: word[0], pending: word[1], node: word[2] }).collect();
-        let ahead = self.ahead(piece, &items)?;
+        let ahead = self.ahead(procedure, &items)?;
         let from = self.runs.len();
         let mut cuts = Cuts::new();
         if ahead.ended_behind.is_empty() {
@@ -30,7 +30,7 @@ impl Subsets<'_, '_> {
         } else {
             cuts = self.cuts.clone();
             let outcome = self.outcome(TEXT_END, &ahead.ended_behind);
-            self.forbid(piece, Forbidden { piece, outcome, inner: None, witness: self.now });
+            self.forbid(procedure, Forbidden { procedure, outcome, inner: None, witness: self.now });
         }
         let (mut inner, mut outer) = (Sweep::new(&ahead.inner), Sweep::new(&ahead.outer));
         let mut counted = Sweep::new(&ahead.counted);
@@ -47,24 +47,24 @@ impl Subsets<'_, '_> {
             }
             next.extend(counted.at(byte).iter().map(after));
             let witness = Witness::Read { from: state, byte };
-            let target = self.read(piece, byte, &mut next, ended, witness)?;
+            let target = self.read(procedure, byte, &mut next, ended, witness)?;
             if let Target::Return(outcome) = target {
-                self.ends(piece, outcome, state, byte);
+                self.ends(procedure, outcome, state, byte);
             }
             if target != Target::Dead {
                 self.runs.push((byte, last, target));
             }
         }
         if let Some(symbol) = self.network.boundary() {
-            let items = self.past_boundary(piece, &items)?;
+            let items = self.past_boundary(procedure, &items)?;
             if !items.is_empty() {
                 let witness = Witness::Read { from: state, byte: symbol };
-                let target = Target::State(self.state(piece, &items, witness)?);
+                let target = Target::State(self.state(procedure, &items, witness)?);
                 let at = from + self.runs[from..].partition_point(|run| run.0 < symbol);
                 self.runs.insert(at, (symbol, symbol, target));
             }
         }
-        self.fork(state, piece, &items)?;
+        self.fork(state, procedure, &items)?;
         Ok(Row { from, to: self.runs.len(), accepting: ahead.accepting })
     }
 
@@ -78,22 +78,23 @@ impl Subsets<'_, '_> {
     }
 
     /// The row of a state of one item without tag and pending calls, which reads by the given runs.
-    fn row_alone(&mut self, state: u32, piece: u32, runs: Span) -> Outcome<Row> {
+    fn row_alone(&mut self, state: u32, procedure: u32, runs: Span) -> Outcome<Row> {
         let from = self.runs.len();
         let network = self.network;
         for &Run { first, last, target: next } in network.edges().runs(runs) {
-            let key = u64::from(piece) << 32 | u64::from(next);
+            let key = u64::from(procedure) << 32 | u64::from(next);
             let target = match self.moved_alone.get(&key) {
                 Some(&known) => known,
                 None => {
                     let item = Item { tag: 0, pending: 0, node: next };
-                    let target = self.target(piece, &[item], Witness::Read { from: state, byte: first })?;
+                    let target =
+                        self.target(procedure, &[item], Witness::Read { from: state, byte: first })?;
                     self.moved_alone.insert(key, target);
                     target
                 }
             };
             if let Target::Return(outcome) = target {
-                self.ends(piece, outcome, state, first);
+                self.ends(procedure, outcome, state, first);
             }
             if target != Target::Dead {
                 self.runs.push((first, last, target));
@@ -106,7 +107,7 @@ impl Subsets<'_, '_> {
 
     /// Records the forks of a state: the ended counted parts among its items lead to a separate
     /// state.
-    fn fork(&mut self, state: u32, piece: u32, items: &[Item]) -> Outcome<()> {
+    fn fork(&mut self, state: u32, procedure: u32, items: &[Item]) -> Outcome<()> {
         let next = |item: &Item| match self.network.node(item.node) {
             Node::Fork { next } => Some(Item { node: next, ..*item }),
             _ => None,
@@ -116,9 +117,9 @@ impl Subsets<'_, '_> {
             return Ok(());
         }
         let witness = self.witnesses[state as usize];
-        let items = self.settled(piece, &forked)?;
+        let items = self.settled(procedure, &forked)?;
         if !items.is_empty() {
-            let to = self.state(piece, &items, witness)?;
+            let to = self.state(procedure, &items, witness)?;
             self.forks.push((state, to));
         }
         Ok(())
@@ -128,7 +129,7 @@ impl Subsets<'_, '_> {
     /// not.
     pub(super) fn read(
         &mut self,
-        piece: u32,
+        procedure: u32,
         byte: u8,
         next: &mut Vec<Item>,
         ended: &[Item],
@@ -141,16 +142,16 @@ impl Subsets<'_, '_> {
         next.sort_unstable();
         next.dedup();
         self.key.clear();
-        self.key.push(piece);
+        self.key.push(procedure);
         self.key.extend(next.iter().flat_map(|item| [item.tag, item.pending, item.node]));
         let (number, new) = self.moves.intern(&self.key);
         if new {
             self.moved.push(Target::Dead);
-            self.moved[number as usize] = self.target(piece, next, witness)?;
+            self.moved[number as usize] = self.target(procedure, next, witness)?;
         }
         if !ended.is_empty() {
             let outcome = self.outcome(u16::from(byte), ended);
-            self.forbid(piece, Forbidden { piece, outcome, inner: Some(number), witness });
+            self.forbid(procedure, Forbidden { procedure, outcome, inner: Some(number), witness });
         }
         self.tick(next.len())?;
         Ok(self.moved[number as usize])

@@ -1,36 +1,36 @@
-//! Selects the parts of a recursive grammar that are called.
+//! Selects the expressions of a recursive grammar that are called.
 //!
-//! Recursion is *embedded* if the rule reads something before and after the reference. The parts of
-//! a sequence around embedded recursion are called as one procedure, from after the opening part to
-//! the closing part: in `"[" space (value ("," value)*)? "]" space` the caller reads the first
-//! bracket, then calls `space (value ("," value)*)? "]"`, then reads the last space. A part
-//! *closes* if none of its texts is a prefix of another, so its last byte begins or ends the
-//! procedure. If both the opening and the closing part close, they are *brackets* and always
-//! called. The recursion left outside of brackets forms *knots*: a knot is called from after the
-//! last required part before it to the last required part after it, even if these parts do not
-//! close.
+//! Recursion is *embedded* if the rule reads something before and after the reference. The
+//! expressions of a sequence around embedded recursion are called as one procedure, from after the
+//! opening expression to the closing expression: in `"[" space (value ("," value)*)? "]" space` the
+//! caller reads the first bracket, then calls `space (value ("," value)*)? "]"`, then reads the
+//! last space. An expression *closes* if none of its texts is a prefix of another, so its last byte
+//! begins or ends the procedure. If both the opening and the closing expression close, they are
+//! *brackets* and always called. The recursion left outside of brackets forms *knots*: a knot is
+//! called from after the last required expression before it to the last required expression after
+//! it, even if these expressions do not close.
 
-use super::parts::{Part, PartId, Parts};
+use super::flat::{ExprId, FlatExpr, FlatGrammar};
 use burn_dfa_automata::{FastMap, components};
 
-/// Most parts of a sequence with rules put in for their names.
+/// Most expressions of a sequence with rules put in for their names.
 const MAX_EXPANDED: usize = 64;
 
 /// The recursion of a grammar.
 pub(super) struct Brackets<'p, 'm> {
-    parts: &'p Parts<'m>,
+    flat: &'p FlatGrammar<'m>,
     /// The strongly connected component of each rule by its references; 0 for a non-recursive rule.
     scc_of: Vec<u32>,
     /// The same without references within brackets.
     knot_of: Vec<u32>,
-    /// Whether a part refers to a component.
-    recursive: FastMap<(PartId, u32), bool>,
-    expanded: FastMap<(PartId, u32), Vec<PartId>>,
+    /// Whether an expression refers to a component.
+    recursive: FastMap<(ExprId, u32), bool>,
+    expanded: FastMap<(ExprId, u32), Vec<ExprId>>,
 }
 
-/// The context of a sequence.
+/// The position of a sequence in the recursion of a grammar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Place {
+pub(super) struct Position {
     /// The component of the rule.
     pub(super) scc: u32,
     /// Its component without references within brackets.
@@ -42,22 +42,22 @@ pub(super) struct Place {
 }
 
 impl<'p, 'm> Brackets<'p, 'm> {
-    pub(super) fn new(parts: &'p Parts<'m>) -> Self {
-        let count = parts.bodies.len();
-        let references = parts.bodies.iter().map(|&body| {
+    pub(super) fn new(flat: &'p FlatGrammar<'m>) -> Self {
+        let count = flat.bodies.len();
+        let references = flat.bodies.iter().map(|&body| {
             let mut found = Vec::new();
-            parts.rules_of(body, &mut found);
+            flat.rules_of(body, &mut found);
             found
         });
         let scc_of = sccs(count, &references.map(sorted).collect::<Vec<_>>());
         let (recursive, expanded) = (FastMap::default(), FastMap::default());
-        let mut brackets = Self { parts, scc_of, knot_of: vec![0; count], recursive, expanded };
+        let mut brackets = Self { flat, scc_of, knot_of: vec![0; count], recursive, expanded };
         let left: Vec<Vec<usize>> = (0..count)
             .map(|rule| {
                 let mut found = Vec::new();
-                let place = brackets.place(rule);
-                if place.scc != 0 {
-                    brackets.left_by_brackets(parts.bodies[rule], place, &mut found);
+                let position = brackets.position(rule);
+                if position.scc != 0 {
+                    brackets.left_by_brackets(flat.bodies[rule], position, &mut found);
                 }
                 sorted(found)
             })
@@ -66,22 +66,22 @@ impl<'p, 'm> Brackets<'p, 'm> {
         brackets
     }
 
-    /// The context of the body of a rule.
-    pub(super) fn place(&self, rule: usize) -> Place {
-        Place { scc: self.scc_of[rule], knot: self.knot_of[rule], behind: false, outermost: false }
+    /// The position of the body of a rule.
+    pub(super) fn position(&self, rule: usize) -> Position {
+        Position { scc: self.scc_of[rule], knot: self.knot_of[rule], behind: false, outermost: false }
     }
 
-    /// The parts of a sequence in a rule of a component. Each rule after the first part whose body
-    /// is a sequence is inlined if it is non-recursive, or if only the opening bracket is missing
-    /// in it.
-    pub(super) fn expanded(&mut self, sequence: PartId, scc: u32) -> Vec<PartId> {
+    /// The expressions of a sequence in a rule of a component. Each rule after the first expression
+    /// whose body is a sequence is inlined if it is non-recursive, or if only the opening bracket
+    /// is missing in it.
+    pub(super) fn expanded(&mut self, sequence: ExprId, scc: u32) -> Vec<ExprId> {
         if let Some(known) = self.expanded.get(&(sequence, scc)) {
             return known.clone();
         }
         let mut expanded = Vec::new();
-        if let Part::Sequence(parts) = self.parts.get(sequence) {
-            for (at, &part) in parts.iter().enumerate() {
-                if at == 0 { expanded.push(part) } else { self.expand(part, &mut expanded) }
+        if let FlatExpr::Sequence(exprs) = self.flat.get(sequence) {
+            for (at, &expr) in exprs.iter().enumerate() {
+                if at == 0 { expanded.push(expr) } else { self.expand(expr, &mut expanded) }
             }
             for at in (1..expanded.len()).rev() {
                 if let Some(closed) = self.closed(&expanded, at, scc) {
@@ -89,7 +89,7 @@ impl<'p, 'm> Brackets<'p, 'm> {
                 }
             }
             if expanded.len() > MAX_EXPANDED {
-                expanded.clone_from(parts);
+                expanded.clone_from(exprs);
             }
         }
         self.expanded.insert((sequence, scc), expanded.clone());
@@ -97,107 +97,108 @@ impl<'p, 'm> Brackets<'p, 'm> {
     }
 
     /// Inlines a non-recursive rule.
-    fn expand(&self, part: PartId, expanded: &mut Vec<PartId>) {
-        if let Part::Rule(rule) = *self.parts.get(part)
-            && let Part::Sequence(inner) = self.parts.get(self.parts.bodies[rule])
+    fn expand(&self, expr: ExprId, expanded: &mut Vec<ExprId>) {
+        if let FlatExpr::Rule(rule) = *self.flat.get(expr)
+            && let FlatExpr::Sequence(inner) = self.flat.get(self.flat.bodies[rule])
             && self.scc_of[rule] == 0
             && expanded.len() <= MAX_EXPANDED
         {
-            inner.iter().for_each(|&part| self.expand(part, expanded));
+            inner.iter().for_each(|&expr| self.expand(expr, expanded));
         } else {
-            expanded.push(part);
+            expanded.push(expr);
         }
     }
 
     /// The sequence with the rule at `at` inlined, if the rule closes a bracket opened by the
     /// sequence.
-    fn closed(&mut self, sequence: &[PartId], at: usize, scc: u32) -> Option<Vec<PartId>> {
-        let parts = self.parts;
-        let Part::Rule(rule) = *parts.get(sequence[at]) else { return None };
-        let Part::Sequence(inner) = parts.get(parts.bodies[rule]) else { return None };
-        let place = Place { scc, knot: 0, behind: false, outermost: false };
-        if self.scc_of[rule] != scc || self.bracket(inner, place).is_some() {
+    fn closed(&mut self, sequence: &[ExprId], at: usize, scc: u32) -> Option<Vec<ExprId>> {
+        let flat = self.flat;
+        let FlatExpr::Rule(rule) = *flat.get(sequence[at]) else { return None };
+        let FlatExpr::Sequence(inner) = flat.get(flat.bodies[rule]) else { return None };
+        let position = Position { scc, knot: 0, behind: false, outermost: false };
+        if self.scc_of[rule] != scc || self.bracket(inner, position).is_some() {
             return None;
         }
         let closed = [&sequence[..at], inner, &sequence[at + 1..]].concat();
-        let (from, to) = self.bracket(&closed, place)?;
+        let (from, to) = self.bracket(&closed, position)?;
         (from <= at && to >= at + inner.len() - 1).then_some(closed)
     }
 
-    /// The range of called parts of an expanded sequence, both ends included.
-    pub(super) fn called(&mut self, parts: &[PartId], place: Place) -> Option<(usize, usize)> {
-        self.bracket(parts, place).or_else(|| {
-            if place.knot == 0 {
+    /// The range of called expressions of an expanded sequence, both ends included.
+    pub(super) fn called(&mut self, exprs: &[ExprId], position: Position) -> Option<(usize, usize)> {
+        self.bracket(exprs, position).or_else(|| {
+            if position.knot == 0 {
                 return None;
             }
-            let is_recursive = |own: &mut Self, part| {
+            let is_recursive = |own: &mut Self, expr| {
                 let mut rules = Vec::new();
-                own.left_by_brackets(part, Place { behind: true, ..place }, &mut rules);
-                rules.into_iter().any(|rule| own.knot_of[rule] == place.knot)
+                own.left_by_brackets(expr, Position { behind: true, ..position }, &mut rules);
+                rules.into_iter().any(|rule| own.knot_of[rule] == position.knot)
             };
-            let is_recursive: Vec<bool> = parts.iter().map(|&part| is_recursive(self, part)).collect();
-            self.between(parts, place, &is_recursive, |_| true)
+            let is_recursive: Vec<bool> = exprs.iter().map(|&expr| is_recursive(self, expr)).collect();
+            self.between(exprs, position, &is_recursive, |_| true)
         })
     }
 
     /// The brackets of a sequence.
-    fn bracket(&mut self, parts: &[PartId], place: Place) -> Option<(usize, usize)> {
-        if place.scc == 0 {
+    fn bracket(&mut self, exprs: &[ExprId], position: Position) -> Option<(usize, usize)> {
+        if position.scc == 0 {
             return None;
         }
-        let is_recursive: Vec<bool> = parts.iter().map(|&part| self.is_recursive(part, place.scc)).collect();
-        self.between(parts, place, &is_recursive, |part| self.parts.closes(part))
+        let is_recursive: Vec<bool> =
+            exprs.iter().map(|&expr| self.is_recursive(expr, position.scc)).collect();
+        self.between(exprs, position, &is_recursive, |expr| self.flat.closes(expr))
     }
 
     fn between(
         &self,
-        parts: &[PartId],
-        place: Place,
+        exprs: &[ExprId],
+        position: Position,
         is_recursive: &[bool],
-        closes: impl Fn(PartId) -> bool,
+        closes: impl Fn(ExprId) -> bool,
     ) -> Option<(usize, usize)> {
-        let is_read = |at: usize| !self.parts.is_nullable(parts[at]);
-        let begins = |at: usize| is_recursive[at] && (place.behind || (0..at).any(is_read));
-        let first = (0..parts.len()).find(|&at| begins(at))?;
-        // The call starts right after the last byte of the opening part.
-        let opens = |&at: &usize| is_read(at) && closes(parts[at]);
+        let is_read = |at: usize| !self.flat.is_nullable(exprs[at]);
+        let begins = |at: usize| is_recursive[at] && (position.behind || (0..at).any(is_read));
+        let first = (0..exprs.len()).find(|&at| begins(at))?;
+        // The call starts right after the last byte of the opening expression.
+        let opens = |&at: &usize| is_read(at) && closes(exprs[at]);
         let from = match (0..first).rev().find(opens) {
             Some(at) => at + 1,
-            None if place.behind => 0,
+            None if position.behind => 0,
             None => return None,
         };
-        let ends = |&at: &usize| !is_recursive[at] && is_read(at) && closes(parts[at]);
-        (first + 1..parts.len()).rev().find(ends).map(|to| (from, to))
+        let ends = |&at: &usize| !is_recursive[at] && is_read(at) && closes(exprs[at]);
+        (first + 1..exprs.len()).rev().find(ends).map(|to| (from, to))
     }
 
-    fn is_recursive(&mut self, part: PartId, scc: u32) -> bool {
-        if let Some(&known) = self.recursive.get(&(part, scc)) {
+    fn is_recursive(&mut self, expr: ExprId, scc: u32) -> bool {
+        if let Some(&known) = self.recursive.get(&(expr, scc)) {
             return known;
         }
         let mut rules = Vec::new();
-        self.parts.rules_of(part, &mut rules);
+        self.flat.rules_of(expr, &mut rules);
         let is = rules.into_iter().any(|rule| self.scc_of[rule] == scc);
-        self.recursive.insert((part, scc), is);
+        self.recursive.insert((expr, scc), is);
         is
     }
 
-    /// The rules that a part refers to outside of brackets.
-    fn left_by_brackets(&mut self, part: PartId, place: Place, found: &mut Vec<usize>) {
-        match self.parts.get(part) {
-            Part::Rule(rule) => found.push(*rule),
-            Part::Choice(parts) => {
-                parts.iter().for_each(|&part| self.left_by_brackets(part, place, found));
+    /// The rules that an expression refers to outside of brackets.
+    fn left_by_brackets(&mut self, expr: ExprId, position: Position, found: &mut Vec<usize>) {
+        match self.flat.get(expr) {
+            FlatExpr::Rule(rule) => found.push(*rule),
+            FlatExpr::Choice(exprs) => {
+                exprs.iter().for_each(|&expr| self.left_by_brackets(expr, position, found));
             }
-            Part::Repeat { inner, max, .. } if *max != Some(0) => {
-                self.left_by_brackets(*inner, Place { behind: false, ..place }, found);
+            FlatExpr::Repeat { inner, max, .. } if *max != Some(0) => {
+                self.left_by_brackets(*inner, Position { behind: false, ..position }, found);
             }
-            Part::Sequence(_) => {
-                let parts = self.expanded(part, place.scc);
-                let called = self.bracket(&parts, place);
-                for (at, &part) in parts.iter().enumerate() {
+            FlatExpr::Sequence(_) => {
+                let exprs = self.expanded(expr, position.scc);
+                let called = self.bracket(&exprs, position);
+                for (at, &expr) in exprs.iter().enumerate() {
                     if called.is_none_or(|(from, to)| at < from || at > to) {
-                        let behind = place.behind || at > 0;
-                        self.left_by_brackets(part, Place { behind, ..place }, found);
+                        let behind = position.behind || at > 0;
+                        self.left_by_brackets(expr, Position { behind, ..position }, found);
                     }
                 }
             }

@@ -4,8 +4,8 @@
 //! neither applies:
 //! - A rule without a reference to itself is inlined into the other rules of the component.
 //! - If all rules refer to themselves, one that begins or ends with itself is solved. The texts of
-//!   `b ::= γ | b α | β b | b δ b` are the texts of `c (δ c)*` with `c ::= β* γ α*`, for any parts
-//!   `α` to `δ`.
+//!   `b ::= γ | b α | β b | b δ b` are the texts of `c (δ c)*` with `c ::= β* γ α*`, for any
+//!   expressions `α` to `δ`.
 //!
 //! With `root ::= t | "y"` and `t ::= "x" | root t`, the first step makes
 //! `t ::= "x" | t t | "y" t`; the second step then makes `t ::= ("y"* "x")+`. The method is
@@ -18,30 +18,30 @@
 //! Switching Circuit Theory and Logical Design, 1961.
 
 use super::brackets::sccs;
-use super::parts::{Part, PartId, Parts};
+use super::flat::{ExprId, FlatExpr, FlatGrammar};
 use burn_dfa_automata::FastMap;
 use burn_dfa_common::Result;
 
 /// Most rules in a component.
 const MAX_RULES: usize = 128;
 
-/// Most parts of a rule, each counted as often as the rule has it.
-const MAX_PARTS: usize = 4_096;
+/// Most expressions of a rule, each counted as often as the rule has it.
+const MAX_EXPRS: usize = 4_096;
 
-/// Most parts within each other in a rule.
+/// Most expressions within each other in a rule.
 const MAX_HEIGHT: usize = 200;
 
 /// Most alternatives a rule is split into.
 const MAX_ALTERNATIVES: usize = 256;
 
-/// How large a part is.
+/// How large an expression is.
 #[derive(Clone, Copy)]
 struct Size {
-    parts: usize,
+    exprs: usize,
     height: usize,
 }
 
-impl Parts<'_> {
+impl FlatGrammar<'_> {
     /// Removes rules from recursion while rules stay small; returns whether any body changed.
     ///
     /// # Errors
@@ -72,7 +72,7 @@ impl Parts<'_> {
             self.meter.time()?;
             // Inlines the smallest rule without a reference to itself; else solves a rule,
             // preferably one whose repetitions refer to no rule of the component.
-            let size = |own: &Self, rule: usize| own.size(own.bodies[rule], &mut FastMap::default()).parts;
+            let size = |own: &Self, rule: usize| own.size(own.bodies[rule], &mut FastMap::default()).exprs;
             let free = rules.iter().copied().filter(|&rule| !self.refers(self.bodies[rule], &[rule]));
             if let Some(chosen) = free.min_by_key(|&rule| size(self, rule)) {
                 rules.retain(|&rule| rule != chosen);
@@ -81,7 +81,7 @@ impl Parts<'_> {
                 }
                 continue;
             }
-            let solved: Vec<(bool, usize, usize, PartId)> = (rules.iter())
+            let solved: Vec<(bool, usize, usize, ExprId)> = (rules.iter())
                 .filter_map(|&rule| {
                     let (body, repeated) = self.solved(rule)?;
                     let refers = self.refers(repeated, &rules);
@@ -102,11 +102,11 @@ impl Parts<'_> {
     /// Inlines a rule into other rules, if they stay small.
     fn put_in(&mut self, chosen: usize, rules: &[usize]) -> bool {
         let (mut known, mut sizes) = (FastMap::default(), FastMap::default());
-        let bodies: Vec<PartId> =
+        let bodies: Vec<ExprId> =
             rules.iter().map(|&rule| self.with(self.bodies[rule], chosen, &mut known)).collect();
         let are_small = bodies.iter().all(|&body| {
-            let Size { parts, height } = self.size(body, &mut sizes);
-            parts <= MAX_PARTS && height <= MAX_HEIGHT
+            let Size { exprs, height } = self.size(body, &mut sizes);
+            exprs <= MAX_EXPRS && height <= MAX_HEIGHT
         });
         if are_small {
             rules.iter().zip(bodies).for_each(|(&rule, body)| self.bodies[rule] = body);
@@ -114,73 +114,73 @@ impl Parts<'_> {
         are_small
     }
 
-    /// Whether a part refers to one of some rules.
-    fn refers(&self, part: PartId, rules: &[usize]) -> bool {
-        self.references_of(part).iter().any(|rule| rules.contains(rule))
+    /// Whether an expression refers to one of some rules.
+    fn refers(&self, expr: ExprId, rules: &[usize]) -> bool {
+        self.references_of(expr).iter().any(|rule| rules.contains(rule))
     }
 
-    fn references_of(&self, part: PartId) -> Vec<usize> {
+    fn references_of(&self, expr: ExprId) -> Vec<usize> {
         let mut found = Vec::new();
-        self.rules_of(part, &mut found);
+        self.rules_of(expr, &mut found);
         found.sort_unstable();
         found.dedup();
         found
     }
 
-    fn size(&self, part: PartId, known: &mut FastMap<PartId, (usize, usize)>) -> Size {
-        if let Some(&(parts, height)) = known.get(&part) {
-            return Size { parts, height };
+    fn size(&self, expr: ExprId, known: &mut FastMap<ExprId, (usize, usize)>) -> Size {
+        if let Some(&(exprs, height)) = known.get(&expr) {
+            return Size { exprs, height };
         }
-        let inner: &[PartId] = match self.get(part) {
-            Part::Sequence(inner) | Part::Choice(inner) => inner,
-            Part::Repeat { inner, .. } => std::slice::from_ref(inner),
+        let inner: &[ExprId] = match self.get(expr) {
+            FlatExpr::Sequence(inner) | FlatExpr::Choice(inner) => inner,
+            FlatExpr::Repeat { inner, .. } => std::slice::from_ref(inner),
             _ => &[],
         };
-        let size = inner.iter().fold(Size { parts: 1, height: 1 }, |size, &inner| {
-            let Size { parts, height } = self.size(inner, known);
-            Size { parts: size.parts.saturating_add(parts), height: size.height.max(height + 1) }
+        let size = inner.iter().fold(Size { exprs: 1, height: 1 }, |size, &inner| {
+            let Size { exprs, height } = self.size(inner, known);
+            Size { exprs: size.exprs.saturating_add(exprs), height: size.height.max(height + 1) }
         });
-        known.insert(part, (size.parts, size.height));
+        known.insert(expr, (size.exprs, size.height));
         size
     }
 
-    /// A part with the body of a rule substituted for its name.
-    fn with(&mut self, part: PartId, rule: usize, known: &mut FastMap<PartId, PartId>) -> PartId {
-        if let Some(&made) = known.get(&part) {
+    /// An expression with the body of a rule substituted for its name.
+    fn with(&mut self, expr: ExprId, rule: usize, known: &mut FastMap<ExprId, ExprId>) -> ExprId {
+        if let Some(&made) = known.get(&expr) {
             return made;
         }
-        let made = match self.get(part).clone() {
-            Part::Rule(other) if other == rule => self.bodies[rule],
-            Part::Choice(inner) => {
-                let inner: Vec<PartId> = inner.into_iter().map(|part| self.with(part, rule, known)).collect();
+        let made = match self.get(expr).clone() {
+            FlatExpr::Rule(other) if other == rule => self.bodies[rule],
+            FlatExpr::Choice(inner) => {
+                let inner: Vec<ExprId> = inner.into_iter().map(|expr| self.with(expr, rule, known)).collect();
                 self.one_of(inner)
             }
-            Part::Sequence(inner) => {
-                let inner: Vec<PartId> = inner.into_iter().map(|part| self.with(part, rule, known)).collect();
+            FlatExpr::Sequence(inner) => {
+                let inner: Vec<ExprId> = inner.into_iter().map(|expr| self.with(expr, rule, known)).collect();
                 self.sequence_of(inner)
             }
-            Part::Repeat { inner, min, max } => {
+            FlatExpr::Repeat { inner, min, max } => {
                 let inner = self.with(inner, rule, known);
-                self.add(Part::Repeat { inner, min, max })
+                self.add(FlatExpr::Repeat { inner, min, max })
             }
-            _ => part,
+            _ => expr,
         };
-        known.insert(part, made);
+        known.insert(expr, made);
         made
     }
 
-    fn sequence_of(&mut self, parts: Vec<PartId>) -> PartId {
-        let joined = self.joined(parts);
+    fn sequence_of(&mut self, exprs: Vec<ExprId>) -> ExprId {
+        let joined = self.joined(exprs);
         self.add(joined)
     }
 
     /// The body of a rule rewritten without the rule at the beginnings and ends of its
-    /// alternatives, and the repeated parts; `None` if the rule never begins or ends an
+    /// alternatives, and the repeated expressions; `None` if the rule never begins or ends an
     /// alternative, or has too many alternatives. The texts of `b ::= c | b b b` are the texts of
     /// `c (c c)*`.
-    fn solved(&mut self, rule: usize) -> Option<(PartId, PartId)> {
+    fn solved(&mut self, rule: usize) -> Option<(ExprId, ExprId)> {
         let alternatives = self.alternatives(self.bodies[rule], rule)?;
-        let name = self.add(Part::Rule(rule));
+        let name = self.add(FlatExpr::Rule(rule));
         let (mut alone, mut behind, mut before, mut between) =
             (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let mut times = Vec::new();
@@ -189,7 +189,7 @@ impl Parts<'_> {
                 // The alternative `b` of a rule `b` adds no text.
                 [one] if one == name => {}
                 // The rule three times and more, alone.
-                [_, _, _, ..] if alternative.iter().all(|&part| part == name) => {
+                [_, _, _, ..] if alternative.iter().all(|&expr| expr == name) => {
                     times.push(alternative.len())
                 }
                 [first, ref middle @ .., last] if first == name && last == name => {
@@ -208,18 +208,18 @@ impl Parts<'_> {
             between.extend(times.drain(..).map(|times| self.sequence_of(vec![name; times - 2])));
         }
         let repeated = self.one_of([&before[..], &behind, &between].concat());
-        let mut parts = Vec::with_capacity(3);
+        let mut exprs = Vec::with_capacity(3);
         if !before.is_empty() {
             let before = self.one_of(before);
-            parts.push(self.repeated(before, 0, None));
+            exprs.push(self.repeated(before, 0, None));
         }
-        parts.push(self.one_of(alone));
+        exprs.push(self.one_of(alone));
         if !behind.is_empty() {
             let behind = self.one_of(behind);
-            parts.push(self.repeated(behind, 0, None));
+            exprs.push(self.repeated(behind, 0, None));
         }
-        let once = self.sequence_of(parts);
-        let mut more: Vec<PartId> =
+        let once = self.sequence_of(exprs);
+        let mut more: Vec<ExprId> =
             times.iter().map(|times| self.sequence_of(vec![once; times - 1])).collect();
         if !between.is_empty() {
             let between = self.one_of(between);
@@ -233,34 +233,35 @@ impl Parts<'_> {
         Some((self.sequence_of(vec![once, again]), repeated))
     }
 
-    /// The alternatives of a part as sequences; choices with the rule at the beginning or end are
-    /// split. `None` if there are too many.
-    fn alternatives(&self, part: PartId, rule: usize) -> Option<Vec<Vec<PartId>>> {
-        let (mut rest, mut found) = (vec![vec![part]], Vec::new());
+    /// The alternatives of an expression as sequences; choices with the rule at the beginning or
+    /// end are split. `None` if there are too many.
+    fn alternatives(&self, expr: ExprId, rule: usize) -> Option<Vec<Vec<ExprId>>> {
+        let (mut rest, mut found) = (vec![vec![expr]], Vec::new());
         while let Some(sequence) = rest.pop() {
             if rest.len() + found.len() > MAX_ALTERNATIVES {
                 return None;
             }
             let ends = [0, sequence.len().saturating_sub(1)];
             let apart = ends.into_iter().find_map(|at| Some((at, self.apart(*sequence.get(at)?, rule)?)));
-            let Some((at, parts)) = apart else {
+            let Some((at, exprs)) = apart else {
                 found.push(sequence);
                 continue;
             };
-            let with = |part: Vec<PartId>| [&sequence[..at], &part, &sequence[at + 1..]].concat();
-            rest.extend(parts.into_iter().rev().map(with));
+            let with = |expr: Vec<ExprId>| [&sequence[..at], &expr, &sequence[at + 1..]].concat();
+            rest.extend(exprs.into_iter().rev().map(with));
         }
         Some(found)
     }
 
-    /// The alternatives of a part that contains the rule, unless the part is the rule itself.
-    fn apart(&self, part: PartId, rule: usize) -> Option<Vec<Vec<PartId>>> {
-        let alternatives = match self.get(part) {
-            Part::Choice(inner) => inner.iter().map(|&part| vec![part]).collect(),
-            Part::Sequence(inner) => vec![inner.clone()],
-            &Part::Repeat { inner, min: 0, max: Some(1) } => vec![Vec::new(), vec![inner]],
+    /// The alternatives of an expression that contains the rule, unless the expression is the rule
+    /// itself.
+    fn apart(&self, expr: ExprId, rule: usize) -> Option<Vec<Vec<ExprId>>> {
+        let alternatives = match self.get(expr) {
+            FlatExpr::Choice(inner) => inner.iter().map(|&expr| vec![expr]).collect(),
+            FlatExpr::Sequence(inner) => vec![inner.clone()],
+            &FlatExpr::Repeat { inner, min: 0, max: Some(1) } => vec![Vec::new(), vec![inner]],
             _ => return None,
         };
-        self.refers(part, &[rule]).then_some(alternatives)
+        self.refers(expr, &[rule]).then_some(alternatives)
     }
 }

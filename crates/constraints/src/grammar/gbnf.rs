@@ -8,7 +8,6 @@
 //! defined twice (it keeps the last), empty classes (it matches the empty text), ranges and counts
 //! that are out of order. Sizes that llama.cpp rejects or changes, such as `{3000}`, are subject to
 //! the limits of the compiler instead.
-//! `{3000}`, are subject to the limits of the compiler instead.
 //!
 //! Reference: the guide and the parser of llama.cpp, `grammars/README.md` and
 //! `src/llama-grammar.cpp`.

@@ -536,7 +536,7 @@ mod tests {
 
     #[test]
     fn options_are_digested_where_they_are_the_default_too() {
-        // A table of another default would be loaded for it.
+        // A constraint compiled with another default would be loaded for it.
         let tag = StructuralTag::new(SchemaFormat::new(json!({"const": 1})));
         for constraint in [Constraint::json_schema(json!({"const": 1})), Constraint::structural_tag(&tag)] {
             let constraint = constraint.unwrap();

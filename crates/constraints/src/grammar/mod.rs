@@ -1,18 +1,19 @@
 //! Grammars: GBNF as in llama.cpp, EBNF as in XGrammar, Lark as in llguidance.
 //!
 //! ```text
-//! text ──gbnf, ebnf, lark──▶ Grammar ──▶ Parts ──emit──▶ TransitionNetwork ──subsets──▶ SparseDfa or Pushdown
+//! text ──gbnf, ebnf, lark──▶ Grammar ──▶ FlatGrammar ──emit──▶ TransitionNetwork
+//!     ──subsets──▶ SparseDfa or Pushdown
 //! ```
 //!
 //! - `form` is the intermediate form, `builder` builds it;
 //! - `gbnf`, `ebnf` and `lark` read the three syntaxes; `source` shows the locations of errors;
 //!   `cursor`, `literal` and `rules` are shared by GBNF and EBNF; `syntax` selects a syntax;
-//! - `parts` are flat expressions with automata for `regular` ones, and `normal` brings them into a
+//! - `flat` has flat expressions with automata for `regular` ones, and `normal` brings them into a
 //!   normal form;
 //! - `counted` are parts with counted tokens;
 //! - `tokens` are the tokens of a vocabulary named by a grammar;
-//! - `brackets` selects the called parts, `emit` makes a nondeterministic automaton with calls,
-//!   which the automata crate determinizes;
+//! - `brackets` selects the called expressions, `emit` makes a nondeterministic automaton with
+//!   calls, which the automata crate determinizes;
 //! - `shape` shows expressions for drawings, `report` describes how a grammar is compiled;
 //! - `identity` gives constraints keys for caches; `notes` are the remarks on schemas within
 //!   grammars.
@@ -24,6 +25,7 @@ mod cursor;
 mod ebnf;
 mod eliminate;
 mod emit;
+mod flat;
 mod form;
 mod gbnf;
 mod identity;
@@ -31,7 +33,6 @@ mod lark;
 mod literal;
 mod normal;
 mod notes;
-mod parts;
 #[cfg(test)]
 mod recognize;
 mod regular;
@@ -55,7 +56,7 @@ pub use syntax::Syntax;
 
 use self::counted::Counting;
 use self::emit::{Called, Emitter};
-use self::parts::Parts;
+use self::flat::FlatGrammar;
 use crate::TokenEdges;
 use burn_dfa_automata::{Conflict, ConflictKind, Determinized, Failure};
 use burn_dfa_common::{Error, ErrorKind, Limits, Result, limits::Meter};
@@ -90,9 +91,9 @@ impl Grammar {
     /// The same for a part of another grammar; `counting` has the counted parts of the other
     /// grammar.
     fn lower_within(&self, meter: &Meter, counting: &mut Counting) -> Result<Lexical> {
-        let mut parts = Parts::new(self, meter, counting)?;
-        let Compiled { determinized, .. } = self.determinize(&mut parts, meter)?;
-        let Some(codes) = &parts.codes else {
+        let mut flat = FlatGrammar::new(self, meter, counting)?;
+        let Compiled { determinized, .. } = self.determinize(&mut flat, meter)?;
+        let Some(codes) = &flat.codes else {
             return Ok(Lexical { determinized, tokens: TokenEdges::default() });
         };
         Ok(match determinized {
@@ -113,15 +114,15 @@ impl Grammar {
     }
 
     /// The automaton of the texts. If the rules are rejected as written, they are removed from
-    /// recursion, and `parts` stays rewritten.
-    fn determinize(&self, parts: &mut Parts, meter: &Meter) -> Result<Compiled> {
-        let conflict = match self.attempts(parts, meter)? {
+    /// recursion, and `flat` stays rewritten.
+    fn determinize(&self, flat: &mut FlatGrammar, meter: &Meter) -> Result<Compiled> {
+        let conflict = match self.attempts(flat, meter)? {
             Ok(compiled) => return Ok(compiled),
             Err(conflict) => conflict,
         };
-        let explained = self.explained(parts, &conflict, most_stacks(meter));
-        let again = match parts.eliminate() {
-            Ok(true) => self.attempts(parts, meter),
+        let explained = self.explained(flat, &conflict, most_stacks(meter));
+        let again = match flat.eliminate() {
+            Ok(true) => self.attempts(flat, meter),
             Ok(false) => Ok(Err(conflict)),
             Err(error) => Err(error),
         };
@@ -135,9 +136,9 @@ impl Grammar {
 
     /// The automaton with calls from the outermost level; without outermost calls if the end of the
     /// text leaves a call without a return.
-    fn attempts(&self, parts: &Parts, meter: &Meter) -> Result<std::result::Result<Compiled, Conflict>> {
-        match self.attempt(parts, meter, false)? {
-            Err(Conflict { kind: ConflictKind::TextEnd, .. }) => self.attempt(parts, meter, true),
+    fn attempts(&self, flat: &FlatGrammar, meter: &Meter) -> Result<std::result::Result<Compiled, Conflict>> {
+        match self.attempt(flat, meter, false)? {
+            Err(Conflict { kind: ConflictKind::TextEnd, .. }) => self.attempt(flat, meter, true),
             first => Ok(first),
         }
     }
@@ -145,17 +146,17 @@ impl Grammar {
     /// The same with calls from the outermost level copied or not.
     fn attempt(
         &self,
-        parts: &Parts,
+        flat: &FlatGrammar,
         meter: &Meter,
         copies_outermost: bool,
     ) -> Result<std::result::Result<Compiled, Conflict>> {
-        let mut emitter = emitter(parts, meter)?;
-        let start = emitter.emit(parts.stands[self.start], copies_outermost)?;
-        if let Some(name) = &parts.counted_name {
+        let mut emitter = emitter(flat, meter)?;
+        let start = emitter.emit(flat.stands[self.start], copies_outermost)?;
+        if let Some(name) = &flat.counted_name {
             if emitter.network.has_calls() {
                 return Err(counted::beside_recursion(name));
             }
-            if parts.lexing.is_some() {
+            if flat.lexing.is_some() {
                 emitter.network.close_at_boundaries()?;
             }
         }
@@ -170,9 +171,9 @@ impl Grammar {
         }
     }
 
-    fn explained(&self, parts: &Parts, conflict: &Conflict, most: usize) -> Error {
+    fn explained(&self, flat: &FlatGrammar, conflict: &Conflict, most: usize) -> Error {
         let [first, second] = conflict.origins.map(|rule| &self.rules[rule as usize].name);
-        let text = match &parts.codes {
+        let text = match &flat.codes {
             Some(codes) => codes.shown(&conflict.text),
             None => conflict.text.clone(),
         };
@@ -199,10 +200,10 @@ pub(super) fn most_stacks(meter: &Meter) -> usize {
     meter.limits().stacks.clamp(1, Limits::MAX_STACKS)
 }
 
-/// An emitter for the parts of a grammar.
-fn emitter<'p, 'm>(parts: &'p Parts<'m>, meter: &'m Meter<'m>) -> Result<Emitter<'p, 'm>> {
-    let mut emitter = Emitter::new(parts, meter)?;
-    if let Some(codes) = &parts.codes {
+/// An emitter for a flat grammar.
+fn emitter<'p, 'm>(flat: &'p FlatGrammar<'m>, meter: &'m Meter<'m>) -> Result<Emitter<'p, 'm>> {
+    let mut emitter = Emitter::new(flat, meter)?;
+    if let Some(codes) = &flat.codes {
         emitter.network.set_alphabet(&codes.alphabet());
         if let Some(symbol) = codes.boundary() {
             emitter.network.set_boundary(symbol);

@@ -3,8 +3,8 @@
 use super::Compiled;
 use super::counted::Counting;
 use super::emit::Called;
+use super::flat::{ExprId, FlatExpr, FlatGrammar};
 use super::form::Grammar;
-use super::parts::{Part, PartId, Parts};
 use super::shape::{class, literal, times};
 use burn_dfa_automata::{ByteDfa, FastMap};
 use burn_dfa_common::{Limits, Result, limits::Meter};
@@ -79,26 +79,26 @@ impl Grammar {
     /// The grammar cannot be compiled.
     pub fn report(&self, limits: &Limits) -> Result<GrammarReport> {
         let meter = Meter::start(limits);
-        let mut parts = Parts::new(self, &meter, &mut Counting::default())?;
-        let Compiled { leads: stacks, calls, called, .. } = self.determinize(&mut parts, &meter)?;
-        let reached = reached(&parts, self.start);
+        let mut flat = FlatGrammar::new(self, &meter, &mut Counting::default())?;
+        let Compiled { leads: stacks, calls, called, .. } = self.determinize(&mut flat, &meter)?;
+        let reached = reached(&flat, self.start);
         let rule_use = |rule: usize| match () {
             () if !reached[rule] => RuleUse::Unused,
-            () if !parts.is_productive(parts.given[rule]) => RuleUse::Textless,
-            () if called[parts.stands[rule]] => RuleUse::Called,
+            () if !flat.is_productive(flat.given[rule]) => RuleUse::Textless,
+            () if called[flat.stands[rule]] => RuleUse::Called,
             () => RuleUse::Copied,
         };
         let rules =
             self.rules_from_start().map(|rule| (self.rules[rule].name.clone(), rule_use(rule))).collect();
-        let words = Words { grammar: self, parts: &parts };
-        let holders = holders(&parts);
+        let words = Words { grammar: self, flat: &flat };
+        let holders = holders(&flat);
         let calls = calls.into_iter().map(|called| match called {
             Called::Rule(rule) => CalledPart::Rule(self.rules[rule].name.clone()),
-            Called::Slice { sequence, parts, from, to } => {
+            Called::Slice { sequence, exprs, from, to } => {
                 let rule =
                     holders.get(&sequence).map_or(String::new(), |&rule| self.rules[rule].name.clone());
-                let opens = from.checked_sub(1).map(|before| words.of(parts[before]));
-                CalledPart::Between { rule, opens, closes: words.of(parts[to]) }
+                let opens = from.checked_sub(1).map(|before| words.of(exprs[before]));
+                CalledPart::Between { rule, opens, closes: words.of(exprs[to]) }
             }
         });
         let mut distinct: Vec<CalledPart> = Vec::new();
@@ -117,30 +117,30 @@ impl Grammar {
 }
 
 /// By rule, whether texts may hold one of its.
-fn reached(parts: &Parts, start: usize) -> Vec<bool> {
-    let mut reached = vec![false; parts.given.len()];
+fn reached(flat: &FlatGrammar, start: usize) -> Vec<bool> {
+    let mut reached = vec![false; flat.given.len()];
     let mut rest = vec![start];
     while let Some(rule) = rest.pop() {
         if !std::mem::replace(&mut reached[rule], true) {
-            parts.rules_of(parts.given[rule], &mut rest);
+            flat.rules_of(flat.given[rule], &mut rest);
         }
     }
     reached
 }
 
 /// The first rule with each sequence.
-fn holders(parts: &Parts) -> FastMap<PartId, usize> {
+fn holders(flat: &FlatGrammar) -> FastMap<ExprId, usize> {
     let mut holders = FastMap::default();
-    for (rule, &body) in parts.bodies.iter().enumerate() {
+    for (rule, &body) in flat.bodies.iter().enumerate() {
         let mut rest = vec![body];
-        while let Some(part) = rest.pop() {
-            let inner: &[PartId] = match parts.get(part) {
-                Part::Sequence(inner) => {
-                    holders.entry(part).or_insert(rule);
+        while let Some(expr) = rest.pop() {
+            let inner: &[ExprId] = match flat.get(expr) {
+                FlatExpr::Sequence(inner) => {
+                    holders.entry(expr).or_insert(rule);
                     inner
                 }
-                Part::Choice(inner) => inner,
-                Part::Repeat { inner, .. } => std::slice::from_ref(inner),
+                FlatExpr::Choice(inner) => inner,
+                FlatExpr::Repeat { inner, .. } => std::slice::from_ref(inner),
                 _ => &[],
             };
             rest.extend_from_slice(inner);
@@ -149,32 +149,32 @@ fn holders(parts: &Parts) -> FastMap<PartId, usize> {
     holders
 }
 
-/// Parts in a readable notation.
+/// Flat expressions in a readable notation.
 struct Words<'p, 'm> {
     grammar: &'p Grammar,
-    parts: &'p Parts<'m>,
+    flat: &'p FlatGrammar<'m>,
 }
 
 impl Words<'_, '_> {
-    fn of(&self, part: PartId) -> String {
-        let joined = |parts: &[PartId], between: &str| {
-            let parts: Vec<String> = parts.iter().map(|&part| self.of(part)).collect();
-            format!("({})", parts.join(between))
+    fn of(&self, expr: ExprId) -> String {
+        let joined = |exprs: &[ExprId], between: &str| {
+            let exprs: Vec<String> = exprs.iter().map(|&expr| self.of(expr)).collect();
+            format!("({})", exprs.join(between))
         };
-        match self.parts.get(part) {
-            Part::Bytes(bytes) => literal(bytes),
-            Part::Dfa { dfa, terminal } => {
-                let word = word_of(&self.parts.dfas[*dfa]).map(|word| literal(&word));
-                let of = word.or_else(|| self.parts.class_of(*dfa).map(class));
+        match self.flat.get(expr) {
+            FlatExpr::Bytes(bytes) => literal(bytes),
+            FlatExpr::Dfa { dfa, terminal } => {
+                let word = word_of(&self.flat.dfas[*dfa]).map(|word| literal(&word));
+                let of = word.or_else(|| self.flat.class_of(*dfa).map(class));
                 of.unwrap_or_else(|| if terminal.is_some() { "a terminal" } else { "a pattern" }.to_owned())
             }
-            Part::Counted(_) => "a part of counted tokens".to_owned(),
-            Part::Nested(_) => "another constraint".to_owned(),
-            Part::Rule(rule) => self.grammar.rules[*rule].name.clone(),
-            Part::Sequence(parts) => joined(parts, " "),
-            Part::Choice(parts) => joined(parts, " | "),
-            Part::Repeat { inner, min, max } => self.of(*inner) + &times(*min, *max),
-            Part::Tokens(set) => self.parts.sets.get(*set).to_string(),
+            FlatExpr::Counted(_) => "a part of counted tokens".to_owned(),
+            FlatExpr::Nested(_) => "another constraint".to_owned(),
+            FlatExpr::Rule(rule) => self.grammar.rules[*rule].name.clone(),
+            FlatExpr::Sequence(exprs) => joined(exprs, " "),
+            FlatExpr::Choice(exprs) => joined(exprs, " | "),
+            FlatExpr::Repeat { inner, min, max } => self.of(*inner) + &times(*min, *max),
+            FlatExpr::Tokens(set) => self.flat.sets.get(*set).to_string(),
         }
     }
 }

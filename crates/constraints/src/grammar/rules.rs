@@ -34,8 +34,8 @@ pub(super) trait Syntax<'t>: Sized {
     }
 }
 
-/// A part of a rule, and its nesting depth.
-pub(super) struct Part {
+/// A parsed expression, and its nesting depth.
+pub(super) struct ParsedExpr {
     pub(super) expression: Expression,
     height: usize,
 }
@@ -60,39 +60,39 @@ impl<'t, S: Syntax<'t>> Reader<'t, S> {
     }
 
     /// Alternatives, possibly only one.
-    pub(super) fn choice(&mut self, nested: bool) -> Result<Part> {
-        let mut parts = vec![self.sequence(nested)?];
+    pub(super) fn choice(&mut self, nested: bool) -> Result<ParsedExpr> {
+        let mut operands = vec![self.sequence(nested)?];
         while self.cursor.eat("|") {
             self.cursor.space(true);
-            parts.push(self.sequence(nested)?);
+            operands.push(self.sequence(nested)?);
         }
-        Ok(one_or(parts, Node::Choice))
+        Ok(one_or(operands, Node::Choice))
     }
 
-    fn sequence(&mut self, nested: bool) -> Result<Part> {
-        let mut parts = Vec::new();
-        while let Some(part) = self.item(nested)? {
-            parts.push(self.repeated(part, nested)?);
+    fn sequence(&mut self, nested: bool) -> Result<ParsedExpr> {
+        let mut operands = Vec::new();
+        while let Some(parsed) = self.item(nested)? {
+            operands.push(self.repeated(parsed, nested)?);
         }
         let at = self.cursor.at;
         if matches!(self.cursor.peek(), Some('*' | '+' | '?' | '{')) {
-            let reason = if parts.is_empty() {
+            let reason = if operands.is_empty() {
                 "a repetition with nothing to repeat"
             } else {
                 "a repetition of a repetition; put the inner one into parentheses"
             };
             return Err(self.cursor.error(at, reason));
         }
-        if parts.is_empty() && !S::EMPTY {
+        if operands.is_empty() && !S::EMPTY {
             let found = self.cursor.found();
             let reason =
                 format!("expected something to match, found {found}; write `\"\"` for the empty text");
             return Err(self.cursor.error(at, reason));
         }
-        Ok(one_or(parts, Node::Sequence))
+        Ok(one_or(operands, Node::Sequence))
     }
 
-    fn item(&mut self, nested: bool) -> Result<Option<Part>> {
+    fn item(&mut self, nested: bool) -> Result<Option<ParsedExpr>> {
         if S::ends(self) {
             return Ok(None);
         }
@@ -100,27 +100,27 @@ impl<'t, S: Syntax<'t>> Reader<'t, S> {
             Some('"') => Some(Expression::literal(&literal::literal(&mut self.cursor, &S::ESCAPES)?)),
             Some('[') => Some(literal::class(&mut self.cursor, &S::ESCAPES)?),
             Some('(') => {
-                let part = self.group()?;
+                let parsed = self.group()?;
                 self.cursor.space(nested || S::LINES);
-                return Ok(Some(part));
+                return Ok(Some(parsed));
             }
             _ => S::item(self)?,
         };
         self.cursor.space(nested || S::LINES);
-        Ok(leaf.map(|expression| Part { expression, height: 0 }))
+        Ok(leaf.map(|expression| ParsedExpr { expression, height: 0 }))
     }
 
-    fn group(&mut self) -> Result<Part> {
+    fn group(&mut self) -> Result<ParsedExpr> {
         let start = self.cursor.at;
         self.cursor.expect("(", "before a group")?;
         self.cursor.space(true);
         if !S::EMPTY && self.cursor.eat(")") {
-            return Ok(Part { expression: Expression::literal(""), height: 0 });
+            return Ok(ParsedExpr { expression: Expression::literal(""), height: 0 });
         }
-        let mut part = self.nested(start, |reader| reader.choice(true))?;
+        let mut parsed = self.nested(start, |reader| reader.choice(true))?;
         self.cursor.expect(")", "after the group")?;
-        part.height = self.higher(start, part.height)?;
-        Ok(part)
+        parsed.height = self.higher(start, parsed.height)?;
+        Ok(parsed)
     }
 
     /// Reads the text in parentheses that open at `start`.
@@ -139,8 +139,8 @@ impl<'t, S: Syntax<'t>> Reader<'t, S> {
         Ok(height + 1)
     }
 
-    /// Reads the repetition count of `part`.
-    fn repeated(&mut self, mut part: Part, nested: bool) -> Result<Part> {
+    /// Reads the repetition count of `parsed`.
+    fn repeated(&mut self, mut parsed: ParsedExpr, nested: bool) -> Result<ParsedExpr> {
         loop {
             let start = self.cursor.at;
             let (min, max) = match self.cursor.peek() {
@@ -148,17 +148,17 @@ impl<'t, S: Syntax<'t>> Reader<'t, S> {
                 Some('+') => (1, None),
                 Some('?') => (0, Some(1)),
                 Some('{') => self.counts(nested)?,
-                _ => return Ok(part),
+                _ => return Ok(parsed),
             };
             if !matches!(self.cursor.text().as_bytes()[start], b'{') {
                 self.cursor.next();
             }
             self.cursor.space(nested || S::LINES);
-            let inner = Arc::new(part.expression);
-            let height = self.higher(start, part.height)?;
-            part = Part { expression: Expression(Node::Repeat { inner, min, max }), height };
+            let inner = Arc::new(parsed.expression);
+            let height = self.higher(start, parsed.height)?;
+            parsed = ParsedExpr { expression: Expression(Node::Repeat { inner, min, max }), height };
             if !S::STACKED {
-                return Ok(part);
+                return Ok(parsed);
             }
         }
     }
@@ -209,9 +209,9 @@ impl<'t, S: Syntax<'t>> Reader<'t, S> {
     }
 
     /// Defines the current rule.
-    pub(super) fn define(&mut self, name: &str, part: Part) -> Result<()> {
+    pub(super) fn define(&mut self, name: &str, parsed: ParsedExpr) -> Result<()> {
         self.cursor.rule = None;
-        self.builder.define(name, part.expression)
+        self.builder.define(name, parsed.expression)
     }
 
     /// The grammar of all rules read.
@@ -232,11 +232,14 @@ impl<'t, S: Syntax<'t>> Reader<'t, S> {
     }
 }
 
-/// The only part, or a node of all parts.
-fn one_or(mut parts: Vec<Part>, all: fn(Vec<Expression>) -> Node) -> Part {
-    if parts.len() == 1 {
-        return parts.remove(0);
+/// The only operand, or a node of all operands.
+fn one_or(mut operands: Vec<ParsedExpr>, all: fn(Vec<Expression>) -> Node) -> ParsedExpr {
+    if operands.len() == 1 {
+        return operands.remove(0);
     }
-    let height = parts.iter().map(|part| part.height).max().unwrap_or(0);
-    Part { expression: Expression(all(parts.into_iter().map(|part| part.expression).collect())), height }
+    let height = operands.iter().map(|parsed| parsed.height).max().unwrap_or(0);
+    ParsedExpr {
+        expression: Expression(all(operands.into_iter().map(|parsed| parsed.expression).collect())),
+        height,
+    }
 }

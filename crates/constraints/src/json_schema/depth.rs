@@ -92,7 +92,7 @@ impl Schema {
         let mut levels = [any_depth.unwrap_or(LEAST_ANY); 2];
         let is_recursive = !self.later.is_empty();
         let recurs = is_recursive && recursion.is_none();
-        if recurs || any_depth.is_none() && planner.places() != [None; 2] {
+        if recurs || any_depth.is_none() && planner.any_plans() != [None; 2] {
             let mut size = first_size(planner, root, levels)?;
             while recurs && let Some(deeper) = recur(planner, root, followed + 1, levels)? {
                 (root, size) = deeper;
@@ -103,7 +103,7 @@ impl Schema {
             }
         }
         planner.set_any(levels)?;
-        let [any, unnamed] = planner.places();
+        let [any, unnamed] = planner.any_plans();
         let unrolled = Unrolled {
             recursion: is_recursive.then_some(followed),
             any: any.map(|_| levels[0]),
@@ -167,16 +167,16 @@ fn deepen(planner: &Planner, size: Size, levels: &mut [usize; 2]) {
         [least.saturating_mul(GROWTH).min(MAX_STATES as u64); 2]
     };
     let most = most.map(|most| most.min(planner.meter().limits().states as u64));
-    let mut open = planner.places().map(|place| place.is_some());
+    let mut open = planner.any_plans().map(|plan| plan.is_some());
     while open != [false; 2] {
-        for place in [1, 0] {
-            if !open[place] {
+        for kind in [1, 0] {
+            if !open[kind] {
                 continue;
             }
-            levels[place] += 1;
-            if levels[place] > MAX_ANY || planner.states(size, *levels) > most[place] {
-                levels[place] -= 1;
-                open[place] = false;
+            levels[kind] += 1;
+            if levels[kind] > MAX_ANY || planner.states(size, *levels) > most[kind] {
+                levels[kind] -= 1;
+                open[kind] = false;
             }
         }
     }

@@ -79,7 +79,7 @@ pub(super) use self::facts::Values;
 use self::formula::{Formula, Formulas, Leaf};
 pub(crate) use self::json::{Json, Malformed};
 pub use self::note::{Note, Treatment};
-use self::number::Form;
+use self::number::Notation;
 pub use self::options::{
     Additional, Escapes, Formats, JsonOptions, Numbers, Order, Separators, Unenforceable, Unknown, Whitespace,
 };
@@ -117,12 +117,12 @@ pub(crate) struct Schema {
     recursive: Vec<String>,
     options: JsonOptions,
     /// How integers are written: by their digits, or as other numbers.
-    integers: Form,
+    integers: Notation,
     /// The language of strings and names, without quotes; `None` if unrestricted.
     free: Option<Arc<ByteDfa>>,
     /// Whether properties come in any order.
     is_unordered: bool,
-    /// Whether arrays and objects may be written in another way than JSON.
+    /// Whether arrays and objects may be written in another syntax than JSON.
     is_styled: bool,
     /// Whether the reader did not match names against patterns, because matching takes automata.
     is_provisional: bool,

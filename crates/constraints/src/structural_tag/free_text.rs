@@ -1,7 +1,7 @@
 //! Free text with excluded texts and triggers.
 //!
-//! The *marks* of free text are its triggers and the excluded texts. A [`TextSearch`] finds complete
-//! marks. It runs in parallel with the automaton of UTF-8, so free text ends after a whole
+//! The *marks* of free text are its triggers and the excluded texts. A [`TextSearch`] finds
+//! complete marks. It runs in parallel with the automaton of UTF-8, so free text ends after a whole
 //! character. Its size is linear in the marks, and so is the automaton of a dispatch made from it.
 //!
 //! A dispatch is free text without complete marks, then a trigger, then the call of the trigger.
@@ -12,7 +12,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::place::Place;
+use super::location::Location;
 use super::words::followed;
 use crate::text_search::{Classes, Found, TextSearch};
 use crate::{Deferred, Expression, Kind};
@@ -156,7 +156,7 @@ impl FreeText {
 }
 
 /// Rejects free text with too many marks.
-pub(super) fn check_size(triggers: &[String], excludes: &[String], at: &Place) -> Result<()> {
+pub(super) fn check_size(triggers: &[String], excludes: &[String], at: &Location) -> Result<()> {
     let all = || triggers.iter().chain(excludes);
     if all().count() > MAX_MARKS || all().map(String::len).sum::<usize>() > MAX_BYTES {
         return Err(at.error(format!(

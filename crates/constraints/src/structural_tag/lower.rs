@@ -11,7 +11,7 @@ use super::format::{
     TokenRef, TokenTriggeredTags, TriggeredTags,
 };
 use super::free_text::{self, FreeText, MAX_ENTRIES, Undispatched, automaton, check_size};
-use super::place::Place;
+use super::location::Location;
 use super::read::MAX_NESTING;
 use super::style::Schemas;
 use crate::grammar::{NO_BOUND, read_regex};
@@ -38,7 +38,7 @@ pub(super) fn lower(tag: &StructuralTag, options: &JsonOptions) -> Result<Gramma
     };
     // The first rule referenced is the first rule shown.
     lowerer.builder.rule(ROOT);
-    let body = lowerer.format(&tag.format, &Place::ROOT.name("format"), &Ends::default())?;
+    let body = lowerer.format(&tag.format, &Location::ROOT.name("format"), &Ends::default())?;
     lowerer.builder.define(ROOT, body)?;
     lowerer.builder.finish(ROOT)
 }
@@ -75,7 +75,7 @@ struct Lowerer<'o> {
 }
 
 impl Lowerer<'_> {
-    fn format(&mut self, format: &Format, at: &Place, ends: &Ends) -> Result<Expression> {
+    fn format(&mut self, format: &Format, at: &Location, ends: &Ends) -> Result<Expression> {
         if at.depth() > MAX_NESTING {
             return Err(at.error(format!("formats are nested more than {MAX_NESTING} levels deep")));
         }
@@ -137,15 +137,15 @@ impl Lowerer<'_> {
         })
     }
 
-    fn schema(&mut self, schema: &SchemaFormat, at: &Place) -> Result<Expression> {
+    fn schema(&mut self, schema: &SchemaFormat, at: &Location) -> Result<Expression> {
         self.schemas.lower(schema, at, &mut self.builder)
     }
 
-    fn content(&mut self, content: &Format, at: &Place, ends: &Ends) -> Result<Expression> {
+    fn content(&mut self, content: &Format, at: &Location, ends: &Ends) -> Result<Expression> {
         self.format(content, &at.name("content"), ends)
     }
 
-    fn elements(&mut self, elements: &[Format], at: &Place, ends: &Ends) -> Result<Vec<Expression>> {
+    fn elements(&mut self, elements: &[Format], at: &Location, ends: &Ends) -> Result<Vec<Expression>> {
         let at = at.name("elements");
         if elements.is_empty() {
             return Err(at.error("wants at least one element"));
@@ -153,7 +153,7 @@ impl Lowerer<'_> {
         elements.iter().enumerate().map(|(i, element)| self.format(element, &at.index(i), ends)).collect()
     }
 
-    fn any_text(&mut self, text: &AnyText, at: &Place, ends: &Ends) -> Result<Expression> {
+    fn any_text(&mut self, text: &AnyText, at: &Location, ends: &Ends) -> Result<Expression> {
         if text.max_tokens == Some(0) {
             return Ok(Expression::literal(""));
         }
@@ -173,14 +173,14 @@ impl Lowerer<'_> {
     }
 
     /// Free text without some texts, with at most `most` characters.
-    fn uncounted(&mut self, excludes: Vec<String>, most: Option<u32>, at: &Place) -> Result<Expression> {
+    fn uncounted(&mut self, excludes: Vec<String>, most: Option<u32>, at: &Location) -> Result<Expression> {
         let Some(most) = most else { return self.free(excludes, at) };
         self.spend(&[], &excludes, at)?;
         Ok(automaton(free_text::at_most(most, &excludes)))
     }
 
     /// Free text without some texts.
-    fn free(&mut self, excludes: Vec<String>, at: &Place) -> Result<Expression> {
+    fn free(&mut self, excludes: Vec<String>, at: &Location) -> Result<Expression> {
         if let Some(known) = self.free.get(&excludes) {
             return Ok(known.clone());
         }
@@ -195,7 +195,7 @@ impl Lowerer<'_> {
 
     /// Rejects free text with too many marks, or too many marks in total: the end of a tag is a
     /// mark of all free text in it.
-    fn spend(&mut self, triggers: &[String], excludes: &[String], at: &Place) -> Result<()> {
+    fn spend(&mut self, triggers: &[String], excludes: &[String], at: &Location) -> Result<()> {
         check_size(triggers, excludes, at)?;
         self.marks += triggers.iter().chain(excludes).map(String::len).sum::<usize>();
         if self.marks > MAX_ALL_MARKS {
@@ -216,7 +216,7 @@ impl Lowerer<'_> {
         Ok(rule)
     }
 
-    fn tag(&mut self, tag: &Tag, at: &Place) -> Result<Expression> {
+    fn tag(&mut self, tag: &Tag, at: &Location) -> Result<Expression> {
         let begin = match &tag.begin {
             Begin::Text(begin) => Expression::literal(begin),
             Begin::Token(token) => any_of([&token.token]),
@@ -225,7 +225,7 @@ impl Lowerer<'_> {
     }
 
     /// The content of a tag, and its end.
-    fn inside(&mut self, tag: &Tag, at: &Place) -> Result<Expression> {
+    fn inside(&mut self, tag: &Tag, at: &Location) -> Result<Expression> {
         let (ends, end) = match &tag.end {
             End::Text(end) => self.ends(std::slice::from_ref(end)),
             End::Texts(texts) if texts.is_empty() => {
@@ -251,7 +251,7 @@ impl Lowerer<'_> {
         (Ends { texts, tokens: Vec::new() }, end)
     }
 
-    fn triggered(&mut self, tags: &TriggeredTags, at: &Place, ends: &Ends) -> Result<Expression> {
+    fn triggered(&mut self, tags: &TriggeredTags, at: &Location, ends: &Ends) -> Result<Expression> {
         let TriggeredTags { triggers, tags, at_least_one, stop_after_first, excludes } = tags;
         check_marks(triggers, excludes, at)?;
         let (triggers_at, tags_at) = (at.name("triggers"), at.name("tags"));
@@ -308,7 +308,7 @@ impl Lowerer<'_> {
         Ok(if *at_least_one { Expression::sequence([Expression::choice(whole), free]) } else { free })
     }
 
-    fn dispatch(&mut self, dispatch: &Dispatch, at: &Place, _: &Ends) -> Result<Expression> {
+    fn dispatch(&mut self, dispatch: &Dispatch, at: &Location, _: &Ends) -> Result<Expression> {
         let at_rules = at.name("rules");
         if dispatch.rules.is_empty() {
             return Err(at_rules.error("wants at least one rule"));
@@ -336,7 +336,7 @@ impl Lowerer<'_> {
         calls: &[(String, Expression)],
         excludes: Vec<String>,
         again: bool,
-        at: &Place,
+        at: &Location,
     ) -> Result<Expression> {
         let triggers: Vec<String> = calls.iter().map(|(trigger, _)| trigger.clone()).collect();
         let key = (triggers, excludes);
@@ -373,7 +373,7 @@ impl Lowerer<'_> {
         })
     }
 
-    fn separated(&mut self, tags: &TagsWithSeparator, at: &Place) -> Result<Expression> {
+    fn separated(&mut self, tags: &TagsWithSeparator, at: &Location) -> Result<Expression> {
         let at = at.name("tags");
         if tags.tags.is_empty() {
             return Err(at.error("wants at least one tag"));
@@ -390,7 +390,12 @@ impl Lowerer<'_> {
         Ok(if tags.at_least_one { tagged } else { tagged.repeat(0, Some(1)) })
     }
 
-    fn token_triggered(&mut self, tags: &TokenTriggeredTags, at: &Place, ends: &Ends) -> Result<Expression> {
+    fn token_triggered(
+        &mut self,
+        tags: &TokenTriggeredTags,
+        at: &Location,
+        ends: &Ends,
+    ) -> Result<Expression> {
         let TokenTriggeredTags { trigger_tokens, tags, exclude_tokens, at_least_one, stop_after_first } =
             tags;
         let (triggers_at, tags_at) = (at.name("trigger_tokens"), at.name("tags"));
@@ -433,7 +438,7 @@ impl Lowerer<'_> {
         })
     }
 
-    fn token_dispatch(&mut self, dispatch: &TokenDispatch, at: &Place, _: &Ends) -> Result<Expression> {
+    fn token_dispatch(&mut self, dispatch: &TokenDispatch, at: &Location, _: &Ends) -> Result<Expression> {
         let at = at.name("rules");
         if dispatch.rules.is_empty() {
             return Err(at.error("wants at least one rule"));
@@ -463,7 +468,7 @@ impl Lowerer<'_> {
 ///
 /// # Errors
 /// The grammar is rejected, or is on tokens.
-fn text_of(grammar: Result<Constraint>, at: &Place) -> Result<Expression> {
+fn text_of(grammar: Result<Constraint>, at: &Location) -> Result<Expression> {
     let grammar = grammar.map_err(|error| at.error(error.to_string()))?;
     if grammar.as_grammar().is_some_and(Grammar::names_tokens) {
         return Err(at.error("it names tokens: write them around it, as formats on tokens"));
@@ -491,7 +496,7 @@ fn is_unlimited(format: &Format) -> bool {
 }
 
 /// Rejects empty triggers and excluded texts.
-fn check_marks(triggers: &[String], excludes: &[String], at: &Place) -> Result<()> {
+fn check_marks(triggers: &[String], excludes: &[String], at: &Location) -> Result<()> {
     if triggers.iter().any(String::is_empty) {
         return Err(at.error("a trigger is empty; write the text that it waits for"));
     }

@@ -6,15 +6,15 @@
 //! ```
 //!
 //! - `format` has the formats, `build` constructs them in Rust;
-//! - `read` reads them from JSON, `place` locates errors;
+//! - `read` reads them from JSON, `location` locates errors;
 //! - `lower` converts them to expressions; `free_text` is text with triggers, `words` are triggers
 //!   with their continuations, `style` writes the values of schemas.
 
 mod build;
 mod format;
 mod free_text;
+mod location;
 mod lower;
-mod place;
 mod read;
 mod style;
 #[cfg(test)]
@@ -82,7 +82,8 @@ impl StructuralTag {
     /// Reads a structural tag from JSON text.
     ///
     /// # Errors
-    /// [`ErrorKind::StructuralTag`](crate::ErrorKind::StructuralTag): malformed, with the JSON [`pointer`](Error::pointer).
+    /// [`ErrorKind::StructuralTag`](crate::ErrorKind::StructuralTag): malformed, with the JSON
+    /// [`pointer`](Error::pointer).
     pub fn read(text: &str) -> Result<Self> {
         let malformed =
             |error: super::json_schema::Malformed| Error::structural_tag(error.pointer, error.reason);
@@ -130,10 +131,10 @@ impl Constraint {
     /// use burn_dfa_tokens::ErrorKind;
     ///
     /// # Errors
-    /// - [`ErrorKind::StructuralTag`](crate::ErrorKind::StructuralTag): the tag is malformed or cannot be honored exactly, with the
-    ///   JSON [`pointer`](Error::pointer);
-    /// - [`ErrorKind::Schema`](crate::ErrorKind::Schema): a schema is malformed or cannot be honored, with the pointer into
-    ///   the structural tag.
+    /// - [`ErrorKind::StructuralTag`](crate::ErrorKind::StructuralTag): the tag is malformed or
+    ///   cannot be honored exactly, with the JSON [`pointer`](Error::pointer);
+    /// - [`ErrorKind::Schema`](crate::ErrorKind::Schema): a schema is malformed or cannot be
+    ///   honored, with the pointer into the structural tag.
     pub fn structural_tag<T>(tag: T) -> Result<Self>
     where
         StructuralTag: TryFrom<T, Error = Error>,

@@ -8,7 +8,7 @@ use super::format::{
     AnyText, Begin, Dispatch, End, Format, SchemaFormat, Style, Tag, TagsWithSeparator, TokenDispatch,
     TokenFormat, TokenRef, TokenTriggeredTags, TriggeredTags,
 };
-use super::place::Place;
+use super::location::Location;
 use crate::GrammarText;
 use crate::json_schema::Json;
 use burn_dfa_common::{Error, Result};
@@ -24,11 +24,11 @@ const MAX_COUNT: u64 = i32::MAX as u64;
 /// # Errors
 /// The tag is malformed; the error has the JSON pointer.
 pub(super) fn read(json: &Json) -> Result<StructuralTag> {
-    let place = Place::ROOT;
-    let mut fields = Fields::of(json, &place)?;
+    let location = Location::ROOT;
+    let mut fields = Fields::of(json, &location)?;
     fields.is_type("structural_tag")?;
     let format = match fields.take("format") {
-        Some(format) => self::format(format, &place.name("format"))?,
+        Some(format) => self::format(format, &location.name("format"))?,
         None => structures(&mut fields)?,
     };
     fields.finish()?;
@@ -37,15 +37,15 @@ pub(super) fn read(json: &Json) -> Result<StructuralTag> {
 
 /// The old form: triggers, and tags with schemas.
 fn structures(fields: &mut Fields) -> Result<Format> {
-    let place = fields.place;
+    let location = fields.location;
     let Some(structures) = fields.take("structures") else {
-        return Err(place.error("wants a `format`, or `triggers` and `structures`"));
+        return Err(location.error("wants a `format`, or `triggers` and `structures`"));
     };
     let triggers = fields.strings("triggers")?;
-    let tags = list(structures, &place.name("structures"), |structure, place| {
-        let mut fields = Fields::of(structure, place)?;
+    let tags = list(structures, &location.name("structures"), |structure, location| {
+        let mut fields = Fields::of(structure, location)?;
         let (begin, end) = (fields.text("begin")?, fields.text("end")?);
-        let name = place.name("schema");
+        let name = location.name("schema");
         let schema = match fields.want("schema")? {
             Json::String(text) => {
                 let schema = Json::read(text).map_err(|malformed| name.error(malformed.to_string()))?;
@@ -59,17 +59,17 @@ fn structures(fields: &mut Fields) -> Result<Format> {
     Ok(TriggeredTags::new(triggers, tags).into())
 }
 
-fn format(json: &Json, place: &Place) -> Result<Format> {
-    if place.depth() > MAX_NESTING {
-        return Err(place.error(format!("formats are nested more than {MAX_NESTING} levels deep")));
+fn format(json: &Json, location: &Location) -> Result<Format> {
+    if location.depth() > MAX_NESTING {
+        return Err(location.error(format!("formats are nested more than {MAX_NESTING} levels deep")));
     }
-    let mut fields = Fields::of(json, place)?;
+    let mut fields = Fields::of(json, location)?;
     let kind = fields.text("type")?;
     let content = |fields: &mut Fields| -> Result<Box<Format>> {
-        self::format(fields.want("content")?, &place.name("content")).map(Box::new)
+        self::format(fields.want("content")?, &location.name("content")).map(Box::new)
     };
     let elements =
-        |fields: &mut Fields| list(fields.want("elements")?, &place.name("elements"), self::format);
+        |fields: &mut Fields| list(fields.want("elements")?, &location.name("elements"), self::format);
     let format = match &*kind {
         "const_string" => Format::ConstString { value: fields.text("value")? },
         "json_schema" => schema(&mut fields)?.into(),
@@ -78,7 +78,7 @@ fn format(json: &Json, place: &Place) -> Result<Format> {
         "grammar_text" => Format::GrammarText(GrammarText {
             syntax: fields.text("syntax")?,
             definition: fields.text("definition")?,
-            start: fields.given("start").map(|start| text(start, &place.name("start"))).transpose()?,
+            start: fields.given("start").map(|start| text(start, &location.name("start"))).transpose()?,
         }),
         "regex" => Format::Regex { pattern: fields.text("pattern")? },
         "any_text" => Format::AnyText(AnyText {
@@ -111,14 +111,14 @@ fn format(json: &Json, place: &Place) -> Result<Format> {
             again: fields.flag("loop", true)?,
             excludes: fields.strings_or_none("excludes")?,
         }),
-        "token" => Format::Token { token: token(fields.want("token")?, &place.name("token"))? },
+        "token" => Format::Token { token: token(fields.want("token")?, &location.name("token"))? },
         "exclude_token" => Format::ExcludeToken { exclude_tokens: fields.tokens_or_none("exclude_tokens")? },
         "any_tokens" => Format::AnyTokens {
             exclude_tokens: fields.tokens_or_none("exclude_tokens")?,
             max_tokens: fields.count("max_tokens")?,
         },
         "token_triggered_tags" => Format::TokenTriggeredTags(TokenTriggeredTags {
-            trigger_tokens: list(fields.want("trigger_tokens")?, &place.name("trigger_tokens"), token)?,
+            trigger_tokens: list(fields.want("trigger_tokens")?, &location.name("trigger_tokens"), token)?,
             tags: fields.tags()?,
             exclude_tokens: fields.tokens_or_none("exclude_tokens")?,
             at_least_one: fields.flag("at_least_one", false)?,
@@ -129,7 +129,7 @@ fn format(json: &Json, place: &Place) -> Result<Format> {
             again: fields.flag("loop", true)?,
             exclude_tokens: fields.tokens_or_none("exclude_tokens")?,
         }),
-        other => return Err(place.name("type").error(format!("`{}` is no format", other.escape_debug()))),
+        other => return Err(location.name("type").error(format!("`{}` is no format", other.escape_debug()))),
     };
     fields.finish()?;
     Ok(format)
@@ -138,10 +138,10 @@ fn format(json: &Json, place: &Place) -> Result<Format> {
 fn schema(fields: &mut Fields) -> Result<SchemaFormat> {
     let mut format = SchemaFormat::new(fields.schema()?);
     if let Some(style) = fields.given("style") {
-        let place = fields.place.name("style");
-        let named = text(style, &place)?;
+        let location = fields.location.name("style");
+        let named = text(style, &location)?;
         let known = Style::NAMES.into_iter().find(|(name, _)| *name == named);
-        let unknown = || place.error(format!("`{}` is no style", named.escape_debug()));
+        let unknown = || location.error(format!("`{}` is no style", named.escape_debug()));
         format.style = known.ok_or_else(unknown)?.1;
     }
     format.any_order = fields.flag("any_order", false)?;
@@ -151,23 +151,23 @@ fn schema(fields: &mut Fields) -> Result<SchemaFormat> {
 }
 
 fn repeat(fields: &mut Fields, content: impl FnOnce(&mut Fields) -> Result<Box<Format>>) -> Result<Format> {
-    let place = fields.place;
+    let location = fields.location;
     let min = fields.want("min")?;
-    let min = count(min).ok_or_else(|| place.name("min").error("wants a count"))?;
+    let min = count(min).ok_or_else(|| location.name("min").error("wants a count"))?;
     let max = fields.want("max")?;
     let max = match count(max) {
         Some(max) => i64::from(max),
         None if max.text() == "-1" => -1,
-        None => return Err(place.name("max").error("wants a count, or -1 for no bound")),
+        None => return Err(location.name("max").error("wants a count, or -1 for no bound")),
     };
     Ok(Format::Repeat { min, max, content: content(fields)? })
 }
 
-fn tag(json: &Json, place: &Place) -> Result<Tag> {
-    if place.depth() > MAX_NESTING {
-        return Err(place.error(format!("tags are nested more than {MAX_NESTING} levels deep")));
+fn tag(json: &Json, location: &Location) -> Result<Tag> {
+    if location.depth() > MAX_NESTING {
+        return Err(location.error(format!("tags are nested more than {MAX_NESTING} levels deep")));
     }
-    let mut fields = Fields::of(json, place)?;
+    let mut fields = Fields::of(json, location)?;
     fields.is_type("tag")?;
     let tag = tag_of(&mut fields)?;
     fields.finish()?;
@@ -175,22 +175,22 @@ fn tag(json: &Json, place: &Place) -> Result<Tag> {
 }
 
 fn tag_of(fields: &mut Fields) -> Result<Tag> {
-    let place = fields.place;
-    let token_of = |json: &Json, place: &Place| -> Result<TokenFormat> {
-        let mut fields = Fields::of(json, place)?;
+    let location = fields.location;
+    let token_of = |json: &Json, location: &Location| -> Result<TokenFormat> {
+        let mut fields = Fields::of(json, location)?;
         fields.is_type("token")?;
-        let token = token(fields.want("token")?, &place.name("token"))?;
+        let token = token(fields.want("token")?, &location.name("token"))?;
         fields.finish()?;
         Ok(TokenFormat { token })
     };
-    let at = place.name("begin");
+    let at = location.name("begin");
     let begin = match fields.want("begin")? {
         Json::String(text) => Begin::Text(text.clone()),
         json @ Json::Object(_) => Begin::Token(token_of(json, &at)?),
         _ => return Err(at.error("wants a text or a token")),
     };
-    let content = Box::new(format(fields.want("content")?, &place.name("content"))?);
-    let at = place.name("end");
+    let content = Box::new(format(fields.want("content")?, &location.name("content"))?);
+    let at = location.name("end");
     let end = match fields.want("end")? {
         Json::String(text) => End::Text(text.clone()),
         json @ Json::Array(_) => End::Texts(list(json, &at, text)?),
@@ -200,15 +200,15 @@ fn tag_of(fields: &mut Fields) -> Result<Tag> {
     Ok(Tag { begin, content, end })
 }
 
-fn text(json: &Json, place: &Place) -> Result<String> {
-    json.as_str().map(str::to_owned).ok_or_else(|| place.error("wants a text"))
+fn text(json: &Json, location: &Location) -> Result<String> {
+    json.as_str().map(str::to_owned).ok_or_else(|| location.error("wants a text"))
 }
 
-fn token(json: &Json, place: &Place) -> Result<TokenRef> {
+fn token(json: &Json, location: &Location) -> Result<TokenRef> {
     match json {
         Json::String(text) => Ok(TokenRef::Text(text.clone())),
         json => {
-            let wrong = || place.error("wants the id of a token, or the text of a special token");
+            let wrong = || location.error("wants the id of a token, or the text of a special token");
             count(json).map(TokenRef::Id).ok_or_else(wrong)
         }
     }
@@ -219,32 +219,36 @@ fn count(json: &Json) -> Option<u32> {
     json.as_count().filter(|&count| count <= MAX_COUNT).map(|count| count as u32)
 }
 
-fn list<T>(json: &Json, place: &Place, mut item: impl FnMut(&Json, &Place) -> Result<T>) -> Result<Vec<T>> {
-    let Json::Array(items) = json else { return Err(place.error("wants an array")) };
-    items.iter().enumerate().map(|(at, json)| item(json, &place.index(at))).collect()
+fn list<T>(
+    json: &Json,
+    location: &Location,
+    mut item: impl FnMut(&Json, &Location) -> Result<T>,
+) -> Result<Vec<T>> {
+    let Json::Array(items) = json else { return Err(location.error("wants an array")) };
+    items.iter().enumerate().map(|(at, json)| item(json, &location.index(at))).collect()
 }
 
 /// A schema with numbers that a `Value` can hold.
-fn exact(json: &Json, place: &Place) -> Result<Value> {
+fn exact(json: &Json, location: &Location) -> Result<Value> {
     let value = json.to_value();
     if Json::of(&value).is_ok_and(|again| again == *json) {
         return Ok(value);
     }
-    Err(place.error("a number of this schema has more digits than 64 bits hold: write it with fewer"))
+    Err(location.error("a number of this schema has more digits than 64 bits hold: write it with fewer"))
 }
 
 /// The fields of an object; each is taken once.
 struct Fields<'j, 'p> {
     json: &'j Json,
-    place: &'p Place<'p>,
+    location: &'p Location<'p>,
     taken: Vec<&'static str>,
 }
 
 impl<'j, 'p> Fields<'j, 'p> {
-    fn of(json: &'j Json, place: &'p Place<'p>) -> Result<Self> {
+    fn of(json: &'j Json, location: &'p Location<'p>) -> Result<Self> {
         match json {
-            Json::Object(_) => Ok(Self { json, place, taken: Vec::new() }),
-            _ => Err(place.error("wants an object")),
+            Json::Object(_) => Ok(Self { json, location, taken: Vec::new() }),
+            _ => Err(location.error("wants an object")),
         }
     }
 
@@ -259,7 +263,7 @@ impl<'j, 'p> Fields<'j, 'p> {
     }
 
     fn want(&mut self, name: &'static str) -> Result<&'j Json> {
-        let missing = || self.place.error(format!("wants the field `{name}`"));
+        let missing = || self.location.error(format!("wants the field `{name}`"));
         self.json.get(name).ok_or_else(missing).inspect(|_| self.taken.push(name))
     }
 
@@ -268,24 +272,24 @@ impl<'j, 'p> Fields<'j, 'p> {
         match self.take("type") {
             None => Ok(()),
             Some(json) if json.as_str() == Some(wanted) => Ok(()),
-            Some(_) => Err(self.place.name("type").error(format!("wants the type `{wanted}`"))),
+            Some(_) => Err(self.location.name("type").error(format!("wants the type `{wanted}`"))),
         }
     }
 
     fn text(&mut self, name: &'static str) -> Result<String> {
-        text(self.want(name)?, &self.place.name(name))
+        text(self.want(name)?, &self.location.name(name))
     }
 
     fn flag(&mut self, name: &'static str, default: bool) -> Result<bool> {
         match self.given(name) {
             None => Ok(default),
             Some(Json::Boolean(value)) => Ok(*value),
-            Some(_) => Err(self.place.name(name).error("wants a boolean")),
+            Some(_) => Err(self.location.name(name).error("wants a boolean")),
         }
     }
 
     fn count(&mut self, name: &'static str) -> Result<Option<u32>> {
-        let wrong = || self.place.name(name).error(format!("wants a count of at most {MAX_COUNT}"));
+        let wrong = || self.location.name(name).error(format!("wants a count of at most {MAX_COUNT}"));
         match self.json.get(name) {
             None | Some(Json::Null) => {
                 self.taken.push(name);
@@ -300,32 +304,32 @@ impl<'j, 'p> Fields<'j, 'p> {
     }
 
     fn strings(&mut self, name: &'static str) -> Result<Vec<String>> {
-        list(self.want(name)?, &self.place.name(name), text)
+        list(self.want(name)?, &self.location.name(name), text)
     }
 
     fn strings_or_none(&mut self, name: &'static str) -> Result<Vec<String>> {
-        self.given(name).map_or(Ok(Vec::new()), |json| list(json, &self.place.name(name), text))
+        self.given(name).map_or(Ok(Vec::new()), |json| list(json, &self.location.name(name), text))
     }
 
     fn tokens_or_none(&mut self, name: &'static str) -> Result<Vec<TokenRef>> {
-        self.given(name).map_or(Ok(Vec::new()), |json| list(json, &self.place.name(name), token))
+        self.given(name).map_or(Ok(Vec::new()), |json| list(json, &self.location.name(name), token))
     }
 
     fn tags(&mut self) -> Result<Vec<Tag>> {
-        list(self.want("tags")?, &self.place.name("tags"), tag)
+        list(self.want("tags")?, &self.location.name("tags"), tag)
     }
 
     fn schema(&mut self) -> Result<Value> {
-        exact(self.want("json_schema")?, &self.place.name("json_schema"))
+        exact(self.want("json_schema")?, &self.location.name("json_schema"))
     }
 
     /// Pairs of a pattern and a format.
-    fn rules<T>(&mut self, pattern: impl Fn(&Json, &Place) -> Result<T>) -> Result<Vec<(T, Format)>> {
-        list(self.want("rules")?, &self.place.name("rules"), |json, place| match json {
+    fn rules<T>(&mut self, pattern: impl Fn(&Json, &Location) -> Result<T>) -> Result<Vec<(T, Format)>> {
+        list(self.want("rules")?, &self.location.name("rules"), |json, location| match json {
             Json::Array(pair) if pair.len() == 2 => {
-                Ok((pattern(&pair[0], &place.index(0))?, format(&pair[1], &place.index(1))?))
+                Ok((pattern(&pair[0], &location.index(0))?, format(&pair[1], &location.index(1))?))
             }
-            _ => Err(place.error("wants a pair of a pattern and a format")),
+            _ => Err(location.error("wants a pair of a pattern and a format")),
         })
     }
 
@@ -333,7 +337,7 @@ impl<'j, 'p> Fields<'j, 'p> {
     fn finish(self) -> Result<()> {
         let Json::Object(members) = self.json else { return Ok(()) };
         match members.keys().find(|name| !self.taken.contains(&name.as_str())) {
-            Some(name) => Err(self.place.name(name).error("this field is not known here; leave it out")),
+            Some(name) => Err(self.location.name(name).error("this field is not known here; leave it out")),
             None => Ok(()),
         }
     }

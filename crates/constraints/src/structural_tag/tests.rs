@@ -301,7 +301,7 @@ fn text_of_counted_tokens_has_no_automaton_of_bytes() {
 }
 
 #[test]
-fn refusals_name_their_place() {
+fn refusals_name_their_location() {
     let nothing = json!({"type": "const_string", "value": ""});
     let tag = |begin: &str, end: Value| json!({"begin": begin, "content": {"type": "any_text"}, "end": end});
     let cases = [

@@ -9,8 +9,8 @@
 //!   `reasoning` the text before the answer, `reply` the result;
 //! - `format` has the texts around calls by family of models, `callable` the tools that the choice
 //!   allows; `lower` and `harmony` convert both to a structural tag;
-//! - `written` has calls as text, `prompt` the text about tools for a model, `place` finds the tool
-//!   of an error;
+//! - `written` has calls as text, `prompt` the text about tools for a model, `locate` finds the
+//!   tool of an error;
 //! - `variants` reads the tools of a Rust enum, for `typed`;
 //! - `machine` is the structural tag as a graph, which `reader` follows; `json` and `xml` find the
 //!   end of arguments.
@@ -23,9 +23,9 @@ mod format;
 mod harmony;
 mod input;
 mod json;
+mod locate;
 mod lower;
 mod machine;
-mod place;
 mod prompt;
 mod reader;
 mod reasoning;
@@ -88,8 +88,8 @@ impl Tools {
     /// These tools, with any number of calls in [plain](ToolFormat::Plain) JSON.
     ///
     /// # Errors
-    /// [`ErrorKind::Request`](crate::ErrorKind::Request): a name is empty, duplicate or has characters not listed at
-    /// [`Tool::name`]; parameters are not a schema of objects.
+    /// [`ErrorKind::Request`](crate::ErrorKind::Request): a name is empty, duplicate or has
+    /// characters not listed at [`Tool::name`]; parameters are not a schema of objects.
     pub fn new(tools: impl IntoIterator<Item = Tool>) -> Result<Self> {
         let tools: Vec<Tool> = tools.into_iter().collect();
         let mut names = BTreeSet::new();
@@ -123,7 +123,8 @@ impl Tools {
     /// use burn_dfa_tokens::ErrorKind;
     ///
     /// # Errors
-    /// [`ErrorKind::Request`](crate::ErrorKind::Request): a field is malformed, and as [`new`](Self::new).
+    /// [`ErrorKind::Request`](crate::ErrorKind::Request): a field is malformed, and as
+    /// [`new`](Self::new).
     pub fn from_request(request: &Value) -> Result<Self> {
         let field = |name: &str| request.get(name).filter(|value| !value.is_null());
         let tools = match field("tools") {
@@ -195,10 +196,10 @@ impl Tools {
     /// output is exactly one call, with [`None`](ToolChoice::None) text without triggers.
     ///
     /// # Errors
-    /// - [`ErrorKind::Request`](crate::ErrorKind::Request): the choice names an unknown tool, or requires a call without tools;
-    ///   the format has other reasoning;
-    /// - [`ErrorKind::Input`](crate::ErrorKind::Input): the marks of the reasoning are empty, too long, or contradict one
-    ///   another.
+    /// - [`ErrorKind::Request`](crate::ErrorKind::Request): the choice names an unknown tool, or
+    ///   requires a call without tools; the format has other reasoning;
+    /// - [`ErrorKind::Input`](crate::ErrorKind::Input): the marks of the reasoning are empty, too
+    ///   long, or contradict one another.
     pub fn to_structural_tag(&self) -> Result<StructuralTag> {
         self.lower().map(|lowered| lowered.tag)
     }
@@ -293,8 +294,8 @@ impl Tools {
     /// Reads a whole answer.
     ///
     /// # Errors
-    /// As [`reader`](Self::reader), and [`ErrorKind::Output`](crate::ErrorKind::Output): the text does not have the format, or
-    /// was cut off.
+    /// As [`reader`](Self::reader), and [`ErrorKind::Output`](crate::ErrorKind::Output): the text
+    /// does not have the format, or was cut off.
     pub fn read(&self, output: &str) -> Result<Reply> {
         let mut reader = self.reader()?;
         reader.push(output.as_bytes())?;

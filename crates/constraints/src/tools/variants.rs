@@ -12,21 +12,22 @@ use burn_dfa_common::{Error, Result};
 /// A variant, and how a value of it is written.
 pub(super) struct Variant {
     pub(super) tool: Tool,
-    form: Form,
+    tagging: Tagging,
 }
 
-enum Form {
+/// How a value names its variant.
+enum Tagging {
     Bare,
     Property,
     /// With the name of the tag property.
-    Told(String),
+    Tag(String),
 }
 
 /// The variants of an enum.
 ///
 /// # Errors
-/// [`ErrorKind::Schema`](crate::ErrorKind::Schema): the schema is not an enum with named variants, or refers to itself as a
-/// whole.
+/// [`ErrorKind::Schema`](crate::ErrorKind::Schema): the schema is not an enum with named variants,
+/// or refers to itself as a whole.
 pub(super) fn variants(schema: &Value) -> Result<Vec<Variant>> {
     let wrong = || {
         Error::schema(
@@ -43,7 +44,7 @@ pub(super) fn variants(schema: &Value) -> Result<Vec<Variant>> {
     let mut found = Vec::new();
     for branch in branches {
         if let Some(names) = names(branch) {
-            found.extend(names.into_iter().map(|name| variant(name, branch, None, Form::Bare)));
+            found.extend(names.into_iter().map(|name| variant(name, branch, None, Tagging::Bare)));
             continue;
         }
         let properties = branch.get("properties").and_then(Value::as_object).ok_or_else(wrong)?;
@@ -51,17 +52,17 @@ pub(super) fn variants(schema: &Value) -> Result<Vec<Variant>> {
             let names = branch.get("required").and_then(Value::as_array);
             names.is_some_and(|names| names.iter().any(|known| known == name))
         };
-        let told = properties.iter().find_map(|(tag, of)| {
+        let tagged = properties.iter().find_map(|(tag, of)| {
             let [name] = <[&str; 1]>::try_from(names(of)?).ok()?;
             required(tag).then_some((tag, name))
         });
         let parameters = |of: Value| with_definitions(of, schema);
-        found.push(match (told, properties.iter().next()) {
+        found.push(match (tagged, properties.iter().next()) {
             (Some((tag, name)), _) => {
-                variant(name, branch, Some(parameters(without(branch, tag))?), Form::Told(tag.clone()))
+                variant(name, branch, Some(parameters(without(branch, tag))?), Tagging::Tag(tag.clone()))
             }
             (None, Some((name, of))) if properties.len() == 1 && required(name) => {
-                variant(name, branch, Some(parameters(of.clone())?), Form::Property)
+                variant(name, branch, Some(parameters(of.clone())?), Tagging::Property)
             }
             _ => return Err(wrong()),
         });
@@ -77,10 +78,10 @@ impl Variant {
     pub(super) fn value(&self, call: &Call) -> Result<Value> {
         let mut arguments: Map<String, Value> = call.parse()?;
         let name = call.name.clone();
-        Ok(match &self.form {
-            Form::Bare => name.into(),
-            Form::Property => Map::from_iter([(name, arguments.into())]).into(),
-            Form::Told(tag) => {
+        Ok(match &self.tagging {
+            Tagging::Bare => name.into(),
+            Tagging::Property => Map::from_iter([(name, arguments.into())]).into(),
+            Tagging::Tag(tag) => {
                 arguments.insert(tag.clone(), name.into());
                 arguments.into()
             }
@@ -88,9 +89,9 @@ impl Variant {
     }
 }
 
-fn variant(name: &str, branch: &Value, parameters: Option<Value>, form: Form) -> Variant {
+fn variant(name: &str, branch: &Value, parameters: Option<Value>, tagging: Tagging) -> Variant {
     let description = branch.get("description").and_then(Value::as_str).map(str::to_owned);
-    Variant { tool: Tool { description, parameters, ..Tool::new(name) }, form }
+    Variant { tool: Tool { description, parameters, ..Tool::new(name) }, tagging }
 }
 
 /// The possible strings of the schema.

@@ -22,8 +22,8 @@ pub(super) struct XmlScan {
     longer: Vec<String>,
     /// The possible values of properties, from their schemas.
     known: BTreeMap<String, Values>,
-    /// The position: before an element, in its name or in its value.
-    place: Place,
+    /// Whether it is before an element, in its name or in its value.
+    state: ScanState,
     name: String,
     /// The beginning of an element, or an end of the arguments.
     between: TextMatcher,
@@ -36,7 +36,7 @@ pub(super) struct XmlScan {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Place {
+enum ScanState {
     Between,
     Name,
     Value,
@@ -64,7 +64,7 @@ impl XmlScan {
             longer,
             schema,
             known: BTreeMap::new(),
-            place: Place::Between,
+            state: ScanState::Between,
             name: String::new(),
             between: TextMatcher::new(between),
             named: TextMatcher::new([marks.named]),
@@ -76,8 +76,8 @@ impl XmlScan {
 
     /// Reads a byte.
     pub(super) fn push(&mut self, byte: u8) -> Result<Read> {
-        match self.place {
-            Place::Between => {
+        match self.state {
+            ScanState::Between => {
                 let found = self.between.push(byte, &mut self.text);
                 if !self.text.iter().all(u8::is_ascii_whitespace) {
                     return Err(Error::output("there is text between the arguments of a call"));
@@ -85,27 +85,27 @@ impl XmlScan {
                 self.text.clear();
                 match found {
                     None => {}
-                    Some(0) => self.place = Place::Name,
+                    Some(0) => self.state = ScanState::Name,
                     Some(end) => {
                         let last = if self.is_first { "{}" } else { "}" };
                         return Ok(Read::End(last.to_owned(), end - 1));
                     }
                 }
             }
-            Place::Name => {
+            ScanState::Name => {
                 if self.named.push(byte, &mut self.text).is_some() {
                     let ended = [&self.text[..], self.marks.named.as_bytes()].concat();
                     if self.longer.iter().any(|name| name.as_bytes().starts_with(&ended)) {
                         self.text = ended;
                     } else {
                         self.name = taken(&mut self.text)?;
-                        self.place = Place::Value;
+                        self.state = ScanState::Value;
                     }
                 }
             }
-            Place::Value => {
+            ScanState::Value => {
                 if self.close.push(byte, &mut self.text).is_some() {
-                    self.place = Place::Between;
+                    self.state = ScanState::Between;
                     let text = taken(&mut self.text)?;
                     return self.property(&text).map(Read::Json);
                 }

@@ -81,8 +81,8 @@ fn grammars() -> Vec<Constraint> {
     texts.into_iter().map(|text| Constraint::grammar(Syntax::Gbnf, text).unwrap()).collect()
 }
 
-/// All bytes, and 300 pieces of texts.
-fn pieces() -> Vocabulary {
+/// All bytes, and 300 substrings of a text.
+fn substrings() -> Vocabulary {
     let text = "{\"name\": \"\", \"age\": 0, \"city\":\"\"}[true, false, null]{\"done\":false,\"tags\":null} the item of \
         the house, the end. because and then else if (x) 12345 first thing first try 2024-01-01 127.0.0.1 abc abcd aaaa \
         begin skip; set a end ((item)) [[1, 2], []] \"children\":[]}]} <b></b> GET /index HTTP/1.1 0000 (1+2)=3 @ab.com";
@@ -99,36 +99,36 @@ fn pieces() -> Vocabulary {
 }
 
 fn vocabularies() -> Vec<Vocabulary> {
-    vec![pieces(), data::tiny().vocabulary()]
+    vec![substrings(), data::tiny().vocabulary()]
 }
 
 /// The compiled constraints, in the byte-level form.
-fn tables(vocabulary: &Vocabulary) -> Vec<CompiledConstraint> {
+fn constraints(vocabulary: &Vocabulary) -> Vec<CompiledConstraint> {
     let limits = |forced| Limits::new().with_frames(FRAMES).with_forced_text(forced);
     let all = regexes().into_iter().chain(schemas()).chain(grammars());
-    let mut tables = Vec::new();
+    let mut constraints = Vec::new();
     for (constraint, forced) in
         all.flat_map(|one| [ForcedText::AnyToken, ForcedText::Longest].map(|forced| (one.clone(), forced)))
     {
-        tables
+        constraints
             .push(CompiledConstraint::compile_byte_level(&constraint, vocabulary, &limits(forced)).unwrap());
     }
-    tables
+    constraints
 }
 
 /// The state and the call states on the stack.
-type Place = Vec<u32>;
+type Configuration = Vec<u32>;
 
-fn place(table: &CompiledConstraint, position: &RowPosition) -> Place {
-    let calls = position.frames.chunks_exact(1 + table.outcomes()).map(|frame| frame[0]);
+fn configuration(constraint: &CompiledConstraint, position: &RowPosition) -> Configuration {
+    let calls = position.frames.chunks_exact(1 + constraint.outcomes()).map(|frame| frame[0]);
     calls.chain([position.state.0]).collect()
 }
 
-/// The exact least number of tokens to the end from every place reachable from the start; `None` if
-/// there are too many places.
-fn judge(table: &CompiledConstraint) -> Option<HashMap<Place, u32>> {
-    let start = RowPosition::unlimited(table.start());
-    let mut numbers: HashMap<Place, usize> = HashMap::from([(place(table, &start), 0)]);
+/// The exact least number of tokens to the end from every configuration reachable from the start;
+/// `None` if there are too many configurations.
+fn judge(constraint: &CompiledConstraint) -> Option<HashMap<Configuration, u32>> {
+    let start = RowPosition::unlimited(constraint.start());
+    let mut numbers: HashMap<Configuration, usize> = HashMap::from([(configuration(constraint, &start), 0)]);
     let mut queue = VecDeque::from([start]);
     let mut backward: Vec<Vec<usize>> = vec![Vec::new()];
     let mut done = Vec::new();
@@ -139,13 +139,14 @@ fn judge(table: &CompiledConstraint) -> Option<HashMap<Place, u32>> {
             from += 1;
             continue;
         }
-        for token in (0..table.vocabulary_len() as u32).map(TokenId) {
-            let after = RowPosition { remaining: RowPosition::UNLIMITED, ..table.after(&position, token) };
-            if !table.can_end(&after) {
+        for token in (0..constraint.vocabulary_len() as u32).map(TokenId) {
+            let after =
+                RowPosition { remaining: RowPosition::UNLIMITED, ..constraint.after(&position, token) };
+            if !constraint.can_end(&after) {
                 continue;
             }
             let next = numbers.len();
-            let number = *numbers.entry(place(table, &after)).or_insert(next);
+            let number = *numbers.entry(configuration(constraint, &after)).or_insert(next);
             if number == next {
                 queue.push_back(after);
                 backward.push(Vec::new());
@@ -170,17 +171,17 @@ fn judge(table: &CompiledConstraint) -> Option<HashMap<Place, u32>> {
             }
         }
     }
-    Some(numbers.into_iter().map(|(place, number)| (place, least[number])).collect())
+    Some(numbers.into_iter().map(|(configuration, number)| (configuration, least[number])).collect())
 }
 
 /// The least budget of a position.
-fn least(table: &CompiledConstraint, position: &RowPosition) -> u32 {
-    table.parts().to_end(position.state, &position.frames)
+fn least(constraint: &CompiledConstraint, position: &RowPosition) -> u32 {
+    constraint.parts().to_end(position.state, &position.frames)
 }
 
-fn legal<'a>(table: &'a CompiledConstraint, at: &'a RowPosition) -> impl Iterator<Item = TokenId> + 'a {
-    let all = (0..table.vocabulary_len() as u32).map(TokenId);
-    all.filter(|&token| table.can_end(&table.after(at, token)))
+fn legal<'a>(constraint: &'a CompiledConstraint, at: &'a RowPosition) -> impl Iterator<Item = TokenId> + 'a {
+    let all = (0..constraint.vocabulary_len() as u32).map(TokenId);
+    all.filter(|&token| constraint.can_end(&constraint.after(at, token)))
 }
 
 #[test]
@@ -188,32 +189,33 @@ fn the_least_budget_is_close_to_the_exact_least_number_of_tokens() {
     let mut rng = StdRng::seed_from_u64(2);
     let (mut visited, mut equal, mut far, mut judged, mut stacks) = (0u32, 0u32, 0u32, 0, 0);
     for vocabulary in vocabularies() {
-        for table in tables(&vocabulary) {
-            let Some(exact) = judge(&table) else {
-                println!("{table:?}: too many positions");
+        for constraint in constraints(&vocabulary) {
+            let Some(exact) = judge(&constraint) else {
+                println!("{constraint:?}: too many positions");
                 continue;
             };
             judged += 1;
-            stacks += u32::from(table.outcomes() > 0);
+            stacks += u32::from(constraint.outcomes() > 0);
             let (mut own, mut own_equal, mut farthest) = (0u32, 0u32, (0, 0));
             for more in 0..12 {
-                let mut at = RowPosition::new(table.start(), table.tokens_to_end(table.start()) + more);
+                let mut at =
+                    RowPosition::new(constraint.start(), constraint.tokens_to_end(constraint.start()) + more);
                 while at.state != StateId::DONE {
-                    let (exact, found) = (exact[&place(&table, &at)], least(&table, &at));
-                    assert!(found >= exact, "{found} of {exact} at {at:?} of {table:?}");
+                    let (exact, found) = (exact[&configuration(&constraint, &at)], least(&constraint, &at));
+                    assert!(found >= exact, "{found} of {exact} at {at:?} of {constraint:?}");
                     far += u32::from(f64::from(found) > 1.2 * f64::from(exact) + 1.0);
                     farthest = farthest.max((found - exact, exact));
                     own += 1;
                     own_equal += u32::from(found == exact);
-                    let legal: Vec<_> = legal(&table, &at).collect();
-                    at = table.after(&at, legal[rng.random_range(0..legal.len())]);
+                    let legal: Vec<_> = legal(&constraint, &at).collect();
+                    at = constraint.after(&at, legal[rng.random_range(0..legal.len())]);
                 }
             }
             if 20 * own_equal < 19 * own {
                 let (more, exact) = farthest;
                 println!(
-                    "{own_equal} of {own}, at most {more} more than {exact}: {table:?}, {} exits",
-                    table.outcomes()
+                    "{own_equal} of {own}, at most {more} more than {exact}: {constraint:?}, {} exits",
+                    constraint.outcomes()
                 );
             }
             (visited, equal) = (visited + own, equal + own_equal);
@@ -233,25 +235,27 @@ fn every_budget_from_the_least_one_up_leads_to_a_complete_output() {
     let mut rng = StdRng::seed_from_u64(3);
     let mut walks = 0;
     for vocabulary in vocabularies() {
-        let tables = tables(&vocabulary);
+        let constraints = constraints(&vocabulary);
         let each = if vocabulary.len() < 1_000 { 120 } else { 28 };
-        for (table, _) in tables.iter().flat_map(|table| (0..each).map(move |walk| (table, walk))) {
-            let budget = table.tokens_to_end(table.start()) + rng.random_range(0..12);
-            let mut at = RowPosition::new(table.start(), budget);
+        for (constraint, _) in
+            constraints.iter().flat_map(|constraint| (0..each).map(move |walk| (constraint, walk)))
+        {
+            let budget = constraint.tokens_to_end(constraint.start()) + rng.random_range(0..12);
+            let mut at = RowPosition::new(constraint.start(), budget);
             let mut tokens = Vec::new();
             while at.state != StateId::DONE {
-                let found = least(table, &at);
+                let found = least(constraint, &at);
                 assert!(found <= at.remaining);
-                let all: Vec<_> = legal(table, &at).collect();
-                let nearest = all.iter().map(|&token| least(table, &table.after(&at, token))).min();
+                let all: Vec<_> = legal(constraint, &at).collect();
+                let nearest = all.iter().map(|&token| least(constraint, &constraint.after(&at, token))).min();
                 assert!(
                     nearest.is_some_and(|nearest| nearest < found),
-                    "{nearest:?} after {found} at {at:?} of {table:?}"
+                    "{nearest:?} after {found} at {at:?} of {constraint:?}"
                 );
                 tokens.push(all[rng.random_range(0..all.len())]);
-                at = table.after(&at, tokens[tokens.len() - 1]);
+                at = constraint.after(&at, tokens[tokens.len() - 1]);
             }
-            assert!(tokens.len() <= budget as usize && table.accepts(&tokens));
+            assert!(tokens.len() <= budget as usize && constraint.accepts(&tokens));
             walks += 1;
         }
     }
@@ -261,19 +265,19 @@ fn every_budget_from_the_least_one_up_leads_to_a_complete_output() {
 /// The number of times that `preferred` is chosen within a budget if the nearest token is chosen
 /// where it is illegal.
 fn chosen(
-    table: &CompiledConstraint,
+    constraint: &CompiledConstraint,
     budget: u32,
     preferred: TokenId,
     distance: impl Fn(&RowPosition) -> u32,
 ) -> usize {
-    let (mut at, mut count) = (RowPosition::unlimited(table.start()), 0);
+    let (mut at, mut count) = (RowPosition::unlimited(constraint.start()), 0);
     for left in (0..budget).rev() {
         if at.state == StateId::DONE {
             break;
         }
-        let all = (0..table.vocabulary_len() as u32).map(|id| table.after(&at, TokenId(id)));
-        let near = |after: &RowPosition| table.can_end(after) && distance(after) <= left;
-        let wanted = table.after(&at, preferred);
+        let all = (0..constraint.vocabulary_len() as u32).map(|id| constraint.after(&at, TokenId(id)));
+        let near = |after: &RowPosition| constraint.can_end(after) && distance(after) <= left;
+        let wanted = constraint.after(&at, preferred);
         at = if near(&wanted) {
             count += 1;
             wanted
@@ -303,18 +307,18 @@ fn a_budget_costs_a_string_at_most_one_token_more_than_the_exact_distances() {
         forms.flat_map(|form| vocabularies().into_iter().map(move |of| (form.clone(), of)))
     {
         let limits = Limits::new().with_frames(FRAMES);
-        let table = CompiledConstraint::compile_byte_level(&form, &vocabulary, &limits).unwrap();
-        let Some(exact) = judge(&table) else {
-            println!("{table:?}: too many positions");
+        let constraint = CompiledConstraint::compile_byte_level(&form, &vocabulary, &limits).unwrap();
+        let Some(exact) = judge(&constraint) else {
+            println!("{constraint:?}: too many positions");
             continue;
         };
         let is_letter = |&id: &u32| vocabulary.bytes(TokenId(id)).is_some_and(|bytes| bytes == b"e");
         let letter = TokenId((0..vocabulary.len() as u32).find(is_letter).unwrap());
-        let least_of_all = table.tokens_to_end(table.start());
+        let least_of_all = constraint.tokens_to_end(constraint.start());
         for budget in least_of_all..least_of_all + 30 {
-            let own = chosen(&table, budget, letter, |at| least(&table, at));
-            let most = chosen(&table, budget, letter, |at| exact[&place(&table, at)]);
-            assert!(own <= most && most - own <= 1, "{own} of {most} within {budget}: {table:?}");
+            let own = chosen(&constraint, budget, letter, |at| least(&constraint, at));
+            let most = chosen(&constraint, budget, letter, |at| exact[&configuration(&constraint, at)]);
+            assert!(own <= most && most - own <= 1, "{own} of {most} within {budget}: {constraint:?}");
             (compared, lost) = (compared + 1, lost + most - own);
         }
     }
@@ -326,18 +330,18 @@ fn a_budget_costs_a_string_at_most_one_token_more_than_the_exact_distances() {
 fn masks_with_a_budget_match_the_distances_of_each_token() {
     let mut rng = StdRng::seed_from_u64(4);
     for vocabulary in vocabularies() {
-        for table in tables(&vocabulary) {
-            let warm = Masker::new(&table);
-            let least = table.tokens_to_end(table.start());
+        for constraint in constraints(&vocabulary) {
+            let warm = Masker::new(&constraint);
+            let least = constraint.tokens_to_end(constraint.start());
             for budget in [0, 1, 3, 8, 40].map(|more| least + more) {
-                let mut at = RowPosition::new(table.start(), budget);
+                let mut at = RowPosition::new(constraint.start(), budget);
                 while at.state != StateId::DONE {
-                    let expected: Vec<_> = legal(&table, &at).collect();
+                    let expected: Vec<_> = legal(&constraint, &at).collect();
                     // Clones share no distances and no masks.
-                    for masker in [&warm, &warm, &Masker::new(&table)] {
-                        assert_eq!(masker.tokens(&at), expected, "{at:?} of {table:?}");
+                    for masker in [&warm, &warm, &Masker::new(&constraint)] {
+                        assert_eq!(masker.tokens(&at), expected, "{at:?} of {constraint:?}");
                     }
-                    at = table.after(&at, expected[rng.random_range(0..expected.len())]);
+                    at = constraint.after(&at, expected[rng.random_range(0..expected.len())]);
                 }
             }
         }
@@ -388,8 +392,8 @@ fn records_take_the_tokens_that_a_tokenizer_takes() {
         ];
         for (constraint, text) in forms {
             let limits = Limits::default();
-            let table = CompiledConstraint::compile_byte_level(&constraint, &vocabulary, &limits).unwrap();
-            let least = table.tokens_to_end(table.start());
+            let compiled = CompiledConstraint::compile_byte_level(&constraint, &vocabulary, &limits).unwrap();
+            let least = compiled.tokens_to_end(compiled.start());
             let written = tokenizer.encode(text.as_str(), false).unwrap().len() + 1;
             println!("{text} takes {written} tokens, and the least budget is {least}");
             assert!(least as usize <= written, "{least} of {written}: {text}");
@@ -407,7 +411,8 @@ fn the_least_budgets_of_schemas_are_the_tokens_of_their_shortest_instances() {
         for row in rows.iter().step_by(rows.len().div_ceil(40)) {
             let row: Value = serde_json::from_str(row).unwrap();
             let Ok(constraint) = Constraint::json_schema(row["schema"].clone()) else { continue };
-            let Ok(table) = CompiledConstraint::compile(&constraint, &vocabulary, &Limits::default()) else {
+            let Ok(compiled) = CompiledConstraint::compile(&constraint, &vocabulary, &Limits::default())
+            else {
                 continue;
             };
             let instances = row["tests"].as_array().unwrap().iter().filter(|test| test["valid"] == true);
@@ -417,16 +422,16 @@ fn the_least_budgets_of_schemas_are_the_tokens_of_their_shortest_instances() {
                     let ids = tokenizer.encode(text.as_str(), false).unwrap();
                     let tokens: Vec<_> = ids.get_ids().iter().copied().map(TokenId).chain([eos]).collect();
                     let any = Limits::default().with_forced_text(ForcedText::AnyToken);
-                    let is_legal = table.accepts(&tokens)
+                    let is_legal = compiled.accepts(&tokens)
                         || CompiledConstraint::compile(&constraint, &vocabulary, &any)
                             .is_ok_and(|any| any.accepts(&tokens));
                     is_legal.then_some(tokens.len() as u32)
                 });
             let Some(shortest) = counts.min() else { continue };
-            let least = table.tokens_to_end(table.start());
+            let least = compiled.tokens_to_end(compiled.start());
             schemas += 1;
             within += u32::from(least <= shortest);
-            bytes += u32::from(table.is_byte_level());
+            bytes += u32::from(compiled.is_byte_level());
             if least > shortest {
                 println!("{}: a budget of {least}, and an instance of {shortest} tokens", row["id"]);
             }

@@ -15,9 +15,9 @@ fn limits(forced: ForcedText) -> Limits {
 }
 
 /// The legal tokens, given the budget.
-fn legal(table: &CompiledConstraint, at: &RowPosition) -> Vec<TokenId> {
-    let all = (0..table.vocabulary_len() as u32).map(TokenId);
-    all.filter(|&token| table.can_end(&table.after(at, token))).collect()
+fn legal(constraint: &CompiledConstraint, at: &RowPosition) -> Vec<TokenId> {
+    let all = (0..constraint.vocabulary_len() as u32).map(TokenId);
+    all.filter(|&token| constraint.can_end(&constraint.after(at, token))).collect()
 }
 
 /// The forced bytes: as long as the automaton has exactly one next byte.
@@ -59,13 +59,13 @@ fn only_the_longest_token_of_forced_text_is_legal() {
     for constraint in constraints() {
         let dfa = constraint.to_byte_dfa(&Limits::default()).unwrap().unwrap();
         for compile in [CompiledConstraint::compile_token_level, CompiledConstraint::compile_byte_level] {
-            let [table, any] = [ForcedText::Longest, ForcedText::AnyToken]
+            let [compiled, any] = [ForcedText::Longest, ForcedText::AnyToken]
                 .map(|forced| compile(&constraint, &vocabulary, &limits(forced)).unwrap());
             for _ in 0..20 {
-                let mut at = [&table, &any].map(|table| RowPosition::unlimited(table.start()));
+                let mut at = [&compiled, &any].map(|compiled| RowPosition::unlimited(compiled.start()));
                 let mut state = dfa.start();
                 while at[0].state != StateId::DONE {
-                    let [found, all] = [legal(&table, &at[0]), legal(&any, &at[1])];
+                    let [found, all] = [legal(&compiled, &at[0]), legal(&any, &at[1])];
                     let forced = forced(&dfa, state);
                     assert_eq!(
                         found,
@@ -79,7 +79,7 @@ fn only_the_longest_token_of_forced_text_is_legal() {
                         !forced.is_empty() && found.iter().any(|token| length(token) > forced.len()),
                     );
                     let token = found[rng.random_range(0..found.len())];
-                    at = [table.after(&at[0], token), any.after(&at[1], token)];
+                    at = [compiled.after(&at[0], token), any.after(&at[1], token)];
                     state = vocabulary
                         .bytes(token)
                         .unwrap_or_default()
@@ -105,14 +105,14 @@ fn with_a_stack_the_rule_leaves_the_language_as_it_is() {
         "value": {"enum": ["left side", "right side"]}, "children": {"type": "array", "items": {"$ref": "#"}, "maxItems": 2}},
         "required": ["value", "children"], "additionalProperties": false});
     let constraint = Constraint::json_schema_with(tree, &JsonOptions::new()).unwrap();
-    let [table, any] = [ForcedText::Longest, ForcedText::AnyToken]
+    let [compiled, any] = [ForcedText::Longest, ForcedText::AnyToken]
         .map(|forced| CompiledConstraint::compile(&constraint, &vocabulary, &limits(forced)).unwrap());
-    assert!(table.outcomes() > 0);
+    assert!(compiled.outcomes() > 0);
     let mut fewer = 0;
-    for budget in (0..60).map(|more| table.tokens_to_end(table.start()) + more) {
-        let mut at = [&table, &any].map(|table| RowPosition::new(table.start(), budget));
+    for budget in (0..60).map(|more| compiled.tokens_to_end(compiled.start()) + more) {
+        let mut at = [&compiled, &any].map(|compiled| RowPosition::new(compiled.start(), budget));
         while at[0].state != StateId::DONE {
-            let [found, all] = [legal(&table, &at[0]), legal(&any, &at[1])];
+            let [found, all] = [legal(&compiled, &at[0]), legal(&any, &at[1])];
             assert!(!found.is_empty() && found.iter().all(|token| all.contains(token)));
             let bytes = |token: &TokenId| vocabulary.bytes(*token).unwrap_or_default();
             for token in all.iter().filter(|token| !found.contains(token)) {
@@ -124,7 +124,7 @@ fn with_a_stack_the_rule_leaves_the_language_as_it_is() {
                 );
             }
             let token = found[rng.random_range(0..found.len())];
-            at = [table.after(&at[0], token), any.after(&at[1], token)];
+            at = [compiled.after(&at[0], token), any.after(&at[1], token)];
         }
     }
     assert!(fewer > 500, "{fewer} tokens taken out");
@@ -146,20 +146,20 @@ fn no_state_is_a_dead_end_where_bytes_are_no_tokens() {
             for compile in [CompiledConstraint::compile_token_level, CompiledConstraint::compile_byte_level] {
                 let both = [ForcedText::Longest, ForcedText::AnyToken]
                     .map(|forced| compile(&constraint, &vocabulary, &limits(forced)));
-                let [Ok(table), Ok(any)] = both else {
+                let [Ok(compiled), Ok(any)] = both else {
                     assert!(both.iter().all(Result::is_err), "{regex} of {kept:?}");
                     continue;
                 };
-                let least = table.tokens_to_end(table.start());
+                let least = compiled.tokens_to_end(compiled.start());
                 assert!(least >= any.tokens_to_end(any.start()));
                 for budget in least..least + 6 {
-                    let mut at = [&table, &any].map(|table| RowPosition::new(table.start(), budget));
+                    let mut at = [&compiled, &any].map(|compiled| RowPosition::new(compiled.start(), budget));
                     while at[0].state != StateId::DONE {
-                        let found = legal(&table, &at[0]);
+                        let found = legal(&compiled, &at[0]);
                         assert!(!found.is_empty(), "{regex} of {kept:?}");
                         with_rule += usize::from(found.len() < legal(&any, &at[1]).len());
                         let token = found[rng.random_range(0..found.len())];
-                        at = [table.after(&at[0], token), any.after(&at[1], token)];
+                        at = [compiled.after(&at[0], token), any.after(&at[1], token)];
                         assert_ne!(at[1].state, StateId::DEAD);
                     }
                 }

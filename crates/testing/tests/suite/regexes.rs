@@ -1,10 +1,10 @@
 //! Regexes with verdicts from other projects, over bytes and through the compiled constraints of
 //! real tokenizers.
 //!
-//! Every string of the sample and of RE2's and Rust's regex corpora is tokenized in up to three
-//! ways: by the tokenizer, if its tokens spell the string, by the longest token at each position,
-//! and byte by byte. Each way and the byte automaton must give the corpus's verdict on the whole
-//! string.
+//! Every string of the sample and of RE2's and Rust's regex corpora has up to three tokenizations:
+//! by the tokenizer, if its tokens spell the string, by the longest token at each position, and
+//! byte by byte. Each tokenization and the byte automaton must give the corpus's verdict on the
+//! whole string.
 
 use burn_dfa_tokens::{
     ByteDfa, Cancel, CompiledConstraint, Constraint, ErrorKind, Limits, StateId, TokenId, Vocabulary,
@@ -39,14 +39,14 @@ fn cases(corpus: &Corpus) -> Vec<Case> {
     rows.iter().filter(|row| !foreign(row)).map(case).collect()
 }
 
-/// A tokenizer and the ways to tokenize a string.
-struct Ways {
+/// A tokenizer and the tokenizations of a string.
+struct Tokenizations {
     vocabulary: Vocabulary,
     tokenizer: tokenizers::Tokenizer,
     cutter: Cutter,
 }
 
-impl Ways {
+impl Tokenizations {
     fn new(tokenizer: &data::Tokenizer) -> Self {
         let vocabulary = tokenizer.vocabulary();
         let cutter = Cutter::new(&vocabulary);
@@ -68,13 +68,13 @@ impl Ways {
 }
 
 /// Whether `tokens` followed by the end token are legal.
-fn accepts(table: &CompiledConstraint, tokens: &[TokenId], eos: TokenId) -> bool {
-    let mut state = table.start();
+fn accepts(compiled: &CompiledConstraint, tokens: &[TokenId], eos: TokenId) -> bool {
+    let mut state = compiled.start();
     for &token in tokens {
-        state = table.next(state, token);
+        state = compiled.next(state, token);
     }
-    let ends = table.next(state, eos) == StateId::DONE;
-    assert_eq!(ends, table.is_accepting(state), "the end is legal exactly in accepting states");
+    let ends = compiled.next(state, eos) == StateId::DONE;
+    assert_eq!(ends, compiled.is_accepting(state), "the end is legal exactly in accepting states");
     ends
 }
 
@@ -99,14 +99,15 @@ fn compile(
 /// Compares every verdict of the corpora with the automata and the compiled constraints of one
 /// tokenizer.
 fn check(tokenizer: &data::Tokenizer) {
-    let (name, ways) = (tokenizer.name, Ways::new(tokenizer));
+    let (name, tokenizations) = (tokenizer.name, Tokenizations::new(tokenizer));
     for corpus in data::regexes() {
         let (cases, corpus_name) = (cases(&corpus), &corpus.name);
         let clock = Instant::now();
         let mut compiled = HashMap::new();
         let (mut walks, mut wrong, mut refused) = ([0; 3], Vec::new(), Vec::new());
         for Case { pattern, verdicts } in &cases {
-            let result = compiled.entry(pattern).or_insert_with(|| compile(pattern, &ways.vocabulary));
+            let result =
+                compiled.entry(pattern).or_insert_with(|| compile(pattern, &tokenizations.vocabulary));
             let compiled = match result {
                 Ok(compiled) => compiled,
                 Err(error) => {
@@ -125,11 +126,12 @@ fn check(tokenizer: &data::Tokenizer) {
                 if by_bytes != *verdict {
                     wrong.push(format!("{pattern:?} on {text:?}: should be {verdict}"));
                 }
-                for (way, tokens) in ways.of(text).iter().enumerate() {
+                for (kind, tokens) in tokenizations.of(text).iter().enumerate() {
                     let Some(tokens) = tokens else { continue };
-                    walks[way] += 1;
-                    let by_tokens =
-                        compiled.as_ref().is_some_and(|(_, table)| accepts(table, tokens, tokenizer.eos));
+                    walks[kind] += 1;
+                    let by_tokens = compiled
+                        .as_ref()
+                        .is_some_and(|(_, constraint)| accepts(constraint, tokens, tokenizer.eos));
                     if by_tokens != *verdict {
                         wrong.push(format!("{pattern:?} on {text:?} as {tokens:?}: should be {verdict}"));
                     }

@@ -222,21 +222,26 @@ fn vocabulary() -> Vocabulary {
 /// Follows a grammar by the compiled constraint of its schema and by the recognizer, for up to 200
 /// tokens, and compares their legal tokens at each step. Returns the number of tokens that left
 /// three procedures at once.
-fn compare(schema: &Value, grammar: &Grammar, table: &CompiledConstraint, vocabulary: &Vocabulary) -> usize {
-    let needed = table.tokens_to_end(table.start());
+fn compare(
+    schema: &Value,
+    grammar: &Grammar,
+    constraint: &CompiledConstraint,
+    vocabulary: &Vocabulary,
+) -> usize {
+    let needed = constraint.tokens_to_end(constraint.start());
     assert!(needed as usize <= grammar.shortest[0] + 1, "{schema}");
     let mut crossed = 0;
     for seed in 0..24 {
         let mut rng = StdRng::seed_from_u64(seed);
         // Tight budgets, and one for 200 tokens.
         let budget = needed + [0, 1, 3, 9, 30, 600][seed as usize % 6];
-        let mut position = RowPosition::new(table.start(), budget);
+        let mut position = RowPosition::new(constraint.start(), budget);
         let mut ways = grammar.start();
         for step in 0..200 {
             let left = position.remaining.saturating_sub(1) as usize;
             let mut legal = Vec::new();
             for token in (0..vocabulary.len() as u32).map(TokenId) {
-                let found = table.can_end(&table.after(&position, token));
+                let found = constraint.can_end(&constraint.after(&position, token));
                 let expected = match vocabulary.bytes(token) {
                     // The end token is legal after a whole text.
                     None => position.remaining > 0 && ways.iter().any(|rest| grammar.left(rest) == 0),
@@ -267,21 +272,21 @@ fn compare(schema: &Value, grammar: &Grammar, table: &CompiledConstraint, vocabu
             let Some(bytes) = vocabulary.bytes(token) else { break };
             crossed += usize::from(bytes.ends_with(b"]]]") || bytes.ends_with(b"}]}"));
             ways = bytes.iter().fold(ways, |ways, &byte| grammar.after(&ways, byte));
-            position = table.after(&position, token);
+            position = constraint.after(&position, token);
         }
     }
     crossed
 }
 
 #[test]
-fn every_token_is_legal_just_where_a_recognizer_without_tables_finds_a_way_to_the_end() {
+fn a_token_is_legal_if_and_only_if_a_plain_recognizer_can_continue_to_the_end() {
     let vocabulary = vocabulary();
     let limits = Limits::new().with_frames(Limits::MAX_FRAMES);
     let mut crossed = 0;
     for (schema, grammar) in cases() {
-        let table = CompiledConstraint::compile(&compact(&schema), &vocabulary, &limits).unwrap();
-        assert!(table.outcomes() > 0, "{schema}");
-        crossed += compare(&schema, &grammar, &table, &vocabulary);
+        let constraint = CompiledConstraint::compile(&compact(&schema), &vocabulary, &limits).unwrap();
+        assert!(constraint.outcomes() > 0, "{schema}");
+        crossed += compare(&schema, &grammar, &constraint, &vocabulary);
     }
     assert!(crossed > 20, "{crossed} tokens left three pieces at once");
 }
@@ -317,15 +322,15 @@ fn paths_to_the_end_need_only_bytes_that_are_tokens() {
         one([Text("\"a\""), Text("\"aé\""), Rule(0)]),
     ]);
     let texts = ["a", "aé"];
-    let table = compile(&texts);
-    assert!(table.outcomes() > 0);
-    compare(&schema(&texts), &grammar, &table, &vocabulary);
+    let constraint = compile(&texts);
+    assert!(constraint.outcomes() > 0);
+    compare(&schema(&texts), &grammar, &constraint, &vocabulary);
     // In bytes the shortest path consists of bytes that are tokens: `["aaa"]`. `["é"]` takes fewer
     // tokens.
     let nested =
         json!({"type": "array", "items": {"anyOf": [{"enum": ["é", "aaa"]}, {"$ref": "#"}]}, "minItems": 1});
-    let table = CompiledConstraint::compile(&compact(&nested), &vocabulary, &limits).unwrap();
-    assert_eq!((table.outcomes() > 0, table.tokens_to_end(table.start())), (true, 6));
+    let constraint = CompiledConstraint::compile(&compact(&nested), &vocabulary, &limits).unwrap();
+    assert_eq!((constraint.outcomes() > 0, constraint.tokens_to_end(constraint.start())), (true, 6));
     // The only path contains a longer token, so liveness would depend on the stack.
     assert_eq!(compile(&["é"]).outcomes(), 0);
 }
@@ -364,7 +369,7 @@ fn a_counted_string_is_the_one_that_is_copied() {
         assert!(called.outcomes() > 0 && copied.outcomes() == 0);
         assert!(called.state_count() * 4 < copied.state_count(), "{called:?}, {copied:?}");
         // A distance does not count tokens that begin in one block and end in the next.
-        let least = [&called, &copied].map(|table| table.tokens_to_end(table.start()));
+        let least = [&called, &copied].map(|compiled| compiled.tokens_to_end(compiled.start()));
         assert!(least[0] >= least[1] && 20 * least[0] <= 21 * least[1], "{least:?}");
         let mut rng = StdRng::seed_from_u64(max);
         for budget in [least[0] + 40, RowPosition::UNLIMITED] {
@@ -373,9 +378,11 @@ fn a_counted_string_is_the_one_that_is_copied() {
                 (&copied, RowPosition::new(copied.start(), budget)),
             ];
             for step in 0..4_000 {
-                let legal = rows.each_ref().map(|(table, position)| {
+                let legal = rows.each_ref().map(|(compiled, position)| {
                     let tokens = (0..vocabulary.len() as u32).map(TokenId);
-                    tokens.filter(|&token| table.can_end(&table.after(position, token))).collect::<Vec<_>>()
+                    tokens
+                        .filter(|&token| compiled.can_end(&compiled.after(position, token)))
+                        .collect::<Vec<_>>()
                 });
                 if budget == RowPosition::UNLIMITED {
                     assert_eq!(legal[0], legal[1], "{min} to {max}, step {step}");
@@ -392,8 +399,8 @@ fn a_counted_string_is_the_one_that_is_copied() {
                     .collect();
                 let choice = if on.is_empty() { &legal[0] } else { &on };
                 let token = choice[rng.random_range(0..choice.len())];
-                for (table, position) in &mut rows {
-                    *position = table.after(position, token);
+                for (compiled, position) in &mut rows {
+                    *position = compiled.after(position, token);
                 }
                 if vocabulary.bytes(token).is_none() {
                     break;

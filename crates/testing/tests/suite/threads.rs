@@ -30,18 +30,18 @@ fn schema(number: usize) -> Value {
 }
 
 #[test]
-fn a_table_is_the_same() {
+fn a_compiled_constraint_is_the_same() {
     let vocabulary = vocabulary();
     let constraint = calls((0..30).map(schema));
-    let table = |threads| {
+    let compile = |threads| {
         let limits = Limits::default().with_threads(threads);
         CompiledConstraint::compile_byte_level(&constraint, &vocabulary, &limits).unwrap()
     };
-    let alone = table(1);
+    let alone = compile(1);
     // More rows than one thread converts.
     assert!(alone.state_count() > 20_000, "{}", alone.state_count());
     for threads in [0, 2, 5] {
-        assert_eq!(table(threads), alone, "{threads} threads");
+        assert_eq!(compile(threads), alone, "{threads} threads");
     }
 }
 

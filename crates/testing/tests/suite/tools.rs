@@ -21,13 +21,14 @@ fn special_tokens_of_a_format_are_text() {
         .with_format(ToolFormat::Harmony)
         .with_reasoning(ToolFormat::Harmony.reasoning().unwrap());
     let vocabulary = tools.vocabulary(&vocabulary).unwrap();
-    let table = CompiledConstraint::compile(&tools.to_constraint().unwrap(), &vocabulary, &Limits::default())
-        .unwrap();
+    let constraint =
+        CompiledConstraint::compile(&tools.to_constraint().unwrap(), &vocabulary, &Limits::default())
+            .unwrap();
     let ids = |ids: &[u32]| ids.iter().copied().map(TokenId).collect::<Vec<_>>();
     let called = [1, 9, 2, 13, 5, 0, 7, 1, 8, 3, 11, 2, 12, 4];
-    assert!(table.accepts(&ids(&called)));
-    assert!(table.accepts(&ids(&[1, 10, 2, 13, 6])));
-    assert!(!table.accepts(&ids(&[1, 9, 2, 13, 6])));
+    assert!(constraint.accepts(&ids(&called)));
+    assert!(constraint.accepts(&ids(&[1, 10, 2, 13, 6])));
+    assert!(!constraint.accepts(&ids(&[1, 9, 2, 13, 6])));
     let reply = tools.read(&String::from_utf8(vocabulary.decode(&ids(&called))).unwrap()).unwrap();
     assert_eq!((reply.reasoning.as_str(), reply.calls.len()), ("Hm", 1));
     assert_eq!((reply.calls[0].name.as_str(), reply.calls[0].arguments.as_str()), ("now", "{}"));

@@ -125,7 +125,8 @@ impl<'a> Container<'a> {
                 TensorInfo { dtype: view.dtype, shape: view.shape.clone(), data_offsets: (start, end) };
             ((*name).clone(), info)
         });
-        let cannot = |error: &dyn std::fmt::Display| Error::table(format!("it cannot be written: {error}"));
+        let cannot =
+            |error: &dyn std::fmt::Display| Error::artifact(format!("it cannot be written: {error}"));
         let infos = Metadata::new(None, infos.collect()).map_err(|error| cannot(&error))?;
         let header = Header { metadata: &self.metadata, tensors: &infos };
         let mut header = serde_json::to_vec(&header).map_err(|error| cannot(&error))?;

@@ -6,5 +6,5 @@ use burn_dfa_common::Error;
 
 /// An error in one of the tensors or metadata of an artifact.
 pub(super) fn broken(place: &str, what: impl Display) -> Error {
-    Error::table(format!("artifact, `{place}`: {what}; compile the constraint again"))
+    Error::artifact(format!("artifact, `{place}`: {what}; compile the constraint again"))
 }

@@ -137,8 +137,8 @@ impl<'a> Artifact<'a> {
         let called = if stored.form == Form::Called { Some(stored.calls(&meter)?) } else { None };
         let frames = stored[StoredArray::WayFrames].to_vec();
         let is_exact = stored.form == Form::Walked && !counted;
-        let mut table = finish(stored.into_parts(vocabulary), called)?;
-        let parts = Arc::make_mut(&mut table.parts);
+        let mut constraint = finish(stored.into_parts(vocabulary), called)?;
+        let parts = Arc::make_mut(&mut constraint.parts);
         parts.check_shortest()?;
         parts.find_shortest();
         if is_exact {
@@ -148,7 +148,7 @@ impl<'a> Artifact<'a> {
         if !frames.is_empty() {
             parts.check_frames(&frames)?;
         }
-        Ok(table)
+        Ok(constraint)
     }
 
     /// The compiled constraint of a client, with only its bounds checked: a client with wrong
@@ -204,9 +204,9 @@ fn finish(mut parts: ConstraintParts, calls: Option<Calls>) -> Result<CompiledCo
         parts.set_calls(calls);
     }
     parts.find_rests();
-    let table = CompiledConstraint { parts: Arc::new(parts), unrolled: None };
-    table.validate()?;
-    Ok(table)
+    let constraint = CompiledConstraint { parts: Arc::new(parts), unrolled: None };
+    constraint.validate()?;
+    Ok(constraint)
 }
 
 impl ConstraintParts {

@@ -78,7 +78,7 @@ impl CompiledConstraint {
     /// As [`from_bytes`](Self::from_bytes); [`ErrorKind::Artifact`](crate::ErrorKind::Artifact) if the file cannot be read.
     pub fn load(path: impl AsRef<Path>, vocabulary: &Vocabulary, limits: &Limits) -> Result<Self> {
         let path = path.as_ref();
-        let cannot = |error| Error::table(format!("cannot read {}: {error}", path.display()));
+        let cannot = |error| Error::artifact(format!("cannot read {}: {error}", path.display()));
         let len = std::fs::metadata(path).map_err(cannot)?.len();
         if len > limits.bytes as u64 {
             return Err(Error::limit(Limit::Bytes(limits.bytes)));

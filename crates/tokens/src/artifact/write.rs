@@ -102,7 +102,7 @@ impl CompiledConstraint {
     pub fn save(&self, path: impl AsRef<Path>, origin: &Origin) -> Result<()> {
         let path = path.as_ref();
         std::fs::write(path, self.to_bytes(origin)?)
-            .map_err(|error| Error::table(format!("cannot write {}: {error}", path.display())))
+            .map_err(|error| Error::artifact(format!("cannot write {}: {error}", path.display())))
     }
 }
 
@@ -110,7 +110,7 @@ fn pruned(error: &Error) -> Error {
     let reason = error.to_string();
     let reason = reason.strip_prefix("compiled constraint: artifact, ").unwrap_or(&reason);
     let reason = reason.strip_suffix("; compile the constraint again").unwrap_or(reason);
-    Error::table(format!(
+    Error::artifact(format!(
         "it cannot be saved ({reason}): a pruned table has the distances of another vocabulary, save the one that it was pruned from"
     ))
 }

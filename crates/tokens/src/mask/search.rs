@@ -323,15 +323,15 @@ pub(super) mod tests {
             Constraint::grammar(Syntax::Gbnf, nested).unwrap(),
             Constraint::regex("([^)]|[)]{3})*").unwrap(),
         );
-        let tables = [(&nested, "((a1 +)abc)b"), (&counted, "\"a(b)\""), (&text, "a)))b))")].map(
+        let constraints = [(&nested, "((a1 +)abc)b"), (&counted, "\"a(b)\""), (&text, "a)))b))")].map(
             |(constraint, text)| {
                 (CompiledConstraint::compile_byte_level(constraint, &vocabulary, &limits).unwrap(), text)
             },
         );
         let mut met = [0; 2];
-        for (table, text) in &tables {
-            let masker = Masker::new(table);
-            let mut position = RowPosition::unlimited(table.start());
+        for (compiled, text) in &constraints {
+            let masker = Masker::new(compiled);
+            let mut position = RowPosition::unlimited(compiled.start());
             for byte in text.bytes() {
                 let budgets = (0..2).flat_map(|_| (1..40).map(|at| at * 17 % 40)).chain([720, 690, 1 << 20]);
                 for budget in budgets {
@@ -342,12 +342,12 @@ pub(super) mod tests {
                     found.sort_unstable();
                     assert_eq!(
                         found,
-                        reference::tokens(table, &vocabulary, &position),
+                        reference::tokens(compiled, &vocabulary, &position),
                         "{text:?} at {:?}, budget {budget}, kept: {kept}",
                         byte as char
                     );
                 }
-                position = table.after(&position, TokenId(byte.into()));
+                position = compiled.after(&position, TokenId(byte.into()));
             }
         }
         assert!(met.iter().all(|&met| met > 50), "{met:?}");
@@ -492,23 +492,23 @@ ws ::= " "*"#;
         let end = TokenId(words.len() as u32 - 1);
         let vocabulary = Vocabulary::from_bytes(words).unwrap().with_eos([end]).unwrap();
         let text = "([A-Z]|[a-z][a-fh-ln-z]*([A-Z]|[gm][0-9]))*([a-z][a-fh-ln-z]*)?";
-        let table = CompiledConstraint::compile_byte_level(
+        let constraint = CompiledConstraint::compile_byte_level(
             &Constraint::regex(text).unwrap(),
             &vocabulary,
             &Limits::default(),
         )
         .unwrap();
-        let masker = Masker::new(&table);
-        let start = RowPosition::unlimited(table.start());
-        let places = [start.clone(), table.after(&start, TokenId(b'a'.into()))];
+        let masker = Masker::new(&constraint);
+        let start = RowPosition::unlimited(constraint.start());
+        let places = [start.clone(), constraint.after(&start, TokenId(b'a'.into()))];
         let near = |at: &RowPosition| {
-            table.parts().near(at, &mut BudgetInterval::new(100), &Thresholds::default()).unwrap().stays
+            constraint.parts().near(at, &mut BudgetInterval::new(100), &Thresholds::default()).unwrap().stays
         };
         assert_eq!(places.each_ref().map(near), [places[1].state, places[0].state]);
         for position in places {
             let mut found = tokens(&masker.legal(&position).0, vocabulary.len());
             found.sort_unstable();
-            assert_eq!(found, reference::tokens(&table, &vocabulary, &position));
+            assert_eq!(found, reference::tokens(&constraint, &vocabulary, &position));
         }
     }
 
@@ -526,27 +526,30 @@ ws ::= " "*"#;
             cases().iter().flat_map(|case| settings.clone().map(move |limits| (case, limits)))
         {
             let frames = limits.frames;
-            // It has the states of `table`, and every byte is legal.
+            // It has the states of `compiled`, and every byte is legal.
             let any = limits.clone().with_forced_text(ForcedText::AnyToken);
             let Ok(followed) = CompiledConstraint::compile_byte_level(constraint, &vocabulary, &any) else {
                 continue;
             };
-            let Ok(table) = CompiledConstraint::compile_byte_level(constraint, &vocabulary, &limits) else {
+            let Ok(compiled) = CompiledConstraint::compile_byte_level(constraint, &vocabulary, &limits)
+            else {
                 continue;
             };
-            let masker = Masker::new(&table);
-            let mut position = RowPosition::unlimited(table.start());
+            let masker = Masker::new(&compiled);
+            let mut position = RowPosition::unlimited(compiled.start());
             for (at, byte) in std::iter::once(None).chain(text.bytes().map(Some)).enumerate() {
                 position =
                     byte.map_or(position.clone(), |byte| followed.after(&position, TokenId(byte.into())));
                 if frames == 64 {
-                    assert!(table.can_end(&position), "{text:?}, byte {at}: {constraint:?}");
+                    assert!(compiled.can_end(&position), "{text:?}, byte {at}: {constraint:?}");
                 }
                 let with = |remaining| RowPosition { remaining, ..position.clone() };
-                let Some(least) = (1..1000).find(|&remaining| table.can_end(&with(remaining))) else { break };
+                let Some(least) = (1..1000).find(|&remaining| compiled.can_end(&with(remaining))) else {
+                    break;
+                };
                 for remaining in [RowPosition::UNLIMITED, least, least + 1, least + 4, least + 60] {
                     let position = with(remaining);
-                    let expected = reference::tokens(&table, &vocabulary, &position);
+                    let expected = reference::tokens(&compiled, &vocabulary, &position);
                     let row = masker.row(&position);
                     let (mut found, mut left) = (Found::default(), BudgetInterval::new(remaining - 1));
                     found.look_up(&row, &mut left);

@@ -71,14 +71,14 @@ fn a_token_that_the_stack_cannot_follow_is_refused() {
             .unwrap()
             .with_eos([TokenId(257)])
             .unwrap();
-    let table = |grammar: &str| {
+    let compile = |grammar: &str| {
         let constraint = Constraint::grammar(burn_dfa_constraints::Syntax::Ebnf, grammar)?;
         CompiledConstraint::compile(&constraint, &vocabulary, &Limits::default())
     };
-    let error = table("root ::= list | Token(256)\nlist ::= \"(\" list* \")\" | \"a\"").unwrap_err();
+    let error = compile("root ::= list | Token(256)\nlist ::= \"(\" list* \")\" | \"a\"").unwrap_err();
     assert!(error.kind() == ErrorKind::Grammar && error.to_string().contains("the token 256"), "{error}");
-    let apart = table("root ::= list | Token(255)\nlist ::= \"(\" list* \")\" | \"a\"").unwrap();
+    let apart = compile("root ::= list | Token(255)\nlist ::= \"(\" list* \")\" | \"a\"").unwrap();
     assert!(apart.accepts(&[255, 257].map(TokenId)) && apart.accepts(&[40, 97, 41, 257].map(TokenId)));
     let counted = "root ::= list | \"a\" ExcludeToken(1)\nlist ::= \"(\" list* \")\"";
-    assert!(table(counted).unwrap_err().to_string().contains("any token"));
+    assert!(compile(counted).unwrap_err().to_string().contains("any token"));
 }

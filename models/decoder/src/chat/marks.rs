@@ -124,7 +124,7 @@ impl Marks {
 }
 
 /// Puts stand-ins into messages.
-struct Shield<'a> {
+struct Escaper<'a> {
     marks: &'a Marks,
     /// Private characters that the request contains.
     taken: BTreeSet<char>,
@@ -133,7 +133,7 @@ struct Shield<'a> {
     is_own: bool,
 }
 
-impl Shield<'_> {
+impl Escaper<'_> {
     /// Replaces marks in the texts of a value.
     fn value(&mut self, value: &Value) -> Option<Value> {
         Some(match value {
@@ -150,14 +150,14 @@ impl Shield<'_> {
     }
 
     fn text(&mut self, text: &str) -> Option<String> {
-        let mut shielded = String::with_capacity(text.len());
+        let mut escaped = String::with_capacity(text.len());
         for (at, char) in text.char_indices() {
-            shielded.push(match self.marks.begins_at(text, at, self.is_own) {
+            escaped.push(match self.marks.begins_at(text, at, self.is_own) {
                 true => self.stand_in(char)?,
                 false => char,
             });
         }
-        Some(shielded)
+        Some(escaped)
     }
 
     /// The stand-in of a character; `None` if every private character is taken.
@@ -173,13 +173,13 @@ impl Shield<'_> {
 }
 
 /// Messages and tools with stand-ins.
-pub(crate) struct Shielded {
+pub(crate) struct EscapedMessages {
     pub(crate) messages: Vec<Value>,
     pub(crate) tools: Vec<Value>,
     stand_ins: BTreeMap<char, char>,
 }
 
-impl Shielded {
+impl EscapedMessages {
     /// The prompt that a template writes from the messages.
     pub(crate) fn prompt(self, text: String) -> ChatPrompt {
         ChatPrompt { text, stand_ins: self.stand_ins }
@@ -201,12 +201,12 @@ impl Marks {
     ///
     /// # Errors
     /// A message, if no private character is free.
-    pub(crate) fn shield(
+    pub(crate) fn escape(
         &self,
         messages: &[Value],
         tools: &[Value],
         template: &str,
-    ) -> Result<Option<Shielded>, String> {
+    ) -> Result<Option<EscapedMessages>, String> {
         let is_own = |message: &Value| message["role"] == "assistant";
         let mut has_marks = false;
         for (values, own) in [(messages, true), (tools, false)] {
@@ -226,11 +226,11 @@ impl Marks {
                 false
             });
         }
-        let mut shield = Shield { marks: self, taken, stand_ins: BTreeMap::new(), is_own: false };
+        let mut escaper = Escaper { marks: self, taken, stand_ins: BTreeMap::new(), is_own: false };
         let mut all = |values: &[Value], own: bool| {
             let one = |value: &Value| {
-                shield.is_own = own && is_own(value);
-                shield.value(value)
+                escaper.is_own = own && is_own(value);
+                escaper.value(value)
             };
             values.iter().map(one).collect::<Option<Vec<_>>>()
         };
@@ -238,7 +238,7 @@ impl Marks {
             "the messages hold special tokens and every private character, of which none can stand for them";
         let messages = all(messages, true).ok_or(none)?;
         let tools = all(tools, false).ok_or(none)?;
-        Ok(Some(Shielded { messages, tools, stand_ins: shield.stand_ins }))
+        Ok(Some(EscapedMessages { messages, tools, stand_ins: escaper.stand_ins }))
     }
 
     /// The tokens of a prompt.
@@ -351,11 +351,11 @@ mod tests {
         let template = ChatTemplate::new(TEMPLATE).expect("it is a template");
         let marks = Marks::new(&tokenizer, Some(TEMPLATE));
         let messages = messages.as_array().expect("messages");
-        let prompt = match marks.shield(messages, &[], TEMPLATE).expect("there are private characters") {
+        let prompt = match marks.escape(messages, &[], TEMPLATE).expect("there are private characters") {
             None => template.render_json(messages, &[], true).expect("it renders").into(),
-            Some(shielded) => {
-                let text = template.render_json(&shielded.messages, &[], true).expect("it renders");
-                shielded.prompt(text)
+            Some(escaped) => {
+                let text = template.render_json(&escaped.messages, &[], true).expect("it renders");
+                escaped.prompt(text)
             }
         };
         assert_eq!(prompt.text(), template.render_json(messages, &[], true).expect("it renders"));
@@ -397,7 +397,7 @@ mod tests {
         let marks = Marks::new(&tokenizer(), None);
         let has = |messages: Value, tools: Value| {
             let [messages, tools] = [messages, tools].map(|value| value.as_array().cloned().expect("values"));
-            marks.shield(&messages, &tools, "").expect("there are private characters").is_some()
+            marks.escape(&messages, &tools, "").expect("there are private characters").is_some()
         };
         let call = |arguments: Value| json!([{"role": "assistant", "content": "", "tool_calls": [{"function": {"name": "f", "arguments": arguments}}]}]);
         assert!(has(call(json!({"a": "<|e|>"})), json!([])) && has(call(json!({"<|e|>": 1})), json!([])));

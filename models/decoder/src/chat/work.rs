@@ -114,13 +114,13 @@ pub(crate) fn method(value: &Value, name: &str, arguments: &[Value]) -> Result<(
     match (value.as_str(), name, arguments) {
         (None, "get", [key, ..]) => check_key(key),
         (None, "count", [item]) => search(item, value),
-        (Some(text), "split" | "rsplit" | "splitlines", _) => pieces(text, arguments),
+        (Some(text), "split" | "rsplit" | "splitlines", _) => charge_substrings(text, arguments),
         _ => Ok(()),
     }
 }
 
 /// Charges the memory of the parts of a text.
-fn pieces(text: &str, arguments: &[Value]) -> Result<(), Error> {
+fn charge_substrings(text: &str, arguments: &[Value]) -> Result<(), Error> {
     let mark = arguments.first().and_then(Value::as_str).filter(|mark| !mark.is_empty());
     let most = arguments.iter().find_map(Value::as_usize).unwrap_or(usize::MAX);
     let count = match mark {
@@ -199,7 +199,7 @@ pub(crate) fn bind(environment: &mut Environment<'_>) {
         let arguments = arguments.into_values();
         arguments.iter().try_for_each(read)?;
         if let Some(text) = arguments.first().and_then(Value::as_str) {
-            pieces(text, &arguments[1..])?;
+            charge_substrings(text, &arguments[1..])?;
             take(text.len())?;
         }
         plain.empty_state().apply_filter("split", &arguments)

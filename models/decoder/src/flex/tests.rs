@@ -75,8 +75,8 @@ fn masked_softmax_equals_the_softmax_of_visible_positions() {
     // each.
     for ([batch, heads, length, seen], masks) in [([2, 3, 4, 9], 1), ([2, 2, 5, 40], 2), ([2, 2, 150, 77], 2)]
     {
-        let places = Tensor::<1, Int>::arange(0..(masks * length * seen) as i64, &Device::flex());
-        let hidden = (places * 7919 % 1009 % 3).equal_elem(0).reshape([masks, 1, length, seen]);
+        let indices = Tensor::<1, Int>::arange(0..(masks * length * seen) as i64, &Device::flex());
+        let hidden = (indices * 7919 % 1009 % 3).equal_elem(0).reshape([masks, 1, length, seen]);
         // A row without visible positions.
         let nothing = Tensor::<4, Bool>::full([1, 1, 1, seen], true, &Device::flex());
         let hidden = hidden.slice_assign([0..1, 0..1, 2..3, 0..seen], nothing);

@@ -11,7 +11,7 @@ use burn_dfa_decoder::Pretrained;
 use burn_dfa_engine::Client;
 use burn_dfa_serve::{
     App, Failure,
-    constraints::{Asked, Source},
+    constraints::{ConstraintText, Source},
     protocol::{template::TemplateFields, warning::Warnings},
 };
 use serde_json::json;
@@ -40,14 +40,16 @@ impl Direct {
             let prompt = prompt.map_err(|error| error.message)?;
             let prompt = app.text.encode_chat(&prompt).map_err(|error| error.message)?;
             let text = json!({"structured_outputs": {"json": request["guided_json"]}}).to_string();
-            let source = Source::Request(Asked { text, strict: false });
-            let table = runtime.block_on(app.compiler.compile(Client::default(), source, "guided_json"));
-            let compiled = table.map_err(|error| error.message)?.and_then(|table| table.ready()).flatten();
-            let table = compiled.ok_or("there is no constraint")?.table;
+            let source = Source::Request(ConstraintText { text, strict: false });
+            let compilation =
+                runtime.block_on(app.compiler.compile(Client::default(), source, "guided_json"));
+            let compilation = compilation.map_err(|error| error.message)?;
+            let compiled = compilation.and_then(|compilation| compilation.ready()).flatten();
+            let constraint = compiled.ok_or("there is no constraint")?.constraint;
             let least = request["min_tokens"].as_u64().unwrap_or(0) as usize;
             Ok::<_, Failure>((
                 prompt,
-                table,
+                constraint,
                 SamplingOptions { min_new_tokens: least, ..SamplingOptions::default() },
             ))
         };
@@ -84,15 +86,15 @@ impl Direct {
         loop {
             let idle: Vec<usize> = batch.idle().collect();
             for row in idle {
-                let Some((prompt, table, sampling)) = waiting.next() else { break };
+                let Some((prompt, constraint, sampling)) = waiting.next() else { break };
                 let most = slots - prompt.len();
-                let request = Request::new(prompt.clone(), most).with_constraint(table);
+                let request = Request::new(prompt.clone(), most).with_constraint(constraint);
                 batch.admit(row, &request.with_sampling(sampling.clone()))?;
             }
             if batch.idle().count() == config.rows {
                 return Ok(tokens as f64 / started.elapsed().as_secs_f64());
             }
-            batch.step(config.sync_interval, |piece| tokens += piece.tokens.len())?;
+            batch.step(config.sync_interval, |chunk| tokens += chunk.tokens.len())?;
             let finished: Vec<usize> = batch.finished().collect();
             for row in finished {
                 batch.release(row)?;

@@ -5,7 +5,7 @@
 //!
 //! A server of the embedded model runs in this process, and clients ask it over sockets. Compared
 //! arms have the same prompts and answers of the same length, and take turns. The benchmark fails
-//! if an answer is wrong or lost; it reports figures that miss their bar.
+//! if an answer is wrong or lost; it reports figures that miss their bound.
 
 mod alike;
 mod arms;
@@ -27,7 +27,7 @@ use arms::{Arms, between, drive, first_token, throughput, tokens};
 use direct::Direct;
 use host::{Host, processor, resident};
 use lazy::Lazy;
-use report::{Bar, Report, median, quantile};
+use report::{Bound, Report, median, quantile};
 use traffic::CHAT;
 use traffic::requests::KINDS;
 
@@ -51,7 +51,7 @@ struct Args {
     seed: u64,
     /// The parts to run; may be given more than once. Default: all.
     #[arg(long, value_enum)]
-    only: Vec<Part>,
+    only: Vec<Measurement>,
     /// Print the figures as JSON.
     #[arg(long)]
     json: bool,
@@ -72,7 +72,7 @@ const REPEATED: usize = 4;
 
 /// The measurements.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Part {
+enum Measurement {
     /// Answers of all kinds at once.
     Mixed,
     /// Requests per second with constraints and without.
@@ -111,9 +111,9 @@ fn main() -> ExitCode {
 }
 
 fn measure(args: &Args, report: &mut Report) -> Result<(), Failure> {
-    let wants = |part| args.only.is_empty() || args.only.contains(&part);
+    let wants = |measurement| args.only.is_empty() || args.only.contains(&measurement);
     let host = Host::start(args.rows, &[])?;
-    if wants(Part::Mixed) {
+    if wants(Measurement::Mixed) {
         mixed(&host, args, report)?;
     }
     let turns = |name: &'static str, rounds: usize| {
@@ -125,7 +125,7 @@ fn measure(args: &Args, report: &mut Report) -> Result<(), Failure> {
             round % 2 == 0
         })
     };
-    if wants(Part::First) {
+    if wants(Measurement::First) {
         let rounds = turns("time to first token", 10 * args.rounds).enumerate();
         let rounds =
             rounds.map(|(number, is_first)| first_token(&host, args.seed << 16 | number as u64, is_first));
@@ -135,20 +135,20 @@ fn measure(args: &Args, report: &mut Report) -> Result<(), Failure> {
             report.add(name, median(&rounds.iter().map(|round| round[index]).collect::<Vec<_>>()));
         }
         let beyond: Vec<f64> = rounds.iter().map(|[new, compiled, free]| new - compiled - free).collect();
-        report.hold("beyond both, p50, ms", median(&beyond), Bar::Most(1.0));
+        report.hold("beyond both, p50, ms", median(&beyond), Bound::Most(1.0));
     }
-    if wants(Part::Prefix) {
+    if wants(Measurement::Prefix) {
         prefix(args, report, &turns)?;
     }
-    if wants(Part::Lazy) {
+    if wants(Measurement::Lazy) {
         lazy(args, report, &turns)?;
     }
-    if ![Part::Throughput, Part::Between, Part::Server].into_iter().any(wants) {
+    if ![Measurement::Throughput, Measurement::Between, Measurement::Server].into_iter().any(wants) {
         return Ok(());
     }
     let each_token = Host::start(args.rows, &["--stream-interval", "0"])?;
     let arms = Arms::new(host.address, if args.test { 8 } else { SCHEMAS })?;
-    if wants(Part::Throughput) {
+    if wants(Measurement::Throughput) {
         // The first round warms up.
         let rounds = turns("requests per second", args.rounds + 1)
             .map(|is_first| throughput(&host, &arms, args.clients, is_first));
@@ -156,11 +156,11 @@ fn measure(args: &Args, report: &mut Report) -> Result<(), Failure> {
         let ratios: Vec<f64> = rounds.iter().map(|[with, without]| with / without).collect();
         report.add("requests/s structured", median(&rounds.iter().map(|pair| pair[0]).collect::<Vec<_>>()));
         report.add("requests/s free", median(&rounds.iter().map(|pair| pair[1]).collect::<Vec<_>>()));
-        report.hold("structured ÷ free, median of rounds", median(&ratios), Bar::Least(0.98));
+        report.hold("structured ÷ free, median of rounds", median(&ratios), Bound::Least(0.98));
         report.add("  lowest", quantile(&ratios, 0.0));
         report.add("  highest", quantile(&ratios, 1.0));
     }
-    if wants(Part::Between) {
+    if wants(Measurement::Between) {
         let [mut with, mut without] = [Vec::new(), Vec::new()];
         for is_first in turns("time between tokens", args.rounds) {
             let [one, other] = between(&each_token, &arms, is_first)?;
@@ -171,11 +171,11 @@ fn measure(args: &Args, report: &mut Report) -> Result<(), Failure> {
             let [one, other] = [quantile(&with, part), quantile(&without, part)];
             report.add(format!("{name} between tokens, structured, ms"), one);
             report.add(format!("{name} between tokens, free, ms"), other);
-            let bar = if name == "p99" { Bar::Most(1.05) } else { Bar::None };
-            report.hold(format!("{name} structured ÷ free"), one / other, bar);
+            let bound = if name == "p99" { Bound::Most(1.05) } else { Bound::None };
+            report.hold(format!("{name} structured ÷ free"), one / other, bound);
         }
     }
-    if wants(Part::Server) {
+    if wants(Measurement::Server) {
         server([&host, &each_token], &arms, args, report, turns("tokens per second", args.rounds + 1))?;
     }
     Ok(())
@@ -289,9 +289,9 @@ fn server(
         if arm > 0 {
             report.add(format!("  the server's threads, {name}"), of(&|round| round[arm][2]));
             let cost = of(&|round| (round[0][0] / round[arm][0] - 1.0) * 100.0);
-            report.hold(format!("  cost in tokens/s, %, {name}"), cost, Bar::Most(5.0));
+            report.hold(format!("  cost in tokens/s, %, {name}"), cost, Bound::Most(5.0));
             let cost = of(&|round| (round[arm][1] / round[0][1] - 1.0) * 100.0);
-            report.hold(format!("  cost in the model's thread, %, {name}"), cost, Bar::Most(5.0));
+            report.hold(format!("  cost in the model's thread, %, {name}"), cost, Bound::Most(5.0));
         }
     }
     Ok(())
@@ -321,7 +321,7 @@ fn mixed(host: &Host, args: &Args, report: &mut Report) -> Result<(), Failure> {
         report.add(format!("right answers: {kind}"), tally.right.get(kind).copied().unwrap_or(0) as f64);
     }
     report.add("given up by their clients", tally.left as f64);
-    report.hold("wrong or lost", tally.wrong as f64, Bar::Most(0.0));
+    report.hold("wrong or lost", tally.wrong as f64, Bound::Most(0.0));
     report.add("tokens/s of right answers", tally.tokens as f64 / time.as_secs_f64());
     for (name, times) in
         [("latency", &tally.latency), ("first token", &tally.first_token), ("between tokens", &tally.between)]
@@ -329,7 +329,7 @@ fn mixed(host: &Host, args: &Args, report: &mut Report) -> Result<(), Failure> {
         report.add(format!("{name}, p50, ms"), times.quantile(0.5));
         report.add(format!("{name}, p99, ms"), times.quantile(0.99));
     }
-    report.hold("most waiting", most_waiting, Bar::Most(host.app.config.max_queue as f64));
+    report.hold("most waiting", most_waiting, Bound::Most(host.app.config.max_queue as f64));
     for (when, [all, constraints]) in
         [("at half time", half.unwrap_or([f64::NAN; 2])), ("at the end", at_end)]
     {
@@ -343,9 +343,9 @@ fn mixed(host: &Host, args: &Args, report: &mut Report) -> Result<(), Failure> {
         std::thread::sleep(Duration::from_millis(20));
     }
     for (name, told) in names.into_iter().zip(["running", "waiting", "part of the arena"]) {
-        report.hold(format!("{told} afterwards"), host.metric(name), Bar::Most(0.0));
+        report.hold(format!("{told} afterwards"), host.metric(name), Bound::Most(0.0));
     }
-    report.hold("restarts of the engine", host.metric("burn_dfa:engine_restarts_total"), Bar::Most(0.0));
+    report.hold("restarts of the engine", host.metric("burn_dfa:engine_restarts_total"), Bound::Most(0.0));
     match tally.wrong {
         0 => Ok(()),
         wrong => Err(format!("{wrong} answers are wrong or lost:\n{}", tally.faults.join("\n")).into()),

@@ -1,11 +1,11 @@
-//! Figures with their bars.
+//! Figures with their bounds.
 
 use serde_json::{Value, json};
 
-/// The bar of a figure.
+/// The bound of a figure.
 #[derive(Clone, Copy)]
-pub enum Bar {
-    /// No bar.
+pub enum Bound {
+    /// No bound.
     None,
     /// A lower bound.
     Least(f64),
@@ -15,27 +15,27 @@ pub enum Bar {
 
 /// Figures, in their order.
 #[derive(Default)]
-pub struct Report(Vec<(String, f64, Bar)>);
+pub struct Report(Vec<(String, f64, Bound)>);
 
 impl Report {
-    /// Adds a figure without a bar.
+    /// Adds a figure without a bound.
     pub fn add(&mut self, name: impl Into<String>, value: f64) {
-        self.hold(name, value, Bar::None);
+        self.hold(name, value, Bound::None);
     }
 
-    /// Adds a figure with a bar.
-    pub fn hold(&mut self, name: impl Into<String>, value: f64, bar: Bar) {
-        self.0.push((name.into(), value, bar));
+    /// Adds a figure with a bound.
+    pub fn hold(&mut self, name: impl Into<String>, value: f64, bound: Bound) {
+        self.0.push((name.into(), value, bound));
     }
 
     /// The figures as a table.
     pub fn table(&self) -> String {
         let width = self.0.iter().map(|(name, ..)| name.chars().count()).max().unwrap_or(0);
-        let line = |(name, value, bar): &(String, f64, Bar)| {
-            let told = match bar {
-                Bar::None => String::new(),
-                Bar::Least(bar) => format!("   at least {bar}: {}", said(value >= bar)),
-                Bar::Most(bar) => format!("   at most {bar}: {}", said(value <= bar)),
+        let line = |(name, value, bound): &(String, f64, Bound)| {
+            let told = match bound {
+                Bound::None => String::new(),
+                Bound::Least(bound) => format!("   at least {bound}: {}", said(value >= bound)),
+                Bound::Most(bound) => format!("   at most {bound}: {}", said(value <= bound)),
             };
             let number = if value.fract() == 0.0 { format!("{value:.0}") } else { format!("{value:.3}") };
             format!("{name:width$} {number:>12}{told}\n")

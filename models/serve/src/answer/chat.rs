@@ -2,10 +2,10 @@
 
 use super::Head;
 use super::choice::Delta;
-use super::legal::Legal;
+use super::legal::LegalTokenCounter;
 use super::logprobs::Logprobs;
-use super::stream::{End, Frame, Frames};
-use super::whole::{Whole, usage};
+use super::stream::{AnswerEnd, Frame, Frames};
+use super::whole::{CompleteAnswer, usage};
 use crate::protocol::chat::{
     AnswerMessage, CallDelta, ChatChoice, ChatChunk, ChatCompletion, ChatDelta, ChatLogprobs, ChunkChoice,
     CustomDelta, FunctionDelta,
@@ -18,14 +18,14 @@ use burn_dfa_engine::Tokens;
 pub fn completion(
     head: Head,
     prompt_tokens: usize,
-    wholes: Vec<Whole>,
+    answers: Vec<CompleteAnswer>,
     logprobs: Option<&Logprobs>,
     mut warnings: Vec<Warning>,
 ) -> ChatCompletion {
-    let usage = usage(prompt_tokens, &wholes);
-    warnings.extend(wholes.iter().enumerate().filter_map(|(index, whole)| whole.short(index)));
+    let usage = usage(prompt_tokens, &answers);
+    warnings.extend(answers.iter().enumerate().filter_map(|(index, answer)| answer.short(index)));
     let choices =
-        wholes.into_iter().enumerate().map(|(index, whole)| choice(index, whole, logprobs)).collect();
+        answers.into_iter().enumerate().map(|(index, answer)| choice(index, answer, logprobs)).collect();
     let Head { id, created, model } = head;
     ChatCompletion { id, object: "chat.completion", created, model, choices, usage, warnings }
 }
@@ -41,19 +41,19 @@ impl ChatCompletion {
     }
 }
 
-fn choice(index: usize, whole: Whole, logprobs: Option<&Logprobs>) -> ChatChoice {
-    let is_silent = whole.content.is_empty() && !whole.calls.is_empty();
-    let finish = whole.finish();
+fn choice(index: usize, answer: CompleteAnswer, logprobs: Option<&Logprobs>) -> ChatChoice {
+    let is_silent = answer.content.is_empty() && !answer.calls.is_empty();
+    let finish = answer.finish();
     ChatChoice {
         index,
         message: AnswerMessage {
             role: "assistant",
-            content: (!is_silent).then_some(whole.content),
-            reasoning_content: (!whole.reasoning.is_empty()).then_some(whole.reasoning),
+            content: (!is_silent).then_some(answer.content),
+            reasoning_content: (!answer.reasoning.is_empty()).then_some(answer.reasoning),
             refusal: None,
-            tool_calls: whole.calls,
+            tool_calls: answer.calls,
         },
-        logprobs: logprobs.map(|logprobs| logprobs.chat(&whole.tokens)),
+        logprobs: logprobs.map(|logprobs| logprobs.chat(&answer.tokens)),
         finish_reason: finish.unwrap_or(FinishReason::Stop),
     }
 }
@@ -67,7 +67,7 @@ pub struct ChatFrames {
     /// Whether a last chunk reports the usage.
     with_usage: bool,
     logprobs: Option<Logprobs>,
-    legal: Option<Legal>,
+    legal: Option<LegalTokenCounter>,
     /// Warnings that were not sent yet.
     warnings: Vec<Warning>,
     /// The text in front of each answer.
@@ -102,7 +102,7 @@ impl ChatFrames {
 
     /// Adds the numbers of legal tokens.
     #[must_use]
-    pub fn with_legal(self, legal: Option<Legal>) -> Self {
+    pub fn with_legal(self, legal: Option<LegalTokenCounter>) -> Self {
         Self { legal, ..self }
     }
 
@@ -181,14 +181,14 @@ impl Frames for ChatFrames {
         (0..self.answers).map(|index| self.choice(index, first.clone(), None)).collect()
     }
 
-    fn piece(&mut self, index: usize, tokens: &Tokens, deltas: Vec<Delta>) -> Vec<Frame> {
+    fn chunk_received(&mut self, index: usize, tokens: &Tokens, deltas: Vec<Delta>) -> Vec<Frame> {
         self.usage.add(tokens.ids.len());
         let logprobs = self.logprobs.as_ref().map(|logprobs| logprobs.chat(tokens));
         let legal = self.legal.as_mut().map(|legal| legal.follow(index, &tokens.ids));
         self.deltas(index, deltas, logprobs, legal.unwrap_or_default())
     }
 
-    fn ended(&mut self, index: usize, deltas: Vec<Delta>, end: End) -> Vec<Frame> {
+    fn ended(&mut self, index: usize, deltas: Vec<Delta>, end: AnswerEnd) -> Vec<Frame> {
         self.usage.add_cached(end.cached_tokens);
         let mut frames = self.deltas(index, deltas, None, Vec::new());
         self.warnings.extend(end.warning(index));

@@ -6,7 +6,7 @@ use burn_dfa::constraint::{ReplyEvent, ToolReader, Tools};
 use burn_dfa_engine::Ending;
 
 use super::identifier;
-use super::split::{Split, begins_with};
+use super::split::{ReasoningSplitter, begins_with};
 use crate::error::{ApiError, Result};
 use crate::protocol::FinishReason;
 
@@ -46,7 +46,7 @@ pub enum Delta {
 
 /// How an answer is parsed.
 #[derive(Clone, Debug, Default)]
-pub enum Form {
+pub enum AnswerFormat {
     /// As text.
     #[default]
     Text,
@@ -75,7 +75,7 @@ enum State {
     Tools(Box<ToolReader>),
     /// Text that may be the beginning of a mark, and the reader of calls.
     Either(Arc<[String]>, String, Box<ToolReader>),
-    Reasoned(Split),
+    Reasoned(ReasoningSplitter),
 }
 
 impl ChoiceReader {
@@ -83,22 +83,22 @@ impl ChoiceReader {
     ///
     /// # Errors
     /// 400 if the tools are not supported.
-    pub fn new(form: &Form) -> Result<Self> {
+    pub fn new(format: &AnswerFormat) -> Result<Self> {
         let reader = |tools: &Tools| {
             tools.reader().map(Box::new).map_err(|error| ApiError::of_library(&error, "tools"))
         };
-        let state = match form {
-            Form::Text => State::Text,
-            Form::Tools(tools) => State::Tools(reader(tools)?),
-            Form::Either(marks, tools) => State::Either(marks.clone(), String::new(), reader(tools)?),
-            Form::Reasoned(begin, end) => State::Reasoned(Split::new(begin, end)),
+        let state = match format {
+            AnswerFormat::Text => State::Text,
+            AnswerFormat::Tools(tools) => State::Tools(reader(tools)?),
+            AnswerFormat::Either(marks, tools) => State::Either(marks.clone(), String::new(), reader(tools)?),
+            AnswerFormat::Reasoned(begin, end) => State::Reasoned(ReasoningSplitter::new(begin, end)),
         };
-        let custom = match form {
-            Form::Tools(tools) | Form::Either(_, tools) => {
+        let custom = match format {
+            AnswerFormat::Tools(tools) | AnswerFormat::Either(_, tools) => {
                 let custom = tools.tools().iter().filter(|tool| tool.input.is_some());
                 custom.map(|tool| tool.name.clone()).collect()
             }
-            Form::Text | Form::Reasoned(..) => Vec::new(),
+            AnswerFormat::Text | AnswerFormat::Reasoned(..) => Vec::new(),
         };
         Ok(Self { state, calls: 0, custom, is_custom: false })
     }
@@ -118,7 +118,7 @@ impl ChoiceReader {
         match &mut self.state {
             State::Text if text.is_empty() => Ok(Vec::new()),
             State::Text => Ok(vec![Delta::Content(text)]),
-            State::Reasoned(split) => Ok(parts(split.push(&text))),
+            State::Reasoned(splitter) => Ok(parts(splitter.push(&text))),
             State::Either(..) => Ok(Vec::new()),
             State::Tools(reader) => {
                 let events = reader.push(text.as_bytes());
@@ -136,7 +136,7 @@ impl ChoiceReader {
         let mut begun = if held.is_empty() { Vec::new() } else { self.push(held)? };
         let deltas = match (&mut self.state, ending) {
             (State::Text | State::Either(..), _) => Vec::new(),
-            (State::Reasoned(split), _) => parts(split.finish()),
+            (State::Reasoned(splitter), _) => parts(splitter.finish()),
             (State::Tools(reader), Ending::Complete | Ending::OutOfTokens) => {
                 let events = reader.finish().map_err(|error| ApiError::internal(error.to_string()))?;
                 self.read(events)

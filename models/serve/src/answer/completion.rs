@@ -3,8 +3,8 @@
 use super::Head;
 use super::choice::Delta;
 use super::logprobs::Logprobs;
-use super::stream::{End, Frame, Frames};
-use super::whole::{Whole, usage};
+use super::stream::{AnswerEnd, Frame, Frames};
+use super::whole::{CompleteAnswer, usage};
 use crate::protocol::completion::{Completion, CompletionChoice, CompletionLogprobs};
 use crate::protocol::warning::Warning;
 use crate::protocol::{FinishReason, Usage};
@@ -14,19 +14,19 @@ use burn_dfa_engine::Tokens;
 pub fn completion(
     head: Head,
     prompt_tokens: usize,
-    wholes: Vec<Whole>,
+    answers: Vec<CompleteAnswer>,
     logprobs: Option<&Logprobs>,
     mut warnings: Vec<Warning>,
 ) -> Completion {
-    let usage = usage(prompt_tokens, &wholes);
-    warnings.extend(wholes.iter().enumerate().filter_map(|(index, whole)| whole.short(index)));
-    let choice = |(index, whole): (usize, Whole)| CompletionChoice {
+    let usage = usage(prompt_tokens, &answers);
+    warnings.extend(answers.iter().enumerate().filter_map(|(index, answer)| answer.short(index)));
+    let choice = |(index, answer): (usize, CompleteAnswer)| CompletionChoice {
         index,
-        finish_reason: whole.finish(),
-        logprobs: logprobs.map(|logprobs| logprobs.completion(&whole.tokens, &mut 0)),
-        text: whole.content,
+        finish_reason: answer.finish(),
+        logprobs: logprobs.map(|logprobs| logprobs.completion(&answer.tokens, &mut 0)),
+        text: answer.content,
     };
-    body(head, wholes.into_iter().enumerate().map(choice).collect(), Some(usage), warnings)
+    body(head, answers.into_iter().enumerate().map(choice).collect(), Some(usage), warnings)
 }
 
 fn body(
@@ -130,7 +130,7 @@ impl Frames for CompletionFrames {
         told.map(|(index, echo)| self.chunk(index, echo, None, None)).collect()
     }
 
-    fn piece(&mut self, index: usize, tokens: &Tokens, deltas: Vec<Delta>) -> Vec<Frame> {
+    fn chunk_received(&mut self, index: usize, tokens: &Tokens, deltas: Vec<Delta>) -> Vec<Frame> {
         self.usage.add(tokens.ids.len());
         let (text, offset) = (text(deltas), &mut self.offsets[index]);
         let logprobs = self.logprobs.as_ref().map(|logprobs| logprobs.completion(tokens, offset));
@@ -138,7 +138,7 @@ impl Frames for CompletionFrames {
         if says_nothing { Vec::new() } else { vec![self.chunk(index, text, logprobs, None)] }
     }
 
-    fn ended(&mut self, index: usize, deltas: Vec<Delta>, end: End) -> Vec<Frame> {
+    fn ended(&mut self, index: usize, deltas: Vec<Delta>, end: AnswerEnd) -> Vec<Frame> {
         self.usage.add_cached(end.cached_tokens);
         self.warnings.extend(end.warning(index));
         vec![self.chunk(index, text(deltas), None, Some(end.reason))]

@@ -81,7 +81,7 @@ impl Logprobs {
     }
 
     fn text(&self, id: TokenId) -> String {
-        self.app.text.piece(id)
+        self.app.text.token_text(id)
     }
 
     fn bytes(&self, id: TokenId) -> Option<Vec<u8>> {

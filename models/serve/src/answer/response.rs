@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::choice::Delta;
 use super::identifier;
-use super::stream::{End, Frame, Frames};
+use super::stream::{AnswerEnd, Frame, Frames};
 use crate::error::ApiError;
 use crate::protocol::response::{ResponseObject, ResponseUsage};
 use crate::protocol::{FinishReason, Usage};
@@ -112,13 +112,13 @@ impl ResponseFrames {
     fn close_item(&mut self, status: &str) -> Vec<Frame> {
         let Some(item) = self.open.take() else { return Vec::new() };
         let at = self.response.output.len();
-        let place = || json!({"item_id": item.id(), "output_index": at});
+        let position = || json!({"item_id": item.id(), "output_index": at});
         let with = |fields: Value| {
-            let mut place = place();
-            if let (Some(place), Value::Object(fields)) = (place.as_object_mut(), fields) {
-                place.extend(fields);
+            let mut position = position();
+            if let (Some(position), Value::Object(fields)) = (position.as_object_mut(), fields) {
+                position.extend(fields);
             }
-            place
+            position
         };
         let mut frames = match &item {
             Item::Message { text, .. } => vec![
@@ -214,12 +214,12 @@ impl Frames for ResponseFrames {
         vec![self.of_response("response.created"), self.of_response("response.in_progress")]
     }
 
-    fn piece(&mut self, _: usize, tokens: &Tokens, deltas: Vec<Delta>) -> Vec<Frame> {
+    fn chunk_received(&mut self, _: usize, tokens: &Tokens, deltas: Vec<Delta>) -> Vec<Frame> {
         self.usage.add(tokens.ids.len());
         deltas.into_iter().flat_map(|delta| self.delta(delta)).collect()
     }
 
-    fn ended(&mut self, index: usize, deltas: Vec<Delta>, end: End) -> Vec<Frame> {
+    fn ended(&mut self, index: usize, deltas: Vec<Delta>, end: AnswerEnd) -> Vec<Frame> {
         self.usage.add_cached(end.cached_tokens);
         self.response.warnings.extend(end.warning(index));
         let mut frames: Vec<Frame> = deltas.into_iter().flat_map(|delta| self.delta(delta)).collect();

@@ -2,51 +2,51 @@
 
 use burn_dfa::tokens::matcher::TextMatcher;
 
-/// Text up to a mark, and text after it. Chunks may be cut anywhere.
+/// Splits text up to a mark from text after it. Chunks may be cut anywhere.
 #[derive(Debug)]
-pub struct Split {
+pub struct ReasoningSplitter {
     begin: String,
     end: TextMatcher,
     /// Text that may be the first mark.
     held: String,
-    part: Part,
+    state: SplitState,
 }
 
 #[derive(Debug, PartialEq)]
-enum Part {
+enum SplitState {
     /// Before the reasoning, at its possible first mark.
     Begin,
     Reasoning,
     Content,
 }
 
-impl Split {
+impl ReasoningSplitter {
     /// Splits after reasoning with an optional mark at its beginning and a mark at its end.
     pub fn new(begin: &str, end: &str) -> Self {
         let (begin, end) = (begin.to_owned(), TextMatcher::new([end]));
-        Self { begin, end, held: String::new(), part: Part::Begin }
+        Self { begin, end, held: String::new(), state: SplitState::Begin }
     }
 
     /// Adds text; returns further reasoning and further content.
     pub fn push(&mut self, text: &str) -> (String, String) {
         self.held.push_str(text);
-        if self.part == Part::Begin {
+        if self.state == SplitState::Begin {
             match begins_with(&self.held, &self.begin) {
                 None => return Default::default(),
                 Some(true) => self.held = self.held.split_off(self.begin.len()),
                 Some(false) => {}
             }
-            self.part = Part::Reasoning;
+            self.state = SplitState::Reasoning;
         }
         let text = std::mem::take(&mut self.held);
-        if self.part == Part::Content {
+        if self.state == SplitState::Content {
             return (String::new(), text);
         }
         let mut reasoning = Vec::new();
         let found = text.bytes().position(|byte| self.end.push(byte, &mut reasoning).is_some());
         let content = match found {
             Some(at) => {
-                self.part = Part::Content;
+                self.state = SplitState::Content;
                 text[at + 1..].to_owned()
             }
             None => String::new(),
@@ -89,17 +89,17 @@ mod tests {
         ];
         for (text, reasoning, content) in cases {
             for size in 1..=text.len() {
-                let mut split = Split::new("<think>", "</think>\n\n");
+                let mut splitter = ReasoningSplitter::new("<think>", "</think>\n\n");
                 let mut got = (String::new(), String::new());
                 let mut add = |(reasoning, content): (String, String)| {
                     got.0.push_str(&reasoning);
                     got.1.push_str(&content);
                 };
-                for piece in text.as_bytes().chunks(size) {
-                    add(split.push(std::str::from_utf8(piece).expect("the cases are ASCII")));
+                for chunk in text.as_bytes().chunks(size) {
+                    add(splitter.push(std::str::from_utf8(chunk).expect("the cases are ASCII")));
                 }
-                add(split.finish());
-                assert_eq!(got, (reasoning.to_owned(), content.to_owned()), "{text} in pieces of {size}");
+                add(splitter.finish());
+                assert_eq!(got, (reasoning.to_owned(), content.to_owned()), "{text} in chunks of {size}");
             }
         }
     }

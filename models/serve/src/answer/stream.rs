@@ -49,7 +49,7 @@ fn json(data: &impl Serialize) -> String {
 
 /// How an answer ended.
 #[derive(Clone, Copy, Debug)]
-pub struct End {
+pub struct AnswerEnd {
     /// The reason.
     pub reason: FinishReason,
     /// Tokens of the prompt that came from the prefix cache.
@@ -58,7 +58,7 @@ pub struct End {
     pub is_short: bool,
 }
 
-impl End {
+impl AnswerEnd {
     /// The warning about an answer that is shorter than the minimum of the request.
     pub fn warning(self, index: usize) -> Option<Warning> {
         let message = format!(
@@ -73,9 +73,9 @@ pub trait Frames: Send + 'static {
     /// Frames before all answers.
     fn begin(&mut self) -> Vec<Frame>;
     /// Frames of more text of an answer.
-    fn piece(&mut self, index: usize, tokens: &Tokens, deltas: Vec<Delta>) -> Vec<Frame>;
+    fn chunk_received(&mut self, index: usize, tokens: &Tokens, deltas: Vec<Delta>) -> Vec<Frame>;
     /// The end of an answer, and the deltas that came with it.
-    fn ended(&mut self, index: usize, deltas: Vec<Delta>, end: End) -> Vec<Frame>;
+    fn ended(&mut self, index: usize, deltas: Vec<Delta>, end: AnswerEnd) -> Vec<Frame>;
     /// After all answers.
     fn end(&mut self) -> Vec<Frame>;
     /// Frames of an error, which replace the rest.
@@ -85,7 +85,7 @@ pub trait Frames: Send + 'static {
 }
 
 /// Answers in progress.
-struct Sending<F> {
+struct AnswerStream<F> {
     generation: Generation,
     readers: Vec<ChoiceReader>,
     frames: F,
@@ -105,7 +105,7 @@ pub fn send(
 ) -> Response {
     let ready = frames.begin().into();
     let (open, param) = (readers.len(), param.to_owned());
-    let sending = Sending { generation, readers, frames, param, ready, open, is_over: false };
+    let sending = AnswerStream { generation, readers, frames, param, ready, open, is_over: false };
     let stream = unfold(sending, |mut sending| async {
         let frame = sending.next().await?;
         let sent = match frame.name {
@@ -117,7 +117,7 @@ pub fn send(
     Sse::new(stream).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)).into_response()
 }
 
-impl<F: Frames> Sending<F> {
+impl<F: Frames> AnswerStream<F> {
     async fn next(&mut self) -> Option<Frame> {
         loop {
             if let Some(frame) = self.ready.pop_front() {
@@ -149,12 +149,12 @@ impl<F: Frames> Sending<F> {
             Event::Started => Ok(Vec::new()),
             Event::Chunk { tokens, text } => {
                 let deltas = self.readers[index].push(text)?;
-                Ok(self.frames.piece(index, &tokens, deltas))
+                Ok(self.frames.chunk_received(index, &tokens, deltas))
             }
             Event::Ended { ending, cached_tokens, is_short } => {
                 let (deltas, reason) = self.readers[index].finish(ending)?;
                 self.open -= 1;
-                Ok(self.frames.ended(index, deltas, End { reason, cached_tokens, is_short }))
+                Ok(self.frames.ended(index, deltas, AnswerEnd { reason, cached_tokens, is_short }))
             }
             Event::Failed(reason) => Err(failure(&reason, &self.param)),
         }

@@ -2,7 +2,7 @@
 
 use super::choice::{ChoiceReader, Delta};
 use super::failure;
-use super::stream::{End, Frame, Frames};
+use super::stream::{AnswerEnd, Frame, Frames};
 use crate::error::{ApiError, Result};
 use crate::protocol::chat::{CustomCall, FunctionCall, ToolCall};
 use crate::protocol::warning::Warning;
@@ -11,7 +11,7 @@ use burn_dfa_engine::{Event, Generation, Tokens};
 
 /// A complete answer.
 #[derive(Clone, Debug, Default)]
-pub struct Whole {
+pub struct CompleteAnswer {
     /// The text outside of calls and reasoning.
     pub content: String,
     /// The reasoning.
@@ -21,10 +21,10 @@ pub struct Whole {
     /// Its tokens.
     pub tokens: Tokens,
     /// How it ended.
-    pub end: Option<End>,
+    pub end: Option<AnswerEnd>,
 }
 
-impl Whole {
+impl CompleteAnswer {
     /// Adds a delta.
     pub fn add(&mut self, delta: Delta) {
         match delta {
@@ -59,11 +59,11 @@ impl Whole {
 }
 
 /// Tokens of a prompt and its answers.
-pub fn usage(prompt_tokens: usize, wholes: &[Whole]) -> Usage {
+pub fn usage(prompt_tokens: usize, answers: &[CompleteAnswer]) -> Usage {
     let mut usage = Usage::new(prompt_tokens);
-    for whole in wholes {
-        usage.add(whole.tokens.ids.len());
-        usage.add_cached(whole.end.map_or(0, |end| end.cached_tokens));
+    for answer in answers {
+        usage.add(answer.tokens.ids.len());
+        usage.add_cached(answer.end.map_or(0, |end| end.cached_tokens));
     }
     usage
 }
@@ -72,10 +72,14 @@ pub fn usage(prompt_tokens: usize, wholes: &[Whole]) -> Usage {
 ///
 /// # Errors
 /// The error of the first answer that failed; the other answers are canceled.
-pub async fn collect(generation: Generation, readers: Vec<ChoiceReader>, param: &str) -> Result<Vec<Whole>> {
-    let mut wholes = Wholes(readers.iter().map(|_| Whole::default()).collect());
-    follow(generation, readers, param, &mut wholes).await?;
-    Ok(wholes.0)
+pub async fn collect(
+    generation: Generation,
+    readers: Vec<ChoiceReader>,
+    param: &str,
+) -> Result<Vec<CompleteAnswer>> {
+    let mut collector = AnswerCollector(readers.iter().map(|_| CompleteAnswer::default()).collect());
+    follow(generation, readers, param, &mut collector).await?;
+    Ok(collector.0)
 }
 
 /// Waits for all answers to a request, and passes their events to `frames`.
@@ -94,11 +98,11 @@ pub async fn follow(
             None => return Err(ApiError::internal("an answer did not end")),
             Some((_, Event::Started)) => {}
             Some((index, Event::Chunk { tokens, text })) => {
-                frames.piece(index, &tokens, readers[index].push(text)?);
+                frames.chunk_received(index, &tokens, readers[index].push(text)?);
             }
             Some((index, Event::Ended { ending, cached_tokens, is_short })) => {
                 let (deltas, reason) = readers[index].finish(ending)?;
-                frames.ended(index, deltas, End { reason, cached_tokens, is_short });
+                frames.ended(index, deltas, AnswerEnd { reason, cached_tokens, is_short });
                 open -= 1;
             }
             Some((_, Event::Failed(reason))) => return Err(failure(&reason, param)),
@@ -108,14 +112,14 @@ pub async fn follow(
 }
 
 /// Answers that are sent only after they have ended.
-struct Wholes(Vec<Whole>);
+struct AnswerCollector(Vec<CompleteAnswer>);
 
-impl Frames for Wholes {
+impl Frames for AnswerCollector {
     fn begin(&mut self) -> Vec<Frame> {
         Vec::new()
     }
 
-    fn piece(&mut self, index: usize, tokens: &Tokens, deltas: Vec<Delta>) -> Vec<Frame> {
+    fn chunk_received(&mut self, index: usize, tokens: &Tokens, deltas: Vec<Delta>) -> Vec<Frame> {
         let all = &mut self.0[index].tokens;
         all.ids.extend_from_slice(&tokens.ids);
         all.logprobs.extend_from_slice(&tokens.logprobs);
@@ -123,9 +127,9 @@ impl Frames for Wholes {
         Vec::new()
     }
 
-    fn ended(&mut self, index: usize, deltas: Vec<Delta>, end: End) -> Vec<Frame> {
+    fn ended(&mut self, index: usize, deltas: Vec<Delta>, end: AnswerEnd) -> Vec<Frame> {
         self.0[index].end = Some(end);
-        self.piece(index, &Tokens::default(), deltas)
+        self.chunk_received(index, &Tokens::default(), deltas)
     }
 
     fn end(&mut self) -> Vec<Frame> {

@@ -26,7 +26,7 @@ pub struct ApiFrontend {
 #[derive(Clone, Debug)]
 pub struct Compiled {
     /// The compiled constraint.
-    pub table: CompiledConstraint,
+    pub constraint: CompiledConstraint,
     /// Keywords of its schemas that are not enforced.
     pub left_out: Arc<[LeftOut]>,
 }
@@ -48,8 +48,7 @@ impl Frontend for ApiFrontend {
         let compiled = read(Unenforceable::Refuse).and_then(|constraint| {
             let Some(constraint) = constraint else { return Ok(None) };
             task.report_read();
-            let table = task.compile(&constraint)?;
-            Ok(Some(Compiled { table, left_out: Arc::default() }))
+            Ok(Some(Compiled { constraint: task.compile(&constraint)?, left_out: Arc::default() }))
         });
         let refusal = match compiled {
             Err(refusal) if unenforced(&refusal).is_some() => refusal,
@@ -58,12 +57,11 @@ impl Frontend for ApiFrontend {
         };
         let left_out = self.check_strict(source, limits, refusal)?;
         let Some(constraint) = read(Unenforceable::Ignore)? else { return Ok(None) };
-        let table = task.compile(&constraint)?;
-        Ok(Some(Compiled { table, left_out: left_out.into() }))
+        Ok(Some(Compiled { constraint: task.compile(&constraint)?, left_out: left_out.into() }))
     }
 
     fn constraint(compiled: &Option<Compiled>) -> Option<&CompiledConstraint> {
-        compiled.as_ref().map(|compiled| &compiled.table)
+        compiled.as_ref().map(|compiled| &compiled.constraint)
     }
 
     fn error(refusal: &Refusal) -> Option<&Error> {
@@ -137,8 +135,8 @@ fn unenforced(refusal: &Refusal) -> Option<&Unenforced> {
 
 /// A refusal of the library, with the tool in question.
 fn located(source: &Source, error: Error) -> Refusal {
-    let place = error.pointer().and_then(|pointer| source.locate(pointer));
-    match place.map(|(number, pointer)| (number, pointer.to_owned())) {
+    let location = error.pointer().and_then(|pointer| source.locate(pointer));
+    match location.map(|(number, pointer)| (number, pointer.to_owned())) {
         Some((number, pointer)) => Refusal::Tool(error, number, pointer),
         None => Refusal::library(error),
     }

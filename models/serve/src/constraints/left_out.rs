@@ -18,9 +18,9 @@ pub struct LeftOut {
 
 impl LeftOut {
     /// The location in a request whose constraint is in the field `param`.
-    pub fn place(&self, param: &str) -> String {
+    pub fn location(&self, param: &str) -> String {
         match self.tool {
-            Some(number) => place_of_tool(number, &self.pointer),
+            Some(number) => location_in_tool(number, &self.pointer),
             None => format!("{}{}", schema_field(param), self.pointer),
         }
     }
@@ -38,7 +38,7 @@ impl LeftOut {
         };
         format!(
             "{}: {} is not kept by any finite automaton, and `strict` asks for it; {change}, or leave `strict` out and check the value after it was generated",
-            self.place(param),
+            self.location(param),
             self.keyword()
         )
     }
@@ -59,7 +59,7 @@ fn schema_field(param: &str) -> &str {
 }
 
 /// The location of a part of a tool's parameters.
-pub(super) fn place_of_tool(number: usize, pointer: &str) -> String {
+pub(super) fn location_in_tool(number: usize, pointer: &str) -> String {
     format!("tools[{number}].parameters{pointer}")
 }
 

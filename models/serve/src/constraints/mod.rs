@@ -19,7 +19,7 @@ use burn_dfa_engine::{Client, CompileError, CompilerConfig, Metrics, PoolError};
 pub use self::frontend::{ApiFrontend, Compiled};
 pub use self::left_out::LeftOut;
 pub use self::refusal::Refusal;
-pub use self::source::{Asked, Source};
+pub use self::source::{ConstraintText, Source};
 use self::style::JsonStyle;
 use crate::config::Config;
 use crate::error::{ApiError, Result};

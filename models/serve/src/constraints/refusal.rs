@@ -3,7 +3,7 @@
 use burn_dfa::Error;
 use burn_dfa_engine::Refusal as EngineRefusal;
 
-use super::left_out::{LeftOut, place_of_tool};
+use super::left_out::{LeftOut, location_in_tool};
 use crate::error::ApiError;
 
 /// The reason why there is no compiled constraint.
@@ -57,8 +57,8 @@ impl Refusal {
             }
             Self::Tool(error, number, pointer) => {
                 let told = ApiError::of_library(error, "tools");
-                let place = place_of_tool(*number, pointer);
-                let message = told.message.replacen(error.pointer().unwrap_or_default(), &place, 1);
+                let location = location_in_tool(*number, pointer);
+                let message = told.message.replacen(error.pointer().unwrap_or_default(), &location, 1);
                 ApiError { message, ..told }
             }
             Self::Strict(left_out) => {

@@ -13,7 +13,7 @@ use super::style::JsonStyle;
 #[derive(Clone, Debug)]
 pub enum Source {
     /// A request.
-    Request(Asked),
+    Request(ConstraintText),
     /// Callable tools, with the text of their definitions in the request.
     Tools(Box<Tools>, String),
     /// A call of one of some tools, or else a text of a request.
@@ -23,17 +23,17 @@ pub enum Source {
         /// The text of their definitions in the request.
         said: String,
         /// The constraint of the text.
-        content: Asked,
+        content: ConstraintText,
         /// Whether a text may replace the call.
         may_be_content: bool,
     },
     /// A constraint after free text that ends with this mark.
-    After(String, Asked),
+    After(String, ConstraintText),
 }
 
 /// The constraint of a request.
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct ConstraintText {
     /// A request of [`Constraint::from_request_str_with`]: an object with `response_format` or
     /// `structured_outputs`, as text, so that numbers keep their digits. The named classes of its
     /// regexes are ASCII classes, as in other servers.
@@ -42,7 +42,7 @@ pub struct Asked {
     pub strict: bool,
 }
 
-impl Asked {
+impl ConstraintText {
     /// The text with compact JSON, unless the request sets the style.
     fn compact(&self) -> String {
         const OUTPUTS: &str = "{\"structured_outputs\":{";
@@ -92,9 +92,10 @@ impl Source {
         unenforceable: Unenforceable,
         limits: &Limits,
     ) -> Result<Option<Constraint>, Refusal> {
-        let of_request = |asked: &Asked| style.read(&asked.text, unenforceable).map_err(Refusal::library);
+        let of_request =
+            |request: &ConstraintText| style.read(&request.text, unenforceable).map_err(Refusal::library);
         match self {
-            Self::Request(asked) => of_request(asked),
+            Self::Request(request) => of_request(request),
             Self::Tools(tools, _) => style.of_tools(tools, unenforceable).map(Some).map_err(Refusal::library),
             Self::Either { calls, content, may_be_content, .. } => {
                 // The content is read even if a call is required, so that an invalid constraint is
@@ -105,18 +106,19 @@ impl Source {
                 let text = apart(read, style, content, unenforceable, calls, limits)?;
                 either([of_calls, text]).map(Some).map_err(Refusal::library)
             }
-            Self::After(mark, asked) => {
-                Ok(of_request(asked)?.map(|constraint| Constraint::after(mark.as_str(), constraint)))
+            Self::After(mark, request) => {
+                Ok(of_request(request)?.map(|constraint| Constraint::after(mark.as_str(), constraint)))
             }
         }
     }
 
     /// The unenforceable keywords, if they are left out.
     pub(super) fn left_out(&self, style: &JsonStyle, limits: &Limits) -> Vec<LeftOut> {
-        let of_request = |asked: &Asked| left_out::of(None, limits, |kept| style.read(&asked.text, kept));
+        let of_request =
+            |request: &ConstraintText| left_out::of(None, limits, |kept| style.read(&request.text, kept));
         let of_tools = |tools: &Tools| left_out::of_tools(tools, style, limits);
         match self {
-            Self::Request(asked) | Self::After(_, asked) => of_request(asked),
+            Self::Request(request) | Self::After(_, request) => of_request(request),
             Self::Tools(tools, _) => of_tools(tools),
             Self::Either { calls, content, may_be_content, .. } => {
                 let mut all = of_tools(calls);
@@ -134,9 +136,10 @@ impl Source {
             (Self::Tools(tools, _) | Self::Either { calls: tools, .. }, Some(number)) => {
                 tools.tools().get(number).is_some_and(|tool| tool.strict == Some(true))
             }
-            (Self::Request(asked) | Self::After(_, asked) | Self::Either { content: asked, .. }, None) => {
-                asked.strict
-            }
+            (
+                Self::Request(request) | Self::After(_, request) | Self::Either { content: request, .. },
+                None,
+            ) => request.strict,
             _ => false,
         }
     }
@@ -151,10 +154,10 @@ impl Source {
 
     fn texts(&self) -> (&str, &str, bool) {
         match self {
-            Self::Request(Asked { text, strict }) => (text, "", *strict),
+            Self::Request(ConstraintText { text, strict }) => (text, "", *strict),
             Self::Tools(_, text) => (text, "", false),
-            Self::After(mark, Asked { text, strict }) => (mark, text, *strict),
-            Self::Either { said, content: Asked { text, strict }, .. } => (said, text, *strict),
+            Self::After(mark, ConstraintText { text, strict }) => (mark, text, *strict),
+            Self::Either { said, content: ConstraintText { text, strict }, .. } => (said, text, *strict),
         }
     }
 }
@@ -171,7 +174,7 @@ fn either(constraints: [Constraint; 2]) -> burn_dfa::Result<Constraint> {
 fn apart(
     read: Constraint,
     style: &JsonStyle,
-    content: &Asked,
+    content: &ConstraintText,
     unenforceable: Unenforceable,
     calls: &Tools,
     limits: &Limits,

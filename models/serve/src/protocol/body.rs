@@ -16,7 +16,7 @@ use crate::error::{ApiError, Result};
 pub struct Body {
     text: String,
     fields: Map<String, Value>,
-    places: HashMap<String, Range<usize>>,
+    ranges: HashMap<String, Range<usize>>,
     /// Fields that were not read yet.
     unknown: BTreeSet<String>,
     /// The warnings of the answer.
@@ -97,9 +97,9 @@ impl Body {
         let value: Value =
             serde_json::from_str(text).map_err(|error| wrong(format!("the body is not JSON: {error}")))?;
         let Value::Object(fields) = value else { return Err(wrong("the body is not an object".into())) };
-        let mut places = HashMap::new();
-        for (name, place) in top_level(text) {
-            if places.insert(name.clone(), place).is_some() {
+        let mut ranges = HashMap::new();
+        for (name, range) in top_level(text) {
+            if ranges.insert(name.clone(), range).is_some() {
                 return Err(ApiError::invalid(&name, format!("`{name}` is there twice")));
             }
         }
@@ -107,7 +107,7 @@ impl Body {
         let unknown =
             fields.iter().filter(|(_, value)| !value.is_null()).map(|(name, _)| name.clone()).collect();
         let warnings = Warnings::default();
-        Ok(Self { text: text.to_owned(), fields, places, unknown, warnings })
+        Ok(Self { text: text.to_owned(), fields, ranges, unknown, warnings })
     }
 
     /// Reads the fields of `T`.
@@ -135,7 +135,7 @@ impl Body {
 
     /// The text of a field, with all digits of its numbers; `None` if it is missing or null.
     pub fn raw(&self, name: &str) -> Option<&str> {
-        let text = self.text.get(self.places.get(name)?.clone())?;
+        let text = self.text.get(self.ranges.get(name)?.clone())?;
         (text != "null").then_some(text)
     }
 
@@ -175,7 +175,7 @@ impl Body {
 
 /// The fields of a JSON object, and the positions of their values; the last value of a repeated
 /// field.
-pub fn places(text: &str) -> HashMap<String, Range<usize>> {
+pub fn field_ranges(text: &str) -> HashMap<String, Range<usize>> {
     top_level(text).into_iter().collect()
 }
 

@@ -5,7 +5,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::body::Body;
-use crate::constraints::{Asked, Source};
+use crate::constraints::{ConstraintText, Source};
 use crate::error::{ApiError, Result};
 
 /// The constraint of an answer; at most one of these fields.
@@ -85,19 +85,19 @@ pub struct ConstraintParam {
 impl ConstraintParam {
     /// The constraint of a request in a field.
     pub fn new(text: String, param: &'static str, strict: bool) -> Self {
-        Self { source: Source::Request(Asked { text, strict }), param }
+        Self { source: Source::Request(ConstraintText { text, strict }), param }
     }
 
     /// The source, if it describes JSON.
-    pub fn json(&self) -> Option<&Asked> {
-        let Source::Request(asked) = &self.source else { return None };
-        let request: Value = serde_json::from_str(&asked.text).ok()?;
+    pub fn json(&self) -> Option<&ConstraintText> {
+        let Source::Request(constraint) = &self.source else { return None };
+        let request: Value = serde_json::from_str(&constraint.text).ok()?;
         let format = request["response_format"]["type"].as_str();
         let outputs = &request["structured_outputs"];
         let asks = matches!(format, Some("json_object" | "json_schema"))
             || !outputs["json"].is_null()
             || outputs["json_object"] == true;
-        asks.then_some(asked)
+        asks.then_some(constraint)
     }
 }
 

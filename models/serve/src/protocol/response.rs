@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
-use super::body::{Body, places};
+use super::body::{Body, field_ranges};
 use super::constraint::{ConstraintFields, ConstraintParam, check_format, is_text};
 use super::message::{content, role};
 use super::template::TemplateFields;
@@ -150,8 +150,8 @@ impl ResponseRequest {
     /// # Errors
     /// 400 if it is malformed, or there are two.
     pub fn constraint(&self, body: &mut Body, other: &ConstraintFields) -> Result<Option<ConstraintParam>> {
-        let own = match body.raw("text").and_then(|text| Some((text, places(text).remove("format")?))) {
-            Some((text, place)) if &text[place.clone()] != "null" => format(&text[place])?,
+        let own = match body.raw("text").and_then(|text| Some((text, field_ranges(text).remove("format")?))) {
+            Some((text, range)) if &text[range.clone()] != "null" => format(&text[range])?,
             _ => None,
         };
         match (own, other.read(body)?) {
@@ -200,9 +200,9 @@ fn format(text: &str) -> Result<Option<ConstraintParam>> {
         return Ok(given(format!("{{\"response_format\":{text}}}")));
     }
     // As in chat completions, except for an object around the schema.
-    let places = places(text);
+    let ranges = field_ranges(text);
     let known = ["type", "name", "description", "schema", "strict"];
-    if let Some(name) = places.keys().find(|name| !known.contains(&name.as_str())) {
+    if let Some(name) = ranges.keys().find(|name| !known.contains(&name.as_str())) {
         return Err(ApiError::unsupported(
             PARAM,
             format!("`{PARAM}` has a field `{name}`, which is not offered"),
@@ -210,7 +210,7 @@ fn format(text: &str) -> Result<Option<ConstraintParam>> {
     }
     let inner: Vec<String> = known[1..]
         .iter()
-        .filter_map(|name| Some(format!("\"{name}\":{}", &text[places.get(*name)?.clone()])))
+        .filter_map(|name| Some(format!("\"{name}\":{}", &text[ranges.get(*name)?.clone()])))
         .collect();
     let inner = inner.join(",");
     Ok(given(format!("{{\"response_format\":{{\"type\":\"json_schema\",\"json_schema\":{{{inner}}}}}}}")))

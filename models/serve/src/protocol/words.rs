@@ -71,7 +71,7 @@ pub fn of_library(error: &Error) -> String {
         return format!("JSON schema, at {}: {what}", error.pointer().unwrap_or_default());
     }
     let Some(limit) = error.breached() else { return of_json(&without_paths(&error.to_string())) };
-    let place = match error.pointer() {
+    let location = match error.pointer() {
         None => String::new(),
         Some("") => ", most of it at the root of the schema".to_owned(),
         Some(pointer) => format!(", most of it at {pointer} of the schema"),
@@ -83,7 +83,7 @@ pub fn of_library(error: &Error) -> String {
         Limit::Bytes(_) => "simplify it, or raise --compile-bytes",
         _ => "simplify it",
     };
-    format!("the constraint needs more than {limit}{place}: {change}")
+    format!("the constraint needs more than {limit}{location}: {change}")
 }
 
 #[cfg(test)]

@@ -12,11 +12,11 @@ use burn_dfa_engine::{
 };
 use serde_json::Value;
 
-use crate::answer::choice::{ChoiceReader, Form};
+use crate::answer::choice::{AnswerFormat, ChoiceReader};
 use crate::answer::failure;
 use crate::app::App;
 use crate::config::ReasoningMode;
-use crate::constraints::{Asked, Compilation, Source};
+use crate::constraints::{Compilation, ConstraintText, Source};
 use crate::error::{ApiError, Result};
 use crate::protocol::constraint::ConstraintParam;
 use crate::protocol::template::Template;
@@ -80,7 +80,7 @@ pub struct StartedGeneration {
     /// The field of the constraint.
     pub param: &'static str,
     /// The constraint.
-    pub table: Option<CompiledConstraint>,
+    pub constraint: Option<CompiledConstraint>,
     /// Maximum number of tokens of an answer to the first prompt.
     pub budget: usize,
     /// Warnings of the answer.
@@ -105,7 +105,7 @@ pub async fn begin(app: &Arc<App>, client: Client, mut wanted: PreparedRequest) 
     let (tools, warnings) = (wanted.tools.clone(), std::mem::take(&mut wanted.warnings));
     let encoded = app.pool.run(client, move || encode(&own, prompts, tools.as_ref(), param, warnings));
     let (prompts, mut warnings) = encoded.await??;
-    let Plan { source, param, form } = plan(app, &wanted)?;
+    let Plan { source, param, format } = plan(app, &wanted)?;
     let compilation = match source {
         Some(source) => app.compiler.compile(client, source, param).await?,
         None => None,
@@ -133,7 +133,7 @@ pub async fn begin(app: &Arc<App>, client: Client, mut wanted: PreparedRequest) 
         let message = format!("{} answers are more than the {most} that may wait", ask.answers());
         return Err(ApiError::invalid("n", message));
     }
-    let reader = |_| ChoiceReader::new(&form);
+    let reader = |_| ChoiceReader::new(&format);
     let readers = (0..ask.answers()).map(reader).collect::<Result<Vec<_>>>()?;
     let mut generation = app.engine.submit(ask)?;
     match generation.next().await {
@@ -149,11 +149,11 @@ pub async fn begin(app: &Arc<App>, client: Client, mut wanted: PreparedRequest) 
         Some(_) => {
             let compiled = compilation.as_ref().and_then(Compilation::ready).flatten();
             for left_out in compiled.iter().flat_map(|compiled| compiled.left_out.iter()) {
-                warnings.add(left_out.place(param), left_out.warning());
+                warnings.add(left_out.location(param), left_out.warning());
             }
-            let (table, budget) = (compiled.map(|compiled| compiled.table), budgets[0]);
+            let (constraint, budget) = (compiled.map(|compiled| compiled.constraint), budgets[0]);
             let warnings = warnings.tell();
-            Ok(StartedGeneration { generation, readers, prompt_tokens, param, table, budget, warnings })
+            Ok(StartedGeneration { generation, readers, prompt_tokens, param, constraint, budget, warnings })
         }
         None => Err(ApiError::overloaded("the server is shutting down")),
     }
@@ -198,19 +198,19 @@ fn encode(
     Ok((prompts, warnings))
 }
 
-/// The source of an answer's constraint, and the form of the answer.
+/// The source of an answer's constraint, and the format of the answer.
 struct Plan {
     source: Option<Source>,
     /// The field of the constraint.
     param: &'static str,
-    form: Form,
+    format: AnswerFormat,
 }
 
 fn plan(app: &App, wanted: &PreparedRequest) -> Result<Plan> {
     let text = &app.text;
     let of_tools = |tools: &Tools, param| {
         let source = Some(Source::Tools(Box::new(tools.clone()), tools_cache_key(tools)));
-        Plan { source, param, form: Form::Tools(Box::new(tools.clone())) }
+        Plan { source, param, format: AnswerFormat::Tools(Box::new(tools.clone())) }
     };
     match (&wanted.constraint, &wanted.tools) {
         (Some(given), Some(_)) if text.reasoning().is_some() => Err(ApiError::unsupported(
@@ -222,20 +222,20 @@ fn plan(app: &App, wanted: &PreparedRequest) -> Result<Plan> {
         (given, None) if text.reasoning().is_none() || !wanted.is_chat() => {
             let source = given.as_ref().map(|given| given.source.clone());
             let param = given.as_ref().map_or("response_format", |given| given.param);
-            Ok(Plan { source, param, form: Form::Text })
+            Ok(Plan { source, param, format: AnswerFormat::Text })
         }
         (None, None) => {
             let none = Tools::new([]).map_err(|error| ApiError::of_library(&error, "messages"))?;
             Ok(of_tools(&text.tools(none.with_choice(ToolChoice::None)), "messages"))
         }
-        (Some(ConstraintParam { source: Source::Request(asked), param }), None) => match text.marks() {
+        (Some(ConstraintParam { source: Source::Request(request), param }), None) => match text.marks() {
             Some((begin, end)) => {
-                let source = Some(Source::After(end.clone(), asked.clone()));
-                Ok(Plan { source, param, form: Form::Reasoned(begin.to_owned(), end) })
+                let source = Some(Source::After(end.clone(), request.clone()));
+                Ok(Plan { source, param, format: AnswerFormat::Reasoned(begin.to_owned(), end) })
             }
             // Optional reasoning is left out.
             None if app.config.reasoning == ReasoningMode::Optional => {
-                Ok(Plan { source: Some(Source::Request(asked.clone())), param, form: Form::Text })
+                Ok(Plan { source: Some(Source::Request(request.clone())), param, format: AnswerFormat::Text })
             }
             None => Err(ApiError::unsupported(
                 param,
@@ -284,9 +284,9 @@ fn calls_or_content(given: &ConstraintParam, tools: &Tools) -> Result<Plan> {
     }
     let calls = Box::new(calls);
     let said = tools_cache_key(&calls);
-    let content: Asked = content.clone();
+    let content: ConstraintText = content.clone();
     let source = Source::Either { said, calls: calls.clone(), content, may_be_content };
-    Ok(Plan { source: Some(source), param, form: Form::Either(marks.into(), calls) })
+    Ok(Plan { source: Some(source), param, format: AnswerFormat::Either(marks.into(), calls) })
 }
 
 /// The maximum number of tokens of an answer to a prompt of `prompt` tokens.

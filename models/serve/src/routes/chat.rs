@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::begin::{PreparedRequest, Prompts, StartedGeneration, begin};
 use super::payload::Payload;
 use crate::answer::chat::{ChatFrames, completion};
-use crate::answer::legal::{Legal, MAX_VOCABULARY};
+use crate::answer::legal::{LegalTokenCounter, MAX_VOCABULARY};
 use crate::answer::logprobs::Logprobs;
 use crate::answer::{Head, stream, whole};
 use crate::app::App;
@@ -81,17 +81,19 @@ pub async fn chat(State(app): State<Arc<App>>, Payload(mut body, client): Payloa
         tools,
         warnings,
     };
-    let StartedGeneration { generation, readers, prompt_tokens, param, table, budget, warnings } =
+    let StartedGeneration { generation, readers, prompt_tokens, param, constraint, budget, warnings } =
         begin(&app, client, wanted).await?;
     let head = Head::new("chatcmpl-", &app.name);
     if sampling.streams() {
-        let legal = table.filter(|_| wants_legal).map(|table| Legal::new(table, readers.len(), budget));
+        let legal = constraint
+            .filter(|_| wants_legal)
+            .map(|constraint| LegalTokenCounter::new(constraint, readers.len(), budget));
         let frames = ChatFrames::new(head, readers.len(), prompt_tokens, sampling.includes_usage(), logprobs);
         let frames = frames.with_legal(legal).with_warnings(warnings).with_echo(echo);
         return Ok(stream::send(generation, readers, param, frames));
     }
-    let wholes = whole::collect(generation, readers, param).await?;
-    let answer = completion(head, prompt_tokens, wholes, logprobs.as_ref(), warnings);
+    let answers = whole::collect(generation, readers, param).await?;
+    let answer = completion(head, prompt_tokens, answers, logprobs.as_ref(), warnings);
     Ok(Json(answer.with_echo(&echo)).into_response())
 }
 

@@ -75,8 +75,8 @@ pub async fn completions(
         let frames = frames.with_warnings(warnings).with_echo(echo);
         return Ok(stream::send(generation, readers, param, frames));
     }
-    let wholes = whole::collect(generation, readers, param).await?;
-    let answer = completion(head, prompt_tokens, wholes, logprobs.as_ref(), warnings);
+    let answers = whole::collect(generation, readers, param).await?;
+    let answer = completion(head, prompt_tokens, answers, logprobs.as_ref(), warnings);
     Ok(Json(answer.with_echo(&echo)).into_response())
 }
 

@@ -64,7 +64,7 @@ fn tokens_of(
     Ok(Tokenized {
         count: tokens.len(),
         max_model_len: app.engine.config().slots,
-        token_strs: texts.then(|| tokens.iter().map(|&token| app.text.piece(token)).collect()),
+        token_strs: texts.then(|| tokens.iter().map(|&token| app.text.token_text(token)).collect()),
         tokens: tokens.iter().map(|token| token.0).collect(),
     })
 }

@@ -13,14 +13,14 @@ use serde_json::{Value, json};
 use crate::client::{Running, config, start, start_app};
 
 /// The embedded model, with a pause at each step, and panics on request.
-struct Odd {
+struct FaultyModel {
     model: Decoder,
     pause: Duration,
     steps: Arc<AtomicUsize>,
     panics: Arc<AtomicBool>,
 }
 
-impl CausalLm for Odd {
+impl CausalLm for FaultyModel {
     type Cache = <Decoder as CausalLm>::Cache;
 
     fn device(&self) -> Device {
@@ -49,7 +49,7 @@ impl CausalLm for Odd {
     }
 }
 
-impl ContinuousLm for Odd {
+impl ContinuousLm for FaultyModel {
     type SlotCache = <Decoder as ContinuousLm>::SlotCache;
 
     fn slots(&self, rows: usize, capacity: usize) -> Self::SlotCache {
@@ -92,22 +92,23 @@ impl ContinuousLm for Odd {
 
 // SAFETY: The decoder makes the promise, and does all work with tensors.
 #[allow(unsafe_code)]
-unsafe impl Recordable for Odd {}
+unsafe impl Recordable for FaultyModel {}
 
-struct Served {
+struct FaultyServer {
     server: Running,
     steps: Arc<AtomicUsize>,
     panics: Arc<AtomicBool>,
 }
 
-fn odd(pause: Duration, options: &[&str]) -> Served {
+fn start_faulty(pause: Duration, options: &[&str]) -> FaultyServer {
     let tiny = Arc::new(burn_dfa_tiny::load(&Device::flex()).expect("it loads"));
     let (steps, panics) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
-    let model = Odd { model: tiny.model().clone(), pause, steps: steps.clone(), panics: panics.clone() };
+    let model =
+        FaultyModel { model: tiny.model().clone(), pause, steps: steps.clone(), panics: panics.clone() };
     let server = start_app(App::new(config(options), tiny, model).expect("it starts"));
     // Steps of the recording do not count.
     steps.store(0, Ordering::Relaxed);
-    Served { server, steps, panics }
+    FaultyServer { server, steps, panics }
 }
 
 /// An answer of up to 60 tokens.
@@ -139,7 +140,8 @@ pub fn metric(server: &Running, name: &str) -> f64 {
 
 #[test]
 fn a_full_queue_refuses() {
-    let Served { server, .. } = odd(Duration::from_millis(10), &["--rows", "1", "--max-queue", "2"]);
+    let FaultyServer { server, .. } =
+        start_faulty(Duration::from_millis(10), &["--rows", "1", "--max-queue", "2"]);
     let first = send(&server, &long());
     until("it has the row", || metric(&server, "vllm:num_requests_running") == 1.0);
     let waiting = [send(&server, &short()), send(&server, &short())];
@@ -160,7 +162,7 @@ fn a_full_queue_refuses() {
 #[test]
 fn rows_go_to_clients_in_turn() {
     let options = ["--rows", "1", "--api-key", "one", "--api-key", "two"];
-    let Served { server, steps, .. } = odd(Duration::from_millis(5), &options);
+    let FaultyServer { server, steps, .. } = start_faulty(Duration::from_millis(5), &options);
     let send = |key: &str, body: &Value| {
         let key = format!("Bearer {key}");
         let headers = [("authorization", key.as_str()), ("content-type", "application/json")];
@@ -186,7 +188,7 @@ fn rows_go_to_clients_in_turn() {
 #[test]
 fn answers_end_when_their_client_disconnects() {
     for stream in [false, true] {
-        let Served { server, steps, .. } = odd(Duration::from_millis(10), &["--rows", "1"]);
+        let FaultyServer { server, steps, .. } = start_faulty(Duration::from_millis(10), &["--rows", "1"]);
         let mut body = long();
         body["stream"] = json!(stream);
         let begun = send(&server, &body);
@@ -212,7 +214,7 @@ fn answers_end_when_their_client_disconnects() {
 
 #[test]
 fn a_disconnect_does_not_change_the_answers_of_others() {
-    let Served { server, steps, .. } = odd(Duration::from_millis(5), &["--rows", "2"]);
+    let FaultyServer { server, steps, .. } = start_faulty(Duration::from_millis(5), &["--rows", "2"]);
     let own = |seed: u64, stream: bool| {
         let mut body = long();
         (body["temperature"], body["seed"], body["stream"]) = (json!(1.0), json!(seed), json!(stream));
@@ -249,8 +251,8 @@ fn a_compilation_past_its_deadline_holds_nobody_up() {
 
 #[test]
 fn a_panic_ends_the_request_and_not_the_server() {
-    let Served { server, steps, panics } =
-        odd(Duration::from_millis(5), &["--rows", "2", "--max-queue", "8"]);
+    let FaultyServer { server, steps, panics } =
+        start_faulty(Duration::from_millis(5), &["--rows", "2", "--max-queue", "8"]);
     let alone = server.post("/v1/chat/completions", &short()).json(200)["choices"].clone();
     steps.store(0, Ordering::Relaxed);
     let whole = send(&server, &long());
@@ -274,7 +276,8 @@ fn a_panic_ends_the_request_and_not_the_server() {
 
 #[test]
 fn the_end_lets_answers_end() {
-    let Served { mut server, steps, .. } = odd(Duration::from_millis(5), &["--rows", "1", "--grace", "30"]);
+    let FaultyServer { mut server, steps, .. } =
+        start_faulty(Duration::from_millis(5), &["--rows", "1", "--grace", "30"]);
     let first = send(&server, &long());
     until("it goes on", || steps.load(Ordering::Relaxed) > 3);
     server.ask_to_end();
@@ -286,8 +289,8 @@ fn the_end_lets_answers_end() {
 
 #[test]
 fn the_end_comes_though_answers_go_on() {
-    let Served { mut server, steps, .. } =
-        odd(Duration::from_millis(300), &["--rows", "1", "--grace", "0.5"]);
+    let FaultyServer { mut server, steps, .. } =
+        start_faulty(Duration::from_millis(300), &["--rows", "1", "--grace", "0.5"]);
     let first = send(&server, &long());
     until("it goes on", || steps.load(Ordering::Relaxed) > 1);
     let started = Instant::now();

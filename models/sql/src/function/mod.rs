@@ -3,7 +3,7 @@
 //! - [`Call`] is the called function: its arguments, the source of its constraint, its prompt.
 //! - [`Generating`] is the asynchronous function; [`Reasons`] is the ordinary function that returns
 //!   the reason for a missing answer.
-//! - `arguments` reads the columns of a batch, `places` moves calls to projections.
+//! - `arguments` reads the columns of a batch, `calls_in_projections` moves calls to projections.
 
 mod arguments;
 mod calls_in_projections;
@@ -24,7 +24,7 @@ use datafusion::prelude::SessionContext;
 
 use crate::constraints::{Compiled, Constraints, Refusal, Source};
 use crate::engine::Engine;
-use crate::prompts::{Forms, Prompter, fill};
+use crate::prompts::{PromptTemplates, Prompter, fill};
 use arguments::Arguments;
 use calls_in_projections::CallsInProjections;
 use generating::Generating;
@@ -43,7 +43,8 @@ use reasons::Reasons;
 /// use datafusion::prelude::SessionContext;
 ///
 /// # let files = burn_dfa_sql::embedded_files();
-/// let constraints = Constraints::new(Vocabulary::from_files(&files)?, Limits::default(), Sizes::default().room);
+/// let (vocabulary, capacity) = (Vocabulary::from_files(&files)?, Sizes::default().capacity);
+/// let constraints = Constraints::new(vocabulary, Limits::default(), capacity);
 /// let context = SessionContext::new_with_config(session::settings(1024));
 /// Functions::planning(Arc::new(constraints)).register(&context);
 ///
@@ -76,9 +77,9 @@ impl Functions {
         constraints: Arc<Constraints>,
         engine: Engine,
         pretrained: Arc<Pretrained>,
-        forms: Forms,
+        templates: PromptTemplates,
     ) -> Self {
-        let runner = Runner { engine, prompter: Prompter::new(pretrained, forms) };
+        let runner = Runner { engine, prompter: Prompter::new(pretrained, templates) };
         Self { constraints, runner: Some(Arc::new(runner)) }
     }
 
@@ -116,7 +117,7 @@ impl Functions {
         let mut last: Option<(Source, std::result::Result<Arc<Compiled>, Refusal>)> = None;
         let rows = (0..arguments.rows()).map(|row| -> std::result::Result<Prompt, String> {
             let row = arguments.row(row).ok_or("an argument is null")?;
-            let message = call.message(&row, &runner.prompter.forms).ok_or("the text is empty")?;
+            let message = call.message(&row, &runner.prompter.templates).ok_or("the text is empty")?;
             let source = call.source(&row[1..])?;
             if last.as_ref().is_none_or(|(known, _)| *known != source) {
                 last = Some((source.clone(), self.constraints.get(&source)));
@@ -130,7 +131,7 @@ impl Functions {
                     "{budget} tokens are left for the answer, and the shortest takes {shortest}"
                 ));
             }
-            let constraint = Some(compiled.table.clone().into());
+            let constraint = Some(compiled.constraint.clone().into());
             Ok(Prompt { tokens, max_new_tokens: budget, constraint })
         });
         Ok(rows.collect())
@@ -218,18 +219,18 @@ impl Call {
     }
 
     /// The message to the model; `None` if the text is empty.
-    fn message(self, row: &[&str], forms: &Forms) -> Option<String> {
+    fn message(self, row: &[&str], templates: &PromptTemplates) -> Option<String> {
         let text = row[0];
         let is_blank = text.trim().is_empty();
         match (self, row) {
             (Self::Matches, [_, _, instruction]) => {
-                Some(fill(&forms.matches, &[("text", text), ("instruction", *instruction)]))
+                Some(fill(&templates.matches, &[("text", text), ("instruction", *instruction)]))
             }
             _ if is_blank => None,
-            (Self::Extract, _) => Some(fill(&forms.extract, &[("text", text), ("schema", row[1])])),
+            (Self::Extract, _) => Some(fill(&templates.extract, &[("text", text), ("schema", row[1])])),
             (Self::Classify, _) => {
                 let labels = row[1..].join(", ");
-                Some(fill(&forms.classify, &[("text", text), ("labels", &labels)]))
+                Some(fill(&templates.classify, &[("text", text), ("labels", &labels)]))
             }
             (Self::Matches, _) => Some(text.to_owned()),
         }

@@ -108,7 +108,7 @@ fn nulls_at_every_level() {
 #[test]
 fn all_answers_fit_their_column() {
     let vocabulary = Vocabulary::from_files(&embedded_files()).unwrap();
-    let constraints = Constraints::new(vocabulary.clone(), Limits::default(), Sizes::default().room);
+    let constraints = Constraints::new(vocabulary.clone(), Limits::default(), Sizes::default().capacity);
     let schemas = [
         json!({"type": "integer"}),
         json!({"type": "number"}),
@@ -127,7 +127,7 @@ fn all_answers_fit_their_column() {
     ];
     for schema in schemas {
         let compiled = constraints.get(&Source::Schema(schema.to_string(), None)).unwrap();
-        let values = samples(&compiled.table, &vocabulary, 200);
+        let values = samples(&compiled.constraint, &vocabulary, 200);
         assert!(values.len() > 100, "{schema}: {}", values.len());
         let column = compiled.shape.array(&values.iter().map(Some).collect::<Vec<_>>()).unwrap();
         for (row, value) in values.iter().enumerate() {
@@ -137,8 +137,8 @@ fn all_answers_fit_their_column() {
     }
 }
 
-fn samples(table: &CompiledConstraint, vocabulary: &Vocabulary, count: usize) -> Vec<Value> {
-    let texts = table.samples(vocabulary, 5, 80).take(count).map(|tokens| vocabulary.decode(&tokens));
+fn samples(constraint: &CompiledConstraint, vocabulary: &Vocabulary, count: usize) -> Vec<Value> {
+    let texts = constraint.samples(vocabulary, 5, 80).take(count).map(|tokens| vocabulary.decode(&tokens));
     texts.map(|text| serde_json::from_slice(&text).expect("answers are JSON")).collect()
 }
 

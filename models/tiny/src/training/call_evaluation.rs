@@ -215,11 +215,11 @@ impl<'a> Judge<'a> {
         examples: &[CallExample],
     ) -> Result<Vec<String>, Error> {
         let (vocabulary, limits) = (self.pretrained.vocabulary(), Limits::default());
-        let mut tables: HashMap<Vec<&str>, CompiledConstraint> = HashMap::new();
+        let mut compiled: HashMap<Vec<&str>, CompiledConstraint> = HashMap::new();
         for example in examples {
             let Some(constraint) = mode.constraint(&example.tools)? else { continue };
-            if let Entry::Vacant(table) = tables.entry(names(example)) {
-                table.insert(CompiledConstraint::compile(&constraint, vocabulary, &limits)?);
+            if let Entry::Vacant(entry) = compiled.entry(names(example)) {
+                entry.insert(CompiledConstraint::compile(&constraint, vocabulary, &limits)?);
             }
         }
         let prompts: Result<Vec<_>, Error> = examples
@@ -228,7 +228,7 @@ impl<'a> Judge<'a> {
                 let tools: Vec<Value> = example.tools.iter().map(|tool| tool.definition()).collect();
                 let message = Message::user(example.prompt.as_str());
                 let tokens = self.pretrained.encode_chat_with_tools(&[message], &tools)?;
-                Ok(Prompt { tokens, table: tables.get(&names(example)) })
+                Ok(Prompt { tokens, constraint: compiled.get(&names(example)) })
             })
             .collect();
         decode(self.pretrained, prompts?, temperature)
@@ -246,7 +246,10 @@ impl<'a> Judge<'a> {
                     Message::assistant(request.answer.as_str()),
                     Message::new("tool", result.to_string()),
                 ];
-                Ok(Prompt { tokens: self.pretrained.encode_chat_with_tools(&messages, &tools)?, table: None })
+                Ok(Prompt {
+                    tokens: self.pretrained.encode_chat_with_tools(&messages, &tools)?,
+                    constraint: None,
+                })
             })
             .collect();
         let outputs = decode(self.pretrained, prompts?, None)?;

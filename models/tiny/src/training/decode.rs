@@ -17,7 +17,7 @@ const MAX_TOKENS: usize = 96;
 /// Tokens to continue from, and the constraint of the output.
 pub(super) struct Prompt<'a> {
     pub(super) tokens: Vec<TokenId>,
-    pub(super) table: Option<&'a CompiledConstraint>,
+    pub(super) constraint: Option<&'a CompiledConstraint>,
 }
 
 /// The outputs for all prompts: greedily, or sampled at a temperature with the number of the prompt
@@ -34,8 +34,8 @@ pub(super) fn decode(
         .zip(prompts)
         .map(|(seed, prompt)| {
             let request = Request::new(prompt.tokens, MAX_TOKENS).with_seed(seed);
-            match prompt.table {
-                Some(table) => request.with_constraint(table),
+            match prompt.constraint {
+                Some(constraint) => request.with_constraint(constraint),
                 None => request,
             }
         })

@@ -188,18 +188,17 @@ fn validators() -> Result<HashMap<Kind, jsonschema::Validator>, Error> {
 fn outputs(pretrained: &Pretrained, setting: Setting, examples: &[Example]) -> Result<Vec<String>, Error> {
     let vocabulary = pretrained.vocabulary();
     let limits = Limits::default();
-    let mut tables: HashMap<Kind, CompiledConstraint> = HashMap::new();
+    let mut compiled: HashMap<Kind, CompiledConstraint> = HashMap::new();
     for kind in Kind::ALL {
         if let Some(constraint) = setting.mode.constraint(setting.target(kind))? {
-            let table = CompiledConstraint::compile(&constraint, vocabulary, &limits)?;
-            tables.insert(kind, table);
+            compiled.insert(kind, CompiledConstraint::compile(&constraint, vocabulary, &limits)?);
         }
     }
     let prompts: Result<Vec<_>, Error> = examples
         .iter()
         .map(|example| {
             let tokens = pretrained.encode_chat(&[Message::user(example.prompt.as_str())])?;
-            Ok(Prompt { tokens, table: tables.get(&example.kind) })
+            Ok(Prompt { tokens, constraint: compiled.get(&example.kind) })
         })
         .collect();
     decode(pretrained, prompts?, setting.temperature)

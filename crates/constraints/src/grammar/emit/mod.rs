@@ -6,14 +6,14 @@
 //!   copy serves, so it is a loop.
 //! - **Left recursion** refers to a rule before the rule has read anything. The continuation of the
 //!   reference may follow the rule: all such continuations become branches of a node after the
-//!   rule, so it is a loop too. This also works through other rules and after parts that may be
-//!   empty.
+//!   rule, so it is a loop too. This also works through other rules and after expressions that may
+//!   be empty.
 //! - **Embedded recursion**, with something to read before and after the reference, is a call. It
-//!   extends from after the last required part before the reference to the last required,
-//!   non-recursive part after it. In `"[" (value ("," value)*)? "]" space?` the caller reads the
-//!   bracket, then calls `(value ("," value)*)? "]"`, then reads the space. So most procedures end
-//!   with their closing byte. If no such part follows, as in `"a" s s`, and the copies would not
-//!   end, the rule alone is called.
+//!   extends from after the last required expression before the reference to the last required,
+//!   non-recursive expression after it. In `"[" (value ("," value)*)? "]" space?` the caller reads
+//!   the bracket, then calls `(value ("," value)*)? "]"`, then reads the space. So most procedures
+//!   end with their closing byte. If no such expression follows, as in `"a" s s`, and the copies
+//!   would not end, the rule alone is called.
 //!
 //! Reference: J. Aycock and N. Horspool, *Faster Generalised LR Parsing*, CC 1999, and E. Scott and
 //! A. Johnstone, *Generalised Bottom Up Parsers With Reduced Stack Activity*, The Computer Journal
@@ -21,8 +21,8 @@
 
 mod rule;
 
-use super::brackets::{Brackets, Place, sccs};
-use super::parts::{Part, PartId, Parts};
+use super::brackets::{Brackets, Position, sccs};
+use super::flat::{ExprId, FlatExpr, FlatGrammar};
 use crate::nested::Procedures;
 use burn_dfa_automata::{FastMap, Rows, TransitionNetwork};
 use burn_dfa_common::{Error, Result, limits::Meter};
@@ -32,11 +32,11 @@ const MAX_NESTING: usize = 256;
 
 /// A called procedure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum PieceKey {
-    /// The parts of an expanded sequence from one to another, both included, in a rule of a
+enum ProcedureKey {
+    /// The expressions of an expanded sequence from one to another, both included, in a rule of a
     /// component.
     Slice {
-        sequence: PartId,
+        sequence: ExprId,
         from: usize,
         to: usize,
         scc: u32,
@@ -48,10 +48,10 @@ enum PieceKey {
 /// A called procedure, for a report.
 pub(super) enum Called {
     Rule(usize),
-    /// The parts of an expanded sequence from one to another, both included.
+    /// The expressions of an expanded sequence from one to another, both included.
     Slice {
-        sequence: PartId,
-        parts: Vec<PartId>,
+        sequence: ExprId,
+        exprs: Vec<ExprId>,
         from: usize,
         to: usize,
     },
@@ -62,23 +62,23 @@ pub(super) enum Called {
 struct Context {
     /// The open left-recursive rules that have read nothing; 0 for none.
     chain: u32,
-    place: Place,
+    position: Position,
 }
 
 impl Context {
-    /// The context after another part of the same rule.
+    /// The context after another expression of the same rule.
     fn rest(self, outermost: bool) -> Self {
-        Self { chain: 0, place: Place { behind: true, outermost, ..self.place } }
+        Self { chain: 0, position: Position { behind: true, outermost, ..self.position } }
     }
 
     /// The context if nothing was read before.
     fn first(self, outermost: bool) -> Self {
-        Self { place: Place { outermost, ..self.place }, ..self }
+        Self { position: Position { outermost, ..self.position }, ..self }
     }
 
     /// The same, repeated.
     fn again(self) -> Self {
-        Self { chain: 0, place: Place { behind: false, ..self.place } }
+        Self { chain: 0, position: Position { behind: false, ..self.position } }
     }
 }
 
@@ -91,8 +91,8 @@ struct Link {
 }
 
 pub(super) struct Emitter<'p, 'm> {
-    parts: &'p Parts<'m>,
-    /// The rows of the automata of the parts.
+    flat: &'p FlatGrammar<'m>,
+    /// The rows of the automata of the expressions.
     rows: Vec<Rows>,
     pub(super) network: TransitionNetwork<'m>,
     brackets: Brackets<'p, 'm>,
@@ -100,20 +100,21 @@ pub(super) struct Emitter<'p, 'm> {
     /// rules; 0 if the rule does not begin with itself.
     left_scc_of: Vec<u32>,
     corners: Vec<Vec<usize>>,
-    /// The start of a part outside of left recursion, by the next node and the rest of its context.
-    begins: FastMap<(PartId, u32, Place), u32>,
+    /// The start of an expression outside of left recursion, by the next node and the rest of its
+    /// context.
+    begins: FastMap<(ExprId, u32, Position), u32>,
     /// The start of a copy of a rule, by rule, next node, chain, and whether it is outermost.
     starts: FastMap<(usize, u32, u32, bool), u32>,
     chains: Vec<Link>,
-    pieces: FastMap<PieceKey, u32>,
-    open: Vec<(PieceKey, u32)>,
+    procedure_starts: FastMap<ProcedureKey, u32>,
+    open: Vec<(ProcedureKey, u32)>,
     /// The rules being copied, with the next node, and whether they are outermost.
     active: Vec<(usize, u32, bool)>,
     returning: u32,
-    /// Loops by the part and the next node: the start node, and the node that can also skip the
-    /// loop. `loop_of` maps back from the latter.
-    loops: FastMap<(PartId, u32), (u32, u32)>,
-    loop_of: FastMap<u32, (PartId, u32)>,
+    /// Loops by the expression and the next node: the start node, and the node that can also skip
+    /// the loop. `loop_of` maps back from the latter.
+    loops: FastMap<(ExprId, u32), (u32, u32)>,
+    loop_of: FastMap<u32, (ExprId, u32)>,
     depth: usize,
     skips: FastMap<u32, u32>,
     /// The procedures of nested automata.
@@ -123,30 +124,30 @@ pub(super) struct Emitter<'p, 'm> {
 }
 
 impl<'p, 'm> Emitter<'p, 'm> {
-    pub(super) fn new(parts: &'p Parts<'m>, meter: &'m Meter<'m>) -> Result<Self> {
-        let count = parts.bodies.len();
+    pub(super) fn new(flat: &'p FlatGrammar<'m>, meter: &'m Meter<'m>) -> Result<Self> {
+        let count = flat.bodies.len();
         let mut network = TransitionNetwork::new(meter);
         let returning = network.returning(0)?;
-        let corners: Vec<Vec<usize>> = parts
+        let corners: Vec<Vec<usize>> = flat
             .bodies
             .iter()
             .map(|&body| {
                 let mut found = Vec::new();
-                parts.corners_of(body, &mut found);
+                flat.corners_of(body, &mut found);
                 sorted(found)
             })
             .collect();
         Ok(Self {
-            parts,
-            rows: parts.dfas.iter().map(|dfa| Rows::from(&**dfa)).collect(),
+            flat,
+            rows: flat.dfas.iter().map(|dfa| Rows::from(&**dfa)).collect(),
             network,
-            brackets: Brackets::new(parts),
+            brackets: Brackets::new(flat),
             left_scc_of: sccs(count, &corners),
             corners,
             begins: FastMap::default(),
             starts: FastMap::default(),
             chains: vec![Link { before: 0, rule: usize::MAX, branches: Vec::new() }],
-            pieces: FastMap::default(),
+            procedure_starts: FastMap::default(),
             open: Vec::new(),
             active: Vec::new(),
             returning,
@@ -159,55 +160,57 @@ impl<'p, 'm> Emitter<'p, 'm> {
         })
     }
 
-    /// Emits the texts of a rule and returns their start. Parts that end with the whole text are
-    /// called, or copied if `copies_outermost`.
+    /// Emits the texts of a rule and returns their start. Expressions that end with the whole text
+    /// are called, or copied if `copies_outermost`.
     ///
     /// # Errors
     /// A limit is exceeded.
     pub(super) fn emit(&mut self, start: usize, copies_outermost: bool) -> Result<u32> {
         let mut first = vec![self.rule(start, TransitionNetwork::ACCEPT, 0, copies_outermost)?];
-        if self.parts.is_nullable(self.parts.bodies[start]) {
+        if self.flat.is_nullable(self.flat.bodies[start]) {
             first.push(TransitionNetwork::ACCEPT);
         }
-        while let Some((piece, enter)) = self.open.pop() {
+        while let Some((procedure, enter)) = self.open.pop() {
             debug_assert!(self.active.is_empty());
-            let body = match piece {
-                PieceKey::Rule(rule) => self.rule(rule, self.returning, 0, false)?,
-                PieceKey::Slice { sequence, from, to, scc, knot } => {
-                    let parts = self.brackets.expanded(sequence, scc);
-                    let context =
-                        Context { chain: 0, place: Place { scc, knot, behind: false, outermost: false } };
-                    let body = self.row_of(&parts[from..=to], self.returning, context, None)?.1;
+            let body = match procedure {
+                ProcedureKey::Rule(rule) => self.rule(rule, self.returning, 0, false)?,
+                ProcedureKey::Slice { sequence, from, to, scc, knot } => {
+                    let exprs = self.brackets.expanded(sequence, scc);
+                    let context = Context {
+                        chain: 0,
+                        position: Position { scc, knot, behind: false, outermost: false },
+                    };
+                    let body = self.row_of(&exprs[from..=to], self.returning, context, None)?.1;
                     // Ignored text after the opening bracket is read within the procedure.
-                    self.behind_piece(body)?
+                    self.behind_procedure(body)?
                 }
             };
             self.network.fill(enter, &[body])?;
         }
         let first = self.network.union(&first)?;
-        match self.parts.lexing {
-            Some(skips) if skips.leading => self.behind_piece(first),
+        match self.flat.lexing {
+            Some(skips) if skips.leading => self.behind_procedure(first),
             _ => Ok(first),
         }
     }
 
     /// The called rules and the called slices of sequences.
     pub(super) fn calls(&mut self) -> Vec<Called> {
-        let mut pieces: Vec<(u32, PieceKey)> =
-            self.pieces.iter().map(|(&key, &enter)| (enter, key)).collect();
-        pieces.sort_unstable_by_key(|&(enter, _)| enter);
+        let mut procedures: Vec<(u32, ProcedureKey)> =
+            self.procedure_starts.iter().map(|(&key, &enter)| (enter, key)).collect();
+        procedures.sort_unstable_by_key(|&(enter, _)| enter);
         let called = |(_, key)| match key {
-            PieceKey::Rule(rule) => Called::Rule(rule),
-            PieceKey::Slice { sequence, from, to, scc, .. } => {
-                Called::Slice { sequence, parts: self.brackets.expanded(sequence, scc), from, to }
+            ProcedureKey::Rule(rule) => Called::Rule(rule),
+            ProcedureKey::Slice { sequence, from, to, scc, .. } => {
+                Called::Slice { sequence, exprs: self.brackets.expanded(sequence, scc), from, to }
             }
         };
-        pieces.into_iter().map(called).collect()
+        procedures.into_iter().map(called).collect()
     }
 
-    /// The start of the non-empty texts of `part` before `next`.
-    fn some(&mut self, part: PartId, next: u32, context: Context) -> Result<u32> {
-        if !self.parts.is_productive(part) || next == TransitionNetwork::DEAD {
+    /// The start of the non-empty texts of `expr` before `next`.
+    fn some(&mut self, expr: ExprId, next: u32, context: Context) -> Result<u32> {
+        if !self.flat.is_productive(expr) || next == TransitionNetwork::DEAD {
             return Ok(TransitionNetwork::DEAD);
         }
         if self.depth >= MAX_NESTING {
@@ -215,14 +218,14 @@ impl<'p, 'm> Emitter<'p, 'm> {
                 "rules refer to each other more than {MAX_NESTING} deep, groups within them counted: put some of them together"
             )));
         }
-        let key = (part, next, context.place);
+        let key = (expr, next, context.position);
         if context.chain == 0
             && let Some(&known) = self.begins.get(&key)
         {
             return Ok(known);
         }
         self.depth += 1;
-        let begins = self.some_of(part, next, context)?;
+        let begins = self.some_of(expr, next, context)?;
         self.depth -= 1;
         if context.chain == 0 {
             self.begins.insert(key, begins);
@@ -230,60 +233,59 @@ impl<'p, 'm> Emitter<'p, 'm> {
         Ok(begins)
     }
 
-    fn some_of(&mut self, part: PartId, next: u32, context: Context) -> Result<u32> {
-        match self.parts.get(part).clone() {
-            Part::Bytes(bytes) if self.parts.lexing.is_some() => {
+    fn some_of(&mut self, expr: ExprId, next: u32, context: Context) -> Result<u32> {
+        match self.flat.get(expr).clone() {
+            FlatExpr::Bytes(bytes) if self.flat.lexing.is_some() => {
                 let after = self.behind_terminal(next, false)?;
                 self.word(&bytes, after)
             }
-            Part::Bytes(bytes) => self.word(&bytes, next),
-            Part::Tokens(set) => {
-                let lexed = self.parts.lexing.is_some();
+            FlatExpr::Bytes(bytes) => self.word(&bytes, next),
+            FlatExpr::Tokens(set) => {
+                let lexed = self.flat.lexing.is_some();
                 let next = if lexed { self.behind_terminal(next, false)? } else { next };
-                let codes = self.parts.codes.as_ref().map_or(&[][..], |codes| codes.of(set));
+                let codes = self.flat.codes.as_ref().map_or(&[][..], |codes| codes.of(set));
                 self.network.outside(codes, next)
             }
-            Part::Dfa { dfa, terminal } => {
+            FlatExpr::Dfa { dfa, terminal } => {
                 let next = match terminal {
                     Some(lazy) => self.behind_terminal(next, lazy)?,
                     None => next,
                 };
                 self.dfa(dfa, next)
             }
-            Part::Nested(nested) => {
-                let next =
-                    if self.parts.lexing.is_some() { self.behind_terminal(next, false)? } else { next };
-                self.procedures.copy(&mut self.network, nested, &self.parts.nested[nested], next)
+            FlatExpr::Nested(nested) => {
+                let next = if self.flat.lexing.is_some() { self.behind_terminal(next, false)? } else { next };
+                self.procedures.copy(&mut self.network, nested, &self.flat.nested[nested], next)
             }
-            Part::Counted(counted) => {
-                let next = self.behind_piece(next)?;
-                let part = &self.parts.counted[counted];
-                self.network.copy_counted(part, next, self.parts.lexing.is_some())
+            FlatExpr::Counted(counted) => {
+                let next = self.behind_procedure(next)?;
+                let part = &self.flat.counted[counted];
+                self.network.copy_counted(part, next, self.flat.lexing.is_some())
             }
-            Part::Rule(rule) => self.rule(rule, next, context.chain, context.place.outermost),
-            Part::Choice(parts) => {
+            FlatExpr::Rule(rule) => self.rule(rule, next, context.chain, context.position.outermost),
+            FlatExpr::Choice(exprs) => {
                 let starts: Result<Vec<u32>> =
-                    parts.into_iter().map(|part| self.some(part, next, context)).collect();
+                    exprs.into_iter().map(|expr| self.some(expr, next, context)).collect();
                 self.union(starts?)
             }
-            Part::Sequence(_) => {
-                let parts = self.brackets.expanded(part, context.place.scc);
-                Ok(self.row_of(&parts, next, context, Some(part))?.0)
+            FlatExpr::Sequence(_) => {
+                let exprs = self.brackets.expanded(expr, context.position.scc);
+                Ok(self.row_of(&exprs, next, context, Some(expr))?.0)
             }
-            Part::Repeat { inner, min, max } => self.repeat(inner, min, max, next, context),
+            FlatExpr::Repeat { inner, min, max } => self.repeat(inner, min, max, next, context),
         }
     }
 
-    /// The starts of `part` before `next`: of its non-empty texts, and of all texts.
-    fn both(&mut self, part: PartId, next: u32, context: Context) -> Result<(u32, u32)> {
-        if let Part::Repeat { inner, min: 0, max: None } = *self.parts.get(part)
+    /// The starts of `expr` before `next`: of its non-empty texts, and of all texts.
+    fn both(&mut self, expr: ExprId, next: u32, context: Context) -> Result<(u32, u32)> {
+        if let FlatExpr::Repeat { inner, min: 0, max: None } = *self.flat.get(expr)
             && context.chain == 0
             && next != TransitionNetwork::DEAD
         {
             return self.looped(inner, next, context);
         }
-        let some = self.some(part, next, context)?;
-        let any = if self.parts.is_nullable(part) { self.union(vec![some, next])? } else { some };
+        let some = self.some(expr, next, context)?;
+        let any = if self.flat.is_nullable(expr) { self.union(vec![some, next])? } else { some };
         Ok((some, any))
     }
 
@@ -298,32 +300,33 @@ impl<'p, 'm> Emitter<'p, 'm> {
     /// `sequence` is known, its embedded recursion is called.
     fn row_of(
         &mut self,
-        parts: &[PartId],
+        exprs: &[ExprId],
         next: u32,
         context: Context,
-        sequence: Option<PartId>,
+        sequence: Option<ExprId>,
     ) -> Result<(u32, u32)> {
         let called =
-            sequence.and_then(|sequence| Some((sequence, self.brackets.called(parts, context.place)?)));
-        // An outermost sequence is copied; the parts it would call are not outermost.
-        let copied = called.filter(|_| context.place.outermost).map(|(_, parts)| parts);
-        let called = called.filter(|_| !context.place.outermost);
-        let outermost = |at| context.place.outermost && copied.is_none_or(|(from, to)| at < from || at > to);
-        // The node after each part, and the start of its non-empty texts, from the last part to the
-        // first.
-        let mut follows = vec![next; parts.len() + 1];
-        let mut begins = vec![TransitionNetwork::DEAD; parts.len()];
-        let last_nullable = parts.iter().take_while(|&&part| self.parts.is_nullable(part)).count();
+            sequence.and_then(|sequence| Some((sequence, self.brackets.called(exprs, context.position)?)));
+        // An outermost sequence is copied; the expressions it would call are not outermost.
+        let copied = called.filter(|_| context.position.outermost).map(|(_, exprs)| exprs);
+        let called = called.filter(|_| !context.position.outermost);
+        let outermost =
+            |at| context.position.outermost && copied.is_none_or(|(from, to)| at < from || at > to);
+        // The node after each expression, and the start of its non-empty texts, from the last
+        // expression to the first.
+        let mut follows = vec![next; exprs.len() + 1];
+        let mut begins = vec![TransitionNetwork::DEAD; exprs.len()];
+        let last_nullable = exprs.iter().take_while(|&&expr| self.flat.is_nullable(expr)).count();
         let is_chained = context.chain != 0;
-        let mut at = parts.len();
+        let mut at = exprs.len();
         while at > usize::from(is_chained) {
             at -= 1;
             if let Some((sequence, (from, to))) = called
                 && at == to
             {
-                let Place { scc, knot, .. } = context.place;
-                let enter = self.piece(PieceKey::Slice { sequence, from, to, scc, knot })?;
-                let after = self.behind_piece(follows[to + 1])?;
+                let Position { scc, knot, .. } = context.position;
+                let enter = self.procedure(ProcedureKey::Slice { sequence, from, to, scc, knot })?;
+                let after = self.behind_procedure(follows[to + 1])?;
                 let call = self.network.call(enter, &[after])?;
                 self.skips.insert(call, call);
                 (begins[from], follows[from]) = (call, call);
@@ -331,25 +334,25 @@ impl<'p, 'm> Emitter<'p, 'm> {
                 continue;
             }
             let context = if at == 0 { context.first(outermost(0)) } else { context.rest(outermost(at)) };
-            (begins[at], follows[at]) = self.both(parts[at], follows[at + 1], context)?;
+            (begins[at], follows[at]) = self.both(exprs[at], follows[at + 1], context)?;
         }
-        // Parts after nullable parts are starts of the sequence, too.
+        // Expressions after nullable expressions are starts of the sequence, too.
         let mut first = Vec::new();
-        for (at, &part) in parts.iter().enumerate().take(last_nullable + 1) {
-            // If nothing was read yet, the part may be left-recursive.
+        for (at, &expr) in exprs.iter().enumerate().take(last_nullable + 1) {
+            // If nothing was read yet, the expression may be left-recursive.
             let chained = context.first(outermost(at));
-            let begin = if is_chained { self.some(part, follows[at + 1], chained)? } else { begins[at] };
+            let begin = if is_chained { self.some(expr, follows[at + 1], chained)? } else { begins[at] };
             first.push(begin);
         }
         let first = self.union(first)?;
-        let all_nullable = last_nullable == parts.len();
+        let all_nullable = last_nullable == exprs.len();
         let any = if is_chained && all_nullable { self.union(vec![first, next])? } else { follows[0] };
         Ok((first, if is_chained && !all_nullable { first } else { any }))
     }
 
     fn repeat(
         &mut self,
-        inner: PartId,
+        inner: ExprId,
         min: usize,
         max: Option<usize>,
         next: u32,
@@ -379,9 +382,9 @@ impl<'p, 'm> Emitter<'p, 'm> {
         self.some(inner, follows, context)
     }
 
-    /// The starts of any number of repetitions of a part before `next`: of non-empty texts, and of
-    /// all texts.
-    fn looped(&mut self, inner: PartId, next: u32, context: Context) -> Result<(u32, u32)> {
+    /// The starts of any number of repetitions of an expression before `next`: of non-empty texts,
+    /// and of all texts.
+    fn looped(&mut self, inner: ExprId, next: u32, context: Context) -> Result<(u32, u32)> {
         // A loop before the same loop is one loop.
         if let Some(&(known, again)) = self.loop_of.get(&next)
             && known == inner
@@ -401,36 +404,36 @@ impl<'p, 'm> Emitter<'p, 'm> {
     }
 
     /// The start of a procedure.
-    fn piece(&mut self, key: PieceKey) -> Result<u32> {
-        if let Some(&known) = self.pieces.get(&key) {
+    fn procedure(&mut self, key: ProcedureKey) -> Result<u32> {
+        if let Some(&known) = self.procedure_starts.get(&key) {
             return Ok(known);
         }
-        if let PieceKey::Rule(rule) = key {
+        if let ProcedureKey::Rule(rule) = key {
             self.called[rule] = true;
         }
         let enter = self.network.reserve()?;
-        self.pieces.insert(key, enter);
+        self.procedure_starts.insert(key, enter);
         self.open.push((key, enter));
         Ok(enter)
     }
 
     /// The node between a terminal and `next`.
     fn behind_terminal(&mut self, next: u32, lazy: bool) -> Result<u32> {
-        let next = if next == self.returning { next } else { self.behind_piece(next)? };
+        let next = if next == self.returning { next } else { self.behind_procedure(next)? };
         self.network.close(next, lazy)
     }
 
     /// The node between a procedure and `next`: it reads ignored text, which a procedure does not
     /// end with.
-    fn behind_piece(&mut self, next: u32) -> Result<u32> {
-        let Some(ignored) = self.parts.ignored else { return Ok(next) };
+    fn behind_procedure(&mut self, next: u32) -> Result<u32> {
+        let Some(ignored) = self.flat.ignored else { return Ok(next) };
         if let Some(&known) = self.skips.get(&next) {
             return Ok(known);
         }
         let node = self.network.reserve()?;
         self.skips.insert(next, node);
         self.skips.insert(node, node);
-        let once = self.parts.lexing.is_some_and(|skips| skips.once);
+        let once = self.flat.lexing.is_some_and(|skips| skips.once);
         let closed = self.network.close(if once { next } else { node }, false)?;
         let skipped = self.dfa(ignored, closed)?;
         self.network.fill(node, &[next, skipped])?;
@@ -439,7 +442,7 @@ impl<'p, 'm> Emitter<'p, 'm> {
 
     /// The start of the non-empty texts of an automaton before `next`.
     fn dfa(&mut self, dfa: usize, next: u32) -> Result<u32> {
-        self.network.copy(&self.rows[dfa], self.parts.dfas[dfa].start().0, next)
+        self.network.copy(&self.rows[dfa], self.flat.dfas[dfa].start().0, next)
     }
 
     fn union(&mut self, mut nodes: Vec<u32>) -> Result<u32> {

@@ -1,16 +1,16 @@
 //! Rules: copied, looped or called.
 
-use super::super::brackets::Place;
-use super::super::parts::PartId;
-use super::{Context, Emitter, Link, PieceKey, sorted};
+use super::super::brackets::Position;
+use super::super::flat::ExprId;
+use super::{Context, Emitter, Link, ProcedureKey, sorted};
 use burn_dfa_automata::{FastMap, TransitionNetwork};
 use burn_dfa_common::Result;
 
 impl Emitter<'_, '_> {
     /// The start of the non-empty texts of a rule before `next`.
     pub(super) fn rule(&mut self, rule: usize, next: u32, chain: u32, outermost: bool) -> Result<u32> {
-        let body = self.parts.bodies[rule];
-        if !self.parts.is_productive(body) {
+        let body = self.flat.bodies[rule];
+        if !self.flat.is_productive(body) {
             return Ok(TransitionNetwork::DEAD);
         }
         if let Some(link) = self.link(chain, rule) {
@@ -23,13 +23,13 @@ impl Emitter<'_, '_> {
         if let Some(&known) = self.starts.get(&(rule, next, chain, outermost)) {
             return Ok(known);
         }
-        let place = Place { outermost, ..self.brackets.place(rule) };
+        let position = Position { outermost, ..self.brackets.position(rule) };
         let copies = |&(open, before, outer): &(usize, u32, bool)| {
             open == rule && before != next && outer == outermost
         };
-        if place.scc != 0 && self.active.iter().any(copies) && !self.joins_loop(rule, next, outermost) {
-            let enter = self.piece(PieceKey::Rule(rule))?;
-            let after = self.behind_piece(next)?;
+        if position.scc != 0 && self.active.iter().any(copies) && !self.joins_loop(rule, next, outermost) {
+            let enter = self.procedure(ProcedureKey::Rule(rule))?;
+            let after = self.behind_procedure(next)?;
             let call = self.network.call(enter, &[after])?;
             self.starts.insert((rule, next, chain, outermost), call);
             return Ok(call);
@@ -46,13 +46,13 @@ impl Emitter<'_, '_> {
             }
             let link = self.chains.len() as u32;
             self.chains.push(Link { before: chain, rule, branches: vec![next] });
-            let context = Context { chain: link, place };
+            let context = Context { chain: link, position };
             let begins = self.some(body, behind, context)?;
             let branches = std::mem::take(&mut self.chains[link as usize].branches);
             self.network.fill(behind, &sorted(branches))?;
             begins
         } else {
-            self.some(body, next, Context { chain, place })?
+            self.some(body, next, Context { chain, position })?
         };
         self.network.fill(start, &[begins])?;
         self.active.pop();
@@ -77,7 +77,7 @@ impl Emitter<'_, '_> {
     /// third copy.
     fn joins_loop(&self, rule: usize, next: u32, outermost: bool) -> bool {
         let open = self.active.iter().filter(|&&(open, _, outer)| open == rule && outer == outermost).count();
-        let ends_in = |&(inner, _): &(PartId, u32)| self.parts.ends_in(self.parts.bodies[rule], inner);
+        let ends_in = |&(inner, _): &(ExprId, u32)| self.flat.ends_in(self.flat.bodies[rule], inner);
         open == 1 && self.loop_of.get(&next).is_some_and(ends_in)
     }
 

@@ -15,7 +15,7 @@ mod separators;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use self::calls::{Calls, Part};
+use self::calls::{CallKind, Calls};
 use self::characters::CharacterBlocks;
 use self::items::ItemBlocks;
 use self::repeated::repeated;
@@ -62,13 +62,13 @@ pub(super) fn size(planner: &Planner, root: PlanId, max_states: usize) -> Result
         return Ok(None);
     }
     start?;
-    let copies = |place: PlanId| emitter.done.keys().filter(|&&(plan, ..)| plan == place).count();
-    let places = planner.places().map(|place| place.map_or(0, copies) as u64);
-    Ok(Some(planner.size(states as u64, places)))
+    let copies = |id: PlanId| emitter.done.keys().filter(|&&(plan, ..)| plan == id).count();
+    let any_copies = planner.any_plans().map(|id| id.map_or(0, copies) as u64);
+    Ok(Some(planner.size(states as u64, any_copies)))
 }
 
-/// Like [`emit`], with everything copied; `None` if it takes more than `max_states` states, or is too
-/// deep.
+/// Like [`emit`], with everything copied; `None` if it takes more than `max_states` states, or is
+/// too deep.
 pub(super) fn emit_within(
     planner: &Planner,
     root: Selection,
@@ -91,7 +91,7 @@ pub(super) fn emit_called(
     root: Selection,
     recursive: FastMap<PlanId, ()>,
 ) -> Result<Option<Pushdown>> {
-    let max_states = planner.preferred_copies().part;
+    let max_states = planner.preferred_copies().sub_plan;
     let always = repeated(planner, root.plan, &recursive, max_states);
     let mut calls = Calls::new(recursive, max_states, always);
     let mut is_first = true;
@@ -99,7 +99,7 @@ pub(super) fn emit_called(
         let mut emitter = Emitter::new(planner, usize::MAX);
         emitter.calls = Some(calls);
         let start = emitter.root(root)?;
-        emitter.finish_pieces()?;
+        emitter.finish_procedures()?;
         emitter.rows.check(planner.meter()).map_err(|error| emitter.placed(error))?;
         let states = emitter.rows.state_count();
         match emitter.calls.take().and_then(|calls| calls.again(states)) {
@@ -116,7 +116,7 @@ const CAPACITY: usize = 1 << 12;
 /// An automaton of at most this number of states is not emitted again to become smaller.
 const FEW: usize = 1_000;
 
-/// The ways to write one character, or the one way to write several.
+/// The spellings of one character, or the one spelling of several.
 type Spellings = Vec<Vec<u8>>;
 
 /// Texts with their outcomes, in order.
@@ -203,7 +203,7 @@ impl<'p, 'a> Emitter<'p, 'a> {
         Ok(state)
     }
 
-    /// Adds the location of the innermost part whose copy takes half of all states to a limit
+    /// Adds the location of the innermost plan whose copy takes half of all states to a limit
     /// error.
     fn placed(&self, error: Error) -> Error {
         let half = self.rows.state_count().div_ceil(2);
@@ -236,20 +236,20 @@ impl<'p, 'a> Emitter<'p, 'a> {
         if !types.meets(Types::STRING) {
             // No strings.
         } else if may_be_called {
-            let opened = self.part(id, Part::String, exits, level)?;
-            starts.push(self.rows.byte(Part::String.opening(), opened));
+            let opened = self.after_opening(id, CallKind::String, exits, level)?;
+            starts.push(self.rows.byte(CallKind::String.opening(), opened));
         } else {
             starts.push(self.strings(id, exits)?);
         }
         if types.meets(Types::NUMBER) {
             starts.extend(plan.number.as_ref().map(|number| self.scalar(number, exits)));
         }
-        for (part, of) in [(Part::Array, Types::ARRAY), (Part::Object, Types::OBJECT)] {
+        for (kind, of) in [(CallKind::Array, Types::ARRAY), (CallKind::Object, Types::OBJECT)] {
             if !types.meets(of) {
                 continue;
             }
-            let opened = self.part(id, part, exits, level)?;
-            starts.push(self.rows.byte(part.opening(), opened));
+            let opened = self.after_opening(id, kind, exits, level)?;
+            starts.push(self.rows.byte(kind.opening(), opened));
         }
         starts.retain(|&start| start != 0);
         let state = match starts[..] {

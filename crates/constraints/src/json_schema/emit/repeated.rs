@@ -1,8 +1,8 @@
-//! Estimates which parts of plans have several uses and take many states.
+//! Estimates which sub-plans have several uses and take many states.
 
 use std::collections::BTreeSet;
 
-use super::calls::Part;
+use super::calls::CallKind;
 use crate::json_schema::json::Json;
 use crate::json_schema::plan::{Object, ObjectState, Plan, PlanId, Planner, Step};
 use burn_dfa_automata::FastMap;
@@ -10,23 +10,23 @@ use burn_dfa_automata::FastMap;
 /// The states around a value: of quotes, colons, commas and spaces.
 const AROUND: usize = 6;
 
-/// A use of a plan: the containing plan, and the states after the part.
-type Place<'a> = (PlanId, &'a [Option<u32>]);
+/// A use of a plan: the containing plan, and the states after the value.
+type PlanUse<'a> = (PlanId, &'a [Option<u32>]);
 
-/// The parts of `root` and of plans below it that have several uses, and whose copy takes more than
-/// `max_states` states by estimate. A called part, such as a part of a plan of `recursive`, counts as one
-/// state.
+/// The sub-plans of `root` and of plans below it that have several uses, and whose copy takes more
+/// than `max_states` states by estimate. A called sub-plan, such as one of a plan of `recursive`,
+/// counts as one state.
 pub(super) fn repeated(
     planner: &Planner,
     root: PlanId,
     recursive: &FastMap<PlanId, ()>,
     max_states: usize,
-) -> FastMap<(PlanId, Part), ()> {
+) -> FastMap<(PlanId, CallKind), ()> {
     let order = children_first(planner, root);
-    let mut places: FastMap<PlanId, BTreeSet<Place>> = FastMap::default();
+    let mut uses: FastMap<PlanId, BTreeSet<PlanUse>> = FastMap::default();
     for &id in &order {
         for step in steps(planner.get(id)) {
-            places.entry(step.child).or_default().insert((id, &step.next));
+            uses.entry(step.child).or_default().insert((id, &step.next));
         }
     }
     let mut repeated = FastMap::default();
@@ -34,14 +34,14 @@ pub(super) fn repeated(
     let mut states: FastMap<PlanId, usize> = FastMap::default();
     for &id in &order {
         let plan = planner.get(id);
-        let in_several = places.get(&id).is_some_and(|places| places.len() > 1);
+        let in_several = uses.get(&id).is_some_and(|uses| uses.len() > 1);
         let mut all = plan.number.as_ref().map_or(0, |number| number.state_count());
-        for (part, own) in parts(plan, &states) {
+        for (kind, own) in sub_plans(plan, &states) {
             let is_called = in_several && own > max_states && !plan.is_name;
             if is_called {
-                repeated.insert((id, part), ());
+                repeated.insert((id, kind), ());
             }
-            let is_recursive = part != Part::String && recursive.contains_key(&id);
+            let is_recursive = kind != CallKind::String && recursive.contains_key(&id);
             all += if is_called || is_recursive { 1 } else { own };
         }
         states.insert(id, all);
@@ -49,15 +49,15 @@ pub(super) fn repeated(
     repeated
 }
 
-/// The estimated states of counted characters alone, if all parts of the non-recursive plan `root`
-/// are copied.
+/// The estimated states of counted characters alone, if all sub-plans of the non-recursive plan
+/// `root` are copied.
 pub(in super::super) fn copied_characters(planner: &Planner, root: PlanId) -> u64 {
     let mut states: FastMap<PlanId, u64> = FastMap::default();
     for id in children_first(planner, root) {
         let plan = planner.get(id);
         let own = plan.counted.as_ref().map_or(0, |(counted, _)| counted.copied_states());
-        let parts = steps(plan).map(|step| states.get(&step.child).copied().unwrap_or(0));
-        states.insert(id, parts.fold(own, u64::saturating_add));
+        let children = steps(plan).map(|step| states.get(&step.child).copied().unwrap_or(0));
+        states.insert(id, children.fold(own, u64::saturating_add));
     }
     states.get(&root).copied().unwrap_or(0)
 }
@@ -103,8 +103,8 @@ fn steps(plan: &Plan) -> impl Iterator<Item = &Step> {
     items.chain(states.flat_map(ObjectState::steps))
 }
 
-/// The parts of a plan that may be called, and the states of a copy.
-fn parts(plan: &Plan, states: &FastMap<PlanId, usize>) -> impl Iterator<Item = (Part, usize)> {
+/// The sub-plans of a plan that may be called, and the states of a copy.
+fn sub_plans(plan: &Plan, states: &FastMap<PlanId, usize>) -> impl Iterator<Item = (CallKind, usize)> {
     let of = |step: &Step| AROUND + states.get(&step.child).copied().unwrap_or(1);
     let texts =
         plan.values.iter().map(|(value, _)| if let Json::String(text) = value { text.len() } else { 1 });
@@ -126,8 +126,8 @@ fn parts(plan: &Plan, states: &FastMap<PlanId, usize>) -> impl Iterator<Item = (
         });
         own.sum::<usize>()
     });
-    let string = (string > 0).then_some((Part::String, string));
-    let array = array.map(|states| (Part::Array, states));
-    let object = object.map(|states| (Part::Object, states));
+    let string = (string > 0).then_some((CallKind::String, string));
+    let array = array.map(|states| (CallKind::Array, states));
+    let object = object.map(|states| (CallKind::Object, states));
     string.into_iter().chain(array).chain(object)
 }

@@ -119,31 +119,31 @@ impl Json {
     /// # Errors
     /// A number with too many digits, possible only in a `Value` of arbitrary precision.
     pub(crate) fn of(value: &Value) -> Result<Self, Malformed> {
-        enum Part<'a> {
+        enum Event<'a> {
             Value(&'a Value),
             Name(&'a String),
             End,
         }
         let mut builder = Builder::default();
-        let mut rest = vec![Part::Value(value)];
-        while let Some(part) = rest.pop() {
-            match part {
-                Part::End => builder.end(),
-                Part::Name(name) => builder.name(name.clone())?,
-                Part::Value(Value::Null) => builder.value(Self::Null),
-                Part::Value(Value::Bool(value)) => builder.value(Self::Boolean(*value)),
-                Part::Value(Value::Number(number)) => builder.number(&number.to_string())?,
-                Part::Value(Value::String(text)) => builder.value(Self::String(text.clone())),
-                Part::Value(Value::Array(items)) => {
+        let mut rest = vec![Event::Value(value)];
+        while let Some(event) = rest.pop() {
+            match event {
+                Event::End => builder.end(),
+                Event::Name(name) => builder.name(name.clone())?,
+                Event::Value(Value::Null) => builder.value(Self::Null),
+                Event::Value(Value::Bool(value)) => builder.value(Self::Boolean(*value)),
+                Event::Value(Value::Number(number)) => builder.number(&number.to_string())?,
+                Event::Value(Value::String(text)) => builder.value(Self::String(text.clone())),
+                Event::Value(Value::Array(items)) => {
                     builder.array();
-                    rest.push(Part::End);
-                    rest.extend(items.iter().rev().map(Part::Value));
+                    rest.push(Event::End);
+                    rest.extend(items.iter().rev().map(Event::Value));
                 }
-                Part::Value(Value::Object(members)) => {
+                Event::Value(Value::Object(members)) => {
                     builder.object();
-                    rest.push(Part::End);
+                    rest.push(Event::End);
                     for (name, member) in members.iter().rev() {
-                        rest.extend([Part::Value(member), Part::Name(name)]);
+                        rest.extend([Event::Value(member), Event::Name(name)]);
                     }
                 }
             }

@@ -233,35 +233,35 @@ impl Json {
 
     /// The compact text.
     pub(crate) fn text(&self) -> String {
-        enum Part<'a> {
+        enum Fragment<'a> {
             Value(&'a Json),
             Name(&'a str),
             Punctuation(char),
         }
         let mut text = String::new();
-        let mut rest = vec![Part::Value(self)];
-        while let Some(part) = rest.pop() {
-            match part {
-                Part::Punctuation(character) => text.push(character),
-                Part::Name(name) => text.extend([&quoted(name), ":"]),
-                Part::Value(Self::Null) => text.push_str("null"),
-                Part::Value(Self::Boolean(value)) => text.push_str(if *value { "true" } else { "false" }),
-                Part::Value(Self::Number(number)) => text.push_str(&number.short_text()),
-                Part::Value(Self::String(string)) => text.push_str(&quoted(string)),
-                Part::Value(Self::Array(items)) => {
+        let mut rest = vec![Fragment::Value(self)];
+        while let Some(fragment) = rest.pop() {
+            match fragment {
+                Fragment::Punctuation(character) => text.push(character),
+                Fragment::Name(name) => text.extend([&quoted(name), ":"]),
+                Fragment::Value(Self::Null) => text.push_str("null"),
+                Fragment::Value(Self::Boolean(value)) => text.push_str(if *value { "true" } else { "false" }),
+                Fragment::Value(Self::Number(number)) => text.push_str(&number.short_text()),
+                Fragment::Value(Self::String(string)) => text.push_str(&quoted(string)),
+                Fragment::Value(Self::Array(items)) => {
                     text.push('[');
-                    rest.push(Part::Punctuation(']'));
+                    rest.push(Fragment::Punctuation(']'));
                     for (at, item) in items.iter().enumerate().rev() {
-                        rest.push(Part::Value(item));
-                        rest.extend((at > 0).then_some(Part::Punctuation(',')));
+                        rest.push(Fragment::Value(item));
+                        rest.extend((at > 0).then_some(Fragment::Punctuation(',')));
                     }
                 }
-                Part::Value(Self::Object(members)) => {
+                Fragment::Value(Self::Object(members)) => {
                     text.push('{');
-                    rest.push(Part::Punctuation('}'));
+                    rest.push(Fragment::Punctuation('}'));
                     for (left, (name, member)) in (1..).zip(members.iter().rev()) {
-                        rest.extend([Part::Value(member), Part::Name(name)]);
-                        rest.extend((left < members.len()).then_some(Part::Punctuation(',')));
+                        rest.extend([Fragment::Value(member), Fragment::Name(name)]);
+                        rest.extend((left < members.len()).then_some(Fragment::Punctuation(',')));
                     }
                 }
             }
@@ -269,8 +269,8 @@ impl Json {
         text
     }
 
-    /// Moves its parts to `rest`.
-    fn take_parts(&mut self, rest: &mut Vec<Json>) {
+    /// Moves its items or members to `rest`.
+    fn take_children(&mut self, rest: &mut Vec<Json>) {
         match self {
             Self::Array(items) => rest.append(items),
             Self::Object(members) => rest.extend(members.take_values()),
@@ -288,9 +288,9 @@ fn quoted(text: &str) -> String {
 impl Drop for Json {
     fn drop(&mut self) {
         let mut rest = Vec::new();
-        self.take_parts(&mut rest);
-        while let Some(mut part) = rest.pop() {
-            part.take_parts(&mut rest);
+        self.take_children(&mut rest);
+        while let Some(mut child) = rest.pop() {
+            child.take_children(&mut rest);
         }
     }
 }

@@ -10,7 +10,7 @@
 //! an exponent of at most two digits. A keyword such as `minimum` selects texts of W by their exact
 //! decimal value; `-0`, `0` and `0.00` have one value, `1.5`, `1.50` and `15e-1` another. Other
 //! mantissas before an exponent would take a state for each exponent and each number of digits;
-//! they are written only if the value does not matter, see [`Form::Free`].
+//! they are written only if the value does not matter, see [`Notation::Free`].
 //!
 //! The allowed spellings of a value are a second language, a [`universe`], which is intersected
 //! with the languages of the keywords.
@@ -33,7 +33,7 @@ use burn_dfa_common::{Result, limits::Meter};
 
 /// The allowed spellings of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Form {
+pub(super) enum Notation {
     /// Digits alone, and a sign unless the number is zero.
     Digits,
     /// All of W.
@@ -125,41 +125,41 @@ pub(super) fn multiple_of(step: &Decimal, certainty: Certainty, meter: &Meter) -
     determinize(&Multiples::new(step, certainty, meter)?, meter)
 }
 
-/// The texts of W that are surely, or possibly, integers in the spellings of `form`: for
-/// [`Form::Digits`], `7` and `-7` are surely integers, `7.00`, `7e2` and `-0` possibly; for the
-/// other forms all of these surely.
+/// The texts of W that are surely, or possibly, integers in the spellings of `notation`: for
+/// [`Notation::Digits`], `7` and `-7` are surely integers, `7.00`, `7e2` and `-0` possibly; for the
+/// other notations all of these surely.
 ///
 /// # Errors
 /// A limit is exceeded.
-pub(super) fn integers(form: Form, certainty: Certainty, meter: &Meter) -> Result<ByteDfa> {
+pub(super) fn integers(notation: Notation, certainty: Certainty, meter: &Meter) -> Result<ByteDfa> {
     static INTEGERS: [OnceLock<ByteDfa>; 2] = [const { OnceLock::new() }; 2];
-    if (form, certainty) == (Form::Digits, Certainty::Surely) {
-        return universe(form, None, meter);
+    if (notation, certainty) == (Notation::Digits, Certainty::Surely) {
+        return universe(notation, None, meter);
     }
     let make = || multiple_of(&Decimal::from(1), certainty, meter);
     common(&INTEGERS[usize::from(certainty == Certainty::Possibly)], make, meter)
 }
 
-/// The texts of a form, with at most `max_digits` digits before the point and after it.
+/// The texts of a notation, with at most `max_digits` digits before the point and after it.
 ///
 /// # Errors
 /// A limit is exceeded.
-pub(super) fn universe(form: Form, max_digits: Option<usize>, meter: &Meter) -> Result<ByteDfa> {
+pub(super) fn universe(notation: Notation, max_digits: Option<usize>, meter: &Meter) -> Result<ByteDfa> {
     static UNIVERSES: [OnceLock<ByteDfa>; 3] = [const { OnceLock::new() }; 3];
-    let make = || determinize(&Spellings { form, max_digits }, meter);
+    let make = || determinize(&Spellings { notation, max_digits }, meter);
     match max_digits {
-        None => common(&UNIVERSES[form as usize], make, meter),
+        None => common(&UNIVERSES[notation as usize], make, meter),
         Some(_) => make(),
     }
 }
 
 /// An automaton without arguments, made once.
-fn common(place: &OnceLock<ByteDfa>, make: impl Fn() -> Result<ByteDfa>, meter: &Meter) -> Result<ByteDfa> {
-    let dfa = match place.get() {
+fn common(cell: &OnceLock<ByteDfa>, make: impl Fn() -> Result<ByteDfa>, meter: &Meter) -> Result<ByteDfa> {
+    let dfa = match cell.get() {
         Some(dfa) => dfa,
         None => {
             let dfa = make()?;
-            place.get_or_init(|| dfa)
+            cell.get_or_init(|| dfa)
         }
     };
     meter.states(dfa.state_count())?;

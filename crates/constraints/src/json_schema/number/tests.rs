@@ -281,7 +281,7 @@ fn multiples_agree_with_integers() {
     }
     assert!(members > 20_000 && undecided > 1_000, "{members} {undecided}");
     for certainty in [Certainty::Surely, Certainty::Possibly] {
-        let integers = integers(Form::Wide, certainty, &meter).unwrap();
+        let integers = integers(Notation::Wide, certainty, &meter).unwrap();
         assert_eq!(multiples("1", certainty), integers);
     }
     let huge = multiples("1e308", Certainty::Surely);
@@ -330,12 +330,12 @@ fn listed_values_have_all_their_texts() {
 }
 
 #[test]
-fn forms_pick_spellings() {
+fn notations_pick_spellings() {
     let limits = Limits::default();
     let meter = Meter::start(&limits);
-    let forms = [Form::Digits, Form::Wide, Form::Free];
-    let automata = forms.map(|form| universe(form, None, &meter).unwrap());
-    let short = [1, 3].map(|max| forms.map(|form| universe(form, Some(max), &meter).unwrap()));
+    let notations = [Notation::Digits, Notation::Wide, Notation::Free];
+    let automata = notations.map(|notation| universe(notation, None, &meter).unwrap());
+    let short = [1, 3].map(|max| notations.map(|notation| universe(notation, Some(max), &meter).unwrap()));
     let mut random = Random(4);
     for at in 0..5000 {
         let mut text = random.spelled();
@@ -364,9 +364,9 @@ fn automata_are_small() {
     let limits = Limits::default();
     let meter = Meter::start(&limits);
     let states = |dfa: Result<ByteDfa>| dfa.unwrap().state_count();
-    assert!(states(universe(Form::Digits, None, &meter)) <= 5);
-    assert!(states(universe(Form::Free, None, &meter)) <= 11);
-    assert!(states(universe(Form::Wide, None, &meter)) <= 16);
+    assert!(states(universe(Notation::Digits, None, &meter)) <= 5);
+    assert!(states(universe(Notation::Free, None, &meter)) <= 11);
+    assert!(states(universe(Notation::Wide, None, &meter)) <= 16);
     for (bound, most) in [("0", 20), ("1", 30), ("100", 50), ("-273.15", 60), ("65535", 60)] {
         let bound = decimal(bound);
         println!("{}: {}", bound.text(), states(at_least(&bound, false, &meter)));
@@ -387,12 +387,13 @@ fn automata_are_small() {
 fn limits_hold() {
     let limits = Limits { states: 10, ..Limits::default() };
     let meter = Meter::start(&limits);
-    assert_eq!(universe(Form::Wide, Some(1000), &meter).unwrap_err().kind(), ErrorKind::Limit);
+    assert_eq!(universe(Notation::Wide, Some(1000), &meter).unwrap_err().kind(), ErrorKind::Limit);
     assert_eq!(at_least(&decimal("123456789"), false, &meter).unwrap_err().kind(), ErrorKind::Limit);
     assert_eq!(multiple_of(&decimal("97"), Certainty::Surely, &meter).unwrap_err().kind(), ErrorKind::Limit);
     let wide = Limits::default();
     assert!(
-        universe(Form::Wide, Some(usize::MAX), &Meter::start(&wide)).unwrap_err().kind() == ErrorKind::Limit
+        universe(Notation::Wide, Some(usize::MAX), &Meter::start(&wide)).unwrap_err().kind()
+            == ErrorKind::Limit
     );
 }
 
@@ -427,6 +428,8 @@ fn automata_are_made_fast() {
         assert!(time.as_millis() < 100);
     }
     for digits in [9, 15] {
-        timed(&format!("at most {digits} digits"), &|| universe(Form::Wide, Some(digits), &meter).unwrap());
+        timed(&format!("at most {digits} digits"), &|| {
+            universe(Notation::Wide, Some(digits), &meter).unwrap()
+        });
     }
 }

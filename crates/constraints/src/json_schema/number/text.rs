@@ -2,13 +2,13 @@
 
 use std::hash::Hash;
 
-use super::Form;
+use super::Notation;
 use burn_dfa_automata::{ByteDfa, Rows, Run};
 use burn_dfa_common::{Result, limits::Meter};
 
-/// The part of a text with the current digit.
+/// The part of a number with the current digit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Part {
+pub(super) enum NumberPart {
     Whole,
     Fraction,
 }
@@ -23,20 +23,20 @@ pub(super) trait Reading {
     fn start(&self, negative: bool) -> Self::Value;
 
     /// The value after one more digit, 0 to 9; `None` if no continuation is kept.
-    fn digit(&self, value: Self::Value, part: Part, digit: u8) -> Option<Self::Value>;
+    fn digit(&self, value: Self::Value, part: NumberPart, digit: u8) -> Option<Self::Value>;
 
     /// The value after the point; `None` if no continuation is kept.
     fn point(&self, value: Self::Value) -> Option<Self::Value>;
 
     /// Whether to keep a text that ends here, after a digit of `part`.
-    fn keeps(&self, value: Self::Value, part: Part) -> bool;
+    fn keeps(&self, value: Self::Value, part: NumberPart) -> bool;
 
     /// The exponents that may follow a number with one non-zero digit before the point.
     fn exponents(&self, value: Self::Value) -> Exponents;
 
     /// The accepted spellings.
-    fn form(&self) -> Form {
-        Form::Wide
+    fn notation(&self) -> Notation {
+        Notation::Wide
     }
 }
 
@@ -95,16 +95,16 @@ enum Mantissa {
     Other,
 }
 
-/// The position in the grammar.
+/// The state of a number in its grammar.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Place<V> {
+enum NumberState<V> {
     Start,
     /// After `-`.
     Sign(V),
     /// After a digit. `open`: another digit may follow, unlike after a leading `0`.
     Digit {
         value: V,
-        part: Part,
+        part: NumberPart,
         open: bool,
         mantissa: Mantissa,
     },
@@ -124,18 +124,18 @@ enum Place<V> {
 /// # Errors
 /// A limit is exceeded.
 pub(super) fn determinize<R: Reading>(reading: &R, meter: &Meter) -> Result<ByteDfa> {
-    let rows = Rows::explore(Place::Start, meter, |place, places, runs| {
+    let rows = Rows::explore(NumberState::Start, meter, |state, states, runs| {
         for &byte in b"+-.0123456789Ee" {
-            if let Some(next) = place.next(byte, reading) {
-                runs.push(Run { first: byte, last: byte, target: places.state(next) });
+            if let Some(next) = state.next(byte, reading) {
+                runs.push(Run { first: byte, last: byte, target: states.state(next) });
             }
         }
-        place.accepts(reading)
+        state.accepts(reading)
     })?;
     rows.minimize(1, meter)
 }
 
-impl<V: Copy + Eq + Hash> Place<V> {
+impl<V: Copy + Eq + Hash> NumberState<V> {
     fn next<R: Reading<Value = V>>(self, byte: u8, reading: &R) -> Option<Self> {
         let digit = |value, part, mantissa| {
             let value = reading.digit(value, part, byte - b'0')?;
@@ -147,25 +147,25 @@ impl<V: Copy + Eq + Hash> Place<V> {
             (Self::Start, b'-') => Some(Self::Sign(reading.start(true))),
             (Self::Start, b'0'..=b'9') => Self::Sign(reading.start(false)).next(byte, reading),
             (Self::Sign(value), b'0') => {
-                let value = reading.digit(value, Part::Whole, 0)?;
-                Some(Self::Digit { value, part: Part::Whole, open: false, mantissa: Mantissa::Zero })
+                let value = reading.digit(value, NumberPart::Whole, 0)?;
+                Some(Self::Digit { value, part: NumberPart::Whole, open: false, mantissa: Mantissa::Zero })
             }
-            (Self::Sign(value), b'1'..=b'9') => digit(value, Part::Whole, Mantissa::Normal),
-            (Self::Digit { value, part: Part::Whole, open: true, .. }, b'0'..=b'9') => {
-                digit(value, Part::Whole, Mantissa::Other)
+            (Self::Sign(value), b'1'..=b'9') => digit(value, NumberPart::Whole, Mantissa::Normal),
+            (Self::Digit { value, part: NumberPart::Whole, open: true, .. }, b'0'..=b'9') => {
+                digit(value, NumberPart::Whole, Mantissa::Other)
             }
-            (Self::Digit { value, part: Part::Fraction, mantissa, .. }, b'0'..=b'9') => {
-                digit(value, Part::Fraction, mantissa)
+            (Self::Digit { value, part: NumberPart::Fraction, mantissa, .. }, b'0'..=b'9') => {
+                digit(value, NumberPart::Fraction, mantissa)
             }
-            (Self::Digit { value, part: Part::Whole, mantissa, .. }, b'.') => {
+            (Self::Digit { value, part: NumberPart::Whole, mantissa, .. }, b'.') => {
                 Some(Self::Point(reading.point(value)?, mantissa))
             }
-            (Self::Point(value, mantissa), b'0'..=b'9') => digit(value, Part::Fraction, mantissa),
+            (Self::Point(value, mantissa), b'0'..=b'9') => digit(value, NumberPart::Fraction, mantissa),
             (Self::Digit { value, part, mantissa, .. }, b'e' | b'E') => {
-                let exponents = match (reading.form(), mantissa) {
-                    (Form::Digits, _) | (Form::Wide, Mantissa::Other) => Exponents::NONE,
-                    (Form::Wide, Mantissa::Normal) => reading.exponents(value),
-                    (Form::Wide, Mantissa::Zero) | (Form::Free, _) if reading.keeps(value, part) => {
+                let exponents = match (reading.notation(), mantissa) {
+                    (Notation::Digits, _) | (Notation::Wide, Mantissa::Other) => Exponents::NONE,
+                    (Notation::Wide, Mantissa::Normal) => reading.exponents(value),
+                    (Notation::Wide, Mantissa::Zero) | (Notation::Free, _) if reading.keeps(value, part) => {
                         Exponents::ALL
                     }
                     _ => Exponents::NONE,

@@ -2,14 +2,14 @@
 
 use std::cmp::Ordering;
 
-use super::text::{Exponents, Part, Reading};
-use super::{Decimal, Form};
+use super::text::{Exponents, NumberPart, Reading};
+use super::{Decimal, Notation};
 use crate::json_schema::format::Certainty;
 use burn_dfa_common::{Error, Limit, Result, limits::Meter};
 
 /// Selects texts by their spelling.
 pub(super) struct Spellings {
-    pub(super) form: Form,
+    pub(super) notation: Notation,
     /// Most digits of the whole part, and of the fraction.
     pub(super) max_digits: Option<usize>,
 }
@@ -27,10 +27,10 @@ impl Reading for Spellings {
     type Value = Spelt;
 
     fn start(&self, negative: bool) -> Spelt {
-        Spelt { negative: negative && self.form == Form::Digits, digits: 0 }
+        Spelt { negative: negative && self.notation == Notation::Digits, digits: 0 }
     }
 
-    fn digit(&self, mut value: Spelt, _: Part, digit: u8) -> Option<Spelt> {
+    fn digit(&self, mut value: Spelt, _: NumberPart, digit: u8) -> Option<Spelt> {
         value.negative &= digit == 0;
         if let Some(max) = self.max_digits {
             value.digits += 1;
@@ -40,10 +40,10 @@ impl Reading for Spellings {
     }
 
     fn point(&self, _: Spelt) -> Option<Spelt> {
-        (self.form != Form::Digits).then_some(Spelt { negative: false, digits: 0 })
+        (self.notation != Notation::Digits).then_some(Spelt { negative: false, digits: 0 })
     }
 
-    fn keeps(&self, value: Spelt, _: Part) -> bool {
+    fn keeps(&self, value: Spelt, _: NumberPart) -> bool {
         !value.negative
     }
 
@@ -51,8 +51,8 @@ impl Reading for Spellings {
         Exponents::ALL
     }
 
-    fn form(&self) -> Form {
-        self.form
+    fn notation(&self) -> Notation {
+        self.notation
     }
 }
 
@@ -108,12 +108,12 @@ impl Reading for Comparison<'_> {
         }
     }
 
-    fn digit(&self, value: Compared, part: Part, digit: u8) -> Option<Compared> {
+    fn digit(&self, value: Compared, part: NumberPart, digit: u8) -> Option<Compared> {
         let Compared::Digits { negative, ordering, read, scientific } = value else { return Some(value) };
         let scientific = match (part, scientific) {
-            (Part::Whole, _) if read == 0 && digit != 0 => Some((Ordering::Equal, 0)),
-            (Part::Whole, _) => None,
-            (Part::Fraction, scientific) => scientific,
+            (NumberPart::Whole, _) if read == 0 && digit != 0 => Some((Ordering::Equal, 0)),
+            (NumberPart::Whole, _) => None,
+            (NumberPart::Fraction, scientific) => scientific,
         };
         let scientific = scientific.map(|(ordering, read)| match self.digits.get(read) {
             _ if ordering.is_ne() => (ordering, 0),
@@ -122,12 +122,12 @@ impl Reading for Comparison<'_> {
         });
         let (ordering, read) = match part {
             // A number with more digits before the point is greater.
-            Part::Whole => match self.whole.get(read) {
+            NumberPart::Whole => match self.whole.get(read) {
                 Some(same) => (ordering.then(digit.cmp(same)), read + 1),
                 None => (Ordering::Greater, self.whole.len() + 1),
             },
-            Part::Fraction if ordering.is_ne() => (ordering, 0),
-            Part::Fraction => match self.fraction.get(read) {
+            NumberPart::Fraction if ordering.is_ne() => (ordering, 0),
+            NumberPart::Fraction => match self.fraction.get(read) {
                 Some(same) => (digit.cmp(same), read + 1),
                 None => (digit.cmp(&0), read),
             },
@@ -141,15 +141,15 @@ impl Reading for Comparison<'_> {
         Some(Compared::Digits { negative, ordering, read: 0, scientific })
     }
 
-    fn keeps(&self, value: Compared, part: Part) -> bool {
+    fn keeps(&self, value: Compared, part: NumberPart) -> bool {
         let ordering = match value {
             Compared::Known(ordering) => ordering,
             Compared::Digits { negative, ordering, read, .. } => {
                 // The last digit of a fraction is not zero.
                 let fraction = self.fraction.len();
                 let ordering = match part {
-                    Part::Whole => read.cmp(&self.whole.len()).then(ordering).then(0.cmp(&fraction)),
-                    Part::Fraction => ordering.then(read.cmp(&fraction)),
+                    NumberPart::Whole => read.cmp(&self.whole.len()).then(ordering).then(0.cmp(&fraction)),
+                    NumberPart::Fraction => ordering.then(read.cmp(&fraction)),
                 };
                 if negative { ordering.reverse() } else { ordering }
             }
@@ -271,22 +271,22 @@ enum First {
 }
 
 impl Multiples {
-    fn plain(&self, Plain { remainder, at }: Plain, part: Part, digit: u64) -> Option<Plain> {
+    fn plain(&self, Plain { remainder, at }: Plain, part: NumberPart, digit: u64) -> Option<Plain> {
         // Factors are below 2^32, so products of remainders fit.
         let reduced = |value: u64| value % self.factor;
         Some(match part {
-            Part::Whole if digit == 0 && at < self.zeros => Plain { remainder, at: at + 1 },
-            Part::Whole if digit == 0 => Plain { remainder: reduced(remainder * 10), at },
-            Part::Whole => {
+            NumberPart::Whole if digit == 0 && at < self.zeros => Plain { remainder, at: at + 1 },
+            NumberPart::Whole if digit == 0 => Plain { remainder: reduced(remainder * 10), at },
+            NumberPart::Whole => {
                 let before = reduced(remainder * self.powers[1 + at]);
                 Plain { remainder: reduced(before + digit * self.powers[self.places]), at: 0 }
             }
-            Part::Fraction if at < self.places => {
+            NumberPart::Fraction if at < self.places => {
                 let place = self.places - at - 1;
                 Plain { remainder: reduced(remainder + digit * self.powers[place]), at: at + 1 }
             }
-            Part::Fraction if digit == 0 => Plain { remainder, at },
-            Part::Fraction => return None,
+            NumberPart::Fraction if digit == 0 => Plain { remainder, at },
+            NumberPart::Fraction => return None,
         })
     }
 }
@@ -298,12 +298,12 @@ impl Reading for Multiples {
         Remainder { plain: Some(Plain { remainder: 0, at: self.zeros }), first: First::Start }
     }
 
-    fn digit(&self, value: Remainder, part: Part, digit: u8) -> Option<Remainder> {
+    fn digit(&self, value: Remainder, part: NumberPart, digit: u8) -> Option<Remainder> {
         let plain = value.plain.and_then(|plain| self.plain(plain, part, digit.into()));
         let first = match (value.first, part) {
             (First::Start, _) if digit == 0 => First::Other,
             (First::Start, _) => First::Only(self.least_exponent(digit)),
-            (_, Part::Whole) => First::Other,
+            (_, NumberPart::Whole) => First::Other,
             (First::Only(_), _) if digit != 0 && self.certainty == Certainty::Surely => First::Other,
             (First::Only(_), _) if digit != 0 => First::Fraction,
             (first, _) => first,
@@ -318,9 +318,9 @@ impl Reading for Multiples {
         (plain.is_some() || value.first != First::Other).then_some(Remainder { plain, ..value })
     }
 
-    fn keeps(&self, value: Remainder, part: Part) -> bool {
+    fn keeps(&self, value: Remainder, part: NumberPart) -> bool {
         let is_multiple =
-            |plain: Plain| plain.remainder == 0 && (part == Part::Fraction || plain.at == self.zeros);
+            |plain: Plain| plain.remainder == 0 && (part == NumberPart::Fraction || plain.at == self.zeros);
         value.plain.is_some_and(is_multiple)
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::claims::{Claims, answer};
 use super::frame::{Frame, Opening, State, answers};
-use super::{Counts, Part, PlanId, Planner, Step, Task};
+use super::{Counts, PlanId, Planner, Step, SubPlan, Task};
 use crate::json_schema::formula::{Formula, Leaf};
 use burn_dfa_automata::FastMap;
 use burn_dfa_common::Result;
@@ -68,7 +68,11 @@ impl Planner<'_> {
             self.count()?;
             let ended = self.ended_array(&residues);
             let end = answers(&ended).map(|answers| self.outcome(id, &answers));
-            self.queue.fresh.push(Task { plan: id, part: Part::Array, state: course.states.len() as u32 });
+            self.queue.fresh.push(Task {
+                plan: id,
+                sub_plan: SubPlan::Array,
+                state: course.states.len() as u32,
+            });
             course.states.push(ArrayState { item: None, end });
         }
         Ok(())

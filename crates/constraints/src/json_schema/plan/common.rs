@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 use super::Planner;
 use super::labeled::Texts;
 use crate::json_schema::format::{Certainty, Format};
-use crate::json_schema::number::{self, Form};
+use crate::json_schema::number::{self, Notation};
 use crate::json_schema::options::{Escapes, JsonOptions};
 use crate::json_schema::string::{self, Spelling};
 use burn_dfa_automata::{ByteDfa, Expr, Rows, Run};
@@ -19,12 +19,13 @@ use burn_dfa_common::{Result, limits::Meter};
 /// A scalar with texts made once for all schemas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PrebuiltScalar {
-    Number(Form),
+    Number(Notation),
     String(Spelling),
     Format(Format, Spelling),
 }
 
-/// The ways to spell strings; [`Escapes::NumberedFree`], the last kind of escapes, is no spelling.
+/// The number of spellings of strings; [`Escapes::NumberedFree`], the last kind of escapes, is no
+/// spelling.
 const SPELLINGS: usize = 2 * Escapes::NumberedFree as usize;
 
 /// The number of scalars.
@@ -55,7 +56,7 @@ impl PrebuiltScalar {
             3 + content * SPELLINGS + 2 * escapes as usize + usize::from(ascii)
         };
         match self {
-            Self::Number(form) => form as usize,
+            Self::Number(notation) => notation as usize,
             Self::String(spelling) => spelled(spelling, 0),
             Self::Format(format, spelling) => spelled(spelling, 1 + format as usize),
         }
@@ -65,7 +66,7 @@ impl PrebuiltScalar {
     fn stored() -> impl Iterator<Item = Self> {
         let spelling = JsonOptions::default().spelling();
         let formats = STORED.into_iter().map(move |format| Self::Format(format, spelling));
-        [Self::Number(Form::Digits), Self::Number(Form::Free), Self::String(spelling)]
+        [Self::Number(Notation::Digits), Self::Number(Notation::Free), Self::String(spelling)]
             .into_iter()
             .chain(formats)
     }
@@ -87,7 +88,7 @@ impl PrebuiltScalar {
     /// Makes its texts.
     fn make(self, meter: &Meter) -> Result<Texts> {
         let content = match self {
-            Self::Number(form) => return Ok(number::universe(form, None, meter)?.into()),
+            Self::Number(notation) => return Ok(number::universe(notation, None, meter)?.into()),
             Self::String(_) => any_string(meter)?,
             Self::Format(format, _) => format.lower(Certainty::Surely, meter)?.into(),
         };
@@ -122,15 +123,15 @@ impl Planner<'_> {
     /// A limit is exceeded.
     pub(super) fn common(&self, scalar: PrebuiltScalar) -> Result<Arc<Texts>> {
         static KNOWN: [OnceLock<Arc<Texts>>; COUNT] = [const { OnceLock::new() }; COUNT];
-        let place = &KNOWN[scalar.index()];
-        let texts = match place.get() {
+        let cell = &KNOWN[scalar.index()];
+        let texts = match cell.get() {
             Some(texts) => texts,
             None => {
                 let texts = match scalar.read() {
                     Some(rows) => rows.into(),
                     None => scalar.make(self.meter)?,
                 };
-                place.get_or_init(|| Arc::new(texts))
+                cell.get_or_init(|| Arc::new(texts))
             }
         };
         self.meter.states(texts.state_count())?;
@@ -216,7 +217,7 @@ mod tests {
                 .map(move |&format| PrebuiltScalar::Format(format, spelling))
                 .chain([PrebuiltScalar::String(spelling)])
         });
-        let numbers = [Form::Digits, Form::Wide, Form::Free].map(PrebuiltScalar::Number);
+        let numbers = [Notation::Digits, Notation::Wide, Notation::Free].map(PrebuiltScalar::Number);
         strings
             .chain(numbers)
             .for_each(|scalar| assert!(!std::mem::replace(&mut seen[scalar.index()], true), "{scalar:?}"));

@@ -1,14 +1,14 @@
 //! The planner: turns the formula of a schema into automata over the parts of values, before any
 //! bytes are written.
 //!
-//! A *place* is a position of a value's text: the whole output, an item, the value of a property.
-//! Each place has a *goal*: a formula that the value must satisfy, and *probes*, which are further
-//! formulas whose truth affects the text after the value. A *plan* is a deterministic automaton for
-//! one goal. Its symbols are the parts of the value: the properties in one order, the items, the
-//! texts of scalars. Each end of a plan has an *outcome*: the answers to the probes, true or false,
-//! for the values that end there. With outcomes, `oneOf`, `not` and `if` are followed exactly and
-//! without expanding them, and all schemas that apply to an object share one order of its
-//! properties. Places with the same goal share a plan.
+//! A *position* is the location of a value: the whole output, an item, the value of a property.
+//! Each position has a *goal*: a formula that the value must satisfy, and *probes*, which are
+//! further formulas whose truth affects the text after the value. A *plan* is a deterministic
+//! automaton for one goal. Its symbols are the parts of the value: the properties in one order, the
+//! items, the texts of scalars. Each end of a plan has an *outcome*: the answers to the probes,
+//! true or false, for the values that end there. With outcomes, `oneOf`, `not` and `if` are
+//! followed exactly and without expanding them, and all schemas that apply to an object share one
+//! order of its properties. Positions with the same goal share a plan.
 //!
 //! The states of arrays and objects are *residues*: the remaining formulas of the goal after some
 //! of the parts. States from which no end can be reached are removed, so a plan is empty exactly if
@@ -58,7 +58,7 @@ use self::list::List;
 use self::nesting::{Any, Depth, Nesting};
 pub(crate) use self::object::{Object, ObjectState, Others};
 pub(crate) use self::parts::{Plan, PlanId, Step};
-use self::queue::{Draft, Part, Queue, Task};
+use self::queue::{Draft, Queue, SubPlan, Task};
 pub(super) use self::recursive_plans::{MAX_OUTCOMES, Preferred, RecursivePlans};
 use self::remark::Remarks;
 pub(super) use self::size::Size;
@@ -67,7 +67,7 @@ use super::Schema;
 use super::format::Certainty;
 use super::formula::{Formula, Formulas, Leaf};
 use super::json::Json;
-use super::number::Form;
+use super::number::Notation;
 use super::options::JsonOptions;
 use super::string::Uncounted;
 use super::types::Types;
@@ -83,7 +83,7 @@ enum Kind {
     Object,
 }
 
-/// The question a plan decides about the value at a place; see the [module](self).
+/// The question a plan decides about the value at a position; see the [module](self).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Goal {
     must: Formula,
@@ -126,7 +126,7 @@ pub(super) struct Planner<'a> {
     /// Automata of texts, by formula.
     texts: FastMap<(Formula, Certainty), Arc<Texts>>,
     /// The texts of conjunctions of numbers.
-    conjunctions: FastMap<(Formula, Form), Arc<Texts>>,
+    conjunctions: FastMap<(Formula, Notation), Arc<Texts>>,
     /// Texts of strings before their characters are counted, by the leaves they satisfy; `None` if
     /// they have too many states.
     uncounted: FastMap<Vec<Formula>, Option<Arc<Uncounted>>>,
@@ -146,7 +146,7 @@ pub(super) struct Planner<'a> {
     /// Whether a plan had too many outcomes for recursive plans.
     has_many_outcomes: bool,
     /// The plans of any JSON: requested by the schema, and in undeclared properties.
-    places: [Option<PlanId>; 2],
+    any_plans: [Option<PlanId>; 2],
     /// The number of states of all plans, and its limit.
     states: usize,
     max_states: usize,
@@ -180,7 +180,7 @@ impl<'a> Planner<'a> {
             nesting: Nesting::of(&schema.options),
             calls: None,
             has_many_outcomes: false,
-            places: [None; 2],
+            any_plans: [None; 2],
             states: 0,
             max_states: usize::MAX,
             judged: 0,
@@ -247,8 +247,8 @@ impl<'a> Planner<'a> {
         self.made(|planner| planner.plan(Goal::new(planner.schema.root, [], depth)))
     }
 
-    /// Like [`root`](Self::root); `None` if this takes more than `max_states` further states of plans, or
-    /// exceeds the limit.
+    /// Like [`root`](Self::root); `None` if this takes more than `max_states` further states of
+    /// plans, or exceeds the limit.
     pub(super) fn root_within(&mut self, recursion: usize, max_states: usize) -> Result<Option<PlanId>> {
         self.max_states = self.states.saturating_add(max_states).min(self.meter.limits().states);
         let found = self.root(recursion);
@@ -342,8 +342,8 @@ impl<'a> Planner<'a> {
         let id = if any && self.calls.is_none() && !matches!(goal.depth.any, Any::Left(..)) {
             // The depth of any JSON is chosen when the other plans are known.
             let id = self.add(&goal, Plan { outcomes: vec![Arc::new([])], ..Plan::default() });
-            let place = usize::from(goal.depth.any == Any::Unnamed);
-            self.places[place] = Some(id);
+            let kind = usize::from(goal.depth.any == Any::Unnamed);
+            self.any_plans[kind] = Some(id);
             id
         } else {
             self.begin(&goal, any)?

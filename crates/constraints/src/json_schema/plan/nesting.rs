@@ -5,7 +5,7 @@ use crate::json_schema::formula::Formula;
 use crate::json_schema::options::JsonOptions;
 use burn_dfa_common::Result;
 
-/// The depth of a place.
+/// The depth of a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Depth {
     /// The remaining number of recursive references.
@@ -13,15 +13,15 @@ pub(super) struct Depth {
     pub(super) any: Any,
 }
 
-/// The position of a place within any JSON.
+/// The nesting of a position within any JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Any {
     /// The schema itself requests any JSON; its depth is chosen last.
     Asked,
     /// The same for an undeclared property of an object with declared properties.
     Unnamed,
-    /// The remaining levels of nested arrays and objects, and whether the place is directly within
-    /// an array.
+    /// The remaining levels of nested arrays and objects, and whether the position is directly
+    /// within an array.
     Left(usize, bool),
 }
 
@@ -54,19 +54,19 @@ impl Planner<'_> {
     /// Sets the depth of any JSON requested by the schema, and of any JSON in undeclared
     /// properties.
     pub(in super::super) fn set_any(&mut self, levels: [usize; 2]) -> Result<()> {
-        for (place, levels) in self.places.into_iter().zip(levels) {
-            let Some(place) = place else { continue };
+        for (plan, levels) in self.any_plans.into_iter().zip(levels) {
+            let Some(plan) = plan else { continue };
             let depth = Depth { recursion: 0, any: Any::Left(levels, false) };
             let goal = Goal::new(Formula::TRUE, [], depth);
             let id = self.made(|planner| planner.begin(&goal, true))?;
-            self.plans[place.0 as usize] = std::mem::take(&mut self.plans[id.0 as usize]);
+            self.plans[plan.0 as usize] = std::mem::take(&mut self.plans[id.0 as usize]);
         }
         Ok(())
     }
 
     /// The plans of the two kinds of [`set_any`](Self::set_any); `None` for a kind absent from the
     /// schema.
-    pub(in super::super) fn places(&self) -> [Option<PlanId>; 2] {
-        self.places
+    pub(in super::super) fn any_plans(&self) -> [Option<PlanId>; 2] {
+        self.any_plans
     }
 }

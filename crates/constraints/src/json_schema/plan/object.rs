@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use super::claims::{Claims, answer};
 use super::frame::{Frame, Opening, State, answers};
-use super::{Part, PlanId, Planner, Step, Task};
+use super::{PlanId, Planner, Step, SubPlan, Task};
 use crate::json_schema::formula::{Formula, Leaf, Term};
 use crate::json_schema::json::Json;
 use crate::json_schema::options::{Additional, Order};
@@ -326,7 +326,11 @@ impl Planner<'_> {
                     End::None => {}
                 }
             }
-            self.queue.fresh.push(Task { plan: id, part: Part::Object, state: course.states.len() as u32 });
+            self.queue.fresh.push(Task {
+                plan: id,
+                sub_plan: SubPlan::Object,
+                state: course.states.len() as u32,
+            });
             let state = ObjectState { at: key.at, takes: Vec::new(), skip: None, others: None, end };
             course.states.push(state);
         }
@@ -338,7 +342,7 @@ impl Planner<'_> {
                 End::Excluded(claim) => course.excluded = Some(claim),
                 _ => self.queue.fresh.push(Task {
                     plan: id,
-                    part: Part::HypotheticalObject,
+                    sub_plan: SubPlan::HypotheticalObject,
                     state: course.met as u32,
                 }),
             }

@@ -22,7 +22,7 @@ impl PlanId {
 /// The answers to the probes of a goal, in their order.
 pub(in super::super) type Answers = Arc<[bool]>;
 
-/// The automaton of the values of a place, by type.
+/// The automaton of the values at a position, by type.
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
     /// Whether it is of the names of properties.

@@ -13,13 +13,13 @@ use burn_dfa_common::{Error, Limit, Result};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Task {
     pub(super) plan: PlanId,
-    pub(super) part: Part,
+    pub(super) sub_plan: SubPlan,
     pub(super) state: u32,
 }
 
-/// The part of a plan that a state belongs to.
+/// The sub-plan that a state belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Part {
+pub(super) enum SubPlan {
     Array,
     Object,
     /// Omitted objects; see [`ObjectCourse::supposed`].
@@ -70,7 +70,7 @@ impl Planner<'_> {
     /// Makes the plan requested by `begin`, and all plans it depends on. After an error the plans
     /// are unchanged.
     pub(super) fn made(&mut self, begin: impl FnOnce(&mut Self) -> Result<PlanId>) -> Result<PlanId> {
-        let places = self.places;
+        let any_plans = self.any_plans;
         let result = begin(self).and_then(|id| {
             while let Some(task) = self.queue.fresh.pop().or_else(|| self.queue.again.pop_front()) {
                 self.expand(task).map_err(|error| error.at(|| self.origin(task.plan)))?;
@@ -84,7 +84,7 @@ impl Planner<'_> {
             self.plans.truncate(finished);
             self.goals.truncate(finished);
             self.known.retain(|_, id| (id.0 as usize) < finished);
-            self.places = places;
+            self.any_plans = any_plans;
         }
         self.queue.finished = self.plans.len();
         result
@@ -92,19 +92,19 @@ impl Planner<'_> {
 
     /// Follows one more part of a value from a state, as far as the outcomes of the part are known.
     fn expand(&mut self, task: Task) -> Result<()> {
-        let Task { plan: id, part, state } = task;
+        let Task { plan: id, sub_plan, state } = task;
         self.look()?;
         self.queue.waiting.remove(&task);
         self.queue.task = Some(task);
         // Taken out during the expansion, because the state may depend on its own plan.
-        if part == Part::Array {
+        if sub_plan == SubPlan::Array {
             let mut course = self.queue.draft(id).array.take().expect("an array that is being planned");
             self.expand_array(id, state, &mut course)?;
             self.queue.draft(id).array = Some(course);
         } else {
             let mut course = self.queue.draft(id).object.take().expect("an object that is being planned");
-            match part {
-                Part::HypotheticalObject => self.expand_supposed(id, state, &mut course)?,
+            match sub_plan {
+                SubPlan::HypotheticalObject => self.expand_supposed(id, state, &mut course)?,
                 _ => self.expand_object(id, state, &mut course)?,
             }
             self.queue.draft(id).object = Some(course);

@@ -19,7 +19,7 @@ pub(in super::super) struct Preferred {
     /// Of a non-recursive schema, fully copied.
     pub(in super::super) schema: usize,
     /// Of one copy of an array or an object with several uses.
-    pub(in super::super) part: usize,
+    pub(in super::super) sub_plan: usize,
     /// Of all items of an array with counted items.
     pub(in super::super) items: u64,
     /// Of all characters of a string with counted characters.
@@ -35,7 +35,7 @@ pub(in super::super) struct Preferred {
 
 impl Default for Preferred {
     fn default() -> Self {
-        Self { schema: 20_000, part: 48, items: 256, characters: 1_024, patterned: 20_000, block: 32 }
+        Self { schema: 20_000, sub_plan: 48, items: 256, characters: 1_024, patterned: 20_000, block: 32 }
     }
 }
 
@@ -92,8 +92,8 @@ impl Planner<'_> {
         self.steps(id).map(|step| step.child.0)
     }
 
-    /// The greatest number of states after an array or an object of a plan of `recursive`, at one use
-    /// in a plan.
+    /// The greatest number of states after an array or an object of a plan of `recursive`, at one
+    /// use in a plan.
     fn returns_of(&self, id: usize, recursive: &FastMap<PlanId, ()>) -> usize {
         let called = self.steps(id).filter(|step| recursive.contains_key(&step.child));
         let counts = called.flat_map(|step| {

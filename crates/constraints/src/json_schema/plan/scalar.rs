@@ -13,7 +13,7 @@ use super::{Plan, Planner};
 use crate::json_schema::format::{Certainty, Exactness, Format};
 use crate::json_schema::formula::{Formula, Leaf, Term};
 use crate::json_schema::json::Json;
-use crate::json_schema::number::{self, Form};
+use crate::json_schema::number::{self, Notation};
 use crate::json_schema::string;
 use burn_dfa_automata::{ByteDfa, Expr, Op};
 use burn_dfa_common::{Error, Result, threads};
@@ -39,19 +39,19 @@ impl Planner<'_> {
         plan: &mut Plan,
     ) -> Result<Option<Labeled>> {
         let mut residues: Vec<Formula> = std::iter::once(must).chain(probes.iter().copied()).collect();
-        let mut form = Form::Wide;
+        let mut notation = Notation::Wide;
         if self.writes_digits(must) {
             // Digits surely are an integer.
-            form = Form::Digits;
+            notation = Notation::Digits;
             let integer = self.formulas.leaf(Leaf::Integer);
             residues = self.assign(&residues, &[(integer, Formula::TRUE)].into_iter().collect());
         }
         let (must, probes) = (residues[0], &residues[1..]);
         if probes.iter().all(|probe| probe.decided().is_some()) {
-            if must == Formula::TRUE && form == Form::Wide {
-                form = Form::Free;
+            if must == Formula::TRUE && notation == Notation::Wide {
+                notation = Notation::Free;
             }
-            if let Some(texts) = self.number_conjunction(must, form)? {
+            if let Some(texts) = self.number_conjunction(must, notation)? {
                 if texts.is_empty() {
                     return Ok(None);
                 }
@@ -59,7 +59,7 @@ impl Planner<'_> {
                 return Ok(Some(Labeled::Alike { texts, outcome: plan.outcome(&answers) }));
             }
         }
-        let universe = self.numbers(form)?;
+        let universe = self.numbers(notation)?;
         self.side_by_side(universe, must, probes, plan)
     }
 
@@ -67,32 +67,32 @@ impl Planner<'_> {
     /// digits.
     pub(super) fn writes_digits(&mut self, must: Formula) -> bool {
         let integer = self.formulas.leaf(Leaf::Integer);
-        self.schema.integers == Form::Digits && self.formulas.conjuncts(must).contains(&integer)
+        self.schema.integers == Notation::Digits && self.formulas.conjuncts(must).contains(&integer)
     }
 
     /// The texts of all numbers.
-    fn numbers(&self, form: Form) -> Result<Arc<Texts>> {
+    fn numbers(&self, notation: Notation) -> Result<Arc<Texts>> {
         match self.options().max_digits {
-            None => self.common(PrebuiltScalar::Number(form)),
-            max_digits => Ok(Arc::new(number::universe(form, max_digits, self.meter)?.into())),
+            None => self.common(PrebuiltScalar::Number(notation)),
+            max_digits => Ok(Arc::new(number::universe(notation, max_digits, self.meter)?.into())),
         }
     }
 
     /// The numbers for which all leaves of a conjunction surely hold; `None` for other formulas.
-    fn number_conjunction(&mut self, must: Formula, form: Form) -> Result<Option<Arc<Texts>>> {
+    fn number_conjunction(&mut self, must: Formula, notation: Notation) -> Result<Option<Arc<Texts>>> {
         if must == Formula::TRUE {
-            return self.numbers(form).map(Some);
+            return self.numbers(notation).map(Some);
         }
         let leaves = self.formulas.conjuncts(must);
         if leaves.iter().any(|&leaf| self.formulas.as_leaf(leaf).is_none()) {
             return Ok(None);
         }
-        if let Some(known) = self.conjunctions.get(&(must, form)) {
+        if let Some(known) = self.conjunctions.get(&(must, notation)) {
             return Ok(Some(Arc::clone(known)));
         }
-        // The texts of a leaf are of the form `Wide`.
-        let is_said = form == Form::Wide && self.options().max_digits.is_none();
-        let mut texts = if is_said { None } else { Some(self.numbers(form)?) };
+        // The texts of a leaf are in the notation `Wide`.
+        let is_said = notation == Notation::Wide && self.options().max_digits.is_none();
+        let mut texts = if is_said { None } else { Some(self.numbers(notation)?) };
         for &leaf in leaves.iter() {
             let of_leaf = self.text(leaf, Certainty::Surely).map_err(|error| self.at_leaf(leaf, error))?;
             texts = Some(match texts {
@@ -104,7 +104,7 @@ impl Planner<'_> {
             });
         }
         let Some(texts) = texts else { return Ok(None) };
-        self.conjunctions.insert((must, form), Arc::clone(&texts));
+        self.conjunctions.insert((must, notation), Arc::clone(&texts));
         Ok(Some(texts))
     }
 

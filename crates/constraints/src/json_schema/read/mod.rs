@@ -20,7 +20,7 @@ use super::formula::{Formula, Formulas, Leaf};
 use super::json::{Json, Members};
 use super::keywords::{self, Keyword};
 use super::note::{Note, Treatment};
-use super::number::Form;
+use super::number::Notation;
 use super::options::{JsonOptions, Numbers, Unknown, Whitespace};
 use super::{MAX_DEPTH, MAX_HEIGHT, Schema};
 use crate::json_pointer::push;
@@ -79,7 +79,7 @@ pub(super) fn read(root: &Json, options: &JsonOptions, clock: Clock<'_>) -> Resu
         origins: FastMap::default(),
         notes: Vec::new(),
         at: String::new(),
-        in_place: Vec::new(),
+        same_value: Vec::new(),
         met: FastMap::default(),
         later: Vec::new(),
         recursive: Vec::new(),
@@ -99,14 +99,14 @@ pub(super) fn read(root: &Json, options: &JsonOptions, clock: Clock<'_>) -> Resu
         reader.note("$schema", Treatment::Ignored(reason));
     }
     let integers = match options.numbers {
-        Numbers::Any if reader.document.draft >= Draft::D6 => Form::Wide,
-        _ => Form::Digits,
+        Numbers::Any if reader.document.draft >= Draft::D6 => Notation::Wide,
+        _ => Notation::Digits,
     };
     let root = reader.schema(root)?.formula;
     let Reader { formulas, origins, notes, later, met, mut recursive, is_provisional, .. } = reader;
     recursive.sort_unstable();
     recursive.dedup();
-    let later = later.into_iter().map(|place| match met.get(&place) {
+    let later = later.into_iter().map(|location| match met.get(&location) {
         Some(Met::Done(read)) => read.formula,
         _ => Formula::FALSE,
     });
@@ -135,7 +135,7 @@ struct Read {
 }
 
 /// A schema by its address, and the scope of its reading.
-type Place = (*const Json, Scope);
+type SchemaLocation = (*const Json, Scope);
 
 /// The state of a visited schema.
 enum Met {
@@ -157,10 +157,10 @@ struct Reader<'a> {
     /// JSON pointer to the current schema.
     at: String,
     /// The open schemas that apply to the same value as the innermost one.
-    in_place: Vec<Place>,
-    met: FastMap<Place, Met>,
+    same_value: Vec<SchemaLocation>,
+    met: FastMap<SchemaLocation, Met>,
     /// The schemas of [`Leaf::Later`].
-    later: Vec<Place>,
+    later: Vec<SchemaLocation>,
     /// Pointers of the recursive schemas.
     recursive: Vec<String>,
     depth: usize,
@@ -181,15 +181,15 @@ impl<'a> Reader<'a> {
     /// The schema at `self.at`.
     fn schema(&mut self, schema: &'a Json) -> Result<Read> {
         self.hold(self.at.len())?;
-        let place: Place = (std::ptr::from_ref(schema), self.document.scope().clone());
-        match self.met.get(&place) {
+        let location: SchemaLocation = (std::ptr::from_ref(schema), self.document.scope().clone());
+        match self.met.get(&location) {
             None => {}
             Some(Met::Done(read)) => {
                 let read = read.clone();
                 self.hold(read.evaluated.bytes())?;
                 return Ok(read);
             }
-            Some(Met::Open(_)) if self.in_place.contains(&place) => {
+            Some(Met::Open(_)) if self.same_value.contains(&location) => {
                 return Err(self.error(
                     "the references lead back to this place without any property or item in between",
                 ));
@@ -197,8 +197,8 @@ impl<'a> Reader<'a> {
             Some(&Met::Open(known)) => {
                 let number = known.unwrap_or(self.later.len());
                 if known.is_none() {
-                    self.later.push(place.clone());
-                    self.met.insert(place, Met::Open(Some(number)));
+                    self.later.push(location.clone());
+                    self.met.insert(location, Met::Open(Some(number)));
                 }
                 self.recursive.push(self.at.clone());
                 let formula = self.formulas.leaf(Leaf::Later(number as u32));
@@ -209,8 +209,8 @@ impl<'a> Reader<'a> {
             return Err(self.error(format!("schemas are nested more than {MAX_DEPTH} deep")));
         }
         self.depth += 1;
-        self.met.insert(place.clone(), Met::Open(None));
-        self.in_place.push(place.clone());
+        self.met.insert(location.clone(), Met::Open(None));
+        self.same_value.push(location.clone());
         let outside = self.document.enter(&self.at, schema);
         self.hold(outside.bytes())?;
         let read = match schema {
@@ -221,7 +221,7 @@ impl<'a> Reader<'a> {
             _ => Err(self.error("a schema is an object or a boolean")),
         };
         self.document.leave(outside);
-        self.in_place.pop();
+        self.same_value.pop();
         self.depth -= 1;
         let read = read?;
         if self.formulas.height(read.formula) > MAX_HEIGHT {
@@ -230,7 +230,7 @@ impl<'a> Reader<'a> {
             );
         }
         self.hold(read.evaluated.bytes())?;
-        self.met.insert(place, Met::Done(read.clone()));
+        self.met.insert(location, Met::Done(read.clone()));
         Ok(read)
     }
 
@@ -259,9 +259,9 @@ impl<'a> Reader<'a> {
 
     /// Reads the schema at `tokens` below the current one, for a part of the value.
     fn below(&mut self, tokens: &[&str], schema: &'a Json) -> Result<Formula> {
-        let in_place = std::mem::take(&mut self.in_place);
+        let same_value = std::mem::take(&mut self.same_value);
         let read = self.beside(tokens, schema);
-        self.in_place = in_place;
+        self.same_value = same_value;
         read.map(|read| read.formula)
     }
 

@@ -139,8 +139,8 @@ impl<'a> Reader<'a> {
         };
         let name = |(i, value): (usize, &Json)| {
             let index = i.to_string();
-            let place: Vec<&str> = tokens.iter().copied().chain([index.as_str()]).collect();
-            value.as_str().map(Arc::from).ok_or_else(|| self.error_below(&place, "a name is a string"))
+            let location: Vec<&str> = tokens.iter().copied().chain([index.as_str()]).collect();
+            value.as_str().map(Arc::from).ok_or_else(|| self.error_below(&location, "a name is a string"))
         };
         list.iter().enumerate().map(name).collect()
     }

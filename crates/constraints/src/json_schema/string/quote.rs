@@ -38,12 +38,12 @@ pub(in super::super) fn uncounted(content: &ByteDfa, spelling: Spelling, meter: 
         rows: DfaBuilder::new(),
         between: Vec::new(),
         states: FastMap::default(),
-        latest: (Place::Between(ByteStateId::DEAD), 0),
+        latest: (CharPosition::Between(ByteStateId::DEAD), 0),
     };
     let start = quoting.rows.reserve(1);
     let end = quoting.rows.reserve(1);
     quoting.rows.fill(end, true, &[]);
-    let first = quoting.state(Place::Between(content.start()));
+    let first = quoting.state(CharPosition::Between(content.start()));
     quoting.rows.fill(start, false, &[Run { first: b'"', last: b'"', target: first }]);
     let mut at = 0;
     while let Some(&(state, number)) = quoting.between.get(at) {
@@ -68,7 +68,7 @@ const ROW_BYTES: usize = 128;
 
 /// A position in a text, with the state of the content there.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Place {
+enum CharPosition {
     Between(ByteStateId),
     /// Within a character in UTF-8, with this number of bytes to its end.
     Within(ByteStateId, u8),
@@ -83,33 +83,33 @@ struct Quoting<'a> {
     rows: DfaBuilder,
     /// The states between characters: the content's and the text's.
     between: Vec<(ByteStateId, u32)>,
-    states: FastMap<Place, u32>,
+    states: FastMap<CharPosition, u32>,
     /// The latest lookup: neighboring bytes usually have the same target.
-    latest: (Place, u32),
+    latest: (CharPosition, u32),
 }
 
 /// Code units or code points, from the first to the last, and their target state.
 type Range = (u32, u32, u32);
 
 impl Quoting<'_> {
-    /// The state of the text for a place; 0 if the content is dead there.
-    fn state(&mut self, place: Place) -> u32 {
-        let (Place::Between(state) | Place::Within(state, _)) = place;
+    /// The state of the text at a position; 0 if the content is dead there.
+    fn state(&mut self, position: CharPosition) -> u32 {
+        let (CharPosition::Between(state) | CharPosition::Within(state, _)) = position;
         if state == ByteStateId::DEAD {
             return 0;
         }
-        if place == self.latest.0 {
+        if position == self.latest.0 {
             return self.latest.1;
         }
-        if let Some(&number) = self.states.get(&place) {
-            self.latest = (place, number);
+        if let Some(&number) = self.states.get(&position) {
+            self.latest = (position, number);
             return number;
         }
         let number = self.rows.reserve(1);
-        self.states.insert(place, number);
-        match place {
-            Place::Between(state) => self.between.push((state, number)),
-            Place::Within(state, left) => {
+        self.states.insert(position, number);
+        match position {
+            CharPosition::Between(state) => self.between.push((state, number)),
+            CharPosition::Within(state, left) => {
                 let runs = self.bytes(state, 0x80, 0xbf, left - 1);
                 self.rows.fill(number, false, &runs);
             }
@@ -130,7 +130,11 @@ impl Quoting<'_> {
             }
             let (from, to) = (from.max(first), to.min(last));
             let next = content.next_by_class(state, class);
-            let target = self.state(if left == 0 { Place::Between(next) } else { Place::Within(next, left) });
+            let target = self.state(if left == 0 {
+                CharPosition::Between(next)
+            } else {
+                CharPosition::Within(next, left)
+            });
             runs.push(Run { first: from, last: to, target });
         }
         runs
@@ -153,7 +157,7 @@ impl Quoting<'_> {
         let mut escapes = Vec::new();
         for (letter, meaning) in self.spelling.short() {
             let next = self.content.next(state, meaning);
-            let target = self.state(Place::Between(next));
+            let target = self.state(CharPosition::Between(next));
             escapes.push(Run { first: letter, last: letter, target });
         }
         let numbered = self.numbered(state);
@@ -220,11 +224,11 @@ impl Quoting<'_> {
             _ => {}
         }
         let mut targets = [0; 16];
-        let part = size >> 4;
+        let step = size >> 4;
         let mut same: Option<u32> = None;
         for (digit, slot) in targets.iter_mut().enumerate() {
-            let first = from + part * digit as u32;
-            let last = first + part - 1;
+            let first = from + step * digit as u32;
+            let last = first + step - 1;
             let begin = ranges.partition_point(|range| range.1 < first);
             let end = ranges.partition_point(|range| range.0 <= last);
             let inside = &ranges[begin..end];
@@ -242,8 +246,8 @@ impl Quoting<'_> {
         let letters = |first: u8, digits: std::ops::Range<usize>| {
             digits.map(move |digit| (first + (digit % 10) as u8, digit))
         };
-        let places = letters(b'0', 0..10).chain(letters(b'A', 10..16)).chain(letters(b'a', 10..16));
-        let runs = places.map(|(letter, digit)| Run { first: letter, last: letter, target: targets[digit] });
+        let letters = letters(b'0', 0..10).chain(letters(b'A', 10..16)).chain(letters(b'a', 10..16));
+        let runs = letters.map(|(letter, digit)| Run { first: letter, last: letter, target: targets[digit] });
         self.rows.state(false, &runs.collect::<Vec<_>>())
     }
 
@@ -284,10 +288,12 @@ impl Quoting<'_> {
             while end < 0xbf && self.content.next(state, end + 1) == next {
                 end += 1;
             }
-            let place = |byte: u8| code | u32::from(byte & 0x3f) << bits;
+            let code_of = |byte: u8| code | u32::from(byte & 0x3f) << bits;
             match self.uniform(next, left - 1) {
-                Some(target) => self.character(place(byte), place(end) | ((1 << bits) - 1), target, ranges),
-                None => (byte..=end).for_each(|byte| self.tail(next, place(byte), left - 1, ranges)),
+                Some(target) => {
+                    self.character(code_of(byte), code_of(end) | ((1 << bits) - 1), target, ranges)
+                }
+                None => (byte..=end).for_each(|byte| self.tail(next, code_of(byte), left - 1, ranges)),
             }
             byte = end + 1;
         }
@@ -306,7 +312,7 @@ impl Quoting<'_> {
     /// Appends characters with one target state. No range contains characters both within and
     /// beyond 16 bits.
     fn character(&mut self, first: u32, last: u32, state: ByteStateId, ranges: &mut Vec<Range>) {
-        let target = self.state(Place::Between(state));
+        let target = self.state(CharPosition::Between(state));
         match ranges.last_mut() {
             _ if target == 0 => {}
             Some(range) if range.2 == target && range.1 + 1 == first && first != BEYOND => range.1 = last,

@@ -3,8 +3,8 @@
 //! The schema compiler reads and plans a schema; this module is a second emitter of its plans. In
 //! the styles other than JSON, the outermost object is XML: `object` writes planned objects and
 //! arrays as elements, `value` the values of elements, `names` the names of undeclared properties,
-//! all to a `network`; `markup` has the texts of the styles. JSON and strings within elements are automata of the schema
-//! compiler, which also emits JSON with properties in any order.
+//! all to a `network`; `markup` has the texts of the styles. JSON and strings within elements are
+//! automata of the schema compiler, which also emits JSON with properties in any order.
 
 mod markup;
 mod names;
@@ -19,7 +19,7 @@ use self::markup::{Kinds, Markup};
 use self::network::Emitter;
 use super::format::{SchemaFormat, Style};
 use super::free_text::{self, check_size, first_of};
-use super::place::Place;
+use super::location::Location;
 use crate::definition::SchemaSource;
 use crate::json_schema::{self, Json, MAX_SPACES, Planned, Schema, Texts, Types};
 use crate::{
@@ -48,7 +48,7 @@ impl<'o> Schemas<'o> {
     pub(super) fn lower(
         &mut self,
         format: &SchemaFormat,
-        at: &Place,
+        at: &Location,
         builder: &mut GrammarBuilder,
     ) -> Result<Expression> {
         let outer = at.name("json_schema").pointer();

@@ -20,11 +20,11 @@ const MAX_DEPTH: usize = 128;
 
 /// The arrays or the objects of a plan as a procedure, with the return number of each outcome;
 /// `None` if nothing may follow.
-type Procedure = (PlanId, Part, Vec<Option<usize>>);
+type Procedure = (PlanId, Container, Vec<Option<usize>>);
 
 /// Values that are elements again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Part {
+pub(super) enum Container {
     List,
     Object,
 }
@@ -96,8 +96,8 @@ impl<'s, 'm> Emitter<'s, 'm> {
     pub(super) fn texts(mut self) -> Result<Texts> {
         let root = self.planned.root();
         let exits = vec![TransitionNetwork::ACCEPT; self.planned.outcome_count(root)];
-        let start = self.copy(root, Part::Object, &exits)?;
-        while let Some(((id, part, outcomes), enter)) = self.open.pop() {
+        let start = self.copy(root, Container::Object, &exits)?;
+        while let Some(((id, container, outcomes), enter)) = self.open.pop() {
             let mut exits = Vec::with_capacity(outcomes.len());
             for number in outcomes {
                 exits.push(match number {
@@ -108,7 +108,7 @@ impl<'s, 'm> Emitter<'s, 'm> {
                     None => DEAD,
                 });
             }
-            let body = self.copy(id, part, &exits)?;
+            let body = self.copy(id, container, &exits)?;
             self.network.fill(enter, &[body])?;
         }
         match self.network.determinize(start, most_stacks(self.meter)) {
@@ -130,14 +130,22 @@ impl<'s, 'm> Emitter<'s, 'm> {
 
     /// The arrays or the objects of a plan, with the end of the element before `exits`, which is
     /// `closed`.
-    pub(super) fn part(&mut self, id: PlanId, part: Part, closed: &[u32], exits: &[u32]) -> Result<u32> {
+    pub(super) fn container(
+        &mut self,
+        id: PlanId,
+        container: Container,
+        closed: &[u32],
+        exits: &[u32],
+    ) -> Result<u32> {
         if !self.planned.is_recursive(id) {
-            return self.copy(id, part, closed);
+            return self.copy(id, container, closed);
         }
         let plan = self.planned.get(id);
-        let is_end = |outcome: u32| match part {
-            Part::Object => plan.object.iter().flat_map(|of| &of.states).any(|at| at.end == Some(outcome)),
-            Part::List => plan.array.iter().flat_map(|of| &of.states).any(|at| at.end == Some(outcome)),
+        let is_end = |outcome: u32| match container {
+            Container::Object => {
+                plan.object.iter().flat_map(|of| &of.states).any(|at| at.end == Some(outcome))
+            }
+            Container::List => plan.array.iter().flat_map(|of| &of.states).any(|at| at.end == Some(outcome)),
         };
         let mut returns: Vec<u32> = Vec::new();
         let mut outcomes = Vec::with_capacity(exits.len());
@@ -152,7 +160,7 @@ impl<'s, 'm> Emitter<'s, 'm> {
         if returns.is_empty() {
             return Ok(DEAD);
         }
-        let procedure = (id, part, outcomes);
+        let procedure = (id, container, outcomes);
         let enter = match self.procedures.get(&procedure) {
             Some(&enter) => enter,
             None => {
@@ -166,31 +174,31 @@ impl<'s, 'm> Emitter<'s, 'm> {
     }
 
     /// A copy of the arrays or the objects of a plan.
-    fn copy(&mut self, id: PlanId, part: Part, exits: &[u32]) -> Result<u32> {
+    fn copy(&mut self, id: PlanId, container: Container, exits: &[u32]) -> Result<u32> {
         if self.depth == MAX_DEPTH {
             return Err(Error::limit(Limit::Nesting(MAX_DEPTH)).at(|| self.planned.origin(id)));
         }
         self.depth += 1;
         let origin = self.network.set_origin(id.number());
-        let start = self.copied(id, part, exits).map_err(|error| error.at(|| self.planned.origin(id)));
+        let start = self.copied(id, container, exits).map_err(|error| error.at(|| self.planned.origin(id)));
         self.network.set_origin(origin);
         self.depth -= 1;
         start
     }
 
-    fn copied(&mut self, id: PlanId, part: Part, exits: &[u32]) -> Result<u32> {
+    fn copied(&mut self, id: PlanId, container: Container, exits: &[u32]) -> Result<u32> {
         self.meter.time()?;
         let mut ends = Vec::with_capacity(exits.len());
         for &exit in exits {
-            ends.push(if part == Part::List { self.space(exit)? } else { exit });
+            ends.push(if container == Container::List { self.space(exit)? } else { exit });
         }
         let plan = self.planned.get(id);
-        match part {
-            Part::Object => match &plan.object {
+        match container {
+            Container::Object => match &plan.object {
                 Some(object) => self.object(id, object, &ends),
                 None => Ok(DEAD),
             },
-            Part::List => match &plan.array {
+            Container::List => match &plan.array {
                 Some(array) => {
                     let list = self.list(array, &ends)?;
                     self.space(list)

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::markup::{Kinds, Markup, TYPES};
-use super::network::{DEAD, Emitter, Part};
+use super::network::{Container, DEAD, Emitter};
 use crate::json_schema::{PlanId, Selection, Texts, Types};
 use crate::nested::Nested;
 use burn_dfa_automata::{Op, Rows};
@@ -56,8 +56,8 @@ impl Emitter<'_, '_> {
             for &exit in exits {
                 closed.push(self.close(exit)?);
             }
-            for (part, kind) in [(Part::Object, "dict\">"), (Part::List, "list\">")] {
-                let body = self.part(id, part, &closed, exits)?;
+            for (container, kind) in [(Container::Object, "dict\">"), (Container::List, "list\">")] {
+                let body = self.container(id, container, &closed, exits)?;
                 cases.push(self.word(kind, body)?);
             }
         }

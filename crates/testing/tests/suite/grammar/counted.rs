@@ -134,8 +134,8 @@ fn random_parts_end_where_no_token_is_left() {
         let root = node.ebnf(&mut rules);
         let grammar = format!("root ::= {root}\n{}", rules.join("\n"));
         let constraint = Constraint::grammar(Syntax::Ebnf, &grammar).unwrap();
-        let table = match CompiledConstraint::compile(&constraint, &vocabulary, &Limits::default()) {
-            Ok(table) => Some(table),
+        let compiled = match CompiledConstraint::compile(&constraint, &vocabulary, &Limits::default()) {
+            Ok(compiled) => Some(compiled),
             Err(error) => {
                 assert_eq!(error.kind(), ErrorKind::Unsatisfiable, "{grammar}\n{error}");
                 None
@@ -152,7 +152,7 @@ fn random_parts_end_where_no_token_is_left() {
             boundaries.insert(at, None);
             let right = node.ends(&text, 0, &boundaries).contains(&text.len());
             let ids: Vec<TokenId> = tokens.iter().map(|&token| TokenId(token)).chain([END]).collect();
-            let accepts = table.as_ref().is_some_and(|table| table.accepts(&ids));
+            let accepts = compiled.as_ref().is_some_and(|compiled| compiled.accepts(&ids));
             assert_eq!(accepts, right, "{grammar}\n{tokens:?}");
             let uncounted = node.ends(&text, 0, &Boundaries::new()).contains(&text.len());
             compared += 1;
@@ -164,56 +164,56 @@ fn random_parts_end_where_no_token_is_left() {
 }
 
 /// The legal tokens after `tokens`, without the end token.
-fn allowed(table: &CompiledConstraint, tokens: &[u32]) -> Vec<u32> {
-    let start = RowPosition::unlimited(table.start());
-    let at = tokens.iter().fold(start, |at, &token| table.after(&at, TokenId(token)));
-    let may_come = |&token: &u32| table.can_end(&table.after(&at, TokenId(token)));
+fn allowed(constraint: &CompiledConstraint, tokens: &[u32]) -> Vec<u32> {
+    let start = RowPosition::unlimited(constraint.start());
+    let at = tokens.iter().fold(start, |at, &token| constraint.after(&at, TokenId(token)));
+    let may_come = |&token: &u32| constraint.can_end(&constraint.after(&at, TokenId(token)));
     (0..TOKENS.len() as u32).filter(may_come).collect()
 }
 
-fn table(syntax: Syntax, grammar: &str) -> CompiledConstraint {
+fn compile(syntax: Syntax, grammar: &str) -> CompiledConstraint {
     let constraint = Constraint::grammar(syntax, grammar).unwrap();
     CompiledConstraint::compile(&constraint, &vocabulary(), &Limits::default()).unwrap()
 }
 
 #[test]
 fn rules_of_both_syntaxes_have_attributes() {
-    for table in [
-        table(Syntax::Ebnf, "root ::= r \".\"\nr[max_tokens=2] ::= [ab]*"),
-        table(Syntax::Lark, "start: r \".\"\nr[max_tokens=2]: /[ab]*/"),
+    for constraint in [
+        compile(Syntax::Ebnf, "root ::= r \".\"\nr[max_tokens=2] ::= [ab]*"),
+        compile(Syntax::Lark, "start: r \".\"\nr[max_tokens=2]: /[ab]*/"),
     ] {
-        assert!(!table.is_byte_level());
-        assert_eq!(allowed(&table, &[]), [0, 1, 2, 3, 4, 5]);
-        assert_eq!(allowed(&table, &[4]), [0, 1, 2, 3, 4, 5]);
-        assert_eq!(allowed(&table, &[4, 4]), [5]);
+        assert!(!constraint.is_byte_level());
+        assert_eq!(allowed(&constraint, &[]), [0, 1, 2, 3, 4, 5]);
+        assert_eq!(allowed(&constraint, &[4]), [0, 1, 2, 3, 4, 5]);
+        assert_eq!(allowed(&constraint, &[4, 4]), [5]);
     }
 }
 
 #[test]
 fn a_part_that_cannot_end_continues() {
-    let table = table(Syntax::Lark, "start: r \".\"\nr[max_tokens=1]: /(a*b)+/");
-    assert_eq!(allowed(&table, &[0]), [0, 1, 2, 3, 4]);
-    assert_eq!(allowed(&table, &[0, 0]), [0, 1, 2, 3, 4]);
-    assert_eq!(allowed(&table, &[0, 0, 1]), [5]);
-    assert_eq!(allowed(&table, &[0, 3]), [0, 1, 2, 3, 4]);
+    let constraint = compile(Syntax::Lark, "start: r \".\"\nr[max_tokens=1]: /(a*b)+/");
+    assert_eq!(allowed(&constraint, &[0]), [0, 1, 2, 3, 4]);
+    assert_eq!(allowed(&constraint, &[0, 0]), [0, 1, 2, 3, 4]);
+    assert_eq!(allowed(&constraint, &[0, 0, 1]), [5]);
+    assert_eq!(allowed(&constraint, &[0, 3]), [0, 1, 2, 3, 4]);
 }
 
 #[test]
 fn a_rule_without_tokens_left_may_omit_its_suffix() {
-    let table = table(Syntax::Lark, "start: r \"a\"\nr[max_tokens=2, suffix=\".\"]: /b*/");
-    assert_eq!(allowed(&table, &[]), [1, 5]);
-    assert_eq!(allowed(&table, &[1]), [1, 5]);
-    assert_eq!(allowed(&table, &[1, 1]), [0]);
-    assert_eq!(allowed(&table, &[1, 5]), [0]);
+    let constraint = compile(Syntax::Lark, "start: r \"a\"\nr[max_tokens=2, suffix=\".\"]: /b*/");
+    assert_eq!(allowed(&constraint, &[]), [1, 5]);
+    assert_eq!(allowed(&constraint, &[1]), [1, 5]);
+    assert_eq!(allowed(&constraint, &[1, 1]), [0]);
+    assert_eq!(allowed(&constraint, &[1, 5]), [0]);
 }
 
 #[test]
 fn the_text_after_each_end_is_lexed_again() {
-    let table =
-        table(Syntax::Lark, "start: r \".\" B \".\"\nr[max_tokens=3]: TEXT\nTEXT: /(.|\\n)*/\nB: /b+/");
+    let constraint =
+        compile(Syntax::Lark, "start: r \".\" B \".\"\nr[max_tokens=3]: TEXT\nTEXT: /(.|\\n)*/\nB: /b+/");
     let accepts = |tokens: &[u32]| {
         let ids: Vec<TokenId> = tokens.iter().map(|&token| TokenId(token)).chain([END]).collect();
-        table.accepts(&ids)
+        constraint.accepts(&ids)
     };
     for accepted in
         [&[5, 1, 5][..], &[0, 5, 1, 1, 5], &[5, 5, 5, 5, 1, 5], &[0, 5, 1, 5, 1, 5], &[2, 2, 2, 5, 1, 5]]
@@ -223,30 +223,30 @@ fn the_text_after_each_end_is_lexed_again() {
     for refused in [&[1, 5][..], &[5, 5], &[0, 5, 2, 5], &[0, 0, 0, 0, 5, 1, 5]] {
         assert!(!accepts(refused), "{refused:?}");
     }
-    assert_eq!(allowed(&table, &[0, 0, 0]), [5]);
-    assert_eq!(allowed(&table, &[0, 5, 1]), [1, 5]);
-    assert_eq!(allowed(&table, &[0, 5, 1, 5]), [1]);
+    assert_eq!(allowed(&constraint, &[0, 0, 0]), [5]);
+    assert_eq!(allowed(&constraint, &[0, 5, 1]), [1, 5]);
+    assert_eq!(allowed(&constraint, &[0, 5, 1, 5]), [1]);
 }
 
 #[test]
 fn ignored_text_after_a_part_does_not_count() {
-    let table = table(Syntax::Lark, "start: r \".\"\nr[max_tokens=1]: /a+/\n%ignore /b+/");
-    assert_eq!(allowed(&table, &[0]), [1, 5]);
-    assert_eq!(allowed(&table, &[0, 1]), [1, 5]);
+    let constraint = compile(Syntax::Lark, "start: r \".\"\nr[max_tokens=1]: /a+/\n%ignore /b+/");
+    assert_eq!(allowed(&constraint, &[0]), [1, 5]);
+    assert_eq!(allowed(&constraint, &[0, 1]), [1, 5]);
 }
 
 #[test]
 fn a_marker_may_come_before() {
     let counted = Constraint::grammar(Syntax::Ebnf, "root ::= r \".\"\nr[max_tokens=1] ::= [ab]*").unwrap();
     let constraint = Constraint::after(".", counted);
-    let table = CompiledConstraint::compile(&constraint, &vocabulary(), &Limits::default()).unwrap();
-    assert_eq!(allowed(&table, &[0, 1]), [0, 1, 2, 3, 4, 5]);
-    assert_eq!(allowed(&table, &[0, 1, 5]), [0, 1, 2, 3, 4, 5]);
-    assert_eq!(allowed(&table, &[0, 1, 5, 1]), [5]);
+    let compiled = CompiledConstraint::compile(&constraint, &vocabulary(), &Limits::default()).unwrap();
+    assert_eq!(allowed(&compiled, &[0, 1]), [0, 1, 2, 3, 4, 5]);
+    assert_eq!(allowed(&compiled, &[0, 1, 5]), [0, 1, 2, 3, 4, 5]);
+    assert_eq!(allowed(&compiled, &[0, 1, 5, 1]), [5]);
 }
 
 #[test]
-fn recursion_and_walked_tables_are_refused() {
+fn recursion_and_the_byte_level_form_are_refused() {
     for grammar in [
         "root ::= r \".\"\nr[max_tokens=2] ::= \"a\" r \"b\" | \"a\"",
         "root ::= r s\nr[max_tokens=2] ::= [ab]*\ns ::= \"a\" s \"b\" | \".\"",
@@ -275,20 +275,21 @@ fn recursion_and_walked_tables_are_refused() {
 
 #[test]
 fn a_lazy_rule_of_any_text_may_be_cut_short() {
-    let table = table(Syntax::Lark, "start: r \"a\"\nr[max_tokens=2, lazy]: TEXT \".\"\nTEXT: /(.|\\n)*/");
-    assert_eq!(allowed(&table, &[5]), [0]);
-    assert_eq!(allowed(&table, &[1]), [0, 1, 2, 3, 4, 5]);
-    assert_eq!(allowed(&table, &[1, 1]), [0]);
+    let constraint =
+        compile(Syntax::Lark, "start: r \"a\"\nr[max_tokens=2, lazy]: TEXT \".\"\nTEXT: /(.|\\n)*/");
+    assert_eq!(allowed(&constraint, &[5]), [0]);
+    assert_eq!(allowed(&constraint, &[1]), [0, 1, 2, 3, 4, 5]);
+    assert_eq!(allowed(&constraint, &[1, 1]), [0]);
     // For other texts, the final string is required.
-    let table = self::table(Syntax::Lark, "start: r \"a\"\nr[max_tokens=2, lazy]: /b*/ \".\"");
-    assert_eq!(allowed(&table, &[1, 1]), [1, 5]);
+    let constraint = compile(Syntax::Lark, "start: r \"a\"\nr[max_tokens=2, lazy]: /b*/ \".\"");
+    assert_eq!(allowed(&constraint, &[1, 1]), [1, 5]);
 }
 
 #[test]
 fn a_whole_text_may_be_counted() {
-    let table = table(Syntax::Lark, "start[max_tokens=2]: TEXT\nTEXT: /(.|\\n)*/");
-    assert_eq!(allowed(&table, &[4]), [0, 1, 2, 3, 4, 5]);
-    assert!(allowed(&table, &[4, 4]).is_empty() && table.accepts(&[TokenId(4), TokenId(4), END]));
+    let constraint = compile(Syntax::Lark, "start[max_tokens=2]: TEXT\nTEXT: /(.|\\n)*/");
+    assert_eq!(allowed(&constraint, &[4]), [0, 1, 2, 3, 4, 5]);
+    assert!(allowed(&constraint, &[4, 4]).is_empty() && constraint.accepts(&[TokenId(4), TokenId(4), END]));
 }
 
 #[test]
@@ -302,14 +303,14 @@ fn tokens_of_text_are_counted() {
     let tag = Format::tag("<t>", text.clone(), "</t>");
     let tag = StructuralTag::new(Format::sequence([tag, Format::tag("<u>", text, "</u>")]));
     let constraint = Constraint::structural_tag(&tag).unwrap();
-    let table = CompiledConstraint::compile(&constraint, &vocabulary, &Limits::default()).unwrap();
+    let compiled = CompiledConstraint::compile(&constraint, &vocabulary, &Limits::default()).unwrap();
     let accepts = |tokens: &[&str]| {
         let id = |token: &&str| match *token {
             "ab" => TokenId(257),
             "</" => TokenId(258),
             byte => TokenId(byte.as_bytes()[0].into()),
         };
-        table.accepts(&tokens.iter().map(id).chain([end]).collect::<Vec<_>>())
+        compiled.accepts(&tokens.iter().map(id).chain([end]).collect::<Vec<_>>())
     };
     let begin = ["<", "t", ">"];
     let rest = ["/", "t", ">", "<", "u", ">", "ab", "ab", "</", "u", ">"];

@@ -52,9 +52,9 @@ impl Node {
     }
 }
 
-/// The precedence of a position in an expression; parts with lower precedence need brackets.
+/// The precedence of an operand in an expression; operands with lower precedence need brackets.
 #[derive(Clone, Copy, PartialEq, PartialOrd)]
-enum Place {
+enum Precedence {
     Choice,
     Sequence,
     Repeat,
@@ -65,7 +65,7 @@ impl fmt::Display for Grammar {
         for (number, body) in self.rules.iter().enumerate() {
             write_name(f, number)?;
             f.write_str(" ::= ")?;
-            write(f, body, Place::Choice)?;
+            write(f, body, Precedence::Choice)?;
             f.write_str("\n")?;
         }
         Ok(())
@@ -79,7 +79,7 @@ fn write_name(f: &mut fmt::Formatter, number: usize) -> fmt::Result {
     }
 }
 
-fn write(f: &mut fmt::Formatter, node: &Node, place: Place) -> fmt::Result {
+fn write(f: &mut fmt::Formatter, node: &Node, precedence: Precedence) -> fmt::Result {
     match node {
         Node::Text(text) => {
             f.write_str("\"")?;
@@ -99,13 +99,13 @@ fn write(f: &mut fmt::Formatter, node: &Node, place: Place) -> fmt::Result {
         }
         Node::Rule(number) => write_name(f, *number),
         Node::Sequence(parts) if parts.is_empty() => f.write_str("\"\""),
-        Node::Sequence(parts) => write_parts(f, parts, " ", Place::Sequence, place),
-        Node::Choice(parts) => write_parts(f, parts, " | ", Place::Choice, place),
+        Node::Sequence(parts) => write_parts(f, parts, " ", Precedence::Sequence, precedence),
+        Node::Choice(parts) => write_parts(f, parts, " | ", Precedence::Choice, precedence),
         Node::Repeat(inner, min, max) => {
-            if place == Place::Repeat {
+            if precedence == Precedence::Repeat {
                 f.write_str("(")?;
             }
-            write(f, inner, Place::Repeat)?;
+            write(f, inner, Precedence::Repeat)?;
             match (min, max) {
                 (0, None) => f.write_str("*"),
                 (1, None) => f.write_str("+"),
@@ -114,7 +114,7 @@ fn write(f: &mut fmt::Formatter, node: &Node, place: Place) -> fmt::Result {
                 (min, Some(max)) if min == max => write!(f, "{{{min}}}"),
                 (min, Some(max)) => write!(f, "{{{min},{max}}}"),
             }?;
-            if place == Place::Repeat {
+            if precedence == Precedence::Repeat {
                 f.write_str(")")?;
             }
             Ok(())
@@ -126,10 +126,10 @@ fn write_parts(
     f: &mut fmt::Formatter,
     parts: &[Node],
     between: &str,
-    inside: Place,
-    place: Place,
+    inside: Precedence,
+    precedence: Precedence,
 ) -> fmt::Result {
-    let brackets = place > inside;
+    let brackets = precedence > inside;
     if brackets {
         f.write_str("(")?;
     }

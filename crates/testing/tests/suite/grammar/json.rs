@@ -125,16 +125,16 @@ fn a_grammar_of_json_and_the_schema_of_all_values_allow_the_same_tokens() {
     let recognizer = Recognizer::new(&grammar);
     for constraint in constraints() {
         let limits = Limits::new().with_frames(Limits::MAX_FRAMES);
-        let table = CompiledConstraint::compile(&constraint, &vocabulary, &limits).unwrap();
-        assert!(table.outcomes() > 0);
-        let needed = table.tokens_to_end(table.start());
+        let compiled = CompiledConstraint::compile(&constraint, &vocabulary, &limits).unwrap();
+        assert!(compiled.outcomes() > 0);
+        let needed = compiled.tokens_to_end(compiled.start());
         assert_eq!(needed, 2);
         let mut words = 0;
         for seed in 0..48 {
             let mut rng = StdRng::seed_from_u64(seed);
             let budget = [needed, needed + 1, needed + 4, needed + 12, needed + 30, RowPosition::UNLIMITED];
             let budget = budget[seed as usize % budget.len()];
-            words += masks::walk(&grammar, &table, &recognizer, &vocabulary, budget, &mut rng);
+            words += masks::walk(&grammar, &compiled, &recognizer, &vocabulary, budget, &mut rng);
         }
         assert!(words > 1_000, "{words}");
     }

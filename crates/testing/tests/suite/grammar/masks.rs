@@ -23,12 +23,12 @@ const WORDS: [&str; 44] = [
 fn legal(chart: &mut Chart, vocabulary: &Vocabulary, remaining: u32) -> Vec<TokenId> {
     let len = chart.len();
     let mut is_legal = |token: &TokenId| {
-        let room = remaining as usize;
+        let budget = remaining as usize;
         match vocabulary.bytes(*token) {
-            None => room > 0 && chart.accepts(),
+            None => budget > 0 && chart.accepts(),
             Some(bytes) => {
                 // The budget must also cover the token and the end token.
-                let legal = chart.extend(bytes) && chart.left().is_some_and(|left| left + 2 <= room);
+                let legal = chart.extend(bytes) && chart.left().is_some_and(|left| left + 2 <= budget);
                 chart.truncate(len);
                 legal
             }
@@ -46,20 +46,20 @@ fn is_part(tokens: &[TokenId], all: &[TokenId]) -> bool {
 /// legal multi-byte tokens.
 pub fn walk(
     grammar: &Grammar,
-    table: &CompiledConstraint,
+    compiled: &CompiledConstraint,
     recognizer: &Recognizer,
     vocabulary: &Vocabulary,
     budget: u32,
     rng: &mut StdRng,
 ) -> usize {
-    let mut position = RowPosition::new(table.start(), budget);
+    let mut position = RowPosition::new(compiled.start(), budget);
     let mut chart = Chart::new(recognizer);
     let mut read = Vec::new();
     let mut words = 0;
     for _ in 0..24 {
         let tokens = (0..vocabulary.len() as u32).map(TokenId);
         let found: Vec<TokenId> =
-            tokens.filter(|&token| table.can_end(&table.after(&position, token))).collect();
+            tokens.filter(|&token| compiled.can_end(&compiled.after(&position, token))).collect();
         let expected = legal(&mut chart, vocabulary, position.remaining);
         let possible =
             legal(&mut chart, vocabulary, if position.remaining > 1 { RowPosition::UNLIMITED } else { 1 });
@@ -81,7 +81,7 @@ pub fn walk(
         let token = *choice.choose(rng).expect("a row is never without a token");
         let Some(bytes) = vocabulary.bytes(token) else { break };
         assert!(chart.extend(bytes));
-        position = table.after(&position, token);
+        position = compiled.after(&position, token);
         read.push(token);
     }
     words
@@ -94,18 +94,18 @@ fn check(grammar: &Grammar, vocabulary: &Vocabulary, rng: &mut StdRng) -> Option
     let (constraint, _) = compiled(grammar, &recognizer)?;
     let mut words = 0;
     for compile in [CompiledConstraint::compile, CompiledConstraint::compile_byte_level] {
-        let table = compile(&constraint, vocabulary, &limits());
-        let table = table.unwrap_or_else(|error| panic!("{error}\n{grammar}"));
+        let compiled = compile(&constraint, vocabulary, &limits());
+        let compiled = compiled.unwrap_or_else(|error| panic!("{error}\n{grammar}"));
         for _ in 0..3 {
-            words += walk(grammar, &table, &recognizer, vocabulary, RowPosition::UNLIMITED, rng);
+            words += walk(grammar, &compiled, &recognizer, vocabulary, RowPosition::UNLIMITED, rng);
         }
         // The token-level form counts distances exactly.
-        if table.is_byte_level() {
-            let needed = table.tokens_to_end(table.start());
+        if compiled.is_byte_level() {
+            let needed = compiled.tokens_to_end(compiled.start());
             let least = Chart::new(&recognizer).left().unwrap();
             assert!(needed as usize <= least + 1, "{grammar}");
             for more in [0, 1, 2, 4, 9] {
-                words += walk(grammar, &table, &recognizer, vocabulary, needed + more, rng);
+                words += walk(grammar, &compiled, &recognizer, vocabulary, needed + more, rng);
             }
         }
     }

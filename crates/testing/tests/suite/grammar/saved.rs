@@ -5,7 +5,7 @@ use burn_dfa_tokens::{CompiledConstraint, Constraint, Limits, Origin, constraint
 use burn_dfa_testing::words::vocabulary_of;
 
 #[test]
-fn tables_of_grammars_are_read_as_they_were_saved() {
+fn constraints_of_grammars_are_read_as_they_were_saved() {
     let (vocabulary, limits) = (vocabulary_of(&["((", "))", "[[", "]]", "),", "a1", "b"]), Limits::default());
     let grammars = [
         r#"root ::= "(" root* ")" | "a""#,
@@ -19,9 +19,9 @@ fn tables_of_grammars_are_read_as_they_were_saved() {
     ];
     for text in grammars {
         let constraint = Constraint::grammar(Syntax::Gbnf, text).unwrap();
-        let table = CompiledConstraint::compile(&constraint, &vocabulary, &limits).unwrap();
+        let compiled = CompiledConstraint::compile(&constraint, &vocabulary, &limits).unwrap();
         let origin = Origin::new(&constraint, &limits);
-        let file = table.to_bytes(&origin).unwrap();
+        let file = compiled.to_bytes(&origin).unwrap();
         let read = CompiledConstraint::from_bytes(&file, &vocabulary, &limits)
             .unwrap_or_else(|error| panic!("{text}: {error}"));
         assert_eq!(read.to_bytes(&origin).unwrap(), file, "{text}");

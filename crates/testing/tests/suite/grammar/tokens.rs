@@ -20,55 +20,55 @@ fn vocabulary() -> Vocabulary {
 
 const END: TokenId = TokenId(7);
 
-fn table(syntax: Syntax, grammar: &str) -> Result<CompiledConstraint> {
+fn compile(syntax: Syntax, grammar: &str) -> Result<CompiledConstraint> {
     CompiledConstraint::compile(&Constraint::grammar(syntax, grammar)?, &vocabulary(), &Limits::default())
 }
 
 /// Whether a compiled constraint allows these tokens followed by the end token.
-fn allows(table: &CompiledConstraint, tokens: &[u32]) -> bool {
-    let mut at = RowPosition::unlimited(table.start());
+fn allows(constraint: &CompiledConstraint, tokens: &[u32]) -> bool {
+    let mut at = RowPosition::unlimited(constraint.start());
     tokens.iter().chain(&[END.0]).all(|&token| {
-        at = table.after(&at, TokenId(token));
-        table.can_end(&at)
+        at = constraint.after(&at, TokenId(token));
+        constraint.can_end(&at)
     })
 }
 
 #[test]
 fn tokens_are_read_whole() {
     for grammar in ["root ::= \"a\"? (<[5]> \"b\")* | <[6]>", "root ::= \"a\"? (<x> \"b\")* | <y>"] {
-        let table = table(Syntax::Gbnf, grammar).unwrap();
+        let constraint = compile(Syntax::Gbnf, grammar).unwrap();
         for allowed in [&[0][..], &[], &[5, 1], &[0, 5, 1, 5, 1], &[6]] {
-            assert!(allows(&table, allowed), "{grammar}: {allowed:?}");
+            assert!(allows(&constraint, allowed), "{grammar}: {allowed:?}");
         }
         for refused in [&[5][..], &[0, 1], &[4], &[6, 6], &[0, 6], &[5, 0]] {
-            assert!(!allows(&table, refused), "{grammar}: {refused:?}");
+            assert!(!allows(&constraint, refused), "{grammar}: {refused:?}");
         }
     }
 }
 
 #[test]
 fn tokens_may_call_and_return() {
-    let table = table(Syntax::Gbnf, "root ::= <x> root <y> | \"(\" root \")\" | \"ab\"").unwrap();
+    let constraint = compile(Syntax::Gbnf, "root ::= <x> root <y> | \"(\" root \")\" | \"ab\"").unwrap();
     for allowed in [&[4][..], &[5, 4, 6], &[5, 2, 4, 3, 6], &[2, 5, 5, 4, 6, 6, 3], &[5, 0, 1, 6]] {
-        assert!(allows(&table, allowed), "{allowed:?}");
+        assert!(allows(&constraint, allowed), "{allowed:?}");
     }
     for refused in [&[5, 4][..], &[5, 4, 3], &[2, 5, 4, 3, 6], &[4, 6], &[5, 6]] {
-        assert!(!allows(&table, refused), "{refused:?}");
+        assert!(!allows(&constraint, refused), "{refused:?}");
     }
 }
 
 #[test]
 fn tokens_are_terminals_of_lark() {
-    let table = table(Syntax::Lark, "start: <x> A+ <[6]>\nA: /a/\n%ignore /b+/").unwrap();
-    assert!(allows(&table, &[5, 0, 6]) && allows(&table, &[5, 1, 0, 1, 0, 6, 1]));
-    assert!(!allows(&table, &[5, 6]) && !allows(&table, &[1, 5, 0, 6]));
+    let constraint = compile(Syntax::Lark, "start: <x> A+ <[6]>\nA: /a/\n%ignore /b+/").unwrap();
+    assert!(allows(&constraint, &[5, 0, 6]) && allows(&constraint, &[5, 1, 0, 1, 0, 6, 1]));
+    assert!(!allows(&constraint, &[5, 6]) && !allows(&constraint, &[1, 5, 0, 6]));
 }
 
 #[test]
 fn text_that_is_named_is_read_both_ways() {
-    let table = table(Syntax::Ebnf, "root ::= Token(4) \"a\" | \"a\" \"b\" \"b\"").unwrap();
-    assert!(allows(&table, &[4, 0]) && allows(&table, &[4, 1]) && allows(&table, &[0, 1, 1]));
-    assert!(!allows(&table, &[0, 1, 0]));
+    let constraint = compile(Syntax::Ebnf, "root ::= Token(4) \"a\" | \"a\" \"b\" \"b\"").unwrap();
+    assert!(allows(&constraint, &[4, 0]) && allows(&constraint, &[4, 1]) && allows(&constraint, &[0, 1, 1]));
+    assert!(!allows(&constraint, &[0, 1, 0]));
 }
 
 #[test]
@@ -77,32 +77,32 @@ fn any_token_but_some_is_one_token() {
         (Syntax::Ebnf, "root ::= \"(\" ExcludeToken(4, 6) \")\""),
         (Syntax::Lark, "start: \"(\" <[^4,6]> \")\""),
     ] {
-        let table = table(syntax, grammar).unwrap();
+        let constraint = compile(syntax, grammar).unwrap();
         for allowed in [0, 1, 2, 3, 5] {
-            assert!(allows(&table, &[2, allowed, 3]), "{grammar}: {allowed}");
+            assert!(allows(&constraint, &[2, allowed, 3]), "{grammar}: {allowed}");
         }
         for refused in [&[2, 4, 3][..], &[2, 6, 3], &[2, 3], &[2, 0, 1, 3], &[2, 7]] {
-            assert!(!allows(&table, refused), "{grammar}: {refused:?}");
+            assert!(!allows(&constraint, refused), "{grammar}: {refused:?}");
         }
     }
-    let table = table(Syntax::Gbnf, "root ::= (!<y>)* <y>").unwrap();
-    assert!(allows(&table, &[6]) && allows(&table, &[0, 5, 4, 6]) && !allows(&table, &[6, 6]));
+    let constraint = compile(Syntax::Gbnf, "root ::= (!<y>)* <y>").unwrap();
+    assert!(allows(&constraint, &[6]) && allows(&constraint, &[0, 5, 4, 6]) && !allows(&constraint, &[6, 6]));
 }
 
 #[test]
 fn free_tokens_stand_between_special_ones_with_a_stack() {
     let grammar = "root ::= TokenTagDispatch((5, nested), excludes=(4,))\nnested ::= list Token(6)\nlist ::= \"(\" list* \")\"";
-    let table = table(Syntax::Ebnf, grammar).unwrap();
-    assert!(table.frames() > 0);
+    let compiled = compile(Syntax::Ebnf, grammar).unwrap();
+    assert!(compiled.frames() > 0);
     for allowed in [&[][..], &[0, 1, 2, 6], &[3, 5, 2, 2, 3, 3, 6, 0], &[5, 2, 3, 6, 5, 2, 3, 6, 0]] {
-        assert!(allows(&table, allowed), "{allowed:?}");
+        assert!(allows(&compiled, allowed), "{allowed:?}");
     }
     for refused in [&[4][..], &[0, 4], &[5, 2, 3], &[5, 0, 6], &[5, 2, 2, 3, 6], &[5, 6]] {
-        assert!(!allows(&table, refused), "{refused:?}");
+        assert!(!allows(&compiled, refused), "{refused:?}");
     }
     // After the list, the constraint cannot tell whether the text ends or continues.
     let open = "root ::= TokenTagDispatch((5, list))\nlist ::= \"(\" list* \")\"";
-    let error = self::table(Syntax::Ebnf, open).unwrap_err();
+    let error = compile(Syntax::Ebnf, open).unwrap_err();
     assert!(error.kind() == ErrorKind::Grammar && error.to_string().contains("any token"), "{error}");
 }
 
@@ -117,10 +117,10 @@ fn there_may_be_hundreds_of_tokens() {
         (0..150).map(|id| format!("Token({id}) \"{}\"", ["a", "b", "ab"][id % 3])).collect();
     let grammar = format!("root ::= (Token({}) \"b\")* ({})", all.join(","), each.join(" | "));
     let constraint = Constraint::grammar(Syntax::Ebnf, &grammar).unwrap();
-    let table = CompiledConstraint::compile(&constraint, &vocabulary, &Limits::default()).unwrap();
+    let compiled = CompiledConstraint::compile(&constraint, &vocabulary, &Limits::default()).unwrap();
     let accepts = |tokens: &[u32]| {
         let tokens: Vec<_> = tokens.iter().chain(&[399]).map(|&id| TokenId(id)).collect();
-        table.accepts(&tokens)
+        compiled.accepts(&tokens)
     };
     assert!(accepts(&[0, 400]) && accepts(&[149, 400, 401]) && accepts(&[398, 401, 0, 401, 1, 401]));
     assert!(!accepts(&[0, 401]) && !accepts(&[150, 400]) && !accepts(&[398, 401]));
@@ -132,54 +132,54 @@ fn there_may_be_hundreds_of_tokens() {
 
 #[test]
 fn missing_tokens_are_refused() {
-    let error = table(Syntax::Gbnf, "root ::= <z>").unwrap_err();
+    let error = compile(Syntax::Gbnf, "root ::= <z>").unwrap_err();
     assert!(
         error.kind() == ErrorKind::IncompatibleVocabulary && error.to_string().contains("<z>"),
         "{error}"
     );
     for grammar in ["root ::= <[99]>", "root ::= !<[99]>", "root ::= <[7]>", "root ::= <end>"] {
         assert!(
-            table(Syntax::Gbnf, grammar).unwrap_err().kind() == ErrorKind::IncompatibleVocabulary,
+            compile(Syntax::Gbnf, grammar).unwrap_err().kind() == ErrorKind::IncompatibleVocabulary,
             "{grammar}"
         );
     }
     // The end token is never legal inside a text, so excluding it changes nothing.
-    let table = table(Syntax::Gbnf, "root ::= !<[7]>").unwrap();
-    assert!(allows(&table, &[5]) && !allows(&table, &[7]));
+    let constraint = compile(Syntax::Gbnf, "root ::= !<[7]>").unwrap();
+    assert!(allows(&constraint, &[5]) && !allows(&constraint, &[7]));
 }
 
 #[test]
 fn free_text_in_front_of_a_marker_reads_named_text_as_text() {
     let inner = Constraint::grammar(Syntax::Ebnf, "root ::= Token(4) Token(5)*").unwrap();
-    for table in [CompiledConstraint::compile, CompiledConstraint::compile_byte_level] {
+    for compile in [CompiledConstraint::compile, CompiledConstraint::compile_byte_level] {
         let marked = Constraint::after("b)", inner.clone());
-        let table = table(&marked, &vocabulary(), &Limits::default()).unwrap();
-        assert!(allows(&table, &[4, 3, 4]) && allows(&table, &[5, 0, 4, 6, 1, 3, 4, 5]));
-        assert!(!allows(&table, &[4, 4]) && !allows(&table, &[1, 3, 0, 1]));
+        let constraint = compile(&marked, &vocabulary(), &Limits::default()).unwrap();
+        assert!(allows(&constraint, &[4, 3, 4]) && allows(&constraint, &[5, 0, 4, 6, 1, 3, 4, 5]));
+        assert!(!allows(&constraint, &[4, 4]) && !allows(&constraint, &[1, 3, 0, 1]));
     }
-    let table = |marker: u32| {
+    let compile = |marker: u32| {
         let marked = Constraint::after(TokenId(marker), inner.clone());
         CompiledConstraint::compile(&marked, &vocabulary(), &Limits::default()).unwrap()
     };
-    assert!(allows(&table(5), &[0, 4, 5, 4, 5, 5]) && !allows(&table(5), &[4, 5]));
-    assert!(allows(&table(4), &[0, 1, 5, 4, 4]) && !allows(&table(4), &[0, 1]));
+    assert!(allows(&compile(5), &[0, 4, 5, 4, 5, 5]) && !allows(&compile(5), &[4, 5]));
+    assert!(allows(&compile(4), &[0, 1, 5, 4, 4]) && !allows(&compile(4), &[0, 1]));
 }
 
 /// An EBNF expression over this vocabulary.
-enum Form {
+enum Expr {
     Text(&'static str),
     Token(Vec<u32>, bool),
-    Sequence(Vec<Form>),
-    Choice(Vec<Form>),
-    Repeat(Box<Form>),
+    Sequence(Vec<Expr>),
+    Choice(Vec<Expr>),
+    Repeat(Box<Expr>),
     /// The whole expression between parentheses.
     Again,
 }
 
-impl fmt::Display for Form {
+impl fmt::Display for Expr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let joined = |forms: &[Form], between: &str| {
-            forms.iter().map(Form::to_string).collect::<Vec<_>>().join(between)
+        let joined = |exprs: &[Expr], between: &str| {
+            exprs.iter().map(Expr::to_string).collect::<Vec<_>>().join(between)
         };
         match self {
             Self::Text(text) => write!(f, "\"{text}\""),
@@ -187,15 +187,15 @@ impl fmt::Display for Form {
                 let ids: Vec<String> = ids.iter().map(u32::to_string).collect();
                 write!(f, "{}Token({})", if *except { "Exclude" } else { "" }, ids.join(","))
             }
-            Self::Sequence(forms) => write!(f, "({})", joined(forms, " ")),
-            Self::Choice(forms) => write!(f, "({})", joined(forms, " | ")),
-            Self::Repeat(form) => write!(f, "({form})*"),
+            Self::Sequence(exprs) => write!(f, "({})", joined(exprs, " ")),
+            Self::Choice(exprs) => write!(f, "({})", joined(exprs, " | ")),
+            Self::Repeat(expr) => write!(f, "({expr})*"),
             Self::Again => write!(f, "\"(\" root \")\""),
         }
     }
 }
 
-impl Form {
+impl Expr {
     fn random(random: &mut StdRng, depth: usize, again: bool) -> Self {
         let many = |random: &mut StdRng| {
             (0..random.random_range(2..4)).map(|_| Self::random(random, depth - 1, again)).collect()
@@ -221,9 +221,9 @@ impl Form {
 
     /// The ends of texts that begin at `from`. A position is the number of tokens and the number of
     /// bytes of the next token.
-    fn ends(&self, root: &Form, tokens: &[u32], from: (usize, usize)) -> BTreeSet<(usize, usize)> {
-        let after = |form: &Form, places: &BTreeSet<_>| -> BTreeSet<_> {
-            places.iter().flat_map(|&at| form.ends(root, tokens, at)).collect()
+    fn ends(&self, root: &Expr, tokens: &[u32], from: (usize, usize)) -> BTreeSet<(usize, usize)> {
+        let after = |expr: &Expr, positions: &BTreeSet<_>| -> BTreeSet<_> {
+            positions.iter().flat_map(|&at| expr.ends(root, tokens, at)).collect()
         };
         match self {
             Self::Text(text) => {
@@ -233,13 +233,15 @@ impl Form {
                 (Some(token), 0) if ids.contains(token) != *except => [(from.0 + 1, 0)].into(),
                 _ => BTreeSet::new(),
             },
-            Self::Sequence(forms) => forms.iter().fold([from].into(), |places, form| after(form, &places)),
-            Self::Choice(forms) => forms.iter().flat_map(|form| form.ends(root, tokens, from)).collect(),
-            Self::Repeat(form) => {
+            Self::Sequence(exprs) => {
+                exprs.iter().fold([from].into(), |positions, expr| after(expr, &positions))
+            }
+            Self::Choice(exprs) => exprs.iter().flat_map(|expr| expr.ends(root, tokens, from)).collect(),
+            Self::Repeat(expr) => {
                 let mut all: BTreeSet<_> = [from].into();
                 let mut new = all.clone();
                 while !new.is_empty() {
-                    new = &after(form, &new) - &all;
+                    new = &after(expr, &new) - &all;
                     all.extend(&new);
                 }
                 all
@@ -279,17 +281,17 @@ fn random_grammars_are_read_as_they_are_written() {
     let (mut compared, mut walked, mut called) = (0, 0, 0);
     for seed in 0..600 {
         let mut random = StdRng::seed_from_u64(seed);
-        let form = Form::random(&mut random, 3, seed % 2 == 0);
-        let grammar = format!("root ::= {form}");
+        let expr = Expr::random(&mut random, 3, seed % 2 == 0);
+        let grammar = format!("root ::= {expr}");
         let constraint = Constraint::grammar(Syntax::Ebnf, &grammar).unwrap();
-        let whole = |tokens: &[u32]| form.ends(&form, tokens, (0, 0)).contains(&(tokens.len(), 0));
+        let whole = |tokens: &[u32]| expr.ends(&expr, tokens, (0, 0)).contains(&(tokens.len(), 0));
         for make in [
             CompiledConstraint::compile,
             CompiledConstraint::compile_token_level,
             CompiledConstraint::compile_byte_level,
         ] {
-            let table = match make(&constraint, &vocabulary, &Limits::default()) {
-                Ok(table) => table,
+            let compiled = match make(&constraint, &vocabulary, &Limits::default()) {
+                Ok(compiled) => compiled,
                 Err(error) => {
                     assert!(
                         error.kind() == ErrorKind::Grammar || error.kind() == ErrorKind::Unsatisfiable,
@@ -299,14 +301,14 @@ fn random_grammars_are_read_as_they_are_written() {
                 }
             };
             compared += 1;
-            walked += usize::from(table.is_byte_level());
-            called += usize::from(table.frames() > 0);
+            walked += usize::from(compiled.is_byte_level());
+            called += usize::from(compiled.frames() > 0);
             for tokens in &all {
-                assert_eq!(allows(&table, tokens), whole(tokens), "{grammar}: {tokens:?}, {table:?}");
+                assert_eq!(allows(&compiled, tokens), whole(tokens), "{grammar}: {tokens:?}, {compiled:?}");
             }
             if seed % 10 == 0 {
                 let origin = Origin::new(&constraint, &Limits::default());
-                let saved = table.to_bytes(&origin).unwrap();
+                let saved = compiled.to_bytes(&origin).unwrap();
                 let loaded = CompiledConstraint::from_bytes(&saved, &vocabulary, &Limits::default());
                 let loaded = loaded.unwrap_or_else(|error| panic!("{grammar}: {error}"));
                 assert_eq!(loaded.to_bytes(&origin).unwrap(), saved, "{grammar}");

@@ -144,8 +144,8 @@ fn depths_are_reported() {
             CompiledConstraint::compile_byte_level,
         ];
         let [one, other, third] = compile.map(|compile| {
-            let table = compile(&constraint, &vocabulary, &copied).unwrap();
-            table.unrolled().unwrap()
+            let compiled = compile(&constraint, &vocabulary, &copied).unwrap();
+            compiled.unrolled().unwrap()
         });
         assert!(one == other && other == third);
         [one.recursion, one.any, one.unnamed]

@@ -27,14 +27,14 @@ fn generated_texts_are_values_of_their_class() {
     let (mut lines, mut classes) = (Vec::new(), 0);
     for line in String::from_utf8(schemas.stdout).unwrap().lines() {
         let [name, schema] = serde_json::from_str::<[Value; 2]>(line).unwrap();
-        let table = Constraint::json_schema_with(schema, &options)
+        let compiled = Constraint::json_schema_with(schema, &options)
             .and_then(|constraint| CompiledConstraint::compile(&constraint, &vocabulary, &Limits::default()));
-        let table = table.unwrap_or_else(|error| panic!("{name}: {error}"));
+        let compiled = compiled.unwrap_or_else(|error| panic!("{name}: {error}"));
         classes += 1;
-        let least = table.tokens_to_end(table.start());
+        let least = compiled.tokens_to_end(compiled.start());
         let budgets = [least, least + 20, least + 100, least + 400];
         for (seed, budget) in budgets.into_iter().enumerate() {
-            for tokens in table.samples(&vocabulary, seed as u64, budget).take(SAMPLES / budgets.len()) {
+            for tokens in compiled.samples(&vocabulary, seed as u64, budget).take(SAMPLES / budgets.len()) {
                 let text = vocabulary.decode(&tokens);
                 let text = String::from_utf8(text).unwrap();
                 writeln!(lines, "{}", json!([name, text])).unwrap();

@@ -14,7 +14,7 @@ use rand::{Rng, SeedableRng};
 use serde_json::Value;
 
 use super::leaves::{self, Leaves};
-use super::random::{Piece, Writer, changed};
+use super::random::{InputItem, Writer, changed};
 use super::reading::{Input, Names, Reader};
 use super::{Refused, is_of_a_form, limits};
 
@@ -104,20 +104,20 @@ impl Walk<'_> {
 
     /// Follows a text while it is legal, then random legal tokens. Returns the number of legal
     /// tokens of several bytes or of special kind.
-    fn along(mut self, tables: &[CompiledConstraint], wanted: &[Piece], rng: &mut StdRng) -> usize {
-        let mut wanted = pieces(wanted);
+    fn along(mut self, constraints: &[CompiledConstraint], wanted: &[InputItem], rng: &mut StdRng) -> usize {
+        let mut wanted = items(wanted);
         let mut positions: Vec<RowPosition> =
-            tables.iter().map(|table| RowPosition::unlimited(table.start())).collect();
+            constraints.iter().map(|constraint| RowPosition::unlimited(constraint.start())).collect();
         let mut words = 0;
         for _ in 0..self.steps {
             let expected = self.legal();
-            for (table, position) in tables.iter().zip(&positions) {
+            for (constraint, position) in constraints.iter().zip(&positions) {
                 let tokens = (0..self.vocabulary.len() as u32).map(TokenId);
                 let found: BTreeSet<TokenId> =
-                    tokens.filter(|&token| table.can_end(&table.after(position, token))).collect();
+                    tokens.filter(|&token| constraint.can_end(&constraint.after(position, token))).collect();
                 assert!(
                     found == expected,
-                    "legal alone in the table: {:?}, by the formats: {:?}, after {:?} of\n{:?}",
+                    "legal alone in the constraint: {:?}, by the formats: {:?}, after {:?} of\n{:?}",
                     self.shown(&(&found - &expected)),
                     self.shown(&(&expected - &found)),
                     self.shown(&self.tokens),
@@ -146,8 +146,8 @@ impl Walk<'_> {
             }
             self.read.push(token.0, self.vocabulary.bytes(token));
             self.tokens.push(token);
-            for (table, position) in tables.iter().zip(&mut positions) {
-                *position = table.after(position, token);
+            for (constraint, position) in constraints.iter().zip(&mut positions) {
+                *position = constraint.after(position, token);
             }
         }
         words
@@ -181,20 +181,20 @@ impl Walk<'_> {
     }
 }
 
-/// The bytes and named tokens of the pieces.
-fn pieces(wanted: &[Piece]) -> Vec<Result<u8, TokenRef>> {
-    let each = wanted.iter().flat_map(|piece| match piece {
-        Piece::Text(text) => text.bytes().map(Ok).collect(),
-        Piece::Token(token) => vec![Err(token.clone())],
+/// The bytes and named tokens of the items.
+fn items(wanted: &[InputItem]) -> Vec<Result<u8, TokenRef>> {
+    let each = wanted.iter().flat_map(|item| match item {
+        InputItem::Text(text) => text.bytes().map(Ok).collect(),
+        InputItem::Token(token) => vec![Err(token.clone())],
     });
     each.collect()
 }
 
 /// Random parts of texts, which cross the boundaries of triggers and ends.
-fn cut(texts: &[Vec<Piece>], rng: &mut StdRng) -> BTreeSet<Vec<u8>> {
+fn cut(texts: &[Vec<InputItem>], rng: &mut StdRng) -> BTreeSet<Vec<u8>> {
     let mut words = BTreeSet::new();
-    for pieces in texts {
-        let text: Vec<u8> = self::pieces(pieces).into_iter().filter_map(Result::ok).collect();
+    for items in texts {
+        let text: Vec<u8> = self::items(items).into_iter().filter_map(Result::ok).collect();
         for _ in 0..4 {
             let from = rng.random_range(0..=text.len());
             let word = &text[from..(from + rng.random_range(2..9)).min(text.len())];
@@ -233,8 +233,8 @@ pub fn check(
             return 0;
         }
     };
-    let mut drawn: Vec<Vec<Piece>> = vec![Vec::new(); 6];
-    drawn.iter_mut().for_each(|pieces| writer.draw(format, rng, pieces));
+    let mut drawn: Vec<Vec<InputItem>> = vec![Vec::new(); 6];
+    drawn.iter_mut().for_each(|items| writer.draw(format, rng, items));
     let (special, named) =
         if tokens == Tokens::Named { (&SPECIAL[..], &NAMED[..]) } else { (&[][..], &[][..]) };
     let mut words: Vec<Vec<u8>> = named.iter().map(|text| text.as_bytes().to_vec()).collect();
@@ -243,17 +243,17 @@ pub fn check(
         words.extend(cut.into_iter().filter(|word| !named.iter().any(|text| text.as_bytes() == word)));
     }
     let vocabulary = vocabulary(special, words, &bytes(format));
-    let mut tables = Vec::new();
+    let mut constraints = Vec::new();
     for make in [
         CompiledConstraint::compile,
         CompiledConstraint::compile_token_level,
         CompiledConstraint::compile_byte_level,
     ] {
         match make(&constraint, &vocabulary, &limits()) {
-            Ok(table) => tables.push(table),
+            Ok(compiled) => constraints.push(compiled),
             // Some forms are not available: the token-level form has no stack and may be too large,
             // and the byte-level form cannot count tokens.
-            Err(error) if !tables.is_empty() && is_of_a_form(&error) => {}
+            Err(error) if !constraints.is_empty() && is_of_a_form(&error) => {}
             Err(error) => {
                 refused.add(&error, format);
                 return 0;
@@ -266,8 +266,8 @@ pub fn check(
         names.entry(content.to_vec()).or_default().push(id);
     }
     let mut met = 0;
-    for pieces in drawn.iter_mut().take(3) {
-        if let Some(Piece::Text(text)) = pieces.first_mut().filter(|_| rng.random_ratio(1, 3)) {
+    for items in drawn.iter_mut().take(3) {
+        if let Some(InputItem::Text(text)) = items.first_mut().filter(|_| rng.random_ratio(1, 3)) {
             *text = changed(rng, text);
         }
         let walk = Walk {
@@ -280,7 +280,7 @@ pub fn check(
             read: Input::default(),
             tokens: Vec::new(),
         };
-        met += walk.along(&tables, pieces, rng);
+        met += walk.along(&constraints, items, rng);
     }
     met
 }

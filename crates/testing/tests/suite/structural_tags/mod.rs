@@ -18,7 +18,7 @@ use std::time::Duration;
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
 use self::leaves::Leaves;
-use self::random::{Piece, Writer};
+use self::random::{InputItem, Writer};
 use self::reading::{Input, Names, Reader};
 
 /// Limits with a stack that no text here fills.
@@ -112,13 +112,13 @@ fn automata_match_the_formats() {
         };
         stacks += usize::from(matches!(automaton, ByteAutomaton::Pushdown(_)));
         for _ in 0..12 {
-            let mut pieces = Vec::new();
-            writer.draw(&format, &mut rng, &mut pieces);
-            let text: String = pieces
+            let mut items = Vec::new();
+            writer.draw(&format, &mut rng, &mut items);
+            let text: String = items
                 .iter()
-                .map(|piece| match piece {
-                    Piece::Text(text) => text.as_str(),
-                    Piece::Token(_) => unreachable!("a format without tokens"),
+                .map(|item| match item {
+                    InputItem::Text(text) => text.as_str(),
+                    InputItem::Token(_) => unreachable!("a format without tokens"),
                 })
                 .collect();
             let near = random::changed(&mut rng, &text);

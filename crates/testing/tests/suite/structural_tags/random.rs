@@ -14,9 +14,9 @@ use super::leaves::Leaves;
 /// The characters of triggers and ends, and of most texts.
 pub const ALPHABET: [&str; 5] = ["a", "b", "<", ">", "é"];
 
-/// A part of an input.
+/// An item of an input.
 #[derive(Clone, Debug)]
-pub enum Piece {
+pub enum InputItem {
     Text(String),
     Token(TokenRef),
 }
@@ -151,87 +151,87 @@ impl Writer<'_> {
     }
 
     /// A likely text of a format; marks may occur by chance at illegal positions.
-    pub fn draw(&self, format: &Format, rng: &mut StdRng, pieces: &mut Vec<Piece>) {
-        let text = |pieces: &mut Vec<Piece>, text: &str| pieces.push(Piece::Text(text.to_owned()));
+    pub fn draw(&self, format: &Format, rng: &mut StdRng, items: &mut Vec<InputItem>) {
+        let text = |items: &mut Vec<InputItem>, text: &str| items.push(InputItem::Text(text.to_owned()));
         match format {
-            Format::ConstString { value } => text(pieces, value),
+            Format::ConstString { value } => text(items, value),
             Format::AnyText(free) => {
                 let most = free.max_chars.unwrap_or(3) as usize;
-                text(pieces, &word(rng, 0, most.min(3)));
+                text(items, &word(rng, 0, most.min(3)));
             }
             Format::JsonSchema(_) | Format::Grammar { .. } | Format::Regex { .. } => {
-                text(pieces, &self.leaves.draw(format, rng));
+                text(items, &self.leaves.draw(format, rng));
             }
-            Format::Sequence { elements } => elements.iter().for_each(|of| self.draw(of, rng, pieces)),
-            Format::Or { elements } => self.draw(elements.choose(rng).unwrap(), rng, pieces),
-            Format::Optional { content } => self.times(content, rng.random_range(0..2), rng, pieces),
-            Format::Star { content } => self.times(content, rng.random_range(0..3), rng, pieces),
-            Format::Plus { content } => self.times(content, rng.random_range(1..3), rng, pieces),
-            Format::Repeat { min, content, .. } => self.times(content, *min as usize, rng, pieces),
-            Format::Tag(tag) => self.draw_tag(tag, rng, pieces),
+            Format::Sequence { elements } => elements.iter().for_each(|of| self.draw(of, rng, items)),
+            Format::Or { elements } => self.draw(elements.choose(rng).unwrap(), rng, items),
+            Format::Optional { content } => self.times(content, rng.random_range(0..2), rng, items),
+            Format::Star { content } => self.times(content, rng.random_range(0..3), rng, items),
+            Format::Plus { content } => self.times(content, rng.random_range(1..3), rng, items),
+            Format::Repeat { min, content, .. } => self.times(content, *min as usize, rng, items),
+            Format::Tag(tag) => self.draw_tag(tag, rng, items),
             Format::TagsWithSeparator(tags) => {
                 for at in 0..rng.random_range(0..3) {
                     if at > 0 {
-                        text(pieces, &tags.separator);
+                        text(items, &tags.separator);
                     }
-                    self.draw_tag(tags.tags.choose(rng).unwrap(), rng, pieces);
+                    self.draw_tag(tags.tags.choose(rng).unwrap(), rng, items);
                 }
             }
             Format::TriggeredTags(tags) => {
                 if tags.at_least_one {
-                    self.draw_tag(tags.tags.choose(rng).unwrap(), rng, pieces);
+                    self.draw_tag(tags.tags.choose(rng).unwrap(), rng, items);
                 }
                 for _ in 0..rng.random_range(0..3) {
                     // Often, an incomplete trigger.
                     let trigger = tags.triggers.choose(rng).unwrap();
                     let whole: Vec<char> = trigger.chars().collect();
                     let begun: String = whole[..rng.random_range(0..whole.len())].iter().collect();
-                    text(pieces, &format!("{}{begun}", word(rng, 0, 2)));
-                    self.draw_tag(tags.tags.choose(rng).unwrap(), rng, pieces);
+                    text(items, &format!("{}{begun}", word(rng, 0, 2)));
+                    self.draw_tag(tags.tags.choose(rng).unwrap(), rng, items);
                 }
-                text(pieces, &word(rng, 0, 2));
+                text(items, &word(rng, 0, 2));
             }
             Format::Dispatch(dispatch) => {
                 for _ in 0..rng.random_range(0..3) {
                     let (pattern, format) = dispatch.rules.choose(rng).unwrap();
-                    text(pieces, &format!("{}{pattern}", word(rng, 0, 2)));
-                    self.draw(format, rng, pieces);
+                    text(items, &format!("{}{pattern}", word(rng, 0, 2)));
+                    self.draw(format, rng, items);
                 }
-                text(pieces, &word(rng, 0, 2));
+                text(items, &word(rng, 0, 2));
             }
-            Format::Token { token } => pieces.push(Piece::Token(token.clone())),
-            Format::ExcludeToken { .. } => pieces.push(Piece::Token(self.token(rng))),
-            Format::AnyTokens { .. } => text(pieces, &word(rng, 0, 2)),
+            Format::Token { token } => items.push(InputItem::Token(token.clone())),
+            Format::ExcludeToken { .. } => items.push(InputItem::Token(self.token(rng))),
+            Format::AnyTokens { .. } => text(items, &word(rng, 0, 2)),
             Format::TokenTriggeredTags(tags) => {
                 for _ in 0..rng.random_range(0..3) {
-                    text(pieces, &word(rng, 0, 2));
-                    self.draw_tag(tags.tags.choose(rng).unwrap(), rng, pieces);
+                    text(items, &word(rng, 0, 2));
+                    self.draw_tag(tags.tags.choose(rng).unwrap(), rng, items);
                 }
             }
             Format::TokenDispatch(dispatch) => {
                 let (token, format) = dispatch.rules.choose(rng).unwrap();
-                text(pieces, &word(rng, 0, 2));
-                pieces.push(Piece::Token(token.clone()));
-                self.draw(format, rng, pieces);
+                text(items, &word(rng, 0, 2));
+                items.push(InputItem::Token(token.clone()));
+                self.draw(format, rng, items);
             }
             other => unimplemented!("{other:?}"),
         }
     }
 
-    fn times(&self, content: &Format, times: usize, rng: &mut StdRng, pieces: &mut Vec<Piece>) {
-        (0..times).for_each(|_| self.draw(content, rng, pieces));
+    fn times(&self, content: &Format, times: usize, rng: &mut StdRng, items: &mut Vec<InputItem>) {
+        (0..times).for_each(|_| self.draw(content, rng, items));
     }
 
-    fn draw_tag(&self, tag: &Tag, rng: &mut StdRng, pieces: &mut Vec<Piece>) {
-        pieces.push(match &tag.begin {
-            Begin::Text(text) => Piece::Text(text.clone()),
-            Begin::Token(token) => Piece::Token(token.token.clone()),
+    fn draw_tag(&self, tag: &Tag, rng: &mut StdRng, items: &mut Vec<InputItem>) {
+        items.push(match &tag.begin {
+            Begin::Text(text) => InputItem::Text(text.clone()),
+            Begin::Token(token) => InputItem::Token(token.token.clone()),
         });
-        self.draw(&tag.content, rng, pieces);
-        pieces.push(match &tag.end {
-            End::Text(text) => Piece::Text(text.clone()),
-            End::Texts(texts) => Piece::Text(texts.choose(rng).unwrap().clone()),
-            End::Token(token) => Piece::Token(token.token.clone()),
+        self.draw(&tag.content, rng, items);
+        items.push(match &tag.end {
+            End::Text(text) => InputItem::Text(text.clone()),
+            End::Texts(texts) => InputItem::Text(texts.choose(rng).unwrap().clone()),
+            End::Token(token) => InputItem::Token(token.token.clone()),
         });
     }
 }
@@ -285,11 +285,11 @@ pub fn changed(rng: &mut StdRng, text: &str) -> String {
             0 if at < characters.len() => characters[at] = new,
             1 if at < characters.len() => drop(characters.remove(at)),
             2 => characters.truncate(at),
-            // Repeats a part of the text.
+            // Repeats a slice of the text.
             3 if at < characters.len() => {
-                let piece = characters[at..(at + 3).min(characters.len())].to_vec();
+                let slice = characters[at..(at + 3).min(characters.len())].to_vec();
                 let to = rng.random_range(0..=characters.len());
-                characters.splice(to..to, piece);
+                characters.splice(to..to, slice);
             }
             _ => characters.insert(at, new),
         }

@@ -14,7 +14,7 @@ use super::leaves::Leaves;
 use crate::grammar::earley::Chart;
 
 /// Positions of an input.
-pub type Places = BTreeSet<usize>;
+pub type Positions = BTreeSet<usize>;
 
 /// Bytes, and the tokens that they belong to.
 #[derive(Clone, Debug, Default)]
@@ -51,13 +51,13 @@ impl Input {
             return Reading::NONE;
         }
         match rest.len() < text.len() {
-            true => Reading { ends: Places::new(), open: true },
+            true => Reading { ends: Positions::new(), open: true },
             false => self.ending([start + text.len()].into()),
         }
     }
 
     /// Ends at these positions; the last one may be the end of the input.
-    fn ending(&self, ends: Places) -> Reading {
+    fn ending(&self, ends: Positions) -> Reading {
         Reading { open: ends.contains(&self.len()), ends }
     }
 
@@ -93,13 +93,13 @@ enum Character {
 #[derive(Clone, Debug, Default)]
 pub struct Reading {
     /// The possible ends of its texts.
-    pub ends: Places,
+    pub ends: Positions,
     /// Whether the rest is a prefix of one of its texts, or a whole text.
     pub open: bool,
 }
 
 impl Reading {
-    const NONE: Self = Self { ends: Places::new(), open: false };
+    const NONE: Self = Self { ends: Positions::new(), open: false };
 
     fn or(mut self, other: Self) -> Self {
         self.ends.extend(other.ends);
@@ -274,7 +274,7 @@ impl<'a> Reader<'a> {
             return known.clone();
         }
         let mut chart = Chart::new(self.leaves.recognizer(number));
-        let mut ends = Places::new();
+        let mut ends = Positions::new();
         let mut at = start;
         let open = loop {
             if chart.accepts() {
@@ -295,7 +295,7 @@ impl<'a> Reader<'a> {
     /// the first complete trigger; with `again`, free text follows once more.
     fn free(
         &self,
-        starts: Places,
+        starts: Positions,
         triggers: &[String],
         excluded: &[String],
         most: Option<u32>,
@@ -303,7 +303,7 @@ impl<'a> Reader<'a> {
         again: bool,
     ) -> Reading {
         let mut all = Reading::NONE;
-        let mut seen = Places::new();
+        let mut seen = Positions::new();
         let mut rest: Vec<usize> = starts.into_iter().collect();
         while let Some(start) = rest.pop() {
             if !seen.insert(start) {
@@ -393,7 +393,7 @@ impl<'a> Reader<'a> {
     /// From `min` to `max` repetitions.
     fn times(
         &self,
-        starts: Places,
+        starts: Positions,
         one: impl Fn(usize) -> Reading,
         min: usize,
         max: Option<usize>,
@@ -419,7 +419,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Any number of repetitions, from each of several positions.
-    fn closure(&self, starts: Places, one: impl Fn(usize) -> Reading) -> Reading {
+    fn closure(&self, starts: Positions, one: impl Fn(usize) -> Reading) -> Reading {
         let mut all = self.input.ending(starts);
         let mut new = all.ends.clone();
         while !new.is_empty() {
@@ -430,14 +430,14 @@ impl<'a> Reader<'a> {
         all
     }
 
-    fn after_each(&self, starts: &Places, one: impl Fn(usize) -> Reading) -> Reading {
+    fn after_each(&self, starts: &Positions, one: impl Fn(usize) -> Reading) -> Reading {
         starts.iter().fold(Reading::NONE, |all, &at| all.or(one(at)))
     }
 
     /// One token that satisfies `fits`.
     fn token(&self, start: usize, fits: impl Fn(u32) -> bool) -> Reading {
         if start == self.input.len() {
-            return Reading { ends: Places::new(), open: true };
+            return Reading { ends: Positions::new(), open: true };
         }
         match self.input.tokens.get(&start) {
             Some(&(id, end)) if fits(id) => self.input.ending([end].into()),

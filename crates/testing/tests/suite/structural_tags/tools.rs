@@ -11,7 +11,7 @@ use rand::{Rng, SeedableRng};
 
 use super::leaves::{self, Leaves};
 use super::masks::{self, Tokens};
-use super::random::{Piece, Writer, changed};
+use super::random::{InputItem, Writer, changed};
 use super::{Refused, limits, read};
 
 /// Tools with common prefixes in their names, and a random choice.
@@ -43,21 +43,21 @@ fn catalogue(rng: &mut StdRng, format: ToolFormat) -> Tools {
 
 /// A likely output.
 fn output(writer: &Writer, tools: &Tools, rng: &mut StdRng) -> String {
-    let mut pieces = Vec::new();
-    writer.draw(&tools.to_structural_tag().unwrap().format, rng, &mut pieces);
-    let text = |piece| match piece {
-        Piece::Text(text) => text,
-        Piece::Token(token) => unreachable!("{token:?} in a text"),
+    let mut items = Vec::new();
+    writer.draw(&tools.to_structural_tag().unwrap().format, rng, &mut items);
+    let text = |item| match item {
+        InputItem::Text(text) => text,
+        InputItem::Token(token) => unreachable!("{token:?} in a text"),
     };
-    pieces.into_iter().map(text).collect()
+    items.into_iter().map(text).collect()
 }
 
-/// The reply that a reader assembles from an output in these pieces, by events alone.
-fn joined<'t>(tools: &Tools, pieces: impl IntoIterator<Item = &'t [u8]>) -> Reply {
+/// The reply that a reader assembles from an output in these chunks, by events alone.
+fn joined<'t>(tools: &Tools, chunks: impl IntoIterator<Item = &'t [u8]>) -> Reply {
     let mut reader = tools.reader().unwrap();
     let mut events: Vec<ReplyEvent> = Vec::new();
-    for piece in pieces {
-        events.extend(reader.push(piece).unwrap());
+    for chunk in chunks {
+        events.extend(reader.push(chunk).unwrap());
     }
     events.extend(reader.finish().unwrap());
     let mut reply = Reply::default();

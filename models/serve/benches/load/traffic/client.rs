@@ -27,7 +27,7 @@ pub struct Reply {
 
 /// When a client disconnects before its answer has ended.
 #[derive(Clone, Copy)]
-pub enum Leave {
+pub enum Disconnect {
     /// After some time.
     After(Duration),
     /// After this number of events, or at the end.
@@ -68,11 +68,11 @@ impl Client {
     ///
     /// # Errors
     /// The socket fails, or the answer is not HTTP.
-    pub fn ask_and_leave(&mut self, path: &str, body: &str, leave: Leave) -> Result<()> {
+    pub fn ask_and_disconnect(&mut self, path: &str, body: &str, disconnect: Disconnect) -> Result<()> {
         let mut stream = self.send("POST", path, body)?;
-        match leave {
-            Leave::After(time) => std::thread::sleep(time),
-            Leave::Events(mut left) => {
+        match disconnect {
+            Disconnect::After(time) => std::thread::sleep(time),
+            Disconnect::Events(mut left) => {
                 if head(&mut stream)?.1.is_none() {
                     chunks(&mut stream, |_| {
                         left = left.saturating_sub(1);

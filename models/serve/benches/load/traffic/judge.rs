@@ -73,8 +73,8 @@ impl Answer {
     fn add(&mut self, choice: &Value, part: &str) {
         let part = &choice[part];
         self.content += part["content"].as_str().unwrap_or_default();
-        for (place, call) in part["tool_calls"].as_array().into_iter().flatten().enumerate() {
-            let index = call["index"].as_u64().map_or(place, |index| index as usize);
+        for (position, call) in part["tool_calls"].as_array().into_iter().flatten().enumerate() {
+            let index = call["index"].as_u64().map_or(position, |index| index as usize);
             if self.calls.len() <= index {
                 self.calls.resize_with(index + 1, Default::default);
             }

@@ -15,9 +15,9 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use serde_json::json;
 
-use client::{Client, Leave};
+use client::{Client, Disconnect};
 use judge::Answer;
-use requests::{KINDS, Wanted};
+use requests::{KINDS, LoadRequest};
 
 /// The endpoint of most requests.
 pub const CHAT: &str = "/v1/chat/completions";
@@ -106,7 +106,7 @@ pub fn run(
 
 /// One request and its check.
 fn ask(client: &mut Client, random: &mut StdRng, tally: &Mutex<Tally>) {
-    let Wanted { kind, mut body, expected } = requests::request(random);
+    let LoadRequest { kind, mut body, expected } = requests::request(random);
     let streams = random.random_bool(0.5);
     if streams {
         body["stream"] = json!(true);
@@ -115,11 +115,11 @@ fn ask(client: &mut Client, random: &mut StdRng, tally: &Mutex<Tally>) {
     let text = body.to_string();
     let fault = |error: String| format!("{}: {error}\n  of {text}", KINDS[kind]);
     if random.random_bool(0.1) {
-        let leave = match streams {
-            true => Leave::Events(random.random_range(1..20)),
-            false => Leave::After(Duration::from_millis(random.random_range(0..200))),
+        let disconnect = match streams {
+            true => Disconnect::Events(random.random_range(1..20)),
+            false => Disconnect::After(Duration::from_millis(random.random_range(0..200))),
         };
-        let left = client.ask_and_leave(CHAT, &text, leave);
+        let left = client.ask_and_disconnect(CHAT, &text, disconnect);
         let mut tally = tally.lock().expect("nobody panics with it");
         tally.left += 1;
         if let Err(error) = left {

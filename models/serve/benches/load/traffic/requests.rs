@@ -22,7 +22,7 @@ const GRAMMAR: [&str; 3] = ["structured_outputs", "guided_grammar", "ebnf"];
 const SCHEMA: [&str; 4] = ["structured_outputs", "guided_json", "json_schema", "response_format"];
 
 /// A request, and the requirement for its answer.
-pub struct Wanted {
+pub struct LoadRequest {
     /// The index of the kind.
     pub kind: usize,
     /// The body.
@@ -32,7 +32,7 @@ pub struct Wanted {
 }
 
 /// A request of a random kind. One constraint in four is new.
-pub fn request(random: &mut StdRng) -> Wanted {
+pub fn request(random: &mut StdRng) -> LoadRequest {
     let kind = random.random_range(0..KINDS.len());
     let number = if random.random_bool(0.25) { random.random() } else { random.random_range(0..SHARED) };
     let number: u64 = number % 1_000_000_000;
@@ -43,7 +43,7 @@ pub fn request(random: &mut StdRng) -> Wanted {
         body["seed"] = json!(random.random::<u32>());
     }
     let expected = constrain(KINDS[kind], number, &mut body, random);
-    Wanted { kind, body, expected }
+    LoadRequest { kind, body, expected }
 }
 
 /// Adds a constraint to a request; the number makes it unique within its kind.

@@ -24,7 +24,7 @@ fn maskbench() {
             let sizes: Vec<usize> = text.split(',').map(|size| size.parse().unwrap()).collect();
             Preferred {
                 schema: sizes[0],
-                part: sizes[1],
+                sub_plan: sizes[1],
                 characters: sizes[2] as u64,
                 block: sizes[3] as u64,
                 ..Preferred::default()

@@ -14,7 +14,8 @@ use burn_dfa_automata::ByteAutomaton;
 use burn_dfa_common::{Limits, limits::Meter};
 
 /// Uses calls as often as possible.
-const ALWAYS: Preferred = Preferred { schema: 0, part: 0, items: 0, characters: 0, patterned: 0, block: 1 };
+const ALWAYS: Preferred =
+    Preferred { schema: 0, sub_plan: 0, items: 0, characters: 0, patterned: 0, block: 1 };
 
 fn read(schema: &Value, options: &JsonOptions) -> Schema {
     parse(&Json::read(&schema.to_string()).unwrap(), options).unwrap()

@@ -5,8 +5,8 @@ use burn_dfa_common::Error;
 
 /// A location in a structural tag: a linked list of names and indices, from the innermost out.
 #[derive(Clone, Copy)]
-pub(super) struct Place<'a> {
-    outer: Option<&'a Place<'a>>,
+pub(super) struct Location<'a> {
+    outer: Option<&'a Location<'a>>,
     token: Token<'a>,
     depth: usize,
 }
@@ -17,8 +17,8 @@ enum Token<'a> {
     Index(usize),
 }
 
-impl<'a> Place<'a> {
-    pub(super) const ROOT: Place<'static> = Place { outer: None, token: Token::Name(""), depth: 0 };
+impl<'a> Location<'a> {
+    pub(super) const ROOT: Location<'static> = Location { outer: None, token: Token::Name(""), depth: 0 };
 
     /// The member of a name.
     pub(super) fn name(&'a self, name: &'a str) -> Self {
@@ -37,10 +37,10 @@ impl<'a> Place<'a> {
 
     /// The JSON pointer.
     pub(super) fn pointer(&self) -> String {
-        let places: Vec<&Self> = std::iter::successors(Some(self), |place| place.outer).collect();
+        let locations: Vec<&Self> = std::iter::successors(Some(self), |location| location.outer).collect();
         let mut pointer = String::new();
-        for place in places.iter().rev().skip(1) {
-            match place.token {
+        for location in locations.iter().rev().skip(1) {
+            match location.token {
                 Token::Name(name) => json_pointer::push(&mut pointer, name),
                 Token::Index(index) => json_pointer::push(&mut pointer, &index.to_string()),
             }

@@ -1,7 +1,7 @@
 //! Grammars prepared for emission: hash-consed expressions, and properties of them.
 //!
-//! A *part* is an expression whose sequences and choices are flat. Parts that are regular by their
-//! kind (a regex, a terminal, an intersection, a complement) are automata already.
+//! A *flat expression* is an expression whose sequences and choices are flat. Expressions that are
+//! regular by their kind (a regex, a terminal, an intersection, a complement) are automata already.
 
 use burn_dfa_common::{Error, ErrorKind, Result, limits::Meter, threads};
 use std::sync::Arc;
@@ -16,12 +16,12 @@ use crate::{Called, Constraint, Lowered};
 use burn_dfa_automata::{ByteDfa, ByteStateId, CountedPart, Determinized, FastMap, SparseDfa};
 use burn_dfa_vocabulary::TokenId;
 
-/// The number of a part.
-pub(super) type PartId = usize;
+/// The number of an expression.
+pub(super) type ExprId = usize;
 
 /// An expression, flat.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Part {
+pub(super) enum FlatExpr {
     Bytes(Vec<u8>),
     /// An automaton, by number; for a terminal, whether it is lazy.
     Dfa {
@@ -32,10 +32,10 @@ pub(super) enum Part {
     /// By number.
     Counted(usize),
     Rule(usize),
-    Sequence(Vec<PartId>),
-    Choice(Vec<PartId>),
+    Sequence(Vec<ExprId>),
+    Choice(Vec<ExprId>),
     Repeat {
-        inner: PartId,
+        inner: ExprId,
         min: usize,
         max: Option<usize>,
     },
@@ -52,35 +52,35 @@ pub(super) struct Skips {
     pub(super) once: bool,
 }
 
-/// The rules of a grammar as parts.
-pub(super) struct Parts<'m> {
+/// The rules of a grammar as expressions.
+pub(super) struct FlatGrammar<'m> {
     pub(super) meter: &'m Meter<'m>,
-    parts: Vec<Part>,
-    known: FastMap<Part, PartId>,
+    exprs: Vec<FlatExpr>,
+    known: FastMap<FlatExpr, ExprId>,
     pub(super) dfas: Vec<Arc<ByteDfa>>,
     classes: FastMap<Vec<(char, char)>, usize>,
     pub(super) nested: Vec<Nested>,
-    /// The parts with counted tokens, here or within.
+    /// The expressions with counted tokens, here or within.
     pub(super) counted: Vec<Arc<CountedPart>>,
-    /// The name of the first counted part.
+    /// The name of the first counted expression.
     pub(super) counted_name: Option<String>,
-    /// The index of each counted part, by address.
+    /// The index of each counted expression, by address.
     counted_of: FastMap<usize, usize>,
     /// The sets of tokens read whole.
     pub(super) sets: Sets,
     /// The bytes that encode token classes, if there are any.
     pub(super) codes: Option<Codes>,
     /// By rule, in the [normal form](super::normal).
-    pub(super) bodies: Vec<PartId>,
+    pub(super) bodies: Vec<ExprId>,
     /// By rule, as given.
-    pub(super) given: Vec<PartId>,
+    pub(super) given: Vec<ExprId>,
     /// By rule, its representative after merging.
     pub(super) stands: Vec<usize>,
     /// Ignored text between terminals.
     pub(super) ignored: Option<usize>,
     /// If texts are cut into terminals, how it may.
     pub(super) lexing: Option<Skips>,
-    /// By part.
+    /// By expression.
     nullable: Vec<bool>,
     productive: Vec<bool>,
     /// The automata of other constraints lowered so far, by address of the constraint.
@@ -90,26 +90,26 @@ pub(super) struct Parts<'m> {
     depth: usize,
 }
 
-/// The grammar of the parts.
+/// The grammar of the expressions.
 struct Within<'g> {
     grammar: &'g Grammar,
     counting: &'g mut Counting,
 }
 
-/// The name of a counted part within another constraint.
+/// The name of a counted expression within another constraint.
 const WITHIN: &str = "a grammar within it";
 
 /// Most levels of expressions within each other.
 const MAX_NESTING: usize = 500;
 
-impl<'m> Parts<'m> {
+impl<'m> FlatGrammar<'m> {
     /// # Errors
     /// A limit is exceeded, or a nested constraint is rejected.
     pub(super) fn new(grammar: &Grammar, meter: &'m Meter<'m>, counting: &mut Counting) -> Result<Self> {
         grammar.check(meter)?;
-        let mut parts = Self {
+        let mut flat = Self {
             meter,
-            parts: Vec::new(),
+            exprs: Vec::new(),
             known: FastMap::default(),
             dfas: Vec::new(),
             classes: FastMap::default(),
@@ -132,32 +132,32 @@ impl<'m> Parts<'m> {
         };
         let mut within = Within { grammar, counting };
         for rule in &grammar.rules {
-            let body = parts.part(&rule.body, &mut within)?;
-            parts.bodies.push(body);
+            let body = flat.expr(&rule.body, &mut within)?;
+            flat.bodies.push(body);
         }
         if let Lexing::Longest { ignored, leading, once } = &grammar.lexing {
-            parts.lexing = Some(Skips { leading: *leading, once: *once });
+            flat.lexing = Some(Skips { leading: *leading, once: *once });
             if let Some(ignored) = ignored {
                 let dfa = regular::lower(ignored, meter)?;
-                parts.ignored = Some(parts.dfa(dfa));
+                flat.ignored = Some(flat.dfa(dfa));
             }
         }
-        if !parts.sets.is_empty() || parts.counts() {
-            parts.codes = Some(parts.codes()?);
+        if !flat.sets.is_empty() || flat.counts() {
+            flat.codes = Some(flat.codes()?);
         }
-        parts.lowered.clear();
-        parts.nullable = parts.least(Has::Nothing);
-        parts.productive = parts.least(Has::Any);
-        parts.given.clone_from(&parts.bodies);
-        parts.normalize();
-        Ok(parts)
+        flat.lowered.clear();
+        flat.nullable = flat.least(Has::Nothing);
+        flat.productive = flat.least(Has::Any);
+        flat.given.clone_from(&flat.bodies);
+        flat.normalize();
+        Ok(flat)
     }
 
     /// Codes for the sets of tokens.
     fn codes(&self) -> Result<Codes> {
         let mut literal = [false; 256];
-        for part in &self.parts {
-            if let Part::Bytes(bytes) = part {
+        for expr in &self.exprs {
+            if let FlatExpr::Bytes(bytes) = expr {
                 bytes.iter().for_each(|&byte| literal[byte as usize] = true);
             }
         }
@@ -166,7 +166,7 @@ impl<'m> Parts<'m> {
             Nested::Called(automaton) => automaton.rows().classes(),
         });
         let dfas = self.dfas.iter().map(|dfa| dfa.classes());
-        let counted = self.counted.iter().map(|part| part.rows.rows().classes());
+        let counted = self.counted.iter().map(|expr| expr.rows.rows().classes());
         Codes::new(&self.sets, dfas.chain(nested).chain(counted), &literal, self.counts())
     }
 
@@ -175,8 +175,8 @@ impl<'m> Parts<'m> {
         !self.counted.is_empty()
     }
 
-    pub(super) fn get(&self, part: PartId) -> &Part {
-        &self.parts[part]
+    pub(super) fn get(&self, expr: ExprId) -> &FlatExpr {
+        &self.exprs[expr]
     }
 
     /// The class of characters an automaton was made from; `None` for other automata.
@@ -184,104 +184,106 @@ impl<'m> Parts<'m> {
         self.classes.iter().find(|&(_, &of)| of == dfa).map(|(class, _)| class.as_slice())
     }
 
-    /// Whether the empty text is one of a part's.
-    pub(super) fn is_nullable(&self, part: PartId) -> bool {
-        self.nullable[part]
+    /// Whether the empty text is one of the texts of an expression.
+    pub(super) fn is_nullable(&self, expr: ExprId) -> bool {
+        self.nullable[expr]
     }
 
-    /// Whether a part has a text at all.
-    pub(super) fn is_productive(&self, part: PartId) -> bool {
-        self.productive[part]
+    /// Whether an expression has a text at all.
+    pub(super) fn is_productive(&self, expr: ExprId) -> bool {
+        self.productive[expr]
     }
 
-    /// Whether no text of a part is a prefix of another, as far as known without its rules.
-    pub(super) fn closes(&self, part: PartId) -> bool {
-        match &self.parts[part] {
-            Part::Bytes(_) => true,
-            Part::Dfa { terminal: Some(true), .. } => true,
-            Part::Dfa { dfa, .. } => {
+    /// Whether no text of an expression is a prefix of another, as far as known without its rules.
+    pub(super) fn closes(&self, expr: ExprId) -> bool {
+        match &self.exprs[expr] {
+            FlatExpr::Bytes(_) => true,
+            FlatExpr::Dfa { terminal: Some(true), .. } => true,
+            FlatExpr::Dfa { dfa, .. } => {
                 let dfa = &self.dfas[*dfa];
                 let ends =
                     |state| !dfa.is_accepting(state) || (0..=u8::MAX).all(|b| dfa.next(state, b).0 == 0);
                 (1..dfa.state_count() as u32).map(ByteStateId).all(ends)
             }
-            Part::Choice(parts) => {
+            FlatExpr::Choice(exprs) => {
                 // Bytes of one length each.
-                let mut lengths = parts.iter().map(|&part| match &self.parts[part] {
-                    Part::Bytes(bytes) => Some(bytes.len()),
+                let mut lengths = exprs.iter().map(|&expr| match &self.exprs[expr] {
+                    FlatExpr::Bytes(bytes) => Some(bytes.len()),
                     _ => None,
                 });
                 let first = lengths.next().flatten();
                 first.is_some() && lengths.all(|length| length == first)
             }
-            Part::Tokens(_) => true,
-            Part::Nested(_) | Part::Counted(_) | Part::Rule(_) | Part::Sequence(_) | Part::Repeat { .. } => {
-                false
-            }
+            FlatExpr::Tokens(_) => true,
+            FlatExpr::Nested(_)
+            | FlatExpr::Counted(_)
+            | FlatExpr::Rule(_)
+            | FlatExpr::Sequence(_)
+            | FlatExpr::Repeat { .. } => false,
         }
     }
 
-    /// The rules referenced by a part.
-    pub(super) fn rules_of(&self, part: PartId, found: &mut Vec<usize>) {
-        match &self.parts[part] {
-            Part::Rule(rule) => found.push(*rule),
-            Part::Sequence(parts) | Part::Choice(parts) => {
-                parts.iter().for_each(|&part| self.rules_of(part, found));
+    /// The rules referenced by an expression.
+    pub(super) fn rules_of(&self, expr: ExprId, found: &mut Vec<usize>) {
+        match &self.exprs[expr] {
+            FlatExpr::Rule(rule) => found.push(*rule),
+            FlatExpr::Sequence(exprs) | FlatExpr::Choice(exprs) => {
+                exprs.iter().for_each(|&expr| self.rules_of(expr, found));
             }
-            Part::Repeat { inner, max, .. } if *max != Some(0) => self.rules_of(*inner, found),
+            FlatExpr::Repeat { inner, max, .. } if *max != Some(0) => self.rules_of(*inner, found),
             _ => {}
         }
     }
 
-    /// The rules at the beginning of a part, before it reads anything.
-    pub(super) fn corners_of(&self, part: PartId, found: &mut Vec<usize>) {
-        match &self.parts[part] {
-            Part::Rule(rule) => found.push(*rule),
-            Part::Choice(parts) => parts.iter().for_each(|&part| self.corners_of(part, found)),
-            Part::Sequence(parts) => {
-                for &part in parts {
-                    self.corners_of(part, found);
-                    if !self.nullable[part] {
+    /// The rules at the beginning of an expression, before it reads anything.
+    pub(super) fn corners_of(&self, expr: ExprId, found: &mut Vec<usize>) {
+        match &self.exprs[expr] {
+            FlatExpr::Rule(rule) => found.push(*rule),
+            FlatExpr::Choice(exprs) => exprs.iter().for_each(|&expr| self.corners_of(expr, found)),
+            FlatExpr::Sequence(exprs) => {
+                for &expr in exprs {
+                    self.corners_of(expr, found);
+                    if !self.nullable[expr] {
                         break;
                     }
                 }
             }
-            Part::Repeat { inner, max, .. } if *max != Some(0) => self.corners_of(*inner, found),
+            FlatExpr::Repeat { inner, max, .. } if *max != Some(0) => self.corners_of(*inner, found),
             _ => {}
         }
     }
 
-    /// Whether texts of a part may end in any number of texts of `inner`.
-    pub(super) fn ends_in(&self, part: PartId, inner: PartId) -> bool {
+    /// Whether texts of an expression may end in any number of texts of `inner`.
+    pub(super) fn ends_in(&self, expr: ExprId, inner: ExprId) -> bool {
         let mut seen = FastMap::default();
-        let mut rest = vec![part];
-        while let Some(part) = rest.pop() {
-            match &self.parts[part] {
-                Part::Repeat { inner: own, max: None, .. } if *own == inner => return true,
-                Part::Choice(parts) => rest.extend_from_slice(parts),
-                Part::Sequence(parts) => rest.extend(parts.last()),
-                Part::Rule(rule) if seen.insert(*rule, ()).is_none() => rest.push(self.bodies[*rule]),
+        let mut rest = vec![expr];
+        while let Some(expr) = rest.pop() {
+            match &self.exprs[expr] {
+                FlatExpr::Repeat { inner: own, max: None, .. } if *own == inner => return true,
+                FlatExpr::Choice(exprs) => rest.extend_from_slice(exprs),
+                FlatExpr::Sequence(exprs) => rest.extend(exprs.last()),
+                FlatExpr::Rule(rule) if seen.insert(*rule, ()).is_none() => rest.push(self.bodies[*rule]),
                 _ => {}
             }
         }
         false
     }
 
-    fn part(&mut self, expression: &Expression, within: &mut Within<'_>) -> Result<PartId> {
+    fn expr(&mut self, expression: &Expression, within: &mut Within<'_>) -> Result<ExprId> {
         self.depth += 1;
         if self.depth > MAX_NESTING {
             return Err(Error::grammar_as_a_whole(format!(
                 "expressions lie within each other more than {MAX_NESTING} levels deep: name some of them"
             )));
         }
-        let part = self.kind(expression, within)?;
+        let expr = self.kind(expression, within)?;
         self.depth -= 1;
-        Ok(self.intern(part))
+        Ok(self.intern(expr))
     }
 
-    fn kind(&mut self, expression: &Expression, within: &mut Within<'_>) -> Result<Part> {
+    fn kind(&mut self, expression: &Expression, within: &mut Within<'_>) -> Result<FlatExpr> {
         Ok(match &expression.0 {
-            Node::Literal(bytes) => Part::Bytes(bytes.clone()),
+            Node::Literal(bytes) => FlatExpr::Bytes(bytes.clone()),
             Node::Class(ranges) => {
                 let dfa = match self.classes.get(ranges) {
                     Some(&dfa) => dfa,
@@ -292,38 +294,38 @@ impl<'m> Parts<'m> {
                         dfa
                     }
                 };
-                Part::Dfa { dfa, terminal: None }
+                FlatExpr::Dfa { dfa, terminal: None }
             }
             Node::Regex(_) | Node::And(_) | Node::Not(_) | Node::Substring(_) => {
                 let dfa = regular::lower(expression, self.meter)?;
-                Part::Dfa { dfa: self.dfa(dfa), terminal: None }
+                FlatExpr::Dfa { dfa: self.dfa(dfa), terminal: None }
             }
             Node::Terminal(terminal) => {
                 let dfa = regular::lower(&terminal.body, self.meter)?;
                 let dfa = if terminal.lazy { regular::lazy(&dfa, self.meter)? } else { dfa };
-                Part::Dfa { dfa: self.dfa(dfa), terminal: Some(terminal.lazy) }
+                FlatExpr::Dfa { dfa: self.dfa(dfa), terminal: Some(terminal.lazy) }
             }
-            Node::Rule(rule) => Part::Rule(*rule),
-            Node::Sequence(parts) => self.sequence(parts, within)?,
-            Node::Choice(parts) => {
-                let mut flat = Vec::with_capacity(parts.len());
-                for part in parts {
-                    let part = self.part(part, within)?;
-                    match &self.parts[part] {
-                        Part::Choice(inner) => flat.extend_from_slice(inner),
-                        _ => flat.push(part),
+            Node::Rule(rule) => FlatExpr::Rule(*rule),
+            Node::Sequence(exprs) => self.sequence(exprs, within)?,
+            Node::Choice(exprs) => {
+                let mut flat = Vec::with_capacity(exprs.len());
+                for expr in exprs {
+                    let expr = self.expr(expr, within)?;
+                    match &self.exprs[expr] {
+                        FlatExpr::Choice(inner) => flat.extend_from_slice(inner),
+                        _ => flat.push(expr),
                     }
                 }
                 match flat[..] {
-                    [one] => self.parts[one].clone(),
-                    _ => Part::Choice(flat),
+                    [one] => self.exprs[one].clone(),
+                    _ => FlatExpr::Choice(flat),
                 }
             }
             Node::Repeat { inner, min, max } => {
-                let inner = self.part(inner, within)?;
+                let inner = self.expr(inner, within)?;
                 match (min, max) {
-                    (1, Some(1)) => self.parts[inner].clone(),
-                    _ => Part::Repeat { inner, min: *min, max: *max },
+                    (1, Some(1)) => self.exprs[inner].clone(),
+                    _ => FlatExpr::Repeat { inner, min: *min, max: *max },
                 }
             }
             Node::Constraint(constraint) => self.nested(constraint)?,
@@ -347,29 +349,29 @@ impl<'m> Parts<'m> {
                     Determinized::Called(automaton) => Nested::Called(Box::new(automaton)),
                 };
                 self.nested.push(nested);
-                Part::Nested(self.nested.len() - 1)
+                FlatExpr::Nested(self.nested.len() - 1)
             }
             Node::Counted(counted) => match self.counted_part(counted, within)? {
                 Some(part) => self.counted(part, &counted.name),
-                None => Part::Choice(Vec::new()),
+                None => FlatExpr::Choice(Vec::new()),
             },
             Node::Bounded(bounded) => {
                 let levels = std::mem::replace(&mut within.counting.levels, self.depth);
                 let bounded = within.counting.bounded(bounded, within.grammar, self.meter);
                 within.counting.levels = levels;
                 match bounded? {
-                    Some(dfa) => Part::Dfa { dfa: self.dfa(dfa), terminal: None },
-                    None => Part::Choice(Vec::new()),
+                    Some(dfa) => FlatExpr::Dfa { dfa: self.dfa(dfa), terminal: None },
+                    None => FlatExpr::Choice(Vec::new()),
                 }
             }
             Node::Token { tokens, except } => {
                 let ids = tokens.iter().map(id_of).collect::<Result<_>>()?;
-                Part::Tokens(self.sets.number(ids, *except))
+                FlatExpr::Tokens(self.sets.number(ids, *except))
             }
         })
     }
 
-    /// The automaton of a counted part; `None` if it has no text.
+    /// The automaton of a counted expression; `None` if it has no text.
     fn counted_part(
         &self,
         counted: &Arc<Counted>,
@@ -381,56 +383,56 @@ impl<'m> Parts<'m> {
         part
     }
 
-    fn counted(&mut self, part: Arc<CountedPart>, name: &str) -> Part {
+    fn counted(&mut self, part: Arc<CountedPart>, name: &str) -> FlatExpr {
         let number = self.counted.len();
         let known = *self.counted_of.entry(Arc::as_ptr(&part) as usize).or_insert(number);
         if known == number {
             self.counted.push(part);
             self.counted_name.get_or_insert_with(|| name.to_owned());
         }
-        Part::Counted(known)
+        FlatExpr::Counted(known)
     }
 
-    fn sequence(&mut self, parts: &[Expression], within: &mut Within<'_>) -> Result<Part> {
-        let parts: Result<Vec<PartId>> = parts.iter().map(|part| self.part(part, within)).collect();
-        Ok(self.joined(parts?))
+    fn sequence(&mut self, exprs: &[Expression], within: &mut Within<'_>) -> Result<FlatExpr> {
+        let exprs: Result<Vec<ExprId>> = exprs.iter().map(|expr| self.expr(expr, within)).collect();
+        Ok(self.joined(exprs?))
     }
 
-    /// Parts one after the other.
-    pub(super) fn joined(&mut self, parts: Vec<PartId>) -> Part {
-        let mut flat: Vec<PartId> = Vec::with_capacity(parts.len());
+    /// Expressions one after the other.
+    pub(super) fn joined(&mut self, exprs: Vec<ExprId>) -> FlatExpr {
+        let mut flat: Vec<ExprId> = Vec::with_capacity(exprs.len());
         // Adjacent literals are merged, unless they are terminals: `literal` is the pending text.
         let mut literal: Vec<u8> = Vec::new();
-        let mut push = |own: &mut Self, part: PartId| match &own.parts[part] {
-            Part::Bytes(bytes) => literal.extend_from_slice(bytes),
+        let mut push = |own: &mut Self, expr: ExprId| match &own.exprs[expr] {
+            FlatExpr::Bytes(bytes) => literal.extend_from_slice(bytes),
             _ => {
                 if !literal.is_empty() {
-                    flat.push(own.add(Part::Bytes(std::mem::take(&mut literal))));
+                    flat.push(own.add(FlatExpr::Bytes(std::mem::take(&mut literal))));
                 }
-                flat.push(part);
+                flat.push(expr);
             }
         };
-        for part in parts {
-            match &self.parts[part] {
-                Part::Sequence(inner) => inner.clone().into_iter().for_each(|part| push(self, part)),
-                _ => push(self, part),
+        for expr in exprs {
+            match &self.exprs[expr] {
+                FlatExpr::Sequence(inner) => inner.clone().into_iter().for_each(|expr| push(self, expr)),
+                _ => push(self, expr),
             }
         }
         if !literal.is_empty() {
-            flat.push(self.add(Part::Bytes(literal)));
+            flat.push(self.add(FlatExpr::Bytes(literal)));
         }
         match flat[..] {
-            [] => Part::Bytes(Vec::new()),
-            [one] => self.parts[one].clone(),
-            _ => Part::Sequence(flat),
+            [] => FlatExpr::Bytes(Vec::new()),
+            [one] => self.exprs[one].clone(),
+            _ => FlatExpr::Sequence(flat),
         }
     }
 
-    fn nested(&mut self, constraint: &Arc<Constraint>) -> Result<Part> {
+    fn nested(&mut self, constraint: &Arc<Constraint>) -> Result<FlatExpr> {
         let lowered = self.lowered.remove(&(Arc::as_ptr(constraint) as usize));
         let lowered = match lowered.unwrap_or_else(|| constraint.lower_called(self.meter)) {
             Err(error) if error.kind() == ErrorKind::Unsatisfiable && constraint.may_be_empty() => {
-                return Ok(Part::Choice(Vec::new()));
+                return Ok(FlatExpr::Choice(Vec::new()));
             }
             lowered => lowered?,
         };
@@ -455,11 +457,11 @@ impl<'m> Parts<'m> {
             }
         };
         self.nested.push(nested);
-        Ok(Part::Nested(self.nested.len() - 1))
+        Ok(FlatExpr::Nested(self.nested.len() - 1))
     }
 
     fn dfa(&mut self, dfa: ByteDfa) -> usize {
-        // The number is per language, so equal parts are one.
+        // The number is per language, so equal expressions are one.
         if let Some(known) = self.dfas.iter().rev().take(64).position(|known| **known == dfa) {
             return self.dfas.len() - 1 - known;
         }
@@ -467,18 +469,18 @@ impl<'m> Parts<'m> {
         self.dfas.len() - 1
     }
 
-    fn intern(&mut self, part: Part) -> PartId {
-        if let Some(&known) = self.known.get(&part) {
+    fn intern(&mut self, expr: FlatExpr) -> ExprId {
+        if let Some(&known) = self.known.get(&expr) {
             return known;
         }
-        self.parts.push(part.clone());
-        self.known.insert(part, self.parts.len() - 1);
-        self.parts.len() - 1
+        self.exprs.push(expr.clone());
+        self.known.insert(expr, self.exprs.len() - 1);
+        self.exprs.len() - 1
     }
 
-    /// Adds a part to a grammar whose existing parts may be analyzed already.
-    pub(super) fn add(&mut self, part: Part) -> PartId {
-        let added = self.intern(part);
+    /// Adds an expression to a grammar whose existing expressions may be analyzed already.
+    pub(super) fn add(&mut self, expr: FlatExpr) -> ExprId {
+        let added = self.intern(expr);
         // While the grammar is read nothing is known yet.
         if !self.productive.is_empty() && added == self.productive.len() {
             let nullable = self.has(added, Has::Nothing, &self.nullable);
@@ -489,70 +491,70 @@ impl<'m> Parts<'m> {
         added
     }
 
-    /// For each part whether it has a non-empty text.
+    /// For each expression whether it has a non-empty text.
     pub(super) fn filled(&self) -> Vec<bool> {
         self.least(Has::Something)
     }
 
-    /// For each part whether it has a text of a kind: the least solution.
+    /// For each expression whether it has a text of a kind: the least solution.
     fn least(&self, kind: Has) -> Vec<bool> {
-        let mut holds = vec![false; self.parts.len()];
-        // The parts that refer to a part, or to the rule with it as body.
-        let mut users: Vec<Vec<PartId>> = vec![Vec::new(); self.parts.len()];
-        for (part, of) in self.parts.iter().enumerate() {
+        let mut holds = vec![false; self.exprs.len()];
+        // The expressions that refer to an expression, or to the rule with it as body.
+        let mut users: Vec<Vec<ExprId>> = vec![Vec::new(); self.exprs.len()];
+        for (expr, of) in self.exprs.iter().enumerate() {
             match of {
-                Part::Rule(rule) => users[self.bodies[*rule]].push(part),
-                Part::Sequence(parts) | Part::Choice(parts) => {
-                    parts.iter().for_each(|&inner| users[inner].push(part));
+                FlatExpr::Rule(rule) => users[self.bodies[*rule]].push(expr),
+                FlatExpr::Sequence(exprs) | FlatExpr::Choice(exprs) => {
+                    exprs.iter().for_each(|&inner| users[inner].push(expr));
                 }
-                Part::Repeat { inner, .. } => users[*inner].push(part),
+                FlatExpr::Repeat { inner, .. } => users[*inner].push(expr),
                 _ => {}
             }
         }
-        let mut rest: Vec<PartId> = (0..self.parts.len()).collect();
-        while let Some(part) = rest.pop() {
-            if !holds[part] && self.has(part, kind, &holds) {
-                holds[part] = true;
-                rest.extend_from_slice(&users[part]);
+        let mut rest: Vec<ExprId> = (0..self.exprs.len()).collect();
+        while let Some(expr) = rest.pop() {
+            if !holds[expr] && self.has(expr, kind, &holds) {
+                holds[expr] = true;
+                rest.extend_from_slice(&users[expr]);
             }
         }
         holds
     }
 
-    /// Whether a part has a text of a kind, given `holds` for its operands.
-    fn has(&self, part: PartId, kind: Has, holds: &[bool]) -> bool {
+    /// Whether an expression has a text of a kind, given `holds` for its operands.
+    fn has(&self, expr: ExprId, kind: Has, holds: &[bool]) -> bool {
         let (nothing, something) = (kind != Has::Something, kind != Has::Nothing);
         let own = |is_nullable: bool| something || (nothing && is_nullable);
-        match &self.parts[part] {
-            Part::Bytes(bytes) => {
+        match &self.exprs[expr] {
+            FlatExpr::Bytes(bytes) => {
                 if bytes.is_empty() {
                     nothing
                 } else {
                     something
                 }
             }
-            Part::Tokens(set) => something && self.sets.get(*set).has_tokens(),
-            Part::Dfa { dfa, .. } => {
+            FlatExpr::Tokens(set) => something && self.sets.get(*set).has_tokens(),
+            FlatExpr::Dfa { dfa, .. } => {
                 let dfa = &self.dfas[*dfa];
                 let start = dfa.start();
                 (nothing && dfa.is_accepting(start))
                     || (something && (0..=u8::MAX).any(|byte| dfa.next(start, byte) != ByteStateId::DEAD))
             }
-            Part::Counted(counted) => own(self.counted[*counted].accepts_nothing_read()),
-            Part::Nested(nested) => own(self.nested[*nested].accepts_nothing_read()),
-            Part::Rule(rule) => holds[self.bodies[*rule]],
-            Part::Sequence(parts) if kind == Has::Something => {
-                parts.iter().all(|&inner| self.productive[inner]) && parts.iter().any(|&inner| holds[inner])
+            FlatExpr::Counted(counted) => own(self.counted[*counted].accepts_nothing_read()),
+            FlatExpr::Nested(nested) => own(self.nested[*nested].accepts_nothing_read()),
+            FlatExpr::Rule(rule) => holds[self.bodies[*rule]],
+            FlatExpr::Sequence(exprs) if kind == Has::Something => {
+                exprs.iter().all(|&inner| self.productive[inner]) && exprs.iter().any(|&inner| holds[inner])
             }
-            Part::Sequence(parts) => parts.iter().all(|&inner| holds[inner]),
-            Part::Choice(parts) => parts.iter().any(|&inner| holds[inner]),
-            Part::Repeat { inner, max, .. } if kind == Has::Something => *max != Some(0) && holds[*inner],
-            Part::Repeat { inner, min, .. } => *min == 0 || holds[*inner],
+            FlatExpr::Sequence(exprs) => exprs.iter().all(|&inner| holds[inner]),
+            FlatExpr::Choice(exprs) => exprs.iter().any(|&inner| holds[inner]),
+            FlatExpr::Repeat { inner, max, .. } if kind == Has::Something => *max != Some(0) && holds[*inner],
+            FlatExpr::Repeat { inner, min, .. } => *min == 0 || holds[*inner],
         }
     }
 }
 
-/// A property of the texts of a part.
+/// A property of the texts of an expression.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Has {
     /// Whether the empty text is one of its.
@@ -586,7 +588,7 @@ fn lowered(grammar: &Grammar, meter: &Meter) -> FastMap<usize, Result<Called>> {
     // After one failure, the others may not be needed.
     let refused = AtomicBool::new(false);
     let bytes = AtomicUsize::new(0);
-    let lower = |&(place, constraint): &(usize, &Arc<Constraint>)| {
+    let lower = |&(address, constraint): &(usize, &Arc<Constraint>)| {
         let lowered = (!refused.load(Ordering::Relaxed)).then(|| constraint.lower_called(meter))?;
         let lowered = lowered.and_then(|lowered| {
             let own = bytes_of(&lowered);
@@ -594,7 +596,7 @@ fn lowered(grammar: &Grammar, meter: &Meter) -> FastMap<usize, Result<Called>> {
         });
         let is_refused = lowered.as_ref().is_err_and(|error| error.kind() != ErrorKind::Unsatisfiable);
         refused.fetch_or(is_refused, Ordering::Relaxed);
-        Some((place, lowered))
+        Some((address, lowered))
     };
     threads::each(&found, threads, lower).into_iter().flatten().collect()
 }
