@@ -128,6 +128,11 @@ impl ConstraintProcessor {
         Position::upload(rows, table.sizes().numbers(), table.device()).with_rows(MaskRows::of_batch())
     }
 
+    /// Makes the pool of mask rows of a batch before its first step.
+    pub(crate) fn make_pool(&self, position: &Position) {
+        self.device_constraint().make_pool(&position.rows);
+    }
+
     /// Advances every row by one token; [`DeviceConstraint::no_token`] does not change its row.
     ///
     /// # Shapes
