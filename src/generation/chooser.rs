@@ -11,7 +11,7 @@ use super::options::{SamplingFeatures, SamplingOptions};
 use super::processors::Filters;
 use super::selection::{BatchSampler, filters};
 use crate::processor::{
-    Chain, ConstraintProcessor, InPlaceState, InitContext, LogitsProcessor, RowState, StepContext,
+    Chain, ConstraintProcessor, InPlaceState, InitContext, LogitsProcessor, Position, RowState, StepContext,
 };
 use crate::vocabulary::Vocabulary;
 use burn_dfa_tokens::Result;
@@ -21,7 +21,7 @@ type Processor = Chain<ConstraintProcessor, Filters>;
 /// Chooses a token per row.
 ///
 /// Its tensors are the only handles of their buffers, and every method writes them in place, so a
-/// step can be recorded.
+/// step can be recorded. Only the pool of mask rows has further handles: kernels write to its buffer.
 pub(super) struct Chooser {
     chain: Processor,
     state: <Processor as LogitsProcessor>::State,
@@ -74,6 +74,11 @@ impl Chooser {
     /// The features that rows may use.
     pub(super) fn kinds(&self) -> SamplingFeatures {
         self.kinds
+    }
+
+    /// The position of every row in its constraint.
+    pub(super) fn position(&self) -> &Position {
+        &self.state.0
     }
 
     pub(super) fn constraint(&self) -> &ConstraintProcessor {
@@ -131,7 +136,8 @@ impl Chooser {
     }
 
     /// A chooser of one row alone, before its first token. It shares the buffers of the
-    /// constraints, so no constraint may be loaded while it exists.
+    /// constraints, so no constraint may be loaded while it exists. It reads and writes the mask
+    /// rows of the batch.
     pub(super) fn one(
         &self,
         row: usize,
@@ -142,8 +148,9 @@ impl Chooser {
         let filters = self.filters(slice::from_ref(options), SamplingFeatures::of(options))?;
         let chain = self.chain.first().row(row).then(filters);
         let [batch] = self.context.tokens.dims();
+        let (position, filters) = chain.init(prompt);
         Ok(Self {
-            state: chain.init(prompt),
+            state: (position.with_rows(self.position().rows.clone()), filters),
             chain,
             sampler: self.sampler.of_one_row(row, batch, options, seed)?,
             vocabulary: self.vocabulary.clone(),

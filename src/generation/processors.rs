@@ -9,9 +9,10 @@ use burn::tensor::{Bool, Int, Tensor};
 use super::model::Recordable;
 use crate::processor::{
     FrequencyPresencePenalty, InPlaceState, InitContext, LogitBias, LogitsProcessor, MinNewTokens, MinP,
-    RepetitionPenalty, RowState, StepContext, SuppressTokens, Temperature, TopK, TopP, mask_or,
+    RepetitionPenalty, RowState, StepContext, SuppressTokens, Temperature, TopK, TopP, process_and_sample,
+    unless_empty,
 };
-use crate::sampling::{Greedy, GumbelMax, Sampler};
+use crate::sampling::{FusedSampler, Greedy, GumbelMax, Sampler};
 
 /// The logits processors of an application. A batch applies them in order, after the constraint and
 /// before the built-in options.
@@ -100,6 +101,23 @@ impl Processors {
     /// Whether there are no processors.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// Makes the states of all processors.
+    fn begin(&self, context: &InitContext) -> States {
+        States(self.0.iter().map(|named| named.value.begin(context)).collect())
+    }
+
+    /// Applies the processors to the `legal` logits. Masked tokens stay masked.
+    fn apply(&self, states: States, legal: &Tensor<2>, context: &StepContext) -> (Tensor<2>, States) {
+        let (mut logits, mut new) = (legal.clone(), Vec::with_capacity(states.0.len()));
+        for (named, state) in self.0.iter().zip(states.0) {
+            let (next, state) = named.value.apply(state, logits, context);
+            logits = next;
+            new.push(state);
+        }
+        let masked = legal.clone().equal_elem(f32::NEG_INFINITY);
+        (logits.mask_fill(masked, f32::NEG_INFINITY), States(new))
     }
 
     /// The type of the first processor that may not be recorded.
@@ -283,8 +301,7 @@ impl RowState for States {
 /// ones.
 pub(super) struct Filters {
     application: Processors,
-    /// The application's processors are the first member, if there are any.
-    members: Vec<Member>,
+    built_in: Vec<Member>,
 }
 
 struct Member {
@@ -296,68 +313,155 @@ struct Member {
 impl Filters {
     /// The processors of the application.
     pub(super) fn new(application: &Processors) -> Self {
-        let mut filters = Self { application: application.clone(), members: Vec::new() };
-        if !application.is_empty() {
-            filters.push(Applied(application.clone()), true);
-        }
-        filters
+        Self { application: application.clone(), built_in: Vec::new() }
     }
 
-    /// Appends a processor.
+    /// Appends a built-in processor.
     pub(super) fn push<P>(&mut self, processor: P, on: bool)
     where
         P: LogitsProcessor<State: RowState + Send + 'static> + Send + Sync + 'static,
     {
-        self.members.push(Member { processor: Box::new(processor), on });
+        self.built_in.push(Member { processor: Box::new(processor), on });
     }
 
     /// The processors of the application.
     pub(super) fn application(&self) -> &Processors {
         &self.application
     }
+
+    /// Whether no step applies a built-in processor.
+    fn is_off(&self) -> bool {
+        self.built_in.iter().all(|member| !member.on)
+    }
 }
 
 impl LogitsProcessor for Filters {
-    type State = States;
+    /// The states of the application's processors, and of the built-in ones.
+    type State = (States, States);
 
-    fn init(&self, context: &InitContext) -> States {
-        States(self.members.iter().map(|member| member.processor.begin(context)).collect())
+    fn init(&self, context: &InitContext) -> Self::State {
+        let built_in = self.built_in.iter().map(|member| member.processor.begin(context));
+        (self.application.begin(context), States(built_in.collect()))
     }
 
-    fn process(&self, states: States, mut logits: Tensor<2>, context: &StepContext) -> (Tensor<2>, States) {
+    fn process(
+        &self,
+        (own, states): Self::State,
+        legal: Tensor<2>,
+        context: &StepContext,
+    ) -> (Tensor<2>, Self::State) {
+        let (mut logits, own) = if self.application.is_empty() {
+            (legal, own)
+        } else {
+            let (masked, own) = self.application.apply(own, &legal, context);
+            (unless_empty(masked, legal), own)
+        };
         let mut new = Vec::with_capacity(states.0.len());
-        for (member, mut state) in self.members.iter().zip(states.0) {
+        for (member, mut state) in self.built_in.iter().zip(states.0) {
             if member.on {
                 (logits, state) = member.processor.apply(state, logits, context);
             }
             new.push(state);
         }
-        (logits, States(new))
+        (logits, (own, States(new)))
+    }
+
+    /// If the application's processors alone precede a greedy choice, the choice finds the rows in which
+    /// they masked all legal tokens: the greatest logit is −∞. So only the token of such a row is
+    /// replaced, without a pass over its logits.
+    fn sample_step(
+        &self,
+        state: &mut Self::State,
+        context: &mut StepContext,
+        legal: Tensor<2>,
+        sampler: &dyn Sampler,
+    ) {
+        let is_greedy = matches!(sampler.rule(), Some(FusedSampler::Greedy));
+        if self.application.is_empty() || !self.is_off() || !is_greedy {
+            return process_and_sample(self, state, context, legal, sampler);
+        }
+        let [batch, _] = legal.dims();
+        let (masked, own) = self.application.apply(state.0.clone(), &legal, context);
+        state.0.assign(own);
+        let token = Greedy.sample(masked.clone(), &context.step);
+        let greatest = masked.gather(1, token.clone().reshape([batch, 1])).reshape([batch]);
+        let is_empty = greatest.equal_elem(f32::NEG_INFINITY);
+        let legal_token = Greedy.sample(legal, &context.step);
+        context.tokens.assign(token.mask_where(is_empty, legal_token));
     }
 
     fn is_identity(&self) -> bool {
-        self.members.iter().all(|member| !member.on)
+        self.application.is_empty() && self.is_off()
     }
 }
 
-/// The processors of the application as one processor, which keeps masked tokens masked.
-struct Applied(Processors);
+#[cfg(all(test, feature = "flex"))]
+mod tests {
+    use burn::tensor::{DType, Device, TensorData};
+    use rand::{Rng, SeedableRng, rngs::StdRng};
 
-impl LogitsProcessor for Applied {
-    type State = States;
+    use super::*;
 
-    fn init(&self, context: &InitContext) -> States {
-        States(self.0.0.iter().map(|named| named.value.begin(context)).collect())
+    const BATCH: usize = 600;
+    const WIDTH: usize = 4;
+    const NEVER: f32 = f32::NEG_INFINITY;
+
+    /// Returns the same logits at every step.
+    struct Fixed(Tensor<2>);
+
+    impl LogitsProcessor for Fixed {
+        type State = ();
+
+        fn init(&self, _: &InitContext) {}
+
+        fn process(&self, _: (), _: Tensor<2>, _: &StepContext) -> (Tensor<2>, ()) {
+            (self.0.clone(), ())
+        }
     }
 
-    fn process(&self, states: States, legal: Tensor<2>, context: &StepContext) -> (Tensor<2>, States) {
-        let (mut logits, mut new) = (legal.clone(), Vec::with_capacity(states.0.len()));
-        for (named, state) in self.0.0.iter().zip(states.0) {
-            let (next, state) = named.value.apply(state, logits, context);
-            logits = next;
-            new.push(state);
-        }
-        let masked = legal.clone().equal_elem(f32::NEG_INFINITY);
-        (mask_or(logits, masked, legal), States(new))
+    /// The first NaN, or the first of the greatest logits.
+    fn greatest(row: &[f32]) -> i32 {
+        let nan = row.iter().position(|logit| logit.is_nan());
+        let greatest = || (0..row.len()).rev().max_by(|&a, &b| row[a].total_cmp(&row[b]));
+        nan.or_else(greatest).unwrap() as i32
+    }
+
+    #[test]
+    fn rows_of_any_logits_are_masked_again() {
+        let device = Device::flex();
+        let mut rng = StdRng::seed_from_u64(1);
+        let mut random = || -> Vec<f32> {
+            let values = [NEVER, NEVER, NEVER, f32::INFINITY, f32::NAN, -1.0, 2.0];
+            (0..BATCH * WIDTH).map(|_| values[rng.random_range(0..values.len())]).collect()
+        };
+        let (legal, processed) = (random(), random());
+        let expected = legal.chunks(WIDTH).zip(processed.chunks(WIDTH)).flat_map(|(legal, processed)| {
+            let masked = legal.iter().zip(processed);
+            let masked: Vec<f32> =
+                masked.map(|(&legal, &logit)| if legal == NEVER { NEVER } else { logit }).collect();
+            let is_empty = masked.iter().all(|&logit| logit == NEVER);
+            if is_empty { legal.to_vec() } else { masked }
+        });
+        let expected: Vec<f32> = expected.collect();
+
+        let ints = |shape: [usize; 1]| Tensor::<1, Int>::zeros(shape, (&device, DType::I32));
+        let tensor = |values: &[f32]| {
+            let data = TensorData::new(values.to_vec(), [BATCH, WIDTH]);
+            Tensor::<2>::from_data(data, (&device, DType::F32))
+        };
+        let filters = Filters::new(&Processors::new().with(Fixed(tensor(&processed))));
+        let prompt = ints([BATCH]).reshape([BATCH, 1]);
+        let mut state = filters.init(&InitContext { prompt, padding: ints([BATCH]), vocab_size: WIDTH });
+        let mut context = StepContext { tokens: ints([BATCH]), step: ints([1]) };
+
+        let (found, _) = filters.process(state.clone(), tensor(&legal), &context);
+        let found = found.into_data().try_to_vec::<f32>().unwrap();
+        let is_same =
+            |(&found, &expected): (&f32, &f32)| found == expected || found.is_nan() && expected.is_nan();
+        assert!(found.iter().zip(&expected).all(is_same), "{found:?}");
+
+        filters.sample_step(&mut state, &mut context, tensor(&legal), &Greedy);
+        let tokens = context.tokens.into_data().try_to_vec::<i32>().unwrap();
+        assert_eq!(tokens, expected.chunks(WIDTH).map(greatest).collect::<Vec<_>>());
     }
 }

@@ -129,6 +129,11 @@ impl ConstraintProcessor {
             .with_rows(MaskRows::of_batch())
     }
 
+    /// Makes the pool of mask rows of a batch before its first step.
+    pub(crate) fn make_pool(&self, position: &Position) {
+        self.device_constraint().make_pool(&position.rows);
+    }
+
     /// Advances every row by one token; [`DeviceConstraint::no_token`] does not change its row.
     ///
     /// # Shapes

@@ -175,7 +175,7 @@ pub trait LogitsProcessor {
 }
 
 /// [`LogitsProcessor::sample_step`] in two passes over the logits.
-fn process_and_sample<P: LogitsProcessor + ?Sized>(
+pub(crate) fn process_and_sample<P: LogitsProcessor + ?Sized>(
     processor: &P,
     state: &mut P::State,
     context: &mut StepContext,
@@ -208,17 +208,16 @@ fn column(values: &RowParam<Tensor<1>>, logits: &Tensor<2>) -> Tensor<2> {
 /// # Shapes
 /// - `logits`, `mask`: `[batch, vocab_size]`
 fn mask_unless_last(logits: Tensor<2>, mask: Tensor<2, Bool>) -> Tensor<2> {
-    mask_or(logits.clone(), mask, logits)
+    unless_empty(logits.clone().mask_fill(mask, f32::NEG_INFINITY), logits)
 }
 
-/// Masks `logits` where `mask` is true. A row that becomes empty is the row of `otherwise`.
+/// The rows of `masked`, or of `otherwise` where all logits of the row are masked.
 ///
 /// # Shapes
-/// - `logits`, `mask`, `otherwise`: `[batch, vocab_size]`
-pub(crate) fn mask_or(logits: Tensor<2>, mask: Tensor<2, Bool>, otherwise: Tensor<2>) -> Tensor<2> {
-    let [batch, vocab_size] = logits.dims();
-    let masked = logits.mask_fill(mask, f32::NEG_INFINITY);
-    // NaN may be sampled, so a row is empty only if all logits equal −∞.
-    let empty = masked.clone().equal_elem(f32::NEG_INFINITY).all_dim(1).expand([batch, vocab_size]);
+/// - `masked`, `otherwise`: `[batch, vocab_size]`
+pub(crate) fn unless_empty(masked: Tensor<2>, otherwise: Tensor<2>) -> Tensor<2> {
+    // NaN may be sampled, so a row is empty only if all logits equal −∞. The maximum of NaN and other
+    // logits is NaN.
+    let empty = masked.clone().max_dim(1).equal_elem(f32::NEG_INFINITY).expand(masked.dims());
     masked.mask_where(empty, otherwise)
 }

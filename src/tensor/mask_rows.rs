@@ -35,7 +35,8 @@ const WAYS: usize = 4;
 #[cfg(feature = "cube")]
 const MAX_POOLS: usize = 4;
 
-/// The pools of a batch, each made by the first step that needs it. Clones share them.
+/// The pools of a batch. A pool is made before the first step, or by the first step that needs it.
+/// Clones share the pools.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MaskRows {
     /// At most one pool of the same sizes on a device. A pool is never replaced, because recorded
@@ -106,9 +107,11 @@ impl MaskRows {
         Self {}
     }
 
-    /// The pool for steps under the constraints of an image on the current stream, if there is one.
-    /// Another stream than that of the pool's first step gets none, because its kernels could take a
-    /// slot that a kernel of the first stream reads.
+    /// The pool for steps under the constraints of an image on the current stream, made if it does not
+    /// exist; `None` without a pool. Another stream than the one on which the pool was made gets none,
+    /// because its kernels could take a slot that a kernel of the first stream reads.
+    ///
+    /// Kernels write to the buffer of the pool, whatever handles of it exist: no operation copies it.
     #[cfg(feature = "cube")]
     pub(crate) fn pool(&self, image: &Image) -> Option<(PoolSizes, Tensor<1, Int>)> {
         let sizes = image.pool?;
@@ -127,7 +130,7 @@ impl MaskRows {
 }
 
 #[cfg(all(test, feature = "cube"))]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
     fn sizes(states: usize, vocab_size: usize, ends: usize) -> Sizes {
@@ -171,7 +174,7 @@ mod tests {
     }
 
     #[cfg(all(feature = "wgpu", not(feature = "vulkan")))]
-    mod on_a_device {
+    pub(crate) mod on_a_device {
         use std::panic::catch_unwind;
 
         use burn::tensor::{Device, DeviceKind};
@@ -184,7 +187,7 @@ mod tests {
         };
 
         /// WGPU, if a small computation on it succeeds.
-        fn wgpu() -> Option<Device> {
+        pub(crate) fn wgpu() -> Option<Device> {
             let opened = catch_unwind(|| {
                 let device = Device::wgpu(DeviceKind::DefaultDevice);
                 let two = (Tensor::<1>::ones([1], &device) + 1.0).into_data();
@@ -198,7 +201,7 @@ mod tests {
         }
 
         /// The clock of each pool, and the time of the last use of each filled slot whose bits count.
-        fn uses(rows: &MaskRows) -> Vec<(i32, Vec<i32>)> {
+        pub(crate) fn uses(rows: &MaskRows) -> Vec<(i32, Vec<i32>)> {
             let pools = rows.pools.as_ref().unwrap().lock().unwrap();
             let uses = |pool: &Pool| {
                 let values = pool.values.clone().into_data().try_to_vec::<i32>().unwrap();

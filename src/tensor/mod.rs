@@ -50,6 +50,7 @@ pub(crate) use cpu::{CpuConstraints, CpuRow};
 pub(crate) use device::{is_fused, reads, records};
 use device::{keeps_steps, largest_binding, runs_kernels};
 pub(crate) use image::Image;
+use mask_rows::MaskRows;
 use placement::Joined;
 pub(crate) use position::UNLIMITED;
 #[cfg(feature = "cube")]
@@ -380,6 +381,16 @@ impl DeviceConstraint {
             return pool.slots();
         }
         0
+    }
+
+    /// Makes the pool of mask rows for the steps on the current stream, if they keep mask rows.
+    pub(crate) fn make_pool(&self, rows: &MaskRows) {
+        #[cfg(feature = "cube")]
+        if let Store::Cube(image) = &self.store {
+            drop(rows.pool(image));
+        }
+        #[cfg(not(feature = "cube"))]
+        let _ = rows;
     }
 
     /// Whether the lookups are fused operations of the backend.

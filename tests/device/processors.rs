@@ -246,6 +246,20 @@ impl LogitsProcessor for MaskAll {
     }
 }
 
+/// Masks the legal tokens, and makes the masked ones as likely as possible.
+struct Invert;
+
+impl LogitsProcessor for Invert {
+    type State = ();
+
+    fn init(&self, _: &InitContext) {}
+
+    fn process(&self, _: (), logits: Tensor<2>, _: &StepContext) -> (Tensor<2>, ()) {
+        let masked = logits.clone().equal_elem(f32::NEG_INFINITY);
+        (logits.full_like(f32::NEG_INFINITY).mask_fill(masked, f32::INFINITY), ())
+    }
+}
+
 /// Draws among the tokens whose logits are at most a distance below the greatest.
 struct Near {
     distance: f32,
@@ -271,7 +285,7 @@ macro_rules! recordable {
     )*};
 }
 
-recordable!(Repeats, NoRepeatedPair, ForcedFirst, Watermark, Favored, Unmask, MaskAll, Near);
+recordable!(Repeats, NoRepeatedPair, ForcedFirst, Watermark, Favored, Unmask, MaskAll, Invert, Near);
 
 /// Takes the legal token with the greatest id.
 struct LastId;
@@ -544,10 +558,13 @@ fn a_processor_cannot_break_the_constraint_in_any_loop() {
                 assert!(text.iter().all(|byte| b"ab".contains(byte)), "{unmask_name}: {text:?}");
             }
             // Without a legal token left, a row takes the logits of the constraint.
-            let mask_all = config.with_recordable_processor(MaskAll);
-            let mask_all_name = format!("{name}, mask all, {temperature:?}");
-            let outputs = in_every_loop(&mask_all_name, &model, &vocabulary, &requests, &mask_all, 2);
-            assert_eq!(outputs.tokens, plain, "{mask_all_name}");
+            let mask_all = config.clone().with_recordable_processor(MaskAll);
+            let invert = config.with_recordable_processor(Invert);
+            for (kind, config) in [("mask all", mask_all), ("invert", invert)] {
+                let name = format!("{name}, {kind}, {temperature:?}");
+                let outputs = in_every_loop(&name, &model, &vocabulary, &requests, &config, 2);
+                assert_eq!(outputs.tokens, plain, "{name}");
+            }
         }
     }
 }

@@ -137,7 +137,8 @@ impl KvCache {
     }
 
     /// Whether all rows have one length: the cache was [aligned](Self::aligned), and since then every
-    /// change has lengthened all rows. A step can then write one slot of all rows at once.
+    /// change has lengthened all rows, or has assigned an aligned cache. A step can then write one slot
+    /// of all rows at once.
     pub fn is_aligned(&self) -> bool {
         self.is_aligned
     }
@@ -385,11 +386,18 @@ impl KvCache {
 }
 
 /// The slots in use of all rows are replaced. The shapes must be equal.
+///
+/// [`is_aligned`](KvCache::is_aligned) stays, because a recorded step has already decided how it
+/// writes.
 impl InPlaceState for KvCache {
     /// # Panics
-    /// If the shapes differ.
+    /// If the shapes differ, or if `self` is aligned and `new` is not.
     fn assign(&mut self, new: Self) {
         assert_eq!(self.shape, new.shape, "caches of one shape");
+        assert!(
+            new.is_aligned || !self.is_aligned,
+            "an aligned cache takes only aligned ones: a recorded step writes one slot of all rows"
+        );
         self.keys.iter_mut().zip(new.keys).for_each(|(keys, new)| keys.assign(new));
         self.values.iter_mut().zip(new.values).for_each(|(values, new)| values.assign(new));
         self.lengths.assign(new.lengths);
@@ -416,4 +424,47 @@ fn ancestors(tree: &DraftTree, device: &Device) -> Tensor<2, Int> {
         }
     }
     Tensor::from_data(TensorData::new(entries, [nodes, nodes]), (device, DType::I32))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A cache of two empty rows.
+    fn cache() -> KvCache {
+        let shape = KvShape { layers: 1, kv_heads: 1, head_dim: 2, dtype: DType::F32 };
+        KvCache::new(&shape, 2, 4, &Device::default())
+    }
+
+    fn lengths(cache: &KvCache) -> Vec<i32> {
+        cache.lengths().into_data().try_to_vec::<i32>().unwrap()
+    }
+
+    /// A cache of rows of different lengths.
+    fn uneven() -> KvCache {
+        let mut uneven = cache().aligned();
+        uneven.set_length(1, 2);
+        uneven
+    }
+
+    #[test]
+    fn an_assigned_cache_is_aligned_only_if_its_rows_have_one_length() {
+        let mut longer = cache().aligned();
+        longer.grow(3);
+        for (mut cache, new, is_aligned, expected) in [
+            (cache().aligned(), longer.clone(), true, [3, 3]),
+            (cache(), longer.clone(), false, [3, 3]),
+            (cache(), uneven(), false, [0, 2]),
+            (uneven(), longer, false, [3, 3]),
+        ] {
+            cache.assign(new);
+            assert_eq!((cache.is_aligned(), lengths(&cache)), (is_aligned, expected.to_vec()));
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "an aligned cache takes only aligned ones")]
+    fn an_aligned_cache_refuses_rows_of_different_lengths() {
+        cache().aligned().assign(uneven());
+    }
 }

@@ -65,6 +65,7 @@ impl<'m, M: ContinuousLm> ContinuousSession<'m, M> {
         };
         let chooser =
             Chooser::new(config, vocabulary, kinds, constraint, &options, &vec![0; rows], &prompts)?;
+        chooser.constraint().make_pool(chooser.position());
         Ok(Self {
             cache: model.slots(rows, capacity),
             chooser: chooser.count_rows(idle),
@@ -175,8 +176,8 @@ impl<'m, M: ContinuousLm> ContinuousSession<'m, M> {
         }
     }
 
-    /// Begins a row with the logits after its prompt: chooses the first token of this row alone.
-    /// The other rows do not change.
+    /// Begins a row with the logits after its prompt: chooses the first token of this row alone, with
+    /// the mask rows of the batch. The other rows do not change.
     pub(super) fn begin(&mut self, row: usize, prompt: &Prompt, logits: Tensor<2>) -> Result<()> {
         let init = prompt.init(self.model.vocab_size(), &self.model.device());
         let mut one = self.chooser.one(row, &prompt.options, prompt.seed, &init)?;
@@ -195,5 +196,101 @@ impl<'m, M: ContinuousLm> ContinuousSession<'m, M> {
         }
         self.chooser.release(row, ints(vec![self.rows.idle], &self.model.device()))?;
         self.note(row, None)
+    }
+}
+
+#[cfg(all(test, feature = "wgpu", not(feature = "vulkan")))]
+mod tests {
+    use burn::tensor::Device;
+
+    use super::*;
+    use crate::generation::model::CausalLm;
+    use crate::generation::recorded::Steps;
+    use crate::generation::request::Request;
+    use crate::tensor::mask_rows::tests::on_a_device::{uses, wgpu};
+    use crate::{Capacity, Constraint, Limits, TensorOptions};
+
+    /// A model to which every token is equally likely.
+    struct Flat {
+        device: Device,
+        vocab_size: usize,
+    }
+
+    impl Flat {
+        fn logits(&self, rows: usize) -> Tensor<2> {
+            Tensor::zeros([rows, self.vocab_size], (&self.device, DType::F32))
+        }
+    }
+
+    impl CausalLm for Flat {
+        type Cache = ();
+
+        fn device(&self) -> Device {
+            self.device.clone()
+        }
+
+        fn vocab_size(&self) -> usize {
+            self.vocab_size
+        }
+
+        fn prefill(&self, tokens: Tensor<2, Int>, _: Tensor<1, Int>, _: usize) -> (Tensor<2>, ()) {
+            (self.logits(tokens.dims()[0]), ())
+        }
+
+        fn step(&self, tokens: Tensor<1, Int>, (): &mut ()) -> Tensor<2> {
+            self.logits(tokens.dims()[0])
+        }
+    }
+
+    impl ContinuousLm for Flat {
+        type SlotCache = ();
+
+        fn slots(&self, _: usize, _: usize) {}
+
+        fn begin(&self, _: usize, _: Tensor<2, Int>, (): &mut ()) -> Tensor<2> {
+            self.logits(1)
+        }
+
+        fn step_rows(&self, tokens: Tensor<1, Int>, (): &mut ()) -> Tensor<2> {
+            self.logits(tokens.dims()[0])
+        }
+    }
+
+    /// The clock of each pool of the batch, and the time of the last use of each filled slot.
+    fn uses_in(session: &ContinuousSession<'_, Flat>) -> Vec<(i32, Vec<i32>)> {
+        uses(&session.chooser.position().rows)
+    }
+
+    #[test]
+    fn the_first_token_of_a_request_reads_the_mask_rows_of_the_batch() {
+        let Some(device) = wgpu() else { return };
+        let vocabulary = burn_dfa_testing::words::vocabulary_of(&[]);
+        let constraint = Constraint::regex("[ab]{9}").unwrap();
+        let table = CompiledConstraint::compile(&constraint, &vocabulary, &Limits::default()).unwrap();
+        let capacity = Capacity::new().with_constraints(1).with_states(64).with_classes(300);
+        let config = GenerationConfig::new().with_tensors(TensorOptions::new().with_capacity(capacity));
+        let model = Flat { device, vocab_size: vocabulary.len() };
+        let (shape, kinds) = ([3, 32], SamplingFeatures::NONE);
+        let mut session = ContinuousSession::new(&model, &vocabulary, shape, &config, kinds, 4).unwrap();
+        // The pool exists before the first step, and no other pool is made.
+        let none: Vec<i32> = Vec::new();
+        assert_eq!(uses_in(&session), [(0, none)]);
+        let prompt = Prompt::new(&Request::new(vec![TokenId(97)], 20), &SamplingOptions::default());
+        // The first request fills the slot of the start state, and the second reads it.
+        for (row, time) in [(0, 1), (1, 2)] {
+            session.seat(row, Some(&table), 20).unwrap();
+            session.begin(row, &prompt, model.logits(1)).unwrap();
+            assert_eq!(uses_in(&session), [(time, vec![time])]);
+        }
+        // A step fills the slots of other states, and the third request still reads the first slot.
+        session.step();
+        let before = uses_in(&session);
+        session.seat(2, Some(&table), 20).unwrap();
+        session.begin(2, &prompt, model.logits(1)).unwrap();
+        let after = uses_in(&session);
+        assert_eq!((before.len(), before[0].0), (1, 3));
+        assert_eq!((after.len(), after[0].0), (1, 4));
+        assert_eq!(after[0].1.len(), before[0].1.len());
+        assert_eq!(after[0].1.iter().filter(|&&time| time == 4).count(), 1);
     }
 }

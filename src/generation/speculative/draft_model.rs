@@ -8,7 +8,7 @@ use super::seeds::{Use, derived};
 use super::sequences::Sequences;
 use super::softmax::RowSoftmax;
 use crate::generation::model::Recordable;
-use crate::processor::{ConstraintProcessor, DraftTree, InPlaceState, Position};
+use crate::processor::{ConstraintProcessor, DraftTree, InPlaceState, Position, unless_empty};
 use crate::sampling::{Greedy, GumbelMax, Sampler};
 use crate::tensor::{DeviceConstraint, ints};
 use crate::vocabulary::TokenId;
@@ -199,10 +199,8 @@ impl<C> DraftBatch<C> {
         let logits = match &self.mask {
             None => logits,
             Some(mask) => {
-                let masked = mask.mask(state, logits.clone());
                 // In a partial vocabulary, it is possible that no token is legal.
-                let empty = masked.clone().equal_elem(f32::NEG_INFINITY).all_dim(1);
-                masked.mask_where(empty.expand(logits.dims()), logits)
+                unless_empty(mask.mask(state, logits.clone()), logits)
             }
         };
         let (tokens, probabilities) = match &self.sampling {
