@@ -23,6 +23,8 @@ const DEPTHS: [usize; 5] = [1, 4, 8, 16, 31];
 /// Total bytes of all sets of logits, up to [`MAX_SETS`] sets.
 const BYTES: usize = 128 << 20;
 const MAX_SETS: usize = 8;
+/// The rows of logits that are made at once. All rows as `f32` may be larger than a buffer of a device.
+const PART: usize = 64;
 /// Seconds per variant in a round.
 const ROUND: f64 = 0.04;
 
@@ -186,10 +188,18 @@ impl Case {
     /// Random logits with the letter `a` as the maximum, so that each choice keeps a row in its
     /// string.
     fn logits(&self, width: usize, device: &Device) -> Tensor<2> {
-        let logits = Tensor::<2>::random([self.batch, width], Distribution::Normal(0.0, 3.0), device);
         let letter = vocabulary::byte(b'a').0 as usize;
-        let great = Tensor::full([self.batch, 1], 100.0, device);
-        logits.slice_assign(s![.., letter..letter + 1], great).cast(self.dtype)
+        let mut logits = Tensor::<2>::empty([self.batch, width], (device, self.dtype));
+        for first in (0..self.batch).step_by(PART) {
+            let rows = PART.min(self.batch - first);
+            let part = Tensor::<2>::random([rows, width], Distribution::Normal(0.0, 3.0), device);
+            let great = Tensor::full([rows, 1], 100.0, device);
+            let part = part.slice_assign(s![.., letter..letter + 1], great).cast(self.dtype);
+            logits = logits.slice_assign(s![first..first + rows, ..], part);
+            // Otherwise the parts exist at the same time.
+            device.flush().expect("the device");
+        }
+        logits
     }
 }
 
