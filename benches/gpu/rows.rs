@@ -71,37 +71,47 @@ pub fn measure(device: &Device, clock: &Clock) {
 
 /// The cases, most informative first.
 fn cases(clock: &Clock, widths: &[usize], dtype: DType) -> Vec<Case> {
-    let mut cases = Vec::new();
+    use Form::{ByteLevel, TokenLevel};
+    use Place::{Letters, Nested};
     let batches = clock.cases(BATCHES.to_vec());
-    // Most schemas are byte-level. First with mask rows of a visited state, then without, as a fill.
-    for keeps in [true, false] {
-        for &batch in &batches {
-            let (width, form, place) = (widths[0], Form::ByteLevel, Place::String);
-            cases.push(Case { width, batch, dtype, form, place, keeps });
-        }
-    }
-    let mut push = |width, batch, dtype, form, place| {
-        cases.push(Case { width, batch, dtype, form, place, keeps: true });
+    let (small, large) = batches.split_at(batches.len().min(2));
+    let most = &batches[batches.len() - 1..];
+    let mut cases = Vec::new();
+    let mut push = |width, batches: &[usize], dtype, form, place, keeps| {
+        cases.extend(batches.iter().map(|&batch| Case { width, batch, dtype, form, place, keeps }));
     };
-    push(widths[0], 8, dtype, Form::ByteLevel, Place::Nested(DEPTHS[0]));
-    for &width in &widths[1..] {
-        batches.iter().for_each(|batch| push(width, *batch, dtype, Form::ByteLevel, Place::String));
-        push(width, 8, dtype, Form::ByteLevel, Place::Nested(DEPTHS[0]));
+    // Most schemas are byte-level. First with mask rows of a visited state, with many legal tokens and
+    // with few.
+    push(widths[0], &batches, dtype, ByteLevel, Place::String, true);
+    push(widths[0], small, dtype, ByteLevel, Letters, true);
+    // Then without mask rows, as a fill, in both forms.
+    push(widths[0], small, dtype, ByteLevel, Place::String, false);
+    for keeps in [false, true] {
+        push(widths[0], small, dtype, TokenLevel, Place::String, keeps);
     }
-    for &width in widths {
-        batches.iter().for_each(|batch| push(width, *batch, dtype, Form::TokenLevel, Place::String));
+    push(widths[0], large, dtype, ByteLevel, Place::String, false);
+    push(widths[0], &[8], dtype, ByteLevel, Nested(DEPTHS[0]), true);
+    for &width in &widths[1..] {
+        push(width, &batches, dtype, ByteLevel, Place::String, true);
+        push(width, &[8], dtype, ByteLevel, Nested(DEPTHS[0]), true);
+    }
+    for keeps in [false, true] {
+        push(widths[0], large, dtype, TokenLevel, Place::String, keeps);
+    }
+    for &width in &widths[1..] {
+        push(width, &batches, dtype, TokenLevel, Place::String, true);
     }
     for &width in widths {
         for batch in clock.cases(vec![8, 64]) {
             for depth in clock.cases(DEPTHS.to_vec()) {
-                push(width, batch, dtype, Form::ByteLevel, Place::Nested(depth));
+                push(width, &[batch], dtype, ByteLevel, Nested(depth), true);
             }
         }
-        for form in [Form::TokenLevel, Form::ByteLevel] {
-            push(width, batches[batches.len() - 1], dtype, form, Place::Key);
+        for form in [TokenLevel, ByteLevel] {
+            push(width, most, dtype, form, Letters, true);
         }
         if dtype != DType::F32 {
-            batches.iter().for_each(|batch| push(width, *batch, DType::F32, Form::TokenLevel, Place::String));
+            push(width, &batches, DType::F32, TokenLevel, Place::String, true);
         }
     }
     cases
