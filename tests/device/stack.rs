@@ -133,12 +133,12 @@ pub(crate) fn grammars(vocabulary: &Vocabulary, frames: usize) -> Vec<CompiledCo
     compiled.collect()
 }
 
-fn needed(table: &CompiledConstraint) -> usize {
+pub(crate) fn needed(table: &CompiledConstraint) -> usize {
     table.tokens_to_end(table.start()) as usize
 }
 
 /// The legal tokens of a row.
-fn legal(table: &CompiledConstraint, position: &RowPosition) -> Vec<bool> {
+pub(crate) fn legal(table: &CompiledConstraint, position: &RowPosition) -> Vec<bool> {
     let tokens = (0..table.vocabulary_len() as u32).map(TokenId);
     tokens.map(|token| table.can_end(&table.after(position, token))).collect()
 }
