@@ -2,6 +2,7 @@
 //! equal and different states, in pools of any size.
 
 mod random;
+mod trees;
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use burn_dfa::generation::{DecodeGraph, GenerationConfig, Request, generate};
