@@ -27,8 +27,8 @@ impl Form {
 pub enum Place {
     /// In a string, where most tokens are legal.
     String,
-    /// In a key, where few tokens are legal; a choice advances the row.
-    Key,
+    /// In a string of few letters, where few tokens are legal.
+    Letters,
     /// In a string inside this number of nested objects, each in a list.
     Nested(usize),
 }
@@ -37,7 +37,7 @@ impl Place {
     pub fn name(self) -> String {
         match self {
             Self::String => "string".into(),
-            Self::Key => "key".into(),
+            Self::Letters => "few letters".into(),
             Self::Nested(depth) => format!("{depth} objects deep"),
         }
     }
@@ -45,7 +45,7 @@ impl Place {
     fn constraint(self) -> Constraint {
         match self {
             Self::String => constraint::text(),
-            Self::Key => constraint::person(),
+            Self::Letters => constraint::letters(),
             Self::Nested(_) => constraint::nested(),
         }
     }
@@ -53,7 +53,7 @@ impl Place {
     fn text(self) -> Vec<u8> {
         match self {
             Self::String => b"{\"text\": \"Ad".to_vec(),
-            Self::Key => b"{\"n".to_vec(),
+            Self::Letters => b"{\"text\": \"a".to_vec(),
             Self::Nested(depth) => {
                 [b"{\"list\": [".repeat(depth), b"{\"list\": [], \"name\": \"Ad".to_vec()].concat()
             }

@@ -23,6 +23,8 @@ const DEPTHS: [usize; 5] = [1, 4, 8, 16, 31];
 /// Total bytes of all sets of logits, up to [`MAX_SETS`] sets.
 const BYTES: usize = 128 << 20;
 const MAX_SETS: usize = 8;
+/// The rows of logits that are made at once. All rows as `f32` may be larger than a buffer of a device.
+const PART: usize = 64;
 /// Seconds per variant in a round.
 const ROUND: f64 = 0.04;
 
@@ -57,6 +59,7 @@ pub fn measure(device: &Device, clock: &Clock) {
         "greedy µs",
         "choose µs",
         "choose ÷ greedy",
+        "choose ÷ copy",
         "recorded",
     ];
     let table = Table::begin("Rows of logits", &columns);
@@ -69,37 +72,47 @@ pub fn measure(device: &Device, clock: &Clock) {
 
 /// The cases, most informative first.
 fn cases(clock: &Clock, widths: &[usize], dtype: DType) -> Vec<Case> {
-    let mut cases = Vec::new();
+    use Form::{ByteLevel, TokenLevel};
+    use Place::{Letters, Nested};
     let batches = clock.cases(BATCHES.to_vec());
-    // Most schemas are byte-level. First with mask rows of a visited state, then without, as a fill.
-    for keeps in [true, false] {
-        for &batch in &batches {
-            let (width, form, place) = (widths[0], Form::ByteLevel, Place::String);
-            cases.push(Case { width, batch, dtype, form, place, keeps });
-        }
-    }
-    let mut push = |width, batch, dtype, form, place| {
-        cases.push(Case { width, batch, dtype, form, place, keeps: true });
+    let (small, large) = batches.split_at(batches.len().min(2));
+    let most = &batches[batches.len() - 1..];
+    let mut cases = Vec::new();
+    let mut push = |width, batches: &[usize], dtype, form, place, keeps| {
+        cases.extend(batches.iter().map(|&batch| Case { width, batch, dtype, form, place, keeps }));
     };
-    push(widths[0], 8, dtype, Form::ByteLevel, Place::Nested(DEPTHS[0]));
-    for &width in &widths[1..] {
-        batches.iter().for_each(|batch| push(width, *batch, dtype, Form::ByteLevel, Place::String));
-        push(width, 8, dtype, Form::ByteLevel, Place::Nested(DEPTHS[0]));
+    // Most schemas are byte-level. First with mask rows of a visited state, with many legal tokens and
+    // with few.
+    push(widths[0], &batches, dtype, ByteLevel, Place::String, true);
+    push(widths[0], small, dtype, ByteLevel, Letters, true);
+    // Then without mask rows, as a fill, in both forms.
+    push(widths[0], small, dtype, ByteLevel, Place::String, false);
+    for keeps in [false, true] {
+        push(widths[0], small, dtype, TokenLevel, Place::String, keeps);
     }
-    for &width in widths {
-        batches.iter().for_each(|batch| push(width, *batch, dtype, Form::TokenLevel, Place::String));
+    push(widths[0], large, dtype, ByteLevel, Place::String, false);
+    push(widths[0], &[8], dtype, ByteLevel, Nested(DEPTHS[0]), true);
+    for &width in &widths[1..] {
+        push(width, &batches, dtype, ByteLevel, Place::String, true);
+        push(width, &[8], dtype, ByteLevel, Nested(DEPTHS[0]), true);
+    }
+    for keeps in [false, true] {
+        push(widths[0], large, dtype, TokenLevel, Place::String, keeps);
+    }
+    for &width in &widths[1..] {
+        push(width, &batches, dtype, TokenLevel, Place::String, true);
     }
     for &width in widths {
         for batch in clock.cases(vec![8, 64]) {
             for depth in clock.cases(DEPTHS.to_vec()) {
-                push(width, batch, dtype, Form::ByteLevel, Place::Nested(depth));
+                push(width, &[batch], dtype, ByteLevel, Nested(depth), true);
             }
         }
-        for form in [Form::TokenLevel, Form::ByteLevel] {
-            push(width, batches[batches.len() - 1], dtype, form, Place::Key);
+        for form in [TokenLevel, ByteLevel] {
+            push(width, most, dtype, form, Letters, true);
         }
         if dtype != DType::F32 {
-            batches.iter().for_each(|batch| push(width, *batch, DType::F32, Form::TokenLevel, Place::String));
+            push(width, &batches, DType::F32, TokenLevel, Place::String, true);
         }
     }
     cases
@@ -179,6 +192,7 @@ impl Case {
             table::microseconds(of_one(3)),
             table::microseconds(of_one(4)),
             table::ratio(times.ratio(4, 3)),
+            table::ratio(times.ratio(4, 0)),
             if recorded == [true; 5] { "yes".into() } else { "no".into() },
         ]);
     }
@@ -186,10 +200,18 @@ impl Case {
     /// Random logits with the letter `a` as the maximum, so that each choice keeps a row in its
     /// string.
     fn logits(&self, width: usize, device: &Device) -> Tensor<2> {
-        let logits = Tensor::<2>::random([self.batch, width], Distribution::Normal(0.0, 3.0), device);
         let letter = vocabulary::byte(b'a').0 as usize;
-        let great = Tensor::full([self.batch, 1], 100.0, device);
-        logits.slice_assign(s![.., letter..letter + 1], great).cast(self.dtype)
+        let mut logits = Tensor::<2>::empty([self.batch, width], (device, self.dtype));
+        for first in (0..self.batch).step_by(PART) {
+            let rows = PART.min(self.batch - first);
+            let part = Tensor::<2>::random([rows, width], Distribution::Normal(0.0, 3.0), device);
+            let great = Tensor::full([rows, 1], 100.0, device);
+            let part = part.slice_assign(s![.., letter..letter + 1], great).cast(self.dtype);
+            logits = logits.slice_assign(s![first..first + rows, ..], part);
+            // Otherwise the parts exist at the same time.
+            device.flush().expect("the device");
+        }
+        logits
     }
 }
 

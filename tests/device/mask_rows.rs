@@ -2,16 +2,21 @@
 //! equal and different states, in pools of any size.
 
 mod random;
+mod trees;
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use burn_dfa::generation::{DecodeGraph, GenerationConfig, Request, generate};
 use burn_dfa::processor::{ConstraintProcessor, LogitsProcessor, StepContext};
 use burn_dfa::sampling::{Greedy, GumbelMax, Sampler};
-use burn_dfa::{CompiledConstraint, Constraint, DeviceConstraint, Limits, StateId, TensorOptions, TokenId};
+use burn_dfa::tokens::RowPosition;
+use burn_dfa::{
+    Arena, Capacity, CompiledConstraint, Constraint, DeviceConstraint, Limits, StateId, TensorOptions,
+    TokenId,
+};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 use serde_json::{Value, json};
 
-use super::stack::{compile, grammars, schemas, vocabulary, walk_rows};
+use super::stack::{compile, grammars, legal, schemas, vocabulary, walk_rows};
 use crate::common::model::RandomLm;
 use crate::common::{devices, ints, mask_rows_bytes};
 
@@ -57,6 +62,38 @@ fn masks_match_the_host_in_pools_of_any_size() {
                     walk_rows(&constraints, &rows, &options, &device, 40, spare, slots as u64);
                 }
             }
+        }
+    }
+}
+
+/// The states of a constraint have the numbers of the states that were in the same page before.
+#[test]
+fn a_reloaded_page_has_no_mask_rows_yet() {
+    let vocabulary = vocabulary();
+    let width = vocabulary.len();
+    let tables = ["[a-c]{1,9}", "[d-f]{1,9}"].map(|pattern| {
+        let constraint = Constraint::regex(pattern).unwrap();
+        CompiledConstraint::compile_byte_level(&constraint, &vocabulary, &Limits::default()).unwrap()
+    });
+    assert_eq!(tables[0].start(), tables[1].start());
+    let classes = tables.iter().map(CompiledConstraint::class_count).max().unwrap();
+    let capacity = Capacity::new().with_constraints(1).with_states(32).with_classes(classes);
+    let options = TensorOptions::new().with_capacity(capacity);
+    for (name, device) in devices::all() {
+        let arena = Arena::new(&vocabulary, width, &options, &device).unwrap();
+        let mut processor = ConstraintProcessor::continuous(arena, 1).unwrap();
+        let mut position = processor.start();
+        for table in tables.iter().chain(&tables) {
+            processor.admit(&mut position, 0, Some(table), 20).unwrap();
+            let expected = legal(table, &RowPosition::unlimited(table.start()));
+            // The first visit fills a mask row, and the second one reads it.
+            for visit in 0..2 {
+                let logits = Tensor::<2>::zeros([1, width], (&device, DType::F32));
+                let masked = processor.mask(&position, logits).into_data().try_to_vec::<f32>().unwrap();
+                let found: Vec<bool> = masked.iter().map(|&logit| logit == 0.0).collect();
+                assert_eq!(found, expected, "{name}, visit {visit}");
+            }
+            processor.release(&mut position, 0).unwrap();
         }
     }
 }

@@ -134,12 +134,12 @@ pub(crate) fn grammars(vocabulary: &Vocabulary, frames: usize) -> Vec<CompiledCo
     compiled.collect()
 }
 
-fn needed(constraint: &CompiledConstraint) -> usize {
+pub(crate) fn needed(constraint: &CompiledConstraint) -> usize {
     constraint.tokens_to_end(constraint.start()) as usize
 }
 
 /// The legal tokens of a row.
-fn legal(constraint: &CompiledConstraint, position: &RowPosition) -> Vec<bool> {
+pub(crate) fn legal(constraint: &CompiledConstraint, position: &RowPosition) -> Vec<bool> {
     let tokens = (0..constraint.vocabulary_len() as u32).map(TokenId);
     tokens.map(|token| constraint.can_end(&constraint.after(position, token))).collect()
 }

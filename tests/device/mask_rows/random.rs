@@ -13,14 +13,13 @@ use rand::{Rng, SeedableRng, rngs::StdRng};
 use serde_json::{Map, Value, json};
 
 use super::super::slots::generation::{alone, serve};
-use super::super::stack::vocabulary;
+use super::super::stack::{needed, vocabulary};
 use crate::common::model::RandomLm;
 use crate::common::{devices, ints, mask_rows_bytes};
 
+/// So many that every constraint is loaded several times. A software GPU computes the threads of a
+/// kernel one after the other, but the batch is small.
 const STEPS: usize = 200;
-/// A software GPU computes the threads of a kernel one after the other: a step takes a hundred times as
-/// long as on Flex. After these steps every constraint was loaded several times.
-const STEPS_ON_A_SOFTWARE_GPU: usize = 60;
 const ROWS: usize = 5;
 /// The frames of a stack: few, so that rows get near its limit.
 const FRAMES: usize = 3;
@@ -83,10 +82,6 @@ fn options(constraints: &[CompiledConstraint], slots: usize) -> TensorOptions {
     TensorOptions::new().with_capacity(capacity).with_mask_rows_bytes(mask_rows_bytes(slots, true))
 }
 
-fn needed(constraint: &CompiledConstraint) -> usize {
-    constraint.tokens_to_end(constraint.start()) as usize
-}
-
 /// Steps of rows that begin and end at random, with a pool of `slots` mask rows.
 fn walk(
     constraints: &[CompiledConstraint],
@@ -94,8 +89,6 @@ fn walk(
     (name, device): (&str, &Device),
     slots: usize,
 ) {
-    let is_slow = devices::is_software_gpu(name, device);
-    let steps = if is_slow { STEPS_ON_A_SOFTWARE_GPU } else { STEPS };
     let width = vocabulary.len() + 3;
     let arena = Arena::new(vocabulary, width, &options(constraints, slots), device).unwrap();
     assert_eq!(arena.device_constraint().mask_row_count(), if name == "flex" { 0 } else { slots });
@@ -104,7 +97,7 @@ fn walk(
     let mut rows: Vec<Option<(&CompiledConstraint, RowPosition)>> = vec![None; ROWS];
     let mut rng = StdRng::seed_from_u64(slots as u64);
     let (mut loads, mut deepest) = (0usize, 0usize);
-    for step in 0..steps {
+    for step in 0..STEPS {
         for (row, at) in rows.iter_mut().enumerate() {
             if at.is_some() {
                 // A row ends, in the middle of its text or after it.
@@ -166,8 +159,8 @@ fn walk(
         }
         position = processor.advance(position, ints(tokens, device));
     }
-    eprintln!("{name}, {slots} mask rows: {steps} steps, {loads} rows, {deepest} frames");
-    assert!(loads > steps / 8 && deepest > 0, "{loads} rows, {deepest} frames");
+    eprintln!("{name}, {slots} mask rows: {STEPS} steps, {loads} rows, {deepest} frames");
+    assert!(loads > STEPS / 8 && deepest > 0, "{loads} rows, {deepest} frames");
 }
 
 #[test]
