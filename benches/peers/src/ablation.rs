@@ -85,7 +85,7 @@ pub fn write(path: &Path, cases: &[Case], vocabularies: &[Tokens], args: &Args) 
 /// The beginning of the page.
 fn head(runs: usize) -> String {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let load = machine::load().map_or(String::new(), |load| format!("; load before the run: {load:.1}"));
+    let load = machine::load().map_or(String::new(), |load| format!(";\n  load before the run: {load:.1}"));
     format!(
         "# The mask search without each of its parts\n\n\
          `cargo run --release -p peers -- {}`\n\n\
