@@ -30,7 +30,7 @@ static VOCABULARY: LazyLock<Vocabulary> = LazyLock::new(|| {
 
 /// 1,000 states and 500 token classes, reserved states and classes included; each state has a
 /// transition by each class.
-fn tabulated() -> CompiledConstraint {
+fn token_level() -> CompiledConstraint {
     let (states, classes) = (1_000 - 3, 500 - 3);
     let next = |state: u32, token: u32| (state + 1) * (token + 1) % states;
     let rows = (0..states)
@@ -43,7 +43,7 @@ fn tabulated() -> CompiledConstraint {
     constraint
 }
 
-fn walked() -> CompiledConstraint {
+fn byte_level() -> CompiledConstraint {
     let constraint = Constraint::regex("([a-z]+ ?[0-9]){0,498}").unwrap();
     let compiled =
         CompiledConstraint::compile_byte_level(&constraint, &VOCABULARY, &Limits::default()).unwrap();
@@ -67,17 +67,17 @@ fn load(bencher: Bencher, constraint: &CompiledConstraint, form: &str) {
 }
 
 #[divan::bench]
-fn load_tabulated(bencher: Bencher) {
-    load(bencher, &tabulated(), "tabulated");
+fn load_token_level(bencher: Bencher) {
+    load(bencher, &token_level(), "token-level");
 }
 
 #[divan::bench]
-fn load_walked(bencher: Bencher) {
-    load(bencher, &walked(), "walked");
+fn load_byte_level(bencher: Bencher) {
+    load(bencher, &byte_level(), "byte-level");
 }
 
 #[divan::bench]
-fn write_tabulated(bencher: Bencher) {
-    let constraint = tabulated();
+fn write_token_level(bencher: Bencher) {
+    let constraint = token_level();
     bencher.bench(|| constraint.to_bytes(&Origin::default()).unwrap());
 }

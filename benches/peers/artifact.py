@@ -33,7 +33,7 @@ class Artifact:
             self.offsets = arrays["offsets"]
             self.columns = arrays["column"][arrays["symbols"]]
         if "jumps" in arrays:
-            self.jumps, self.ways, self.heights = arrays["jumps"], arrays["ways"], arrays["way_frames"]
+            self.jumps, self.to_exit, self.heights = arrays["jumps"], arrays["tokens_to_exit"], arrays["frames_to_exit"]
             self.frames = int(self.metadata["frames"])
         else:
             self.jumps = None
@@ -66,7 +66,7 @@ class Artifact:
             return int(self.to_end[state])
         depth = stack[2] if stack else 0
         least = NEVER_ENDS
-        for way, height, exit_number in zip(self.ways[state], self.heights[state], range(self.ways.shape[1])):
+        for way, height, exit_number in zip(self.to_exit[state], self.heights[state], range(self.to_exit.shape[1])):
             cost = stack[3][exit_number] if stack else 0 if exit_number == 0 else NEVER_ENDS
             if way < NEVER_ENDS and cost < NEVER_ENDS and depth + height <= self.frames:
                 least = min(least, int(way) + cost)

@@ -45,7 +45,8 @@ impl Report {
         let (file, bytes) = &self.model;
         let _ = writeln!(page, "`cargo bench --bench quality -- {}`\n", self.arguments);
         let _ = writeln!(page, "- Model: {file}, {:.0} MB", *bytes as f64 / 1e6);
-        let _ = writeln!(page, "- Machine: {}; threads: {}{}", self.machine, self.threads, self.load_note());
+        let _ =
+            writeln!(page, "- Machine: {};\n  threads: {}{}", self.machine, self.threads, self.load_note());
         for engine in &self.engines {
             let _ = writeln!(page, "- Engine: {engine}");
         }
@@ -69,9 +70,9 @@ impl Report {
     /// A warning if other programs ran before the run.
     fn load_note(&self) -> String {
         match self.load {
-            Some(load) if load >= 0.5 => format!(
-                "; busy: a load of {load:.1} before the run, so compare\n  times only within this page"
-            ),
+            Some(load) if load >= 0.5 => {
+                format!("; busy: a load of {load:.1} before the run, so compare times only within this page")
+            }
             _ => String::new(),
         }
     }
@@ -118,9 +119,9 @@ impl Report {
         let _ = writeln!(
             page,
             "\n## Speed\n\n\
-             Tokens per second of a single row, medians over prompts of the extraction set, and of a prompt of {} tokens.\n\
-             Memory is the peak of resident memory of the process so far, which includes the program itself,\n\
-             divided by the size of the file.\n\n\
+             Tokens per second of a single row, medians over prompts of the extraction set, and of a prompt of\n\
+             {} tokens. Memory is the peak of resident memory of the process so far, which includes the program\n\
+             itself, divided by the size of the file.\n\n\
              | threads | | burn-dfa | llama.cpp | ratio |\n|---:|---|---:|---:|---:|",
             first.prompt_tokens
         );

@@ -10,7 +10,7 @@ from safetensors import safe_open
 from transformers import AutoModelForCausalLM, AutoTokenizer, LogitsProcessor
 
 DEAD, DONE, NEVER = 0, 1, 0
-NO_WAY = torch.iinfo(torch.int32).max
+NO_PATH = torch.iinfo(torch.int32).max
 
 
 class CompiledConstraint(LogitsProcessor):
@@ -24,7 +24,7 @@ class CompiledConstraint(LogitsProcessor):
             self.metadata = file.metadata()
             tensors = {name: file.get_tensor(name).long() for name in file.keys()}
         self.next, form = tensors["next"], self.metadata["form"]
-        if form == "tabulated":
+        if form == "token_level":
             columns = tensors["class"][:, None]
         else:
             # Tokens as rows of columns, padded with -1 to the longest.
@@ -32,13 +32,13 @@ class CompiledConstraint(LogitsProcessor):
             places = torch.arange(int(lengths.max()), device=device)
             columns = torch.full((len(lengths), len(places)), -1, device=device)
             columns[places < lengths[:, None]] = tensors["column"][symbols]
-        if form == "called":
+        if form == "pushdown":
             self.jumps, self.max_frames = tensors["jumps"], int(self.metadata["frames"])
-            self.ways, self.height = tensors["ways"], tensors["way_frames"]
+            self.to_exit, self.height = tensors["tokens_to_exit"], tensors["frames_to_exit"]
         else:
             self.jumps, self.max_frames = self.next.new_zeros(len(self.next), 2), 0
-            self.ways = tensors["tokens_to_end"][:, None]
-            self.height = torch.zeros_like(self.ways)
+            self.to_exit = tensors["tokens_to_end"][:, None]
+            self.height = torch.zeros_like(self.to_exit)
         # Logits past the vocabulary are never legal.
         self.columns = torch.full((width, columns.shape[1]), -1, device=device)
         self.columns[:, 0] = NEVER
@@ -47,7 +47,7 @@ class CompiledConstraint(LogitsProcessor):
         self.lengths = (self.columns >= 0).sum(1)
         self.shortest = tensors.get("shortest", self.next.new_zeros(len(self.next)))
         # For each frame: the call state, the frame below, the depth, and the cost of each exit.
-        costs = self.ways.new_full((1, self.ways.shape[1]), NO_WAY)
+        costs = self.to_exit.new_full((1, self.to_exit.shape[1]), NO_PATH)
         costs[0, 0] = 0
         none = costs.new_zeros(1)
         self.tree = [none, none, none, costs]
@@ -57,9 +57,9 @@ class CompiledConstraint(LogitsProcessor):
         """The least number of tokens to the end from states, or rows of states, on the stacks with these tops."""
         _, _, depth, costs = self.tree
         shape = [len(tops)] + [1] * (states.dim() - 1)
-        ways, cost = self.ways[states], costs[tops].view(*shape, self.ways.shape[1])
-        fits = (ways < NO_WAY) & (cost < NO_WAY) & (depth[tops].view(*shape, 1) + self.height[states] <= self.max_frames)
-        return torch.where(fits, ways + cost, NO_WAY).amin(-1)
+        to_exit, cost = self.to_exit[states], costs[tops].view(*shape, self.to_exit.shape[1])
+        fits = (to_exit < NO_PATH) & (cost < NO_PATH) & (depth[tops].view(*shape, 1) + self.height[states] <= self.max_frames)
+        return torch.where(fits, to_exit + cost, NO_PATH).amin(-1)
 
     def settle(self, states, tops):
         """Computes the epsilon closures of rows: pushes call states, and pops for return states."""
@@ -68,7 +68,7 @@ class CompiledConstraint(LogitsProcessor):
             push, back = (jumps > 0) & (depth[tops] < self.max_frames), (jumps < 0) & (tops > 0)
             at, under = states[push], tops[push]
             to = self.jumps[at, 1:]
-            pushed = [at, under, depth[under] + 1, torch.where(to == DEAD, NO_WAY, self.to_end(to, under))]
+            pushed = [at, under, depth[under] + 1, torch.where(to == DEAD, NO_PATH, self.to_end(to, under))]
             states = torch.where(push, jumps, torch.where(jumps == 0, states, DEAD))
             states[back] = self.jumps[call[tops[back]], -jumps[back]]
             tops = torch.where(back, below[tops], tops)
@@ -81,7 +81,7 @@ class CompiledConstraint(LogitsProcessor):
         for column in columns.unbind(-1):
             states = torch.where(column < 0, states, self.next[states, column])
             states, tops = self.settle(states, tops)
-        return torch.where(self.to_end(states, tops) == NO_WAY, DEAD, states), tops
+        return torch.where(self.to_end(states, tops) == NO_PATH, DEAD, states), tops
 
     def __call__(self, input_ids, scores):
         batch, width = scores.shape

@@ -180,9 +180,9 @@ impl<F: Fn(Tensor<2, Int>) -> Tensor<3>> CausalLm for Recompute<F> {
 }
 
 impl<F: Fn(Tensor<2, Int>) -> Tensor<3>> ContinuousLm for Recompute<F> {
-    type SlotCache = TextCache;
+    type RowsCache = TextCache;
 
-    fn slots(&self, rows: usize, capacity: usize) -> TextCache {
+    fn rows_cache(&self, rows: usize, capacity: usize) -> TextCache {
         TextCache::new(rows, capacity, &self.device)
     }
 

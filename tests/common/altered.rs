@@ -117,13 +117,13 @@ impl<A: Change> CausalLm for Altered<A> {
 }
 
 impl<A: Change> ContinuousLm for Altered<A> {
-    type SlotCache = <RandomLm as ContinuousLm>::SlotCache;
+    type RowsCache = <RandomLm as ContinuousLm>::RowsCache;
 
-    fn slots(&self, rows: usize, capacity: usize) -> Self::SlotCache {
-        self.model.slots(rows, capacity)
+    fn rows_cache(&self, rows: usize, capacity: usize) -> Self::RowsCache {
+        self.model.rows_cache(rows, capacity)
     }
 
-    fn begin(&self, row: usize, prompt: Tensor<2, Int>, cache: &mut Self::SlotCache) -> Tensor<2> {
+    fn begin(&self, row: usize, prompt: Tensor<2, Int>, cache: &mut Self::RowsCache) -> Tensor<2> {
         let logits = self.model.begin(row, prompt.clone(), cache);
         self.change.logits(Call::Begin(prompt), logits)
     }
@@ -137,7 +137,7 @@ impl<A: Change> ContinuousLm for Altered<A> {
         row: usize,
         at: usize,
         tokens: Tensor<2, Int>,
-        cache: &mut Self::SlotCache,
+        cache: &mut Self::RowsCache,
     ) -> Tensor<2> {
         assert!(A::EXTENDS, "row {row} at {at}: this model reads prompts whole");
         let logits = self.model.extend(row, at, tokens.clone(), cache);
@@ -148,12 +148,12 @@ impl<A: Change> ContinuousLm for Altered<A> {
         A::EXTENDS
     }
 
-    fn copy_prefix(&self, from: usize, to: usize, length: usize, cache: &mut Self::SlotCache) {
+    fn copy_prefix(&self, from: usize, to: usize, length: usize, cache: &mut Self::RowsCache) {
         assert!(A::EXTENDS, "{length} tokens of row {from} for row {to}: this model copies none");
         self.model.copy_prefix(from, to, length, cache);
     }
 
-    fn step_rows(&self, tokens: Tensor<1, Int>, cache: &mut Self::SlotCache) -> Tensor<2> {
+    fn step_rows(&self, tokens: Tensor<1, Int>, cache: &mut Self::RowsCache) -> Tensor<2> {
         let logits = self.change.step(cache, |cache| self.model.step_rows(tokens, cache));
         self.change.logits(Call::StepRows, logits)
     }

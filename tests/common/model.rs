@@ -234,9 +234,9 @@ impl SlotHashes {
 }
 
 impl ContinuousLm for RandomLm {
-    type SlotCache = SlotHashes;
+    type RowsCache = SlotHashes;
 
-    fn slots(&self, rows: usize, capacity: usize) -> SlotHashes {
+    fn rows_cache(&self, rows: usize, capacity: usize) -> SlotHashes {
         let options = (&self.device(), DType::I32);
         SlotHashes(Hashes {
             after: Tensor::zeros([rows, capacity], options),

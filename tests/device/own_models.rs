@@ -266,7 +266,7 @@ fn only_the_last_token_of_a_prompt_has_logits() {
     let prompts = |rows: usize| Tensor::<2, Int>::ones([rows, 6], (&device, DType::I32));
     let (_, mut cache) = cached.prefill(prompts(2), Tensor::zeros([2], (&device, DType::I32)), 8);
     cached.step(Tensor::ones([2], (&device, DType::I32)), &mut cache);
-    let mut cache = cached.slots(3, 16);
+    let mut cache = cached.rows_cache(3, 16);
     cached.begin(1, prompts(1), &mut cache);
     cached.extend(1, 6, prompts(1), &mut cache);
     assert_eq!(*cached.0.heads.borrow(), [[2, 1], [2, 1], [1, 1], [1, 1]]);
@@ -277,7 +277,7 @@ fn a_full_row_writes_its_last_slot_alone() {
     for (name, device) in devices::all() {
         let cached = Cached(Network::new(9, &device));
         let tokens = |ids: &[i32]| Tensor::<1, Int>::from_data(ids, (&device, DType::I32));
-        let mut cache = cached.slots(2, 4);
+        let mut cache = cached.rows_cache(2, 4);
         cached.begin(0, tokens(&[1, 2]).reshape([1, 2]), &mut cache);
         cached.begin(1, tokens(&[3]).reshape([1, 1]), &mut cache);
         for _ in 0..6 {

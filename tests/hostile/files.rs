@@ -103,12 +103,12 @@ const ATTACKS: &[Attack] = attacks! {
     "1,000,000 texts of metadata": Artifact = |gauge| {
         let mut texts = String::new();
         (0..1_000_000).for_each(|i| write!(texts, r#""{i}":"","#).expect("a string takes all"));
-        headed(gauge, &format!(r#"{{"__metadata__": {{{texts}"format":"burn-dfa token table"}}}}"#), 0)
+        headed(gauge, &format!(r#"{{"__metadata__": {{{texts}"format":"burn-dfa compiled constraint"}}}}"#), 0)
     };
     "1,000,000 tensors": Artifact = |gauge| {
         let mut tensors = String::new();
         (0..1_000_000).for_each(|i| write!(tensors, r#","{i}":{{"dtype":"U8","shape":[0],"data_offsets":[0,0]}}"#).expect("a string takes all"));
-        headed(gauge, &format!(r#"{{"__metadata__": {{"format": "burn-dfa token table"}}{tensors}}}"#), 0)
+        headed(gauge, &format!(r#"{{"__metadata__": {{"format": "burn-dfa compiled constraint"}}{tensors}}}"#), 0)
     };
     "tensors of 2^64 elements": Artifact = |gauge| {
         headed(gauge, r#"{"next":{"dtype":"I32","shape":[4294967296,4294967296],"data_offsets":[0,4]}}"#, 4)

@@ -21,7 +21,7 @@ const LEFT_OUT: [(&str, &str); 14] = [
     ("cargo bench ", "takes minutes; its own step of CI runs it once"),
     ("cargo build --release --features cli", "builds what the other commands use"),
     ("cargo run --release --features cli,remote-server ", "waits for clients: tests/remote"),
-    ("cargo run --release -p burn-dfa-serve --features remote ", "needs another machine: tests/remote"),
+    ("cargo run --release --features remote ", "needs another machine: tests/remote"),
     ("cargo run --release --bin burn-dfa-serve", "waits for clients: see the requests below"),
     ("cargo run --release --features cuda ", "needs a GPU"),
     ("cargo run --release --features wgpu ", "needs a GPU"),
@@ -89,19 +89,10 @@ fn without_cargo(command: &str) -> String {
         match option {
             "--example" => program = options.next().map(|name| format!("examples/{name}")),
             "--bin" => program = options.next().map(str::to_owned),
-            "-p" => program = program.or(options.next().map(only_program)),
             _ => {}
         }
     }
     format!("target/release/{} {arguments}", program.expect("a program"))
-}
-
-/// The program of a package that has one.
-fn only_program(package: &str) -> String {
-    match package {
-        "burn-dfa-decoder" => "burn-dfa-generate".into(),
-        _ => panic!("{package}: name the program with --bin"),
-    }
 }
 
 /// A folder like a clone in which everything is built, with the files that the pages name.

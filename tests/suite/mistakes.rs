@@ -22,10 +22,11 @@ const PAGE: &str = "docs/errors.md";
 
 const INTRODUCTION: &str = "# Likely mistakes and their messages
 
-Every refusal is a [`burn_dfa::Error`](../crates/common/src/error.rs). Its message names the location
-and a remedy. Its `kind()` tells a program what was refused; `kind().is_constraint()` is true if the
-constraint itself is refused, whatever the request. This page shows twenty-four common mistakes with
-their messages. A [test](../tests/suite/mistakes.rs) makes the mistakes and writes this page.
+Every refusal is a [`burn_dfa::Error`](../crates/common/src/error.rs). Its message names the
+location and a remedy. Its `kind()` tells a program what was refused; `kind().is_constraint()` is
+true if the constraint itself is refused, whatever the request. This page shows twenty-four common
+mistakes with their messages. A [test](../tests/suite/mistakes.rs) makes the mistakes and writes
+this page.
 
 In the examples `vocabulary` is the vocabulary of the embedded model, `model` a model with as many
 logits, `prompt` some of its tokens, and `compiled` the regex `[a-z]{12}` compiled for it. `limits`
@@ -130,7 +131,7 @@ fn page() -> String {
         page,
         "\n## Three more\n\nA canceled generation, with the text so far:\n\n> {}\n\nA model folder of another \
          architecture, which [`burn-dfa-decoder`](../models/decoder) refuses:\n\n> {other}\n\nThe name of a model instead of its \
-         folder ([other folders](models.md#what-is-said-of-other-folders)):\n\n> {missing}\n",
+         folder\n([other folders](models.md#what-is-said-of-other-folders)):\n\n> {missing}\n",
         cancelled.unwrap_err()
     )
     .unwrap();

@@ -43,7 +43,7 @@ struct Variant {
     cache_bytes: usize,
 }
 
-/// The search with all parts, then without each of them.
+/// The search with all parts, then without each of them, then with all parts again as a control.
 fn variants() -> Vec<Variant> {
     let variant = |without, change: String, thresholds, cache_bytes| Variant {
         without,
@@ -56,9 +56,9 @@ fn variants() -> Vec<Variant> {
         let shown = if value == 0 { "0" } else { "∞" };
         variant(without, format!("`{name}` = {shown}"), usual.with(name, value), bytes)
     });
-    let all = variant("nothing", String::new(), usual, bytes);
+    let all = |name| variant(name, String::new(), usual, bytes);
     let uncached = variant("the cache of masks", "0 bytes".to_owned(), usual, 0);
-    [all].into_iter().chain(parts).chain([uncached]).collect()
+    [all("nothing")].into_iter().chain(parts).chain([uncached, all("nothing (control)")]).collect()
 }
 
 /// The microseconds at each position: on first visits, then on later visits.
@@ -85,15 +85,18 @@ pub fn write(path: &Path, cases: &[Case], vocabularies: &[Tokens], args: &Args) 
 /// The beginning of the page.
 fn head(runs: usize) -> String {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let load = machine::load().map_or(String::new(), |load| format!("; load before the run: {load:.1}"));
+    let load = machine::load().map_or(String::new(), |load| format!(";\n  load before the run: {load:.1}"));
     format!(
         "# The mask search without each of its parts\n\n\
          `cargo run --release -p peers -- {}`\n\n\
          - Machine: {}{load}\n\
          - A time is the microseconds of a mask at one position of a text, the median of {runs} runs. All\n  \
-         variants of a case take turns, each with a new compiled constraint. A text has at most {STEPS} steps.\n\
+         variants of a case take turns, each with a new compiled constraint. A text has at most {STEPS}\n  \
+         steps. A run before these is not timed: it finds the token sets that the vocabulary shares.\n\
          - A ratio is the quantile without the part, divided by the quantile with all parts. A ratio\n  \
-         above 1 means that the part saves time.\n",
+         above 1 means that the part saves time.\n\
+         - The control is a second measurement with all parts. Its ratios are the noise of the other\n  \
+         ratios: without noise they are 1.\n",
         arguments.join(" "),
         machine::machine()
     )
@@ -163,15 +166,19 @@ fn measure(case: &Case, tokens: &Tokens, variants: &[Variant], runs: usize) -> O
         return None;
     }
     let mut passes = vec![[Vec::new(), Vec::new()]; variants.len()];
-    for run in 0..runs {
+    // Run 0 is not timed, so that no variant pays for the token sets that the vocabulary shares.
+    for run in 0..=runs {
         for index in order(variants.len(), run) {
             let Variant { thresholds, cache_bytes, .. } = variants[index];
             // A new constraint has no rows and steps of other variants.
             let compiled = compile()?;
             let masker = Masker::with_thresholds(&compiled, cache_bytes, thresholds);
             masker.tokens(&RowPosition::unlimited(compiled.start()));
-            for (pass, times) in passes[index].iter_mut().zip(masks::walk(&masker, &texts)) {
-                pass.push(times);
+            let visits = masks::walk(&masker, &texts);
+            if run > 0 {
+                for (pass, times) in passes[index].iter_mut().zip(visits) {
+                    pass.push(times);
+                }
             }
         }
     }
@@ -187,7 +194,7 @@ mod tests {
         for (name, _) in Thresholds::default().fields() {
             assert!(PARTS.iter().any(|&(_, threshold, _)| threshold == name), "{name}");
         }
-        assert_eq!(variants().len(), PARTS.len() + 2);
+        assert_eq!(variants().len(), PARTS.len() + 3);
     }
 
     #[test]

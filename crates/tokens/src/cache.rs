@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use sha2::{Digest, Sha256};
 
-use super::artifact::{Origin, VERSIONS, limits_to_json};
+use super::artifact::{Origin, VERSION, limits_to_json};
 use super::{CompiledConstraint, artifact};
 use burn_dfa_common::{Error, Limits, Result};
 use burn_dfa_constraints::Constraint;
@@ -215,7 +215,7 @@ fn key(form: &str, constraint: &Constraint, vocabulary: &Vocabulary, limits: &Li
         hasher.update(bytes);
     };
     text(env!("CARGO_PKG_VERSION").as_bytes());
-    text(VERSIONS.concat().as_bytes());
+    text(VERSION.as_bytes());
     text(form.as_bytes());
     text(limits_to_json(limits).as_bytes());
     text(&vocabulary.fingerprint().0);

@@ -16,17 +16,17 @@ use crate::model::Decoder;
 ///
 /// let device = Device::flex();
 /// let model = DecoderConfig::new(128, 32, 64, 2, 4).init(&device);
-/// let mut cache = model.slots(2, 16);
+/// let mut cache = model.rows_cache(2, 16);
 /// let logits = model.begin(1, Tensor::<2, Int>::from_ints([[3, 1, 4]], &device), &mut cache);
 /// assert_eq!(logits.dims(), [1, 128]);
 /// assert_eq!(cache.lengths().into_data().try_to_vec::<i32>().unwrap(), [0, 3]);
 /// ```
 impl ContinuousLm for Decoder {
-    type SlotCache = KvCache;
+    type RowsCache = KvCache;
 
     /// # Panics
     /// If `capacity` is 0 or exceeds `max_position_embeddings`.
-    fn slots(&self, rows: usize, capacity: usize) -> KvCache {
+    fn rows_cache(&self, rows: usize, capacity: usize) -> KvCache {
         let config = self.config();
         assert!(
             (1..=config.max_position_embeddings).contains(&capacity),

@@ -78,7 +78,7 @@ fn a_row_goes_on_with_several_chunks() {
     let model = model(&device);
     let text = text();
     let (first, rest) = text.split_at(10);
-    let mut cache = model.slots(2, LENGTH + 1);
+    let mut cache = model.rows_cache(2, LENGTH + 1);
     model.begin(1, tokens(&[first], &device), &mut cache);
     let logits = model.extend(1, first.len(), tokens(&[rest], &device), &mut cache);
     check(&model, &text, logits);

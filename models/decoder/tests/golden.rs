@@ -151,7 +151,7 @@ fn check(device: &Device, dtype: FloatDType, tolerance: f32, exact: bool) {
 fn check_slots(name: &str, model: &Decoder, expected: &Expected, tolerance: f32) {
     let (device, texts) = (model.device(), &expected.batch);
     let length = texts[0].len();
-    let mut cache = model.slots(3, length + 2);
+    let mut cache = model.rows_cache(3, length + 2);
     let begin = |row: usize, count: usize, cache: &mut _| {
         model.begin(row, ints(&[texts[row][..count].to_vec()], &device), cache)
     };

@@ -55,7 +55,7 @@ impl Rows {
 #[test]
 fn rows_begin_and_begin_again_while_others_go_on() {
     let model = model(&Device::flex());
-    let cache = model.slots(3, CAPACITY);
+    let cache = model.rows_cache(3, CAPACITY);
     let mut rows = Rows { model, cache, texts: [None, None, None] };
     rows.begin(0, &[3, 1, 4]);
     rows.step([5, 0, 0]);
@@ -81,7 +81,7 @@ fn rows_begin_and_begin_again_while_others_go_on() {
 fn a_row_goes_on_with_what_another_one_has_read() {
     let model = model(&Device::flex());
     let device = model.device();
-    let mut cache = model.slots(3, CAPACITY);
+    let mut cache = model.rows_cache(3, CAPACITY);
     let own = [3, 1, 4, 1, 5];
     model.begin(0, prompt(&own, &device), &mut cache);
     model.begin(1, prompt(&[7; 9], &device), &mut cache);

@@ -158,9 +158,9 @@ impl<M: Transformer> CausalLm for Cached<M> {
 }
 
 impl<M: Transformer> ContinuousLm for Cached<M> {
-    type SlotCache = KvCache;
+    type RowsCache = KvCache;
 
-    fn slots(&self, rows: usize, capacity: usize) -> KvCache {
+    fn rows_cache(&self, rows: usize, capacity: usize) -> KvCache {
         KvCache::new(&self.0.kv_shape(), rows, capacity, &self.device())
     }
 

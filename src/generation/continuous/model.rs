@@ -37,8 +37,8 @@ use crate::generation::model::CausalLm;
 /// }
 ///
 /// impl ContinuousLm for Counting {
-///     type SlotCache = ();
-///     fn slots(&self, _rows: usize, _capacity: usize) {}
+///     type RowsCache = ();
+///     fn rows_cache(&self, _rows: usize, _capacity: usize) {}
 ///     fn begin(&self, _row: usize, prompt: Tensor<2, Int>, (): &mut ()) -> Tensor<2> {
 ///         self.prefill(prompt.clone(), Tensor::zeros([1], &self.0), 0).0
 ///     }
@@ -67,10 +67,10 @@ use crate::generation::model::CausalLm;
 /// ```
 pub trait ContinuousLm: CausalLm {
     /// Keys, values and positions of rows with individual lengths, of a fixed capacity.
-    type SlotCache;
+    type RowsCache;
 
-    /// A cache of `rows` idle rows of `capacity` slots each.
-    fn slots(&self, rows: usize, capacity: usize) -> Self::SlotCache;
+    /// A cache of `rows` idle rows of `capacity` tokens each.
+    fn rows_cache(&self, rows: usize, capacity: usize) -> Self::RowsCache;
 
     /// Begins a row with a prompt, in the buffers of the cache, and discards the old content of the
     /// row. The other rows do not change. Returns the logits after the prompt.
@@ -78,7 +78,7 @@ pub trait ContinuousLm: CausalLm {
     /// # Shapes
     /// - `prompt`: `[1, length]`, of at most `capacity` tokens
     /// - returns logits `[1, vocab_size]`
-    fn begin(&self, row: usize, prompt: Tensor<2, Int>, cache: &mut Self::SlotCache) -> Tensor<2>;
+    fn begin(&self, row: usize, prompt: Tensor<2, Int>, cache: &mut Self::RowsCache) -> Tensor<2>;
 
     /// Begins several rows, given as pairs of row and prompt, `[1, length]`; returns the logits
     /// after each prompt, `[1, vocab_size]`.
@@ -87,7 +87,7 @@ pub trait ContinuousLm: CausalLm {
     fn begin_all(
         &self,
         prompts: Vec<(usize, Tensor<2, Int>)>,
-        cache: &mut Self::SlotCache,
+        cache: &mut Self::RowsCache,
     ) -> Vec<Tensor<2>> {
         prompts.into_iter().map(|(row, prompt)| self.begin(row, prompt, cache)).collect()
     }
@@ -115,7 +115,7 @@ pub trait ContinuousLm: CausalLm {
         row: usize,
         at: usize,
         tokens: Tensor<2, Int>,
-        cache: &mut Self::SlotCache,
+        cache: &mut Self::RowsCache,
     ) -> Tensor<2> {
         let _ = (tokens, cache);
         panic!("row {row} at {at}: this model reads prompts whole");
@@ -136,17 +136,17 @@ pub trait ContinuousLm: CausalLm {
     ///
     /// # Panics
     /// By default, because [`copies_prefixes`](Self::copies_prefixes) is false.
-    fn copy_prefix(&self, from: usize, to: usize, length: usize, cache: &mut Self::SlotCache) {
+    fn copy_prefix(&self, from: usize, to: usize, length: usize, cache: &mut Self::RowsCache) {
         let _ = cache;
         panic!("{length} tokens of row {from} for row {to}: this model copies none");
     }
 
     /// Feeds one token to every row, each at its own position, and returns the next logits.
     ///
-    /// Idle and ended rows are fed as well. Past its capacity, a row writes only its last slot.
+    /// Idle and ended rows are fed as well. Past its capacity, a row writes only its last position.
     ///
     /// # Shapes
     /// - `tokens`: `[rows]`
     /// - returns logits `[rows, vocab_size]`
-    fn step_rows(&self, tokens: Tensor<1, Int>, cache: &mut Self::SlotCache) -> Tensor<2>;
+    fn step_rows(&self, tokens: Tensor<1, Int>, cache: &mut Self::RowsCache) -> Tensor<2>;
 }

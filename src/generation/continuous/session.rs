@@ -32,9 +32,9 @@ pub(super) struct IndependentRows {
 }
 
 impl<M: ContinuousLm> Rows<M> for IndependentRows {
-    type Cache = M::SlotCache;
+    type Cache = M::RowsCache;
 
-    fn feed(model: &M, tokens: Tensor<1, Int>, cache: &mut M::SlotCache) -> Tensor<2> {
+    fn feed(model: &M, tokens: Tensor<1, Int>, cache: &mut M::RowsCache) -> Tensor<2> {
         model.step_rows(tokens, cache)
     }
 }
@@ -67,7 +67,7 @@ impl<'m, M: ContinuousLm> ContinuousSession<'m, M> {
             Chooser::new(config, vocabulary, kinds, constraint, &options, &vec![0; rows], &prompts)?;
         chooser.constraint().make_pool(chooser.position());
         Ok(Self {
-            cache: model.slots(rows, capacity),
+            cache: model.rows_cache(rows, capacity),
             chooser: chooser.count_rows(idle),
             log: StepLog::new(steps + 1, rows, &device).with_logprobs(config.logprobs, 1).restarting(),
             model,

@@ -57,15 +57,15 @@ fn artifacts() -> Vec<(&'static str, Vocabulary, CompiledConstraint, Vec<u8>)> {
             (vocabulary.clone(), compiled, bytes)
         };
     let all = [
-        ("tabulated", artifact(CompiledConstraint::compile_token_level, &regex, &spelling)),
-        ("tabulated, words", artifact(CompiledConstraint::compile_token_level, &regex, &words)),
-        ("walked", artifact(CompiledConstraint::compile_byte_level, &regex, &spelling)),
-        ("walked, words", artifact(CompiledConstraint::compile_byte_level, &regex, &words)),
+        ("token-level", artifact(CompiledConstraint::compile_token_level, &regex, &spelling)),
+        ("token-level, words", artifact(CompiledConstraint::compile_token_level, &regex, &words)),
+        ("byte-level", artifact(CompiledConstraint::compile_byte_level, &regex, &spelling)),
+        ("byte-level, words", artifact(CompiledConstraint::compile_byte_level, &regex, &words)),
         ("token sets", artifact(CompiledConstraint::compile, &sets, &words)),
         ("transitions", artifact(CompiledConstraint::compile, &transitions, &words)),
         ("text first", artifact(CompiledConstraint::compile_token_level, &behind("c".into()), &spelling)),
         (
-            "text first, walked",
+            "text first, byte-level",
             artifact(CompiledConstraint::compile_byte_level, &behind("c".into()), &spelling),
         ),
         ("a marker", artifact(CompiledConstraint::compile_byte_level, &behind(TokenId(1).into()), &spelling)),
@@ -79,13 +79,13 @@ fn artifacts() -> Vec<(&'static str, Vocabulary, CompiledConstraint, Vec<u8>)> {
     let free = CompiledConstraint::unconstrained(&words);
     let bytes = free.to_bytes(&Origin::default()).unwrap();
     all.push(("unconstrained", words, free, bytes));
-    all.push(called());
-    all.push(called_with_words());
+    all.push(pushdown());
+    all.push(pushdown_with_words());
     all
 }
 
 /// A constraint with calls, with a byte that is no token.
-fn called_with_words() -> (&'static str, Vocabulary, CompiledConstraint, Vec<u8>) {
+fn pushdown_with_words() -> (&'static str, Vocabulary, CompiledConstraint, Vec<u8>) {
     let words = [&b"["[..], b"]", b",", b"\"", b"a", b"\xa9", b"\xc3\xa9\"", b"],["];
     let vocabulary = Vocabulary::from_bytes(words.map(Some).into_iter().chain([None])).unwrap();
     let vocabulary = vocabulary.with_eos([TokenId(words.len() as u32)]).unwrap();
@@ -94,12 +94,12 @@ fn called_with_words() -> (&'static str, Vocabulary, CompiledConstraint, Vec<u8>
     let compiled = CompiledConstraint::compile(&constraint, &vocabulary, &limits).unwrap();
     assert_eq!((compiled.outcomes() > 0, compiled.frames()), (true, 6));
     let bytes = compiled.to_bytes(&Origin::new(&constraint, &limits)).unwrap();
-    ("called, words", vocabulary, compiled, bytes)
+    ("pushdown, words", vocabulary, compiled, bytes)
 }
 
 /// A constraint with calls: arrays of arrays, at least one of them not empty, so procedures have
 /// two exits.
-fn called() -> (&'static str, Vocabulary, CompiledConstraint, Vec<u8>) {
+fn pushdown() -> (&'static str, Vocabulary, CompiledConstraint, Vec<u8>) {
     let words = ["[", "]", ",", "[[", "]]", "],[", "[]", "x"].map(|word| Some(word.as_bytes().to_vec()));
     let vocabulary = Vocabulary::from_bytes(words.into_iter().chain([None])).unwrap();
     let vocabulary = vocabulary.with_eos([TokenId(8)]).unwrap();
@@ -109,7 +109,7 @@ fn called() -> (&'static str, Vocabulary, CompiledConstraint, Vec<u8>) {
     let compiled = CompiledConstraint::compile(&constraint, &vocabulary, &limits).unwrap();
     assert_eq!((compiled.outcomes() > 0, compiled.frames()), (true, 6));
     let bytes = compiled.to_bytes(&Origin::new(&constraint, &limits)).unwrap();
-    ("called", vocabulary, compiled, bytes)
+    ("pushdown", vocabulary, compiled, bytes)
 }
 
 #[test]
@@ -208,35 +208,24 @@ fn a_negative_distance_is_refused() {
     }
 }
 
-/// Files of versions 1 to 3 store no distances in tokens of byte-level constraints.
 #[test]
-fn artifacts_of_earlier_versions_load_unchanged() {
-    let mut earlier = 0;
-    for (name, vocabulary, compiled, bytes) in
-        artifacts().into_iter().filter(|(_, _, compiled, _)| compiled.is_byte_level())
-    {
-        let mut file = file::File::read(&bytes);
-        assert_eq!(file.metadata["format_version"], "4", "{name}");
-        let version = match (file.tensors.contains_key("shortest"), compiled.outcomes()) {
-            (true, _) => "3",
-            (false, 0) => "1",
-            (false, _) => "2",
-        };
-        file.metadata.insert("format_version".into(), version.into());
-        if let Some(bytes_to_end) = file.tensors.remove("bytes_to_end") {
-            file.tensors.insert("tokens_to_end".into(), bytes_to_end);
+fn other_versions_and_formats_are_refused() {
+    for (name, vocabulary, _, bytes) in artifacts() {
+        let file = file::File::read(&bytes);
+        assert_eq!(file.metadata["format_version"], "1", "{name}");
+        let others = [("format_version", "0"), ("format_version", "2"), ("format", "burn-dfa token table")];
+        for (key, value) in others {
+            let mut other = file.clone();
+            other.metadata.insert(key.into(), value.into());
+            let error =
+                CompiledConstraint::from_bytes(&other.write(), &vocabulary, &Limits::default()).unwrap_err();
+            let location = format!("`{key}`");
+            assert!(
+                error.kind() == ErrorKind::Artifact && error.to_string().contains(&location),
+                "{name}: {error}"
+            );
         }
-        file.tensors.retain(|name, _| name != "ways" && name != "way_frames");
-        let loaded = CompiledConstraint::from_bytes(&file.write(), &vocabulary, &Limits::default()).unwrap();
-        assert!(loaded == compiled, "{name}: {loaded:?} instead of {compiled:?}");
-        let states = (0..compiled.state_count() as u32).map(StateId);
-        assert!(
-            states.into_iter().all(|state| loaded.tokens_to_end(state) == compiled.tokens_to_end(state)),
-            "{name}"
-        );
-        earlier += 1;
     }
-    assert!(earlier > 0);
 }
 
 /// A distance in tokens that is not the distance of the constraint is refused, or has no effect.
@@ -244,7 +233,7 @@ fn artifacts_of_earlier_versions_load_unchanged() {
 fn forged_distances_in_tokens_have_no_effect() {
     for (name, vocabulary, compiled, bytes) in artifacts() {
         let file = file::File::read(&bytes);
-        for tensor in ["tokens_to_end", "ways", "way_frames"] {
+        for tensor in ["tokens_to_end", "tokens_to_exit", "frames_to_exit"] {
             if !file.tensors.contains_key(tensor) {
                 continue;
             }
@@ -254,7 +243,7 @@ fn forged_distances_in_tokens_have_no_effect() {
             let value = i32::from_le_bytes(data[last..].try_into().unwrap());
             data[last..].copy_from_slice(&(value ^ 1).to_le_bytes());
             let loaded = CompiledConstraint::from_bytes(&lie.write(), &vocabulary, &Limits::default());
-            if file.tensors.contains_key("bytes_to_end") || tensor == "ways" {
+            if file.tensors.contains_key("bytes_to_end") || tensor == "tokens_to_exit" {
                 let loaded = loaded.unwrap();
                 let states = (0..compiled.state_count() as u32).map(StateId);
                 assert!(

@@ -76,25 +76,25 @@ fn numpy_has_the_same_masks() {
         [&no_stack, &small].map(|limits| limits.clone().with_forced_text(ForcedText::Longest));
     let forms = [
         (
-            "tabulated",
+            "token_level",
             CompiledConstraint::compile_token_level as fn(_, _, _) -> _,
             &person,
             &no_stack,
             [16, 1_000],
         ),
-        ("walked", CompiledConstraint::compile_byte_level, &person, &no_stack, [16, 1_000]),
-        ("called", CompiledConstraint::compile_byte_level, &lists, &small, [40, 200]),
-        ("walked-longest", CompiledConstraint::compile_byte_level, &person, &longest, [16, 1_000]),
-        ("called-longest", CompiledConstraint::compile_byte_level, &lists, &small_longest, [40, 200]),
+        ("byte_level", CompiledConstraint::compile_byte_level, &person, &no_stack, [16, 1_000]),
+        ("pushdown", CompiledConstraint::compile_byte_level, &lists, &small, [40, 200]),
+        ("byte_level-longest", CompiledConstraint::compile_byte_level, &person, &longest, [16, 1_000]),
+        ("pushdown-longest", CompiledConstraint::compile_byte_level, &lists, &small_longest, [40, 200]),
     ];
     for (form, compile, constraint, limits, size) in forms {
         let compiled: CompiledConstraint = compile(constraint, &vocabulary, limits).unwrap();
-        assert_eq!(compiled.frames() > 0, form.starts_with("called"));
+        assert_eq!(compiled.frames() > 0, form.starts_with("pushdown"));
         compiled.save(folder.join(format!("{form}.safetensors")), &Origin::new(constraint, limits)).unwrap();
         walks(&compiled, vocabulary.len(), size, &folder.join(format!("{form}.walks")));
     }
     // Some bytes are no tokens.
-    let (_, words, compiled, bytes) = super::called_with_words();
+    let (_, words, compiled, bytes) = super::pushdown_with_words();
     std::fs::write(folder.join("words.safetensors"), bytes).unwrap();
     walks(&compiled, words.len(), [20, 100], &folder.join("words.walks"));
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("suite/artifact/walks.py");

@@ -12,8 +12,7 @@ import sys
 import numpy as np
 from safetensors import safe_open
 
-NO_WAY = np.iinfo(np.int32).max
-VERSIONS = {"tabulated": "1", "walked": "4", "called": "4"}
+NO_PATH = np.iinfo(np.int32).max
 
 
 def load(path):
@@ -41,11 +40,11 @@ class Constraint:
     def __init__(self, path):
         metadata, tensors = load(path)
         form = metadata["form"]
-        assert metadata["format"] == "burn-dfa token table" and metadata["format_version"] == VERSIONS[form]
+        assert metadata["format"] == "burn-dfa compiled constraint" and metadata["format_version"] == "1"
         assert metadata["checksum"] == checksum(metadata, tensors)
         self.start = int(metadata["start"])
         self.next = tensors["next"]
-        if form == "tabulated":
+        if form == "token_level":
             self.columns = tensors["class"][:, None]
         else:
             # Tokens as rows of columns, padded with -1 to the longest.
@@ -53,18 +52,18 @@ class Constraint:
             lengths = np.diff(offsets)
             self.columns = np.full((len(lengths), lengths.max()), -1)
             self.columns[np.arange(lengths.max()) < lengths[:, None]] = columns
-        if form == "called":
+        if form == "pushdown":
             self.jumps, self.max_frames = tensors["jumps"], int(metadata["frames"])
-            self.ways, self.height = tensors["ways"], tensors["way_frames"]
+            self.to_exit, self.height = tensors["tokens_to_exit"], tensors["frames_to_exit"]
         else:
-            self.ways = tensors["tokens_to_end"][:, None]
+            self.to_exit = tensors["tokens_to_end"][:, None]
             self.jumps, self.max_frames = np.zeros((len(self.next), 2), int), 0
-            self.height = np.zeros_like(self.ways)
+            self.height = np.zeros_like(self.to_exit)
         # In forced text only the longest token is legal: some states forbid tokens of fewer symbols.
         self.lengths = (self.columns >= 0).sum(1)
         self.shortest = tensors.get("shortest", np.zeros(len(self.next), int))
         # For each frame: the call state, the frame below, the depth, the cost of each exit. Frame 0 means "no frame".
-        bottom = np.full((1, self.ways.shape[1]), NO_WAY)
+        bottom = np.full((1, self.to_exit.shape[1]), NO_PATH)
         bottom[0, 0] = 0
         self.call, self.below, self.depth, self.costs = np.array([0]), np.array([0]), np.array([0]), bottom
 
@@ -73,9 +72,9 @@ class Constraint:
         cost, depth = self.costs[tops], self.depth[tops]
         while cost.ndim <= states.ndim:
             cost, depth = cost[:, None], depth[:, None]
-        ways, height = self.ways[states], self.height[states]
-        fits = (ways < NO_WAY) & (cost < NO_WAY) & (depth[..., None] + height <= self.max_frames)
-        return np.where(fits, ways + cost, NO_WAY).min(-1)
+        to_exit, height = self.to_exit[states], self.height[states]
+        fits = (to_exit < NO_PATH) & (cost < NO_PATH) & (depth[..., None] + height <= self.max_frames)
+        return np.where(fits, to_exit + cost, NO_PATH).min(-1)
 
     def settle(self, states, tops):
         """Computes the epsilon closures of rows: pushes call states, and pops for return states."""
@@ -85,7 +84,7 @@ class Constraint:
             # Read the call states before `states` changes.
             call, below = states[push], tops[push]
             to = self.jumps[call, 1:]
-            costs = np.where(to == 0, NO_WAY, self.to_end(to, below))
+            costs = np.where(to == 0, NO_PATH, self.to_end(to, below))
             states = np.where(push, jumps, np.where(jumps == 0, states, 0))
             states[back] = self.jumps[self.call[tops[back]], -jumps[back]]
             tops = np.where(back, self.below[tops], tops)
@@ -100,7 +99,7 @@ class Constraint:
         for column in columns.T:
             states = np.where(column < 0, states, self.next[states, column])
             states, tops = self.settle(states, tops)
-        return np.where(self.to_end(states, tops) == NO_WAY, 0, states), tops
+        return np.where(self.to_end(states, tops) == NO_PATH, 0, states), tops
 
     def advance(self, states, tops, tokens):
         """The states and stacks of rows after tokens."""

@@ -4,12 +4,12 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-fn root() -> PathBuf {
+pub(super) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("the repository").to_owned()
 }
 
 /// The pages in `folder` and in folders below it, down to `depth`; without hidden folders and builds.
-fn pages(folder: &Path, depth: usize) -> Vec<PathBuf> {
+pub(super) fn pages(folder: &Path, depth: usize) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).expect("a folder") {
         let path = entry.expect("an entry").path();
@@ -23,7 +23,7 @@ fn pages(folder: &Path, depth: usize) -> Vec<PathBuf> {
     found
 }
 
-fn read(page: &Path) -> String {
+pub(super) fn read(page: &Path) -> String {
     std::fs::read_to_string(page).unwrap_or_else(|error| panic!("{}: {error}", page.display()))
 }
 

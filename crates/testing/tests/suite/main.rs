@@ -4,6 +4,7 @@
 mod automaton;
 mod budgets;
 mod clocks;
+mod columns;
 mod excerpts;
 mod figures;
 mod forced_text;

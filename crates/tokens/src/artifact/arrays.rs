@@ -20,17 +20,17 @@ use crate::{ConstraintParts, TokenReading};
 use burn_dfa_common::Result;
 
 /// The stored distance of a state without a path to the end.
-pub(super) const NO_WAY: u32 = i32::MAX as u32;
+pub(super) const NO_PATH: u32 = i32::MAX as u32;
 
 /// How tokens are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     /// One column each.
-    Tabulated,
+    TokenLevel,
     /// The columns of their symbols.
-    Walked,
+    ByteLevel,
     /// The columns of their symbols, with a stack.
-    Called,
+    Pushdown,
 }
 
 /// The arrays of all forms.
@@ -38,15 +38,14 @@ pub(super) enum Form {
 pub(super) enum StoredArray {
     /// The next state by column.
     Next,
-    /// The number of tokens to the end, [`NO_WAY`] if no path exists. In version 1 the
-    /// [bound](ConstraintParts::bound_to_end) on this number.
+    /// The number of tokens to the end, [`NO_PATH`] if no path exists.
     TokensToEnd,
-    /// The bound on the number of tokens to the end. Absent before version 4.
+    /// The [bound](ConstraintParts::bound_to_end) on the number of tokens to the end.
     BytesToEnd,
-    /// The number of tokens to each exit. Absent before version 4.
-    Ways,
-    /// The number of frames that the path to each exit adds to the stack. Absent before version 4.
-    WayFrames,
+    /// The number of tokens to each exit.
+    TokensToExit,
+    /// The number of frames that the path to each exit adds to the stack.
+    FramesToExit,
     /// The column of every token.
     Class,
     /// The column of every symbol; special tokens have the last columns.
@@ -98,8 +97,8 @@ impl StoredArray {
         Self::Next,
         Self::TokensToEnd,
         Self::BytesToEnd,
-        Self::Ways,
-        Self::WayFrames,
+        Self::TokensToExit,
+        Self::FramesToExit,
         Self::Class,
         Self::Column,
         Self::Offsets,
@@ -111,7 +110,7 @@ impl StoredArray {
     pub(super) fn declare(self) -> Declared {
         use Dimension::{Alphabet, Columns, Exits, Jumps, States, Symbols, TokenEnds, Tokens};
         use Element::{I32, U16};
-        use Form::{Called, Tabulated, Walked};
+        use Form::{ByteLevel, Pushdown, TokenLevel};
         match self {
             Self::Next => Declared {
                 name: "next",
@@ -123,31 +122,31 @@ impl StoredArray {
             },
             Self::TokensToEnd => Declared {
                 name: "tokens_to_end",
-                forms: &[Tabulated, Walked],
+                forms: &[TokenLevel, ByteLevel],
                 element: I32,
                 shape: &[States],
                 entries: None,
-                values: |parts| stored_ways(&parts.all_distances()),
+                values: |parts| stored_distances(&parts.all_distances()),
             },
             Self::BytesToEnd => Declared {
                 name: "bytes_to_end",
-                forms: &[Walked],
+                forms: &[ByteLevel],
                 element: I32,
                 shape: &[States],
                 entries: None,
-                values: |parts| stored_ways(&parts.bound_to_end),
+                values: |parts| stored_distances(&parts.bound_to_end),
             },
-            Self::Ways => Declared {
-                name: "ways",
-                forms: &[Called],
+            Self::TokensToExit => Declared {
+                name: "tokens_to_exit",
+                forms: &[Pushdown],
                 element: I32,
                 shape: &[States, Exits],
                 entries: None,
-                values: |parts| stored_ways(&parts.all_distances()),
+                values: |parts| stored_distances(&parts.all_distances()),
             },
-            Self::WayFrames => Declared {
-                name: "way_frames",
-                forms: &[Called],
+            Self::FramesToExit => Declared {
+                name: "frames_to_exit",
+                forms: &[Pushdown],
                 element: I32,
                 shape: &[States, Exits],
                 entries: None,
@@ -157,7 +156,7 @@ impl StoredArray {
             },
             Self::Class => Declared {
                 name: "class",
-                forms: &[Tabulated],
+                forms: &[TokenLevel],
                 element: I32,
                 shape: &[Tokens],
                 entries: Some(Columns),
@@ -165,7 +164,7 @@ impl StoredArray {
             },
             Self::Column => Declared {
                 name: "column",
-                forms: &[Walked, Called],
+                forms: &[ByteLevel, Pushdown],
                 element: I32,
                 shape: &[Alphabet],
                 entries: Some(Columns),
@@ -173,7 +172,7 @@ impl StoredArray {
             },
             Self::Offsets => Declared {
                 name: "offsets",
-                forms: &[Walked, Called],
+                forms: &[ByteLevel, Pushdown],
                 element: I32,
                 shape: &[TokenEnds],
                 entries: None,
@@ -181,7 +180,7 @@ impl StoredArray {
             },
             Self::Symbols => Declared {
                 name: "symbols",
-                forms: &[Walked, Called],
+                forms: &[ByteLevel, Pushdown],
                 element: U16,
                 shape: &[Symbols],
                 entries: Some(Alphabet),
@@ -189,7 +188,7 @@ impl StoredArray {
             },
             Self::Jumps => Declared {
                 name: "jumps",
-                forms: &[Called],
+                forms: &[Pushdown],
                 element: I32,
                 shape: &[States, Jumps],
                 entries: None,
@@ -197,7 +196,7 @@ impl StoredArray {
             },
             Self::Shortest => Declared {
                 name: "shortest",
-                forms: &[Walked, Called],
+                forms: &[ByteLevel, Pushdown],
                 element: I32,
                 shape: &[States],
                 entries: None,
@@ -206,21 +205,16 @@ impl StoredArray {
         }
     }
 
-    /// The arrays of a form, with [`Shortest`](Self::Shortest) and the arrays of version 4 or
-    /// without.
-    pub(super) fn of(form: Form, has_shortest: bool, has_ways: bool) -> impl Iterator<Item = Self> {
-        let is_there = move |array: &Self| match array {
-            Self::Shortest => has_shortest,
-            Self::BytesToEnd | Self::Ways | Self::WayFrames => has_ways,
-            _ => true,
-        };
+    /// The arrays of a form, with [`Shortest`](Self::Shortest) or without.
+    pub(super) fn of(form: Form, has_shortest: bool) -> impl Iterator<Item = Self> {
+        let is_there = move |array: &Self| has_shortest || *array != Self::Shortest;
         Self::ALL.into_iter().filter(move |array| array.declare().forms.contains(&form)).filter(is_there)
     }
 }
 
 /// Distances in file format.
-fn stored_ways(ways: &[u32]) -> Cow<'static, [u32]> {
-    ways.iter().map(|&way| way.min(NO_WAY)).collect()
+fn stored_distances(distances: &[u32]) -> Cow<'static, [u32]> {
+    distances.iter().map(|&distance| distance.min(NO_PATH)).collect()
 }
 
 fn classes(parts: &ConstraintParts) -> Cow<'_, [u32]> {
@@ -278,26 +272,15 @@ impl Element {
 }
 
 impl Form {
-    pub(super) const ALL: [Self; 3] = [Self::Tabulated, Self::Walked, Self::Called];
-
-    /// The version of the format with the form, with [`StoredArray::Shortest`] and the arrays of
-    /// version 4 or without.
-    pub(super) fn version(self, has_shortest: bool, has_ways: bool) -> &'static str {
-        match self {
-            _ if has_ways => "4",
-            _ if has_shortest => "3",
-            Self::Tabulated | Self::Walked => "1",
-            Self::Called => "2",
-        }
-    }
+    pub(super) const ALL: [Self; 3] = [Self::TokenLevel, Self::ByteLevel, Self::Pushdown];
 }
 
 impl fmt::Display for Form {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Tabulated => "tabulated",
-            Self::Walked => "walked",
-            Self::Called => "called",
+            Self::TokenLevel => "token_level",
+            Self::ByteLevel => "byte_level",
+            Self::Pushdown => "pushdown",
         })
     }
 }

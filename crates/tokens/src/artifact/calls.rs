@@ -27,9 +27,9 @@ impl StoredTable<'_> {
         if !(1..=MAX_OUTCOMES).contains(&outcomes) {
             return Err(broken("jumps", format!("{outcomes} outcomes, of 1 to {MAX_OUTCOMES}")));
         }
-        if self.has_ways && self.sizes.of(Dimension::Exits) != outcomes {
-            let found = self.sizes.of(Dimension::Exits);
-            return Err(broken("ways", format!("{found} exits of {outcomes}")));
+        let exits = self.sizes.of(Dimension::Exits);
+        if exits != outcomes {
+            return Err(broken("tokens_to_exit", format!("{exits} exits of {outcomes}")));
         }
         let is_own = |to: u32| (StateId::RESERVED..states).contains(&to);
         for state in 0..states {
@@ -104,7 +104,7 @@ impl StoredTable<'_> {
     /// # Errors
     /// If bytes lead to an end and one-byte tokens do not, if a procedure has an exit that some
     /// call cannot return from, if the start reaches no end, or if a limit is breached.
-    pub(super) fn spelled_ways(&self, meter: &Meter) -> Result<Vec<Distance>> {
+    pub(super) fn spelled_distances(&self, meter: &Meter) -> Result<Vec<Distance>> {
         let (states, ends) = (self.states(), self.outcomes());
         meter.bytes(states.saturating_mul(ends).saturating_mul(2 * size_of::<Distance>()))?;
         let own = || StateId::RESERVED..states as u32;
@@ -135,21 +135,21 @@ impl StoredTable<'_> {
         let usable = self.check_symbols()?;
         let all: Vec<usize> = (CompiledConstraint::RESERVED_COLUMNS..self.columns()).collect();
         let spelled: Vec<usize> = all.iter().copied().filter(|&column| usable[column]).collect();
-        let mut ways = along(&spelled)?;
+        let mut distances = along(&spelled)?;
         if !self.spells(&usable) {
             let all = along(&all)?;
-            let lost = ways.iter().zip(&all).position(|(way, any)| way.is_some() != any.is_some());
+            let lost = distances.iter().zip(&all).position(|(one, any)| one.is_some() != any.is_some());
             if let Some(at) = lost {
                 let what = format!("state {}: its way to the end takes a byte that is no token", at / ends);
                 return Err(broken("symbols", what));
             }
         }
-        let has_end = |state: u32| ways[state as usize * ends..][..ends].iter().any(|way| way.is_some());
+        let has_end =
+            |state: u32| distances[state as usize * ends..][..ends].iter().any(|distance| distance.is_some());
         for (state, call) in &calls {
-            let stuck =
-                call.returns.iter().enumerate().find(|&(outcome, &to)| {
-                    ways[call.enter as usize * ends + outcome].is_some() && !has_end(to)
-                });
+            let stuck = call.returns.iter().enumerate().find(|&(outcome, &to)| {
+                distances[call.enter as usize * ends + outcome].is_some() && !has_end(to)
+            });
             if let Some((outcome, _)) = stuck {
                 let what = format!(
                     "state {state}: its piece ends with outcome {outcome}, from which nothing leads to the end"
@@ -157,21 +157,21 @@ impl StoredTable<'_> {
                 return Err(broken("jumps", what));
             }
         }
-        let start = ways[self.start.index() * ends];
+        let start = distances[self.start.index() * ends];
         if !start.is_some() || start.frames as usize > self.frames {
             let what = format!("no way to the end on a stack of {} frames", self.frames);
             return Err(broken("start", what));
         }
-        ways.splice(..StateId::RESERVED as usize * ends, reserved_ways(ends));
-        Ok(ways)
+        distances.splice(..StateId::RESERVED as usize * ends, reserved_ways(ends));
+        Ok(distances)
     }
 
     /// The effects of the states on the stack.
     ///
     /// # Errors
-    /// As [`spelled_ways`](Self::spelled_ways).
+    /// As [`spelled_distances`](Self::spelled_distances).
     pub(super) fn calls(&self, meter: &Meter) -> Result<Calls> {
-        let ways = self.spelled_ways(meter)?;
+        let distances = self.spelled_distances(meter)?;
         let mut entered = [0u32; 256];
         for row in self.rows().skip(StateId::RESERVED as usize) {
             for (entered, &column) in entered.iter_mut().zip(&self[StoredArray::Column][..256]) {
@@ -179,6 +179,6 @@ impl StoredTable<'_> {
             }
         }
         let jumps = self[StoredArray::Jumps].iter().map(|number| number.cast_signed()).collect();
-        Ok(Calls::new(self.frames, self.outcomes(), jumps, &ways, &entered))
+        Ok(Calls::new(self.frames, self.outcomes(), jumps, &distances, &entered))
     }
 }

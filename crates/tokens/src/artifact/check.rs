@@ -1,6 +1,6 @@
 //! Checks on the arrays of an artifact, independent of its writer and of the vocabulary.
 
-use super::arrays::{Declared, Form, NO_WAY, StoredArray};
+use super::arrays::{Declared, Form, NO_PATH, StoredArray};
 use super::error::broken;
 use super::stored::StoredTable;
 use crate::build::{RESERVED_TOKENS_TO_END, reserved_rows};
@@ -21,11 +21,11 @@ impl StoredTable<'_> {
         self.check_sizes()?;
         self.arrays().try_for_each(|array| self.check_entries(array))?;
         let usable = match self.form {
-            Form::Tabulated => self.columns_of_classes(),
-            Form::Walked | Form::Called => self.check_symbols()?,
+            Form::TokenLevel => self.columns_of_classes(),
+            Form::ByteLevel | Form::Pushdown => self.check_symbols()?,
         };
         self.check_reserved()?;
-        if self.form == Form::Called {
+        if self.form == Form::Pushdown {
             self.check_jumps()?;
             return Ok(true);
         }
@@ -36,7 +36,7 @@ impl StoredTable<'_> {
         }
         for (state, row) in self.rows().enumerate().skip(RESERVED_STATES) {
             let nearest = row[RESERVED_COLUMNS..].iter().map(|&next| self.distance(StateId(next))).min();
-            self.check_distance(StateId(state as u32), nearest.unwrap_or(NO_WAY))?;
+            self.check_distance(StateId(state as u32), nearest.unwrap_or(NO_PATH))?;
         }
         Ok(true)
     }
@@ -45,11 +45,11 @@ impl StoredTable<'_> {
     pub(super) fn check_bounds(&self) -> Result<()> {
         self.check_sizes()?;
         self.arrays().try_for_each(|array| self.check_entries(array))?;
-        if self.form != Form::Tabulated {
+        if self.form != Form::TokenLevel {
             self.check_symbols()?;
         }
         self.check_reserved()?;
-        if self.form == Form::Called { self.check_jumps() } else { self.check_start() }
+        if self.form == Form::Pushdown { self.check_jumps() } else { self.check_start() }
     }
 
     /// Checks the stored distance of `state`, given `nearest`, the least distance among its next
@@ -60,17 +60,17 @@ impl StoredTable<'_> {
             [state.index() * self.columns() + CompiledConstraint::EOS as usize]
             == StateId::DONE.0;
         // No path plus one is no path.
-        let expected = if accepting { 1 } else { nearest.saturating_add(1).min(NO_WAY) };
+        let expected = if accepting { 1 } else { nearest.saturating_add(1).min(NO_PATH) };
         let found = self.distance(state);
         if found != expected {
             let [found, expected] = [found, expected].map(|tokens| match tokens {
-                NO_WAY => "no way to the end".to_owned(),
+                NO_PATH => "no way to the end".to_owned(),
                 _ => format!("{tokens} tokens to the end"),
             });
             let name = self.bounds().declare().name;
             return Err(broken(name, format!("state {state}: {found} instead of {expected}")));
         }
-        if self.form == Form::Tabulated && !self.has_end(state) {
+        if self.form == Form::TokenLevel && !self.has_end(state) {
             return Err(broken("tokens_to_end", format!("state {state} is a dead end")));
         }
         Ok(())
@@ -191,20 +191,19 @@ impl StoredTable<'_> {
                 return Err(broken("next", what));
             }
         }
-        if let Some(ways) = self.ways()
-            && let Some(at) = self[ways].iter().position(|&way| way > NO_WAY)
+        if let Some(array) = self.token_distances()
+            && let Some(at) = self[array].iter().position(|&distance| distance > NO_PATH)
         {
-            let name = if self.form == Form::Called { "ways" } else { "tokens_to_end" };
-            return Err(broken(name, format!("entry {at}: not a distance")));
+            return Err(broken(array.declare().name, format!("entry {at}: not a distance")));
         }
-        if self.form == Form::Called {
+        if self.form == Form::Pushdown {
             return Ok(());
         }
         let (reserved, own) = self[self.bounds()].split_at(RESERVED_STATES);
-        if *reserved != RESERVED_TOKENS_TO_END.map(|tokens| tokens.min(NO_WAY)) {
+        if *reserved != RESERVED_TOKENS_TO_END.map(|tokens| tokens.min(NO_PATH)) {
             return Err(broken("tokens_to_end", "the reserved states are as far as no end, 0 and 0"));
         }
-        match first(own, |tokens| tokens == 0 || tokens > NO_WAY) {
+        match first(own, |tokens| tokens == 0 || tokens > NO_PATH) {
             Some(at) => {
                 Err(broken("tokens_to_end", format!("state {}: not a distance", at + RESERVED_STATES)))
             }
@@ -232,7 +231,7 @@ impl StoredTable<'_> {
             return Err(broken("next", "a column without tokens leads somewhere"));
         }
         let lost = |&to: &u32| to != StateId::DEAD.0 && !self.has_end(StateId(to));
-        if self.form == Form::Walked && rows().any(|row| row[bytes.end..].iter().any(lost)) {
+        if self.form == Form::ByteLevel && rows().any(|row| row[bytes.end..].iter().any(lost)) {
             return Err(broken("next", "a marker leads to where there is no way to the end"));
         }
         Ok(())

@@ -32,11 +32,9 @@ pub use origin::Origin;
 pub(super) use origin::to_json as limits_to_json;
 
 /// The value of the metadata `format`.
-const FORMAT: &str = "burn-dfa token table";
-/// The values of the metadata `format_version`: token-level constraints have the first version, and
-/// byte-level constraints the last. Versions before the last stored no distances in tokens for
-/// byte-level constraints.
-pub(super) const VERSIONS: [&str; 4] = ["1", "2", "3", "4"];
+const FORMAT: &str = "burn-dfa compiled constraint";
+/// The value of the metadata `format_version`.
+pub(super) const VERSION: &str = "1";
 
 /// The file of a compiled constraint, parsed but not yet validated; see the [module](super) for its
 /// content.
@@ -109,8 +107,8 @@ impl<'a> Artifact<'a> {
         let meter = Meter::start(limits);
         let (stored, _) = self.stored(&meter)?;
         stored.check()?;
-        if stored.form == Form::Called {
-            stored.spelled_ways(&meter)?;
+        if stored.form == Form::Pushdown {
+            stored.spelled_distances(&meter)?;
         }
         Ok(())
     }
@@ -134,9 +132,9 @@ impl<'a> Artifact<'a> {
         if !counted {
             stored.check_token_distances(vocabulary, &meter)?;
         }
-        let called = if stored.form == Form::Called { Some(stored.calls(&meter)?) } else { None };
-        let frames = stored[StoredArray::WayFrames].to_vec();
-        let is_exact = stored.form == Form::Walked && !counted;
+        let called = if stored.form == Form::Pushdown { Some(stored.calls(&meter)?) } else { None };
+        let frames = stored[StoredArray::FramesToExit].to_vec();
+        let is_exact = stored.form == Form::ByteLevel && !counted;
         let mut constraint = finish(stored.into_parts(vocabulary), called)?;
         let parts = Arc::make_mut(&mut constraint.parts);
         parts.check_shortest()?;
@@ -158,13 +156,13 @@ impl<'a> Artifact<'a> {
         let meter = Meter::start(limits);
         let (stored, fingerprint) = self.stored(&meter)?;
         stored.check_bounds()?;
-        if stored.form == Form::Tabulated {
+        if stored.form == Form::TokenLevel {
             return finish(stored.into_parts_of(fingerprint, vocabulary), None);
         }
         if stored.tokens() != vocabulary.len() || fingerprint != vocabulary.fingerprint() {
             return Err(broken("fingerprint", "of another vocabulary than that which came with the tables"));
         }
-        let called = if stored.form == Form::Called { Some(stored.calls(&meter)?) } else { None };
+        let called = if stored.form == Form::Pushdown { Some(stored.calls(&meter)?) } else { None };
         let distances = stored.distances();
         let mut parts = stored.into_parts(vocabulary);
         if let Some(distances) = distances {
@@ -183,7 +181,7 @@ impl ConstraintParts {
     /// Checks the frames of the paths of an artifact.
     fn check_frames(&self, frames: &[u32]) -> Result<()> {
         let own = self.calls.as_ref().map(|calls| &*calls.frames);
-        self.check_by_exit(StoredArray::WayFrames, frames, own.unwrap_or_default())
+        self.check_by_exit(StoredArray::FramesToExit, frames, own.unwrap_or_default())
     }
 
     fn check_by_exit(&self, array: StoredArray, found: &[u32], own: &[u32]) -> Result<()> {

@@ -6,7 +6,7 @@ use super::arrays::Form;
 use super::container::CHECKSUM;
 use super::error::broken;
 use super::stored::StoredTable;
-use super::{Artifact, FORMAT, VERSIONS};
+use super::{Artifact, FORMAT, VERSION};
 use crate::{CompiledConstraint, StateId};
 use burn_dfa_common::{Error, Limit, Limits, Result, limits::Meter};
 use burn_dfa_vocabulary::{Fingerprint, Vocabulary};
@@ -20,9 +20,8 @@ impl Artifact<'_> {
             return Err(broken("format", format!("a safetensors file, but not of a {FORMAT}")));
         }
         let version = text("format_version")?;
-        if !VERSIONS.contains(&version) {
-            let known = VERSIONS.join(", ");
-            return Err(broken("format_version", format!("{version:?}, this library reads {known}")));
+        if version != VERSION {
+            return Err(broken("format_version", format!("{version:?}, this library reads {VERSION}")));
         }
         if text(CHECKSUM)? != self.container.checksum() {
             return Err(broken(CHECKSUM, "the contents have another: the file is damaged"));
@@ -38,15 +37,10 @@ impl Artifact<'_> {
             broken("form", format!("{form:?}, which is none of {known}"))
         })?;
         let frames = match form {
-            Form::Called => self.frames(text("frames")?)?,
+            Form::Pushdown => self.frames(text("frames")?)?,
             _ => 0,
         };
         let stored = StoredTable::read(&self.container, form, (StateId(start), frames), meter)?;
-        if stored.version() != version {
-            let what =
-                format!("{form}, whose tensors are those of version {}, not {version}", stored.version());
-            return Err(broken("form", what));
-        }
         Ok((stored, fingerprint))
     }
 

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Index;
 
-use super::arrays::{Declared, Dimension, Form, NO_WAY, Sizes, StoredArray};
+use super::arrays::{Declared, Dimension, Form, NO_PATH, Sizes, StoredArray};
 use super::container::Container;
 use super::error::broken;
 use crate::distance::Distances;
@@ -25,8 +25,6 @@ pub(super) struct StoredTable<'a> {
     pub(super) sizes: Sizes,
     /// Whether [`StoredArray::Shortest`] is present.
     pub(super) has_shortest: bool,
-    /// Whether the arrays of version 4 are present.
-    pub(super) has_ways: bool,
     /// Indexed by array; an array missing from the form is empty.
     values: [Cow<'a, [u32]>; StoredArray::ALL.len()],
 }
@@ -40,30 +38,28 @@ impl Index<StoredArray> for StoredTable<'_> {
 }
 
 /// Distances from the file format.
-fn ways_of(mut ways: Vec<u32>) -> Vec<u32> {
-    ways.iter_mut().filter(|way| **way == NO_WAY).for_each(|way| *way = u32::MAX);
-    ways
+fn distances_of(mut stored: Vec<u32>) -> Vec<u32> {
+    stored.iter_mut().filter(|distance| **distance == NO_PATH).for_each(|distance| *distance = u32::MAX);
+    stored
 }
 
 impl<'a> StoredTable<'a> {
     /// The arrays of a compiled constraint.
     pub(super) fn of(parts: &'a ConstraintParts) -> Result<Self> {
         let form = match parts.reading {
-            TokenReading::Classes(_) => Form::Tabulated,
-            TokenReading::Bytes { .. } if parts.calls.is_some() => Form::Called,
-            TokenReading::Bytes { .. } => Form::Walked,
+            TokenReading::Classes(_) => Form::TokenLevel,
+            TokenReading::Bytes { .. } if parts.calls.is_some() => Form::Pushdown,
+            TokenReading::Bytes { .. } => Form::ByteLevel,
         };
         let (frames, jumps) =
             parts.calls.as_ref().map_or((0, 0), |calls| (calls.depth as usize, calls.frame()));
         let mut sizes =
             Sizes::default().with(Dimension::Columns, parts.columns()).with(Dimension::Jumps, jumps);
         sizes = sizes.with(Dimension::Exits, jumps.saturating_sub(1));
-        let has_ways = form != Form::Tabulated;
-        let has_shortest = form != Form::Tabulated && parts.shortest != Shortest::Any;
+        let has_shortest = form != Form::TokenLevel && parts.shortest != Shortest::Any;
         let start = parts.start;
-        let mut stored =
-            Self { form, start, frames, sizes, has_shortest, has_ways, values: Default::default() };
-        for array in StoredArray::of(form, has_shortest, has_ways) {
+        let mut stored = Self { form, start, frames, sizes, has_shortest, values: Default::default() };
+        for array in StoredArray::of(form, has_shortest) {
             let values = (array.declare().values)(parts);
             sizes.take(array, &sizes.shape_of(array, values.len()))?;
             stored.values[array as usize] = values;
@@ -79,20 +75,13 @@ impl<'a> StoredTable<'a> {
         meter: &Meter,
     ) -> Result<Self> {
         let has_shortest = container.tensors.contains_key(StoredArray::Shortest.declare().name);
-        let has = |array: StoredArray| container.tensors.contains_key(array.declare().name);
-        let has_ways = match form {
-            Form::Tabulated => false,
-            Form::Walked => has(StoredArray::BytesToEnd),
-            Form::Called => has(StoredArray::Ways),
-        };
-        let names: Vec<_> =
-            StoredArray::of(form, has_shortest, has_ways).map(|array| array.declare().name).collect();
+        let names: Vec<_> = StoredArray::of(form, has_shortest).map(|array| array.declare().name).collect();
         if let Some(name) = container.tensors.keys().find(|name| !names.contains(&&***name)) {
-            return Err(broken(name, format!("not a tensor of a {form} table")));
+            return Err(broken(name, format!("not a tensor of the form {form}")));
         }
         let mut sizes = Sizes::default();
         let mut data = [&[][..]; StoredArray::ALL.len()];
-        for array in StoredArray::of(form, has_shortest, has_ways) {
+        for array in StoredArray::of(form, has_shortest) {
             let Declared { name, element, .. } = array.declare();
             let view = container.tensors.get(name).ok_or_else(|| broken(name, "it is missing"))?;
             if view.dtype != element.dtype() {
@@ -104,17 +93,12 @@ impl<'a> StoredTable<'a> {
         meter.states(sizes.of(Dimension::States))?;
         let values =
             StoredArray::ALL.map(|array| array.declare().element.decode(data[array as usize]).into());
-        Ok(Self { form, start, frames, sizes, has_shortest, has_ways, values })
+        Ok(Self { form, start, frames, sizes, has_shortest, values })
     }
 
     /// The arrays of the form.
     pub(super) fn arrays(&self) -> impl Iterator<Item = StoredArray> + use<> {
-        StoredArray::of(self.form, self.has_shortest, self.has_ways)
-    }
-
-    /// The version of the format with the arrays.
-    pub(super) fn version(&self) -> &'static str {
-        self.form.version(self.has_shortest, self.has_ways)
+        StoredArray::of(self.form, self.has_shortest)
     }
 
     /// The same, without a copy.
@@ -136,8 +120,8 @@ impl<'a> StoredTable<'a> {
     ) -> ConstraintParts {
         let vocabulary_len = self.tokens();
         let reading = match self.form {
-            Form::Tabulated => TokenReading::Classes(self.take(StoredArray::Class).into()),
-            Form::Walked | Form::Called => {
+            Form::TokenLevel => TokenReading::Classes(self.take(StoredArray::Class).into()),
+            Form::ByteLevel | Form::Pushdown => {
                 let column_of = std::array::from_fn(|byte| self[StoredArray::Column][byte]);
                 TokenReading::Bytes {
                     char_transitions: CharTransitionCache::new(&column_of).into(),
@@ -147,7 +131,7 @@ impl<'a> StoredTable<'a> {
                 }
             }
         };
-        let bound_to_end = ways_of(self.take(self.bounds()));
+        let bound_to_end = distances_of(self.take(self.bounds()));
         ConstraintParts {
             next: TransitionRows::whole(self.take(StoredArray::Next), self.columns()),
             reading,
@@ -168,18 +152,21 @@ impl<'a> StoredTable<'a> {
 
     /// The array with the bounds on the distances, for a form without calls.
     pub(super) fn bounds(&self) -> StoredArray {
-        if self.has_ways { StoredArray::BytesToEnd } else { StoredArray::TokensToEnd }
+        if self.form == Form::TokenLevel { StoredArray::TokensToEnd } else { StoredArray::BytesToEnd }
     }
 
-    /// The array with the distances in tokens of a byte-level form, if present.
-    pub(super) fn ways(&self) -> Option<StoredArray> {
-        let array = if self.form == Form::Called { StoredArray::Ways } else { StoredArray::TokensToEnd };
-        self.has_ways.then_some(array)
+    /// The array with the distances in tokens of a byte-level form.
+    pub(super) fn token_distances(&self) -> Option<StoredArray> {
+        match self.form {
+            Form::TokenLevel => None,
+            Form::ByteLevel => Some(StoredArray::TokensToEnd),
+            Form::Pushdown => Some(StoredArray::TokensToExit),
+        }
     }
 
-    /// The distances in tokens of a byte-level form, if present.
+    /// The distances in tokens of a byte-level form.
     pub(super) fn distances(&self) -> Option<Vec<u32>> {
-        Some(ways_of(self[self.ways()?].to_vec()))
+        Some(distances_of(self[self.token_distances()?].to_vec()))
     }
 
     fn take(&mut self, array: StoredArray) -> Vec<u32> {
@@ -207,8 +194,8 @@ impl<'a> StoredTable<'a> {
     /// The number of tokens.
     pub(super) fn tokens(&self) -> usize {
         match self.form {
-            Form::Tabulated => self.sizes.of(Dimension::Tokens),
-            Form::Walked | Form::Called => self.sizes.of(Dimension::TokenEnds).saturating_sub(1),
+            Form::TokenLevel => self.sizes.of(Dimension::Tokens),
+            Form::ByteLevel | Form::Pushdown => self.sizes.of(Dimension::TokenEnds).saturating_sub(1),
         }
     }
 
@@ -228,8 +215,8 @@ impl<'a> StoredTable<'a> {
         let first = CompiledConstraint::RESERVED_COLUMNS;
         let special = self.sizes.of(Dimension::Alphabet).saturating_sub(FIRST_SPECIAL as usize);
         match self.form {
-            Form::Tabulated => first..first,
-            Form::Walked | Form::Called => first..self.columns().saturating_sub(special),
+            Form::TokenLevel => first..first,
+            Form::ByteLevel | Form::Pushdown => first..self.columns().saturating_sub(special),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Checks of the arrays of an artifact against a vocabulary.
 
-use super::arrays::{Declared, Form, NO_WAY, StoredArray};
+use super::arrays::{Declared, Form, NO_PATH, StoredArray};
 use super::error::broken;
 use super::stored::StoredTable;
 use crate::symbols::{FIRST_SPECIAL, TokenSymbols};
@@ -14,8 +14,8 @@ impl StoredTable<'_> {
     /// Checks that tokens are read as in `vocabulary`.
     pub(super) fn check_vocabulary(&self, vocabulary: &Vocabulary) -> Result<()> {
         let (array, check): (_, fn(&Self, &Vocabulary, TokenId) -> _) = match self.form {
-            Form::Tabulated => (StoredArray::Class, Self::check_class),
-            Form::Walked | Form::Called => (StoredArray::Offsets, Self::check_spelling),
+            Form::TokenLevel => (StoredArray::Class, Self::check_class),
+            Form::ByteLevel | Form::Pushdown => (StoredArray::Offsets, Self::check_spelling),
         };
         if self.tokens() != vocabulary.len() {
             let Declared { name, .. } = array.declare();
@@ -57,7 +57,7 @@ impl StoredTable<'_> {
         for state in (StateId::RESERVED..self.states() as u32).map(StateId) {
             meter.time()?;
             let landings = special.of(&parts.next, state).iter().map(|&to| self.distance(StateId(to)));
-            let mut nearest = landings.min().unwrap_or(NO_WAY);
+            let mut nearest = landings.min().unwrap_or(NO_PATH);
             let position = RowPosition::unlimited(state);
             let mut left = BudgetInterval::new(RowPosition::UNLIMITED - 1);
             let shortest = parts.shortest(state);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::arrays::{Declared, Form};
 use super::container::{Container, View};
 use super::stored::StoredTable;
-use super::{FORMAT, Origin};
+use super::{FORMAT, Origin, VERSION};
 use crate::distance::Distances;
 use crate::{CompiledConstraint, TokenReading};
 use burn_dfa_common::{Error, Limits, Result, limits::Meter};
@@ -40,7 +40,7 @@ impl CompiledConstraint {
     #[doc(hidden)]
     pub fn to_hosted_bytes(&self) -> Result<Vec<u8>> {
         let stored = StoredTable::of(self.parts())?;
-        if stored.form == Form::Called {
+        if stored.form == Form::Pushdown {
             stored.check().map_err(|error| pruned(&error))?;
         }
         self.written(&stored, &Origin::default())
@@ -49,7 +49,7 @@ impl CompiledConstraint {
     fn written(&self, stored: &StoredTable, origin: &Origin) -> Result<Vec<u8>> {
         let mut metadata: BTreeMap<String, String> = [
             ("format", FORMAT.to_owned()),
-            ("format_version", stored.version().to_owned()),
+            ("format_version", VERSION.to_owned()),
             ("library_version", env!("CARGO_PKG_VERSION").to_owned()),
             ("form", stored.form.to_string()),
             ("start", self.start().to_string()),
@@ -78,14 +78,14 @@ impl CompiledConstraint {
         let stored = StoredTable::of(self.parts())?;
         let counted = stored.check()?;
         self.parts().check_shortest()?;
-        if let Some((array, distances)) = stored.ways().zip(stored.distances())
+        if let Some((array, distances)) = stored.token_distances().zip(stored.distances())
             && !self.parts().distances.are_own()
         {
             let mut own = self.parts().clone();
             own.distances = if counted { Distances::default() } else { Distances::exact() };
             own.check_distances(array, &distances)?;
         }
-        if stored.form == Form::Called {
+        if stored.form == Form::Pushdown {
             return Ok(stored);
         }
         if let (false, TokenReading::Bytes { vocabulary, .. }) = (counted, &self.parts().reading) {

@@ -50,13 +50,13 @@ impl CausalLm for FaultyModel {
 }
 
 impl ContinuousLm for FaultyModel {
-    type SlotCache = <Decoder as ContinuousLm>::SlotCache;
+    type RowsCache = <Decoder as ContinuousLm>::RowsCache;
 
-    fn slots(&self, rows: usize, capacity: usize) -> Self::SlotCache {
-        self.model.slots(rows, capacity)
+    fn rows_cache(&self, rows: usize, capacity: usize) -> Self::RowsCache {
+        self.model.rows_cache(rows, capacity)
     }
 
-    fn begin(&self, row: usize, prompt: Tensor<2, Int>, cache: &mut Self::SlotCache) -> Tensor<2> {
+    fn begin(&self, row: usize, prompt: Tensor<2, Int>, cache: &mut Self::RowsCache) -> Tensor<2> {
         self.model.begin(row, prompt, cache)
     }
 
@@ -69,7 +69,7 @@ impl ContinuousLm for FaultyModel {
         row: usize,
         at: usize,
         tokens: Tensor<2, Int>,
-        cache: &mut Self::SlotCache,
+        cache: &mut Self::RowsCache,
     ) -> Tensor<2> {
         self.model.extend(row, at, tokens, cache)
     }
@@ -78,11 +78,11 @@ impl ContinuousLm for FaultyModel {
         self.model.copies_prefixes()
     }
 
-    fn copy_prefix(&self, from: usize, to: usize, length: usize, cache: &mut Self::SlotCache) {
+    fn copy_prefix(&self, from: usize, to: usize, length: usize, cache: &mut Self::RowsCache) {
         self.model.copy_prefix(from, to, length, cache);
     }
 
-    fn step_rows(&self, tokens: Tensor<1, Int>, cache: &mut Self::SlotCache) -> Tensor<2> {
+    fn step_rows(&self, tokens: Tensor<1, Int>, cache: &mut Self::RowsCache) -> Tensor<2> {
         self.steps.fetch_add(1, Ordering::Relaxed);
         std::thread::sleep(self.pause);
         assert!(!self.panics.swap(false, Ordering::Relaxed), "as it was told");
