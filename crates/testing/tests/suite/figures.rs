@@ -7,9 +7,13 @@
 //! scale it, `{memory_growth_kib/1024:1}`. `{masks_llguidance_positions:,}` is an integer with
 //! separators. The page must contain the template with the figures filled in; white space counts as
 //! one space.
+//!
+//! `BURN_DFA_REWRITE=1 cargo test-core --test suite quoted_figures` writes the figures into the pages.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use regex_automata::meta::Regex;
 
 const PEERS: &str = "benches/results/peers.txt";
 const INSTANCES: &str = "benches/results/instances.md";
@@ -240,28 +244,49 @@ fn separated(value: f64) -> String {
     text
 }
 
-/// The template with its figures.
-fn filled(template: &str, figures: &Figures) -> String {
-    let mut parts = template.split('{');
-    let mut text = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        let (figure, rest) = part.split_once('}').expect("a figure ends with a brace");
+/// The text of a template before each figure, with the figure; and the text after the last one.
+fn parts<'t>(template: &'t str, figures: &Figures) -> (Vec<(&'t str, String)>, &'t str) {
+    let mut parts = Vec::new();
+    let mut rest = template;
+    while let Some((text, part)) = rest.split_once('{') {
+        let (figure, after) = part.split_once('}').expect("a figure ends with a brace");
         let (name, decimals) = figure.split_once(':').expect("a figure has decimals");
         let (name, divisor) = name.split_once('/').unwrap_or((name, "1"));
         let value = figures.get(name).unwrap_or_else(|| panic!("no results have {name}"));
         let value = value / divisor.parse::<f64>().unwrap();
-        text += &match decimals.parse::<usize>() {
+        let value = match decimals.parse::<usize>() {
             Ok(decimals) => format!("{value:.decimals$}"),
             Err(_) => separated(value),
         };
-        text += rest;
+        parts.push((text, value));
+        rest = after;
     }
-    text
+    (parts, rest)
 }
 
-fn read(path: &str) -> String {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
-    std::fs::read_to_string(root.join(path)).unwrap()
+/// Writes the figures into the text of a page that fits the template; `None` if no text does.
+fn rewritten(page: &str, (parts, end): &(Vec<(&str, String)>, &str)) -> Option<String> {
+    let escape = |text: &str| -> String {
+        let words: Vec<String> = text.split(' ').map(regex_syntax::escape).collect();
+        words.join(r"\s+")
+    };
+    let pattern: String = parts.iter().map(|(text, _)| escape(text) + r"([0-9]+(?:[.,][0-9]+)*)").collect();
+    let regex = Regex::new(&(pattern + &escape(end))).unwrap();
+    let mut captures = regex.create_captures();
+    regex.captures(page, &mut captures);
+    let mut page = page.to_owned();
+    for (group, (_, value)) in parts.iter().enumerate().rev() {
+        page.replace_range(captures.get_group(group + 1)?.range(), value);
+    }
+    Some(page)
+}
+
+fn path(page: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap().join(page)
+}
+
+fn read(page: &str) -> String {
+    std::fs::read_to_string(path(page)).unwrap()
 }
 
 #[test]
@@ -272,10 +297,17 @@ fn quoted_figures_are_those_of_the_run() {
     figures.extend(named(&read(PEERS)));
     let mut wrong = Vec::new();
     for &(page, template) in QUOTES {
-        let text = read(page).split_whitespace().collect::<Vec<_>>().join(" ");
-        let quote = filled(template, &figures);
-        if !text.contains(&quote) {
-            wrong.push(format!("{page}: {quote}"));
+        let text = read(page);
+        let parts = parts(template, &figures);
+        let quote = parts.0.iter().fold(String::new(), |quote, (text, value)| quote + text + value) + parts.1;
+        if text.split_whitespace().collect::<Vec<_>>().join(" ").contains(&quote) {
+            continue;
+        }
+        match rewritten(&text, &parts) {
+            Some(text) if std::env::var_os("BURN_DFA_REWRITE").is_some() => {
+                std::fs::write(path(page), text).unwrap();
+            }
+            _ => wrong.push(format!("{page}: {quote}")),
         }
     }
     assert!(wrong.is_empty(), "not in the pages:\n{}", wrong.join("\n"));
