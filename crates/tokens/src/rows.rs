@@ -22,9 +22,6 @@ pub(super) const SHIFT: u32 = StateId::RESERVED - 1;
 /// The least number of rows per thread.
 const SHARED_ROWS: usize = 8_192;
 
-/// To follow bytes, the row of a state with at most this many runs is not written.
-const FEW_RUNS: usize = 2;
-
 /// The number of words of the bits of resting symbols.
 const REST_WORDS: usize = size_of::<Symbols>() / size_of::<u32>();
 
@@ -134,11 +131,18 @@ impl TransitionRows {
     }
 
     /// The transitions by bytes from a state of a byte-level constraint; `column_of` has the column
-    /// of each byte.
+    /// of each byte, and `few_runs` is that of [`Thresholds`](super::Thresholds).
     #[inline]
-    pub(super) fn leads<'a>(&'a self, state: StateId, column_of: &'a [u32; 256]) -> TransitionView<'a> {
+    pub(super) fn leads<'a>(
+        &'a self,
+        state: StateId,
+        column_of: &'a [u32; 256],
+        few_runs: usize,
+    ) -> TransitionView<'a> {
         match &self.form {
-            Form::OnDemand(rows) if let Some(runs) = rows.unwritten(state) => TransitionView::Runs(runs),
+            Form::OnDemand(rows) if let Some(runs) = rows.unwritten(state, few_runs) => {
+                TransitionView::Runs(runs)
+            }
             _ => TransitionView::Row(self.row(state), column_of),
         }
     }
@@ -263,12 +267,12 @@ impl OnDemand {
         own_state(state).map(|own| self.rows.row(own))
     }
 
-    /// The runs of a state, if its row need not be written: a state with many runs gets a row on
-    /// its second visit.
+    /// The runs of a state, if its row need not be written: a state with more than `few_runs` gets
+    /// a row on its second visit.
     #[inline]
-    fn unwritten(&self, state: StateId) -> Option<&[Run]> {
+    fn unwritten(&self, state: StateId, few_runs: usize) -> Option<&[Run]> {
         let runs = self.runs(state)?;
-        if runs.len() <= FEW_RUNS {
+        if runs.len() <= few_runs {
             return Some(runs);
         }
         let met = &self.met[state.index()];
@@ -351,8 +355,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::TokenReading;
-    use crate::{Constraint, Limits, TokenId, Vocabulary};
+    use crate::{Constraint, Limits, Thresholds, TokenId, TokenReading, Vocabulary};
     use burn_dfa_constraints::StructuralTag;
 
     /// For byte-level constraints with calls, without calls, and with free text.
@@ -392,7 +395,7 @@ mod tests {
                 CompiledConstraint::compile_byte_level(&constraint, &vocabulary, &Limits::default()).unwrap();
             let fresh = &fresh.parts().next;
             for (state, round) in states().flat_map(|state| [(state, 0), (state, 1)]) {
-                let leads = fresh.leads(state, column_of);
+                let leads = fresh.leads(state, column_of, Thresholds::USUAL.few_runs);
                 by_runs[round] += usize::from(matches!(leads, TransitionView::Runs(_)));
                 let row = whole.row(state);
                 let after = (0..=u8::MAX).map(|byte| leads.after(byte).0);

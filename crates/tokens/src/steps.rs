@@ -13,7 +13,8 @@ use super::{ConstraintParts, StateId};
 use burn_dfa_automata::FastMap;
 use burn_dfa_vocabulary::CharacterSet;
 
-/// About the maximum number of steps in one skip link.
+/// About the maximum number of steps in one skip link. It is a size and no field of `Thresholds`:
+/// without it, a cycle of steps would never end.
 const MAX_AT_ONCE: usize = 256;
 
 /// For each exit of the procedure, the longest distance and the most frames of some states; without

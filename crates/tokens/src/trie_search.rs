@@ -109,11 +109,11 @@ impl ConstraintParts {
         }
         let bytes = Bytes { parts: self, left };
         let Some(calls) = &self.calls else {
-            return each_token(bytes, position.state, unread, thresholds.min_subtree, found);
+            return each_token(bytes, position.state, unread, thresholds, found);
         };
-        let (stacks, top) = StackGraph::of(self, calls, position);
+        let (stacks, top) = StackGraph::of(self, calls, position, thresholds);
         let start = (position.state, top, stacks.mark());
-        each_token(StackedBytes { bytes, stacks }, start, unread, thresholds.min_subtree, found);
+        each_token(StackedBytes { bytes, stacks }, start, unread, thresholds, found);
     }
 }
 
@@ -261,14 +261,19 @@ enum Unlike<'a> {
 
 impl<'a> Unlike<'a> {
     /// The bytes of `children` with different transitions from `state` and `other`.
-    fn new(parts: &'a ConstraintParts, [state, other]: [StateId; 2], children: &Children) -> Self {
-        let leads = parts.leads(state);
+    fn new(
+        parts: &'a ConstraintParts,
+        thresholds: &Thresholds,
+        [state, other]: [StateId; 2],
+        children: &Children,
+    ) -> Self {
+        let leads = parts.leads_with(thresholds, state);
         match (leads, parts.next.runs(other)) {
             (TransitionView::Runs(runs), Some(others)) if children.are_many() => {
                 let mut ranges = Differences::new(runs, others);
                 Self::Ranges(ranges.next(), ranges, leads)
             }
-            _ => Self::TransitionView(leads, parts.leads(other)),
+            _ => Self::TransitionView(leads, parts.leads_with(thresholds, other)),
         }
     }
 
@@ -295,7 +300,7 @@ fn each_token<'a, 'b, R: Reader<'a>>(
     reader: R,
     start: R::At,
     unread: impl IntoIterator<Item = Unread<'b>>,
-    min_subtree: usize,
+    thresholds: &'a Thresholds,
     mut found: impl FnMut(&[TokenId], StateId),
 ) {
     let special = reader.bytes().parts.special();
@@ -308,7 +313,7 @@ fn each_token<'a, 'b, R: Reader<'a>>(
         }
     };
     let parts = reader.bytes().parts;
-    let mut walk = Walk { parts, reader, levels: Vec::new(), unlike: Vec::new(), found, min_subtree };
+    let mut walk = Walk { parts, reader, thresholds, levels: Vec::new(), unlike: Vec::new(), found };
     unread.into_iter().for_each(|unread| walk.all(start, &unread));
 }
 
@@ -316,12 +321,11 @@ fn each_token<'a, 'b, R: Reader<'a>>(
 struct Walk<'a, R: Reader<'a>, F> {
     reader: R,
     parts: &'a ConstraintParts,
+    thresholds: &'a Thresholds,
     levels: Vec<Level<'a, R::At>>,
     /// One per level with `is_beside`; these levels come before all others.
     unlike: Vec<Unlike<'a>>,
     found: F,
-    /// See [`Thresholds::min_subtree`].
-    min_subtree: usize,
 }
 
 impl<'a, R: Reader<'a>, F: FnMut(&[TokenId], StateId)> Walk<'a, R, F> {
@@ -336,13 +340,13 @@ impl<'a, R: Reader<'a>, F: FnMut(&[TokenId], StateId)> Walk<'a, R, F> {
             return self.levels(unread);
         }
         let begun = unread.prefix().iter().try_fold(start, |at, &byte| {
-            let entered = self.parts.leads(R::state(at)).after(byte);
+            let entered = self.parts.leads_with(self.thresholds, R::state(at)).after(byte);
             if entered == StateId::DEAD { None } else { self.reader.enter(at, entered) }
         });
         let Some((begun, mut children)) = begun.zip(unread.trie.children_behind(unread.prefix())) else {
             return;
         };
-        let mut leads = self.parts.leads(R::state(begun));
+        let mut leads = self.parts.leads_with(self.thresholds, R::state(begun));
         while let Some(child) = next_alive(unread.trie, &mut children, &mut leads) {
             if unread.first.contains(child.1) {
                 self.below_first(unread, begun, child);
@@ -402,7 +406,8 @@ impl<'a, R: Reader<'a>, F: FnMut(&[TokenId], StateId)> Walk<'a, R, F> {
         // If every byte below does not leave the state, all tokens below lead there.
         let is_leaf = trie.is_leaf(node);
         let rests = || trie.below(node) & !rows.rests_on(R::state(next)) == 0;
-        let is_whole = is_leaf || is_read && rests() && trie.subtree(node).len() >= self.min_subtree;
+        let is_whole =
+            is_leaf || is_read && rests() && trie.subtree(node).len() >= self.thresholds.min_subtree;
         let tokens = if is_whole { trie.subtree(node) } else { trie.own(node) };
         if !tokens.is_empty() && self.reader.can_end(next) {
             (self.found)(&trie.all_tokens()[tokens], R::state(next));
@@ -442,10 +447,16 @@ impl<'a, R: Reader<'a>, F: FnMut(&[TokenId], StateId)> Walk<'a, R, F> {
     fn push(&mut self, children: Children, at: R::At, is_read: bool, beside: Option<StateId>) {
         let (mut leads, state) = (TransitionView::Runs(&[]), R::state(at));
         match beside {
-            Some(other) => self.unlike.push(Unlike::new(self.parts, [state, other], &children)),
+            Some(other) => {
+                self.unlike.push(Unlike::new(self.parts, self.thresholds, [state, other], &children))
+            }
             None => {
                 let parts = self.parts;
-                leads = if children.are_many() { parts.leads_by_runs(state) } else { parts.leads(state) };
+                leads = if children.are_many() {
+                    parts.leads_by_runs(state)
+                } else {
+                    parts.leads_with(self.thresholds, state)
+                };
             }
         }
         self.levels.push(Level { at, children, leads, is_read, is_beside: beside.is_some() });
