@@ -309,15 +309,6 @@ impl Trie {
         })
     }
 
-    /// The first bytes of tokens, each with the nodes of its tokens.
-    pub fn by_first_byte(&self) -> impl Iterator<Item = (u8, Range<usize>)> + '_ {
-        let mut children = self.children(None);
-        std::iter::from_fn(move || {
-            let (node, byte) = self.next_child(&mut children, |_| true)?;
-            Some((byte, node..self.end(node) as usize))
-        })
-    }
-
     /// The number of nodes of tokens with a first byte in a range.
     #[inline]
     pub fn count_between(&self, first: u8, last: u8) -> usize {

@@ -80,12 +80,9 @@ fn near(at: &Row<'_>, tokens: u32) -> Option<(TokenMask, Range<u32>)> {
     if classes(at, &mut left) != classes(&there, &mut left) {
         return None;
     }
-    let (mut added, mut removed) = (Vec::new(), Vec::new());
-    let unread = [Unread::all(vocabulary.trie()).beside(near)];
-    parts.each_text_with(at.thresholds, at.position, &mut left, unread, |tokens, state| {
-        let found = if state == StateId::DEAD { &mut removed } else { &mut added };
-        found.extend(tokens.iter().map(|id| id.0));
-    });
+    let mut found = Found::default();
+    found.read(at, &mut left, [Unread::all(vocabulary.trie()).beside(near)]);
+    let Found { text: mut added, mut removed, .. } = found;
     if added.len() + removed.len() > TokenSet::longest_list(at.constraint.vocabulary_len()) {
         return None;
     }
