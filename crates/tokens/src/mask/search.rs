@@ -141,7 +141,7 @@ impl Found {
         self.known = Some(known_by(vocabulary, &slices, at.thresholds.max_shared));
         self.removed = special.tokens().iter().map(|(token, _)| token.0).collect();
         let begun = Unread::begun(trie, slices.read);
-        let beside = slices.slices.iter().filter_map(|slice| Some((slice, slice.near()?)));
+        let beside = slices.slices.iter().filter_map(|slice| Some((slice, slice.near?)));
         let beside =
             beside.flat_map(|(slice, near)| Unread::begun(trie, slice.beside).map(|all| all.beside(near)));
         let beyond = slices.slices.iter().flat_map(|slice| {

@@ -42,7 +42,7 @@ use cache::Weighed;
 use transitions::{CharTransition, CharTransitions, Entered, WideEffect};
 
 /// The legal tokens among the tokens with some first characters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct TokenSlice {
     /// These tokens are legal, and longer tokens up to `reach`.
     pub(crate) spelled: Spelled,
@@ -53,17 +53,10 @@ pub(crate) struct TokenSlice {
     /// illegal otherwise.
     pub(crate) open: CharacterSet,
     /// The state that the characters within the slice do not leave, if there is one.
-    stays: Option<StateId>,
+    pub(crate) near: Option<Near>,
     /// First characters that lead to other states, from which most characters have the same
-    /// transitions as from the state of `stays`.
+    /// transitions as from the state of `near`.
     pub(crate) beside: [CharacterSet; 2],
-}
-
-impl TokenSlice {
-    /// The state of `stays`, with the characters that do not leave it.
-    pub(crate) fn near(&self) -> Option<Near> {
-        self.stays.map(|stays| Near::of(stays, self.spelled.within))
-    }
 }
 
 /// The slices of a position.
@@ -205,7 +198,7 @@ impl Reader<'_> {
         }
         // Families of many characters first: smaller families may be exceptions of their slices.
         families.sort_by_cached_key(|family| std::cmp::Reverse(family.count()));
-        // The configurations of `stays`, each with the index of its slice.
+        // The configurations of `near`, each with the index of its slice.
         let mut lasting: Vec<(Configuration, usize)> = Vec::new();
         for family in families {
             let beside = self.beside(&family, &lasting);
@@ -226,7 +219,7 @@ impl Reader<'_> {
         (!found.slices.is_empty()).then_some(found)
     }
 
-    /// The slice after the first characters of a family, and its configuration of `stays`; `None`
+    /// The slice after the first characters of a family, and its configuration of `near`; `None`
     /// if the tokens must be read.
     fn slice_of(&mut self, family: &Family) -> Option<(TokenSlice, Option<Configuration>)> {
         let (characters, first) = (self.characters, family.first);
@@ -241,7 +234,7 @@ impl Reader<'_> {
 
     /// The index of a slice that decides these first characters too, except for tokens with a few
     /// next characters: all other characters have the same transitions as from the state of
-    /// `stays`.
+    /// `near`.
     fn beside(&mut self, family: &Family, lasting: &[(Configuration, usize)]) -> Option<usize> {
         let (parts, characters, weighed, to) = (self.parts, self.characters, self.weighed, family.to);
         if !family.first.iter().all(|set| set.is_within(CharacterSet::ASCII)) {
@@ -287,7 +280,7 @@ impl Reader<'_> {
         self.thresholds.broad.saturating_mul(weight) >= self.weighed.weight || !self.parts.rests(state)
     }
 
-    /// The slice from a configuration, and its configuration of `stays`; `None` if unknown.
+    /// The slice from a configuration, and its configuration of `near`; `None` if unknown.
     fn slice(&mut self, mut at: Configuration) -> Option<(TokenSlice, Option<Configuration>)> {
         let longest = self.characters.longest();
         let (mut within, mut most, mut found) = (CharacterSet::default(), 0, 0);
@@ -335,7 +328,7 @@ impl Reader<'_> {
             spelled: Spelled { first: Default::default(), within, most },
             reach: is_known.then_some(reach),
             open,
-            stays: stays.map(|(state, _)| state),
+            near: stays.map(|(state, _)| Near::of(state, within)),
             beside: Default::default(),
         };
         Some((slice, stays))
