@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::class_tokens::MadeClassTokens;
 use super::distance::Distances;
+use super::mask::Thresholds;
 use super::rows::{TransitionRows, TransitionView};
 use super::stack::{Calls, StackGraph, StackTop};
 use super::token_slices::CharTransitionCache;
@@ -83,8 +84,14 @@ impl ConstraintParts {
     /// The transitions by bytes from a state of a byte-level constraint.
     #[inline]
     pub(super) fn leads(&self, state: StateId) -> TransitionView<'_> {
+        self.leads_with(&Thresholds::USUAL, state)
+    }
+
+    /// The same with other thresholds.
+    #[inline]
+    pub(super) fn leads_with(&self, thresholds: &Thresholds, state: StateId) -> TransitionView<'_> {
         match &self.reading {
-            TokenReading::Bytes { column_of, .. } => self.next.leads(state, column_of),
+            TokenReading::Bytes { column_of, .. } => self.next.leads(state, column_of, thresholds.few_runs),
             TokenReading::Classes(_) => TransitionView::Runs(&[]),
         }
     }
@@ -98,7 +105,8 @@ impl ConstraintParts {
     /// The state after `token`; with calls, on an empty stack.
     pub fn next(&self, state: StateId, token: TokenId) -> StateId {
         if let Some(calls) = &self.calls {
-            let (mut stacks, top) = StackGraph::of(self, calls, &RowPosition::unlimited(state));
+            let position = RowPosition::unlimited(state);
+            let (mut stacks, top) = StackGraph::of(self, calls, &position, &Thresholds::USUAL);
             return self.next_on(state, token, &mut stacks, top).0;
         }
         match &self.reading {
@@ -114,7 +122,7 @@ impl ConstraintParts {
                     return StateId(self.row(state)[reserved_column(vocabulary, token) as usize]);
                 };
                 let end = bytes.iter().try_fold(state, |state, &byte| {
-                    let next = self.next.leads(state, column_of).after(byte);
+                    let next = self.next.leads(state, column_of, Thresholds::USUAL.few_runs).after(byte);
                     (next != StateId::DEAD).then_some(next)
                 });
                 // Live bytes are not enough: some token path must lead to the end.

@@ -22,9 +22,6 @@ pub(super) const SHIFT: u32 = StateId::RESERVED - 1;
 /// The least number of rows per thread.
 const SHARED_ROWS: usize = 8_192;
 
-/// To follow bytes, the row of a state with at most this many runs is not written.
-const FEW_RUNS: usize = 2;
-
 /// The number of words of the bits of resting symbols.
 const REST_WORDS: usize = size_of::<Symbols>() / size_of::<u32>();
 
@@ -32,11 +29,11 @@ const REST_WORDS: usize = size_of::<Symbols>() / size_of::<u32>();
 #[derive(Clone)]
 pub struct TransitionRows {
     columns: usize,
-    form: Form,
+    storage: RowStorage,
 }
 
 #[derive(Clone)]
-enum Form {
+enum RowStorage {
     /// All rows, contiguous.
     Whole {
         next: Vec<u32>,
@@ -94,7 +91,7 @@ pub(super) fn entered(run: &Run) -> StateId {
 impl TransitionRows {
     /// All rows, contiguous.
     pub(super) fn whole(next: Vec<u32>, columns: usize) -> Self {
-        Self { columns, form: Form::Whole { next, rests: Vec::new() } }
+        Self { columns, storage: RowStorage::Whole { next, rests: Vec::new() } }
     }
 
     /// The rows of an automaton after the reserved rows; its states 1 to `free` are free text. The
@@ -107,7 +104,8 @@ impl TransitionRows {
         let states = rows.state_count() + SHIFT as usize;
         let written = std::iter::repeat_with(OnceLock::new).take(states).collect();
         let met = std::iter::repeat_with(AtomicBool::default).take(states).collect();
-        Self { columns, form: Form::OnDemand(Arc::new(OnDemand { rows, free, symbols, written, met })) }
+        let storage = RowStorage::OnDemand(Arc::new(OnDemand { rows, free, symbols, written, met }));
+        Self { columns, storage }
     }
 
     pub fn columns(&self) -> usize {
@@ -115,9 +113,9 @@ impl TransitionRows {
     }
 
     pub fn states(&self) -> usize {
-        match &self.form {
-            Form::Whole { next, .. } => next.len() / self.columns.max(1),
-            Form::OnDemand(rows) => rows.written.len(),
+        match &self.storage {
+            RowStorage::Whole { next, .. } => next.len() / self.columns.max(1),
+            RowStorage::OnDemand(rows) => rows.written.len(),
         }
     }
 
@@ -127,18 +125,25 @@ impl TransitionRows {
     /// If the state does not exist.
     #[inline]
     pub fn row(&self, state: StateId) -> &[u32] {
-        match &self.form {
-            Form::Whole { next, .. } => &next[state.index() * self.columns..][..self.columns],
-            Form::OnDemand(rows) => &rows.row(state)[..self.columns],
+        match &self.storage {
+            RowStorage::Whole { next, .. } => &next[state.index() * self.columns..][..self.columns],
+            RowStorage::OnDemand(rows) => &rows.row(state)[..self.columns],
         }
     }
 
     /// The transitions by bytes from a state of a byte-level constraint; `column_of` has the column
-    /// of each byte.
+    /// of each byte, and `few_runs` is that of [`Thresholds`](super::Thresholds).
     #[inline]
-    pub(super) fn leads<'a>(&'a self, state: StateId, column_of: &'a [u32; 256]) -> TransitionView<'a> {
-        match &self.form {
-            Form::OnDemand(rows) if let Some(runs) = rows.unwritten(state) => TransitionView::Runs(runs),
+    pub(super) fn leads<'a>(
+        &'a self,
+        state: StateId,
+        column_of: &'a [u32; 256],
+        few_runs: usize,
+    ) -> TransitionView<'a> {
+        match &self.storage {
+            RowStorage::OnDemand(rows) if let Some(runs) = rows.unwritten(state, few_runs) => {
+                TransitionView::Runs(runs)
+            }
             _ => TransitionView::Row(self.row(state), column_of),
         }
     }
@@ -146,7 +151,7 @@ impl TransitionRows {
     /// The runs of bytes with transitions from a state, if its row is written on demand.
     #[inline]
     pub(super) fn runs(&self, state: StateId) -> Option<&[Run]> {
-        let Form::OnDemand(rows) = &self.form else { return None };
+        let RowStorage::OnDemand(rows) = &self.storage else { return None };
         rows.runs(state)
     }
 
@@ -155,9 +160,9 @@ impl TransitionRows {
     /// RETURN. Known for byte-level constraints only.
     #[inline]
     pub(super) fn rests_on(&self, state: StateId) -> Symbols {
-        match &self.form {
-            Form::Whole { rests, .. } => rests.get(state.index()).copied().unwrap_or(0),
-            Form::OnDemand(rows) => match rows.written[state.index()].get() {
+        match &self.storage {
+            RowStorage::Whole { rests, .. } => rests.get(state.index()).copied().unwrap_or(0),
+            RowStorage::OnDemand(rows) => match rows.written[state.index()].get() {
                 Some(row) => rests_of(&row[self.columns..]),
                 None if rows.leaves(state) => 0,
                 None => rests_of(&rows.row(state)[self.columns..]),
@@ -168,8 +173,8 @@ impl TransitionRows {
     /// The next states of a state by the reserved columns.
     pub fn reserved(&self, state: StateId) -> [u32; CompiledConstraint::RESERVED_COLUMNS] {
         let mut entries = [StateId::DEAD.0; CompiledConstraint::RESERVED_COLUMNS];
-        match (&self.form, own_state(state)) {
-            (Form::OnDemand(rows), Some(own)) => rows.fill_reserved(own, &mut entries),
+        match (&self.storage, own_state(state)) {
+            (RowStorage::OnDemand(rows), Some(own)) => rows.fill_reserved(own, &mut entries),
             _ => entries.copy_from_slice(&self.row(state)[..CompiledConstraint::RESERVED_COLUMNS]),
         }
         entries
@@ -187,20 +192,20 @@ impl TransitionRows {
 
     /// All rows, contiguous.
     pub fn all(&self) -> Cow<'_, [u32]> {
-        match &self.form {
-            Form::Whole { next, .. } => next.into(),
-            Form::OnDemand(rows) => rows.all(self.columns, 1).into(),
+        match &self.storage {
+            RowStorage::Whole { next, .. } => next.into(),
+            RowStorage::OnDemand(rows) => rows.all(self.columns, 1).into(),
         }
     }
 
     /// All rows, mutable: writes them first, on at most `threads` threads.
     pub(super) fn all_mut(&mut self, threads: usize) -> &mut [u32] {
-        if let Form::OnDemand(rows) = &self.form {
+        if let RowStorage::OnDemand(rows) = &self.storage {
             *self = Self::whole(rows.all(self.columns, threads), self.columns);
         }
-        match &mut self.form {
-            Form::Whole { next, .. } => next,
-            Form::OnDemand(_) => unreachable!("all rows are written"),
+        match &mut self.storage {
+            RowStorage::Whole { next, .. } => next,
+            RowStorage::OnDemand(_) => unreachable!("all rows are written"),
         }
     }
 
@@ -212,7 +217,7 @@ impl TransitionRows {
 
     /// Computes the resting symbols of all states; `column_of` has the column of each byte.
     pub(super) fn find_rests(&mut self, column_of: &[u32; 256]) {
-        let Form::Whole { next, rests } = &mut self.form else { return };
+        let RowStorage::Whole { next, rests } = &mut self.storage else { return };
         let mut symbols = vec![0; self.columns];
         for (byte, &column) in (0..=u8::MAX).zip(column_of) {
             symbols[column as usize] |= 1 << symbol(byte);
@@ -226,8 +231,8 @@ impl TransitionRows {
     /// The first entry that is not a state: its index among all rows, and the entry.
     pub(super) fn first_beyond(&self) -> Option<(usize, u32)> {
         let states = self.states();
-        match &self.form {
-            Form::Whole { next, .. } => {
+        match &self.storage {
+            RowStorage::Whole { next, .. } => {
                 // One pass without an early exit, which the compiler vectorizes.
                 let greatest = next.iter().fold(0, |greatest, &next| greatest.max(next));
                 if (greatest as usize) < states {
@@ -236,7 +241,7 @@ impl TransitionRows {
                 (0..).zip(next.iter().copied()).find(|&(_, next)| next as usize >= states)
             }
             // The targets of an automaton are valid states.
-            Form::OnDemand(_) => None,
+            RowStorage::OnDemand(_) => None,
         }
     }
 }
@@ -263,12 +268,12 @@ impl OnDemand {
         own_state(state).map(|own| self.rows.row(own))
     }
 
-    /// The runs of a state, if its row need not be written: a state with many runs gets a row on
-    /// its second visit.
+    /// The runs of a state, if its row need not be written: a state with more than `few_runs` gets
+    /// a row on its second visit.
     #[inline]
-    fn unwritten(&self, state: StateId) -> Option<&[Run]> {
+    fn unwritten(&self, state: StateId, few_runs: usize) -> Option<&[Run]> {
         let runs = self.runs(state)?;
-        if runs.len() <= FEW_RUNS {
+        if runs.len() <= few_runs {
             return Some(runs);
         }
         let met = &self.met[state.index()];
@@ -351,8 +356,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::TokenReading;
-    use crate::{Constraint, Limits, TokenId, Vocabulary};
+    use crate::{Constraint, Limits, Thresholds, TokenId, TokenReading, Vocabulary};
     use burn_dfa_constraints::StructuralTag;
 
     /// For byte-level constraints with calls, without calls, and with free text.
@@ -378,7 +382,7 @@ mod tests {
             let TokenReading::Bytes { column_of, .. } = &compiled.parts().reading else {
                 panic!("a byte-level constraint")
             };
-            assert!(matches!(rows.form, Form::OnDemand(_)), "{constraint:?}");
+            assert!(matches!(rows.storage, RowStorage::OnDemand(_)), "{constraint:?}");
             let mut whole = TransitionRows::whole(rows.all().into_owned(), rows.columns());
             whole.find_rests(column_of);
             assert_eq!(rows.states(), compiled.state_count());
@@ -392,7 +396,7 @@ mod tests {
                 CompiledConstraint::compile_byte_level(&constraint, &vocabulary, &Limits::default()).unwrap();
             let fresh = &fresh.parts().next;
             for (state, round) in states().flat_map(|state| [(state, 0), (state, 1)]) {
-                let leads = fresh.leads(state, column_of);
+                let leads = fresh.leads(state, column_of, Thresholds::USUAL.few_runs);
                 by_runs[round] += usize::from(matches!(leads, TransitionView::Runs(_)));
                 let row = whole.row(state);
                 let after = (0..=u8::MAX).map(|byte| leads.after(byte).0);

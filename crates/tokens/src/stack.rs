@@ -21,6 +21,7 @@
 
 use std::rc::Rc;
 
+use super::mask::Thresholds;
 use super::{BudgetInterval, ConstraintParts, RowPosition, StateId};
 use burn_dfa_automata::{Distance, FARTHEST, FastMap};
 use burn_dfa_vocabulary::Vocabulary;
@@ -216,15 +217,13 @@ pub struct StackGraph<'a> {
     frames: Vec<(u32, u32, StackTop)>,
     /// `[frames, ends]`
     costs: Vec<u32>,
-    /// The number of frames that are never forgotten.
-    lasting: u32,
-    /// The costs of frames pushed on a lasting frame, by call state and lasting frame: in
-    /// procedures with many exits, tokens with different prefixes push the same frames repeatedly.
+    /// The costs of frames are cached if they are pushed on one of the first `cached` frames: all
+    /// frames that are never forgotten, or none.
+    cached: u32,
+    /// These costs, by call state and the frame below: in procedures with many exits, tokens with
+    /// different prefixes push the same frames repeatedly.
     known: FastMap<(u32, u32), Rc<[u32]>>,
 }
-
-/// With at least this many exits, the costs of frames are cached.
-const MANY_OUTCOMES: usize = 3;
 
 /// The frame on top of a stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -236,13 +235,18 @@ impl StackTop {
 
 impl<'a> StackGraph<'a> {
     /// The stack of a position.
-    pub fn of(parts: &'a ConstraintParts, calls: &'a Calls, position: &RowPosition) -> (Self, StackTop) {
+    pub fn of(
+        parts: &'a ConstraintParts,
+        calls: &'a Calls,
+        position: &RowPosition,
+        thresholds: &Thresholds,
+    ) -> (Self, StackTop) {
         let mut stacks = Self {
             parts,
             calls,
             frames: vec![(0, 0, StackTop::EMPTY)],
             costs: vec![NONE; calls.ends],
-            lasting: 0,
+            cached: 0,
             known: FastMap::default(),
         };
         stacks.costs[0] = 0;
@@ -250,9 +254,9 @@ impl<'a> StackGraph<'a> {
             stacks.frames.push((frame[0], depth as u32 + 1, StackTop(depth as u32)));
             stacks.costs.extend_from_slice(&frame[1..]);
         }
-        stacks.lasting = stacks.frames.len() as u32;
-        let top = StackTop(stacks.lasting - 1);
-        (stacks, top)
+        let frames = stacks.frames.len() as u32;
+        stacks.cached = if calls.ends >= thresholds.min_exits { frames } else { 0 };
+        (stacks, StackTop(frames - 1))
     }
 
     /// Whether two stacks differ at most in the call on top, and both calls return to the same
@@ -330,7 +334,7 @@ impl<'a> StackGraph<'a> {
 
     fn push(&mut self, call: u32, below: StackTop) -> StackTop {
         let depth = self.frames[below.0 as usize].1;
-        let is_kept = self.calls.ends >= MANY_OUTCOMES && below.0 < self.lasting;
+        let is_kept = below.0 < self.cached;
         let known = if is_kept { self.known.get(&(call, below.0)) } else { None };
         if let Some(known) = known {
             self.costs.extend_from_slice(known);

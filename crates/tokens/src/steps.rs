@@ -13,7 +13,8 @@ use super::{ConstraintParts, StateId};
 use burn_dfa_automata::FastMap;
 use burn_dfa_vocabulary::CharacterSet;
 
-/// About the maximum number of steps in one skip link.
+/// About the maximum number of steps in one skip link. It is a size and no field of `Thresholds`:
+/// without it, a cycle of steps would never end.
 const MAX_AT_ONCE: usize = 256;
 
 /// For each exit of the procedure, the longest distance and the most frames of some states; without
@@ -91,11 +92,6 @@ fn widen(all: &mut [(u32, u32)], others: impl Iterator<Item = (u32, u32)>) {
     all.iter_mut().zip(others).for_each(|(all, other)| *all = (all.0.max(other.0), all.1.max(other.1)));
 }
 
-/// The distances of no state.
-fn no_farthest(parts: &ConstraintParts) -> Vec<(u32, u32)> {
-    vec![(0, 0); parts.calls.as_ref().map_or(1, |calls| calls.ends)]
-}
-
 impl Steps {
     /// The step from a state.
     pub(super) fn of(&self, state: StateId) -> Option<KnownStep<'_>> {
@@ -127,7 +123,7 @@ impl Steps {
         let first = self.amid.len();
         self.amid.extend(amid);
         let amid = first..self.amid.len();
-        let mut own = no_farthest(parts);
+        let mut own = vec![(0, 0); parts.calls.as_ref().map_or(1, |calls| calls.ends)];
         let states = std::iter::once(&state).chain(&self.amid[amid.clone()]);
         states.for_each(|&state| add_farthest(parts, state, &mut own));
         let same = self.farthest.take().filter(|known| **known == *own);

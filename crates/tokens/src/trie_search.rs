@@ -15,12 +15,12 @@ pub(crate) struct Unread<'a> {
     is_spaced: bool,
     /// The first characters.
     first: CharacterSet,
-    part: Part,
+    selection: Selection,
 }
 
 /// Which tokens of a trie are read.
 #[derive(Clone, Copy)]
-enum Part {
+enum Selection {
     All,
     /// After the first character come characters of the set, then one with this first byte.
     Beyond(CharacterSet, u8),
@@ -32,32 +32,27 @@ enum Part {
 impl<'a> Unread<'a> {
     /// All tokens of `trie`.
     pub(crate) fn all(trie: &'a Trie) -> Self {
-        Self { trie, is_spaced: false, first: CharacterSet::ALL, part: Part::All }
+        Self { trie, is_spaced: false, first: CharacterSet::ALL, selection: Selection::All }
     }
 
     /// The tokens with these first characters, without a space before them and with one. Without
     /// one, the first character space stands for the token of a space alone.
     pub(crate) fn begun(trie: &'a Trie, first: [CharacterSet; 2]) -> [Self; 2] {
         let [bare, spaced] = first;
-        [(false, bare), (true, spaced)].map(|(is_spaced, first)| Self {
-            trie,
-            is_spaced,
-            first,
-            part: Part::All,
-        })
+        [(false, bare), (true, spaced)].map(|(is_spaced, first)| Self { is_spaced, first, ..Self::all(trie) })
     }
 
     /// Of these, the tokens that continue with characters `within` a set, then one that begins with
     /// `byte`.
     pub(crate) fn beyond(self, within: CharacterSet, byte: u8) -> Self {
-        Self { part: Part::Beyond(within, byte), ..self }
+        Self { selection: Selection::Beyond(within, byte), ..self }
     }
 
     /// Of these, the tokens that the mask of the state `near` does not decide: a byte after the
     /// first character has another transition. If the first characters are all characters, the
     /// first byte counts as well.
     pub(crate) fn beside(self, near: Near) -> Self {
-        Self { part: Part::Beside(near), ..self }
+        Self { selection: Selection::Beside(near), ..self }
     }
 
     /// The bytes before the first character.
@@ -65,16 +60,11 @@ impl<'a> Unread<'a> {
         if self.is_spaced { b" " } else { b"" }
     }
 
-    /// Whether every token below a first character is read.
-    fn is_whole(&self) -> bool {
-        matches!(self.part, Part::All)
-    }
-
     /// After characters that begin nothing to read: whether `byte` begins what must be read; `None`
     /// if the tokens below it are not in the set.
     #[inline]
     fn begins(&self, byte: u8) -> Option<bool> {
-        let Part::Beyond(within, other) = self.part else { return Some(true) };
+        let Selection::Beyond(within, other) = self.selection else { return Some(true) };
         let goes_on = matches!(byte, 0x80..0xc0) || within.contains(byte);
         if goes_on { Some(false) } else { (byte == other).then_some(true) }
     }
@@ -107,17 +97,14 @@ impl ConstraintParts {
         if let TokenReading::Classes(_) = self.reading {
             return;
         }
-        let bytes = Bytes { parts: self, left };
         let Some(calls) = &self.calls else {
-            return each_token(bytes, position.state, unread, thresholds.min_subtree, found);
+            return each_token(self, Bytes { parts: self, left }, position.state, unread, thresholds, found);
         };
-        let (stacks, top) = StackGraph::of(self, calls, position);
+        let (stacks, top) = StackGraph::of(self, calls, position, thresholds);
         let start = (position.state, top, stacks.mark());
-        each_token(StackedBytes { bytes, stacks }, start, unread, thresholds.min_subtree, found);
+        each_token(self, StackedBytes { stacks, left }, start, unread, thresholds, found);
     }
-}
 
-impl ConstraintParts {
     /// Finds for each state the symbols whose bytes do not leave it, if the rows are not written on
     /// demand.
     pub(super) fn find_rests(&mut self) {
@@ -128,11 +115,9 @@ impl ConstraintParts {
 }
 
 /// Follows the bytes of tokens.
-trait Reader<'a> {
+trait Reader {
     /// The configuration of a row within a token.
     type At: Copy;
-
-    fn bytes(&self) -> &Bytes<'a>;
 
     /// The configuration after the epsilon closure of a live entered state; `None` if it is
     /// illegal.
@@ -153,12 +138,8 @@ struct Bytes<'a> {
     left: &'a mut BudgetInterval,
 }
 
-impl<'a> Reader<'a> for Bytes<'a> {
+impl Reader for Bytes<'_> {
     type At = StateId;
-
-    fn bytes(&self) -> &Bytes<'a> {
-        self
-    }
 
     #[inline]
     fn enter(&mut self, _: StateId, entered: StateId) -> Option<StateId> {
@@ -182,16 +163,12 @@ impl<'a> Reader<'a> for Bytes<'a> {
 /// A constraint with calls. A configuration is a state, the top of the stack, and the number of
 /// frames in the graph at that time; frames that other tokens pushed later are dropped.
 struct StackedBytes<'a> {
-    bytes: Bytes<'a>,
     stacks: StackGraph<'a>,
+    left: &'a mut BudgetInterval,
 }
 
-impl<'a> Reader<'a> for StackedBytes<'a> {
+impl Reader for StackedBytes<'_> {
     type At = (StateId, StackTop, usize);
-
-    fn bytes(&self) -> &Bytes<'a> {
-        &self.bytes
-    }
 
     #[inline]
     fn enter(&mut self, (_, top, mark): Self::At, entered: StateId) -> Option<Self::At> {
@@ -205,7 +182,7 @@ impl<'a> Reader<'a> for StackedBytes<'a> {
 
     #[inline]
     fn can_end(&mut self, (state, top, _): Self::At) -> bool {
-        self.stacks.reach(state, top, self.bytes.left)
+        self.stacks.reach(state, top, self.left)
     }
 
     fn state((state, ..): Self::At) -> StateId {
@@ -254,28 +231,33 @@ fn next_alive(
 
 /// The bytes with different transitions from two states.
 enum Unlike<'a> {
-    TransitionView(TransitionView<'a>, TransitionView<'a>),
+    Views(TransitionView<'a>, TransitionView<'a>),
     /// The ranges, the current one first, and the transitions of the first state.
     Ranges(Option<(u8, u8)>, Differences<'a>, TransitionView<'a>),
 }
 
 impl<'a> Unlike<'a> {
     /// The bytes of `children` with different transitions from `state` and `other`.
-    fn new(parts: &'a ConstraintParts, [state, other]: [StateId; 2], children: &Children) -> Self {
-        let leads = parts.leads(state);
+    fn new(
+        parts: &'a ConstraintParts,
+        thresholds: &Thresholds,
+        [state, other]: [StateId; 2],
+        children: &Children,
+    ) -> Self {
+        let leads = parts.leads_with(thresholds, state);
         match (leads, parts.next.runs(other)) {
             (TransitionView::Runs(runs), Some(others)) if children.are_many() => {
                 let mut ranges = Differences::new(runs, others);
                 Self::Ranges(ranges.next(), ranges, leads)
             }
-            _ => Self::TransitionView(leads, parts.leads(other)),
+            _ => Self::Views(leads, parts.leads_with(thresholds, other)),
         }
     }
 
     /// The next child with such a byte, the byte, and the entered state.
     fn next(&mut self, trie: &Trie, children: &mut Children) -> Option<(usize, u8, StateId)> {
         match self {
-            Self::TransitionView(leads, other) => {
+            Self::Views(leads, other) => {
                 let (node, byte) =
                     trie.next_child(children, |byte| leads.after(byte) != other.after(byte))?;
                 Some((node, byte, leads.after(byte)))
@@ -291,14 +273,15 @@ impl<'a> Unlike<'a> {
 }
 
 /// See [`ConstraintParts::each_text`].
-fn each_token<'a, 'b, R: Reader<'a>>(
+fn each_token<'a, 'b, R: Reader>(
+    parts: &'a ConstraintParts,
     reader: R,
     start: R::At,
     unread: impl IntoIterator<Item = Unread<'b>>,
-    min_subtree: usize,
+    thresholds: &'a Thresholds,
     mut found: impl FnMut(&[TokenId], StateId),
 ) {
-    let special = reader.bytes().parts.special();
+    let special = parts.special();
     let found = |tokens: &[TokenId], state: StateId| {
         if special.tokens().is_empty() {
             found(tokens, state);
@@ -307,56 +290,47 @@ fn each_token<'a, 'b, R: Reader<'a>>(
             text.for_each(|token| found(token, state));
         }
     };
-    let parts = reader.bytes().parts;
-    let mut walk = Walk { parts, reader, levels: Vec::new(), unlike: Vec::new(), found, min_subtree };
+    let mut walk = Walk { reader, parts, thresholds, levels: Vec::new(), unlike: Vec::new(), found };
     unread.into_iter().for_each(|unread| walk.all(start, &unread));
 }
 
 /// Reads tokens.
-struct Walk<'a, R: Reader<'a>, F> {
+struct Walk<'a, R: Reader, F> {
     reader: R,
     parts: &'a ConstraintParts,
+    thresholds: &'a Thresholds,
     levels: Vec<Level<'a, R::At>>,
     /// One per level with `is_beside`; these levels come before all others.
     unlike: Vec<Unlike<'a>>,
     found: F,
-    /// See [`Thresholds::min_subtree`].
-    min_subtree: usize,
 }
 
-impl<'a, R: Reader<'a>, F: FnMut(&[TokenId], StateId)> Walk<'a, R, F> {
+impl<R: Reader, F: FnMut(&[TokenId], StateId)> Walk<'_, R, F> {
     fn all(&mut self, start: R::At, unread: &Unread<'_>) {
         if unread.first.is_empty() {
             return;
         }
-        if let Part::Beside(near) = unread.part
-            && unread.first == CharacterSet::ALL
-        {
-            self.push(unread.trie.children(None), start, false, Some(near.stays));
+        if matches!(unread.selection, Selection::Beside(_)) && unread.first == CharacterSet::ALL {
+            self.push(unread, None, start, false);
             return self.levels(unread);
         }
         let begun = unread.prefix().iter().try_fold(start, |at, &byte| {
-            let entered = self.parts.leads(R::state(at)).after(byte);
+            let entered = self.parts.leads_with(self.thresholds, R::state(at)).after(byte);
             if entered == StateId::DEAD { None } else { self.reader.enter(at, entered) }
         });
         let Some((begun, mut children)) = begun.zip(unread.trie.children_behind(unread.prefix())) else {
             return;
         };
-        let mut leads = self.parts.leads(R::state(begun));
+        let mut leads = self.parts.leads_with(self.thresholds, R::state(begun));
         while let Some(child) = next_alive(unread.trie, &mut children, &mut leads) {
             if unread.first.contains(child.1) {
-                self.below_first(unread, begun, child);
+                // In a set of first characters, a space without a space before it is a token of a
+                // space alone.
+                let is_alone = child.1 == b' ' && !unread.is_spaced && unread.first != CharacterSet::ALL;
+                self.node(unread, begun, child, matches!(unread.selection, Selection::All), is_alone);
+                self.levels(unread);
             }
         }
-    }
-
-    /// Reads the tokens below a first character.
-    fn below_first(&mut self, unread: &Unread<'_>, begun: R::At, first: (usize, u8, StateId)) {
-        // In a set of first characters, a space without a space before it is a token of a space
-        // alone.
-        let is_alone = first.1 == b' ' && !unread.is_spaced && unread.first != CharacterSet::ALL;
-        self.node(unread, begun, first, unread.is_whole(), is_alone);
-        self.levels(unread);
     }
 
     /// Reads the remaining children of all levels.
@@ -374,14 +348,9 @@ impl<'a, R: Reader<'a>, F: FnMut(&[TokenId], StateId)> Walk<'a, R, F> {
                 }
                 continue;
             };
-            match unread.part {
-                Part::Beside(near) if is_beside => {
-                    self.beside(unread.trie, at, child, near);
-                    continue;
-                }
-                _ => {}
-            }
-            if let Some(is_read) = if is_read { Some(true) } else { unread.begins(child.1) } {
+            if is_beside && let Selection::Beside(near) = unread.selection {
+                self.beside(unread, near, at, child);
+            } else if let Some(is_read) = if is_read { Some(true) } else { unread.begins(child.1) } {
                 self.node(unread, at, child, is_read, false);
             }
         }
@@ -402,22 +371,26 @@ impl<'a, R: Reader<'a>, F: FnMut(&[TokenId], StateId)> Walk<'a, R, F> {
         // If every byte below does not leave the state, all tokens below lead there.
         let is_leaf = trie.is_leaf(node);
         let rests = || trie.below(node) & !rows.rests_on(R::state(next)) == 0;
-        let is_whole = is_leaf || is_read && rests() && trie.subtree(node).len() >= self.min_subtree;
+        let is_whole =
+            is_leaf || is_read && rests() && trie.subtree(node).len() >= self.thresholds.min_subtree;
         let tokens = if is_whole { trie.subtree(node) } else { trie.own(node) };
         if !tokens.is_empty() && self.reader.can_end(next) {
             (self.found)(&trie.all_tokens()[tokens], R::state(next));
         }
         if !is_whole && !is_alone {
-            let beside = match unread.part {
-                Part::Beside(near) if !is_read => Some(near.stays),
-                _ => None,
-            };
-            self.push(trie.children(Some(node)), next, is_read, beside);
+            self.push(unread, Some(node), next, is_read);
         }
     }
 
     /// Reads a node whose byte has another transition than from the other state.
-    fn beside(&mut self, trie: &Trie, at: R::At, (node, byte, entered): (usize, u8, StateId), near: Near) {
+    fn beside(
+        &mut self,
+        unread: &Unread<'_>,
+        near: Near,
+        at: R::At,
+        (node, byte, entered): (usize, u8, StateId),
+    ) {
+        let trie = unread.trie;
         let next = if entered == StateId::DEAD { None } else { self.reader.enter(at, entered) };
         let goes_on = near.stays_by(byte) && next.is_some_and(|next| R::is_on_same(next, at));
         let tokens = trie.own(node);
@@ -431,24 +404,26 @@ impl<'a, R: Reader<'a>, F: FnMut(&[TokenId], StateId)> Walk<'a, R, F> {
                 (self.found)(&trie.all_tokens()[tokens], R::state(next));
             }
             if !trie.is_leaf(node) {
-                self.push(trie.children(Some(node)), next, !goes_on, goes_on.then_some(near.stays));
+                self.push(unread, Some(node), next, !goes_on);
             }
         }
     }
 
-    /// Pushes a level: children with live transitions, or with another transition than from
-    /// `beside`.
+    /// Pushes the children of `node`: with live transitions, or with another transition than from
+    /// the state of [`Selection::Beside`], unless all tokens below are read.
     #[inline(always)]
-    fn push(&mut self, children: Children, at: R::At, is_read: bool, beside: Option<StateId>) {
-        let (mut leads, state) = (TransitionView::Runs(&[]), R::state(at));
-        match beside {
-            Some(other) => self.unlike.push(Unlike::new(self.parts, [state, other], &children)),
-            None => {
-                let parts = self.parts;
-                leads = if children.are_many() { parts.leads_by_runs(state) } else { parts.leads(state) };
+    fn push(&mut self, unread: &Unread<'_>, node: Option<usize>, at: R::At, is_read: bool) {
+        let (parts, state, children) = (self.parts, R::state(at), unread.trie.children(node));
+        let (mut leads, mut is_beside) = (TransitionView::Runs(&[]), false);
+        match unread.selection {
+            Selection::Beside(near) if !is_read => {
+                self.unlike.push(Unlike::new(parts, self.thresholds, [state, near.stays], &children));
+                is_beside = true;
             }
+            _ if children.are_many() => leads = parts.leads_by_runs(state),
+            _ => leads = parts.leads_with(self.thresholds, state),
         }
-        self.levels.push(Level { at, children, leads, is_read, is_beside: beside.is_some() });
+        self.levels.push(Level { at, children, leads, is_read, is_beside });
     }
 }
 

@@ -351,6 +351,7 @@ impl Characters {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use burn_dfa_common::random::Random;
 
     #[test]
     fn tokens_are_known_by_their_first_characters_and_their_rests() {
@@ -424,5 +425,62 @@ mod tests {
             ids
         };
         assert_eq!([b'b', b'\n', 0xc3, b'q'].map(with), [vec![4, 5, 7], vec![19], vec![9, 11], vec![]]);
+    }
+
+    /// For characters in the rests of few tokens and of many, and for sets of which most or few
+    /// characters are present.
+    #[test]
+    fn random_sets_have_the_tokens_that_are_spelled_so() {
+        // Later characters are rarer.
+        const LETTERS: [char; 14] =
+            [' ', 'a', 'é', '漢', 'b', 'q', '0', '\n', '"', '🙂', 'ß', '7', 'c', '字'];
+        let mut random = Random(7);
+        let words: Vec<Option<Vec<u8>>> = (0..600)
+            .map(|_| {
+                let mut word = String::new();
+                for _ in 0..1 + random.below(5) {
+                    let end = 1 + random.below(LETTERS.len());
+                    word.push(LETTERS[random.below(end)]);
+                }
+                let word = word.into_bytes();
+                // Some are cut: they lack their first byte.
+                Some(if random.below(9) == 0 { word[1..].to_vec() } else { word })
+            })
+            .collect();
+        let vocabulary = Vocabulary::from_bytes(words).unwrap();
+        let characters = vocabulary.characters();
+        let whole = vocabulary.iter().filter_map(|(id, bytes)| Some((id, Whole::of(bytes)?)));
+        let whole: Vec<(TokenId, Whole)> = whole.collect();
+        let mut met = [0; 2];
+        for byte in 0..=u8::MAX {
+            let mut found = characters.with(byte, &vocabulary).all_tokens().to_vec();
+            found.sort_unstable();
+            let with = whole.iter().filter(|(_, whole)| characters_of(whole.rest).contains(byte));
+            let expected: Vec<TokenId> = with.map(|&(id, _)| id).collect();
+            assert_eq!(found, expected, "{byte}");
+            let is_few = characters.are_few(CharacterSet::of([byte]));
+            met[usize::from(is_few)] += usize::from(!expected.is_empty());
+        }
+        assert!(met.iter().all(|&met| met > 2), "{met:?}");
+        for _ in 0..500 {
+            let [bare, spaced, within] = [0; 3].map(|_| {
+                let share = random.below(11);
+                CharacterSet::of((0..=u8::MAX).filter(|_| random.below(10) < share))
+            });
+            let spelled = Spelled {
+                first: [bare, spaced],
+                within,
+                most: [0, 1, 2, 3, LONGEST, ANY_LENGTH][random.below(6)],
+            };
+            let mut bits = TokenBits::none(vocabulary.len());
+            characters.add(&mut bits, &spelled);
+            let is_spelled = |whole: &Whole| {
+                spelled.first[usize::from(whole.is_spaced)].contains(whole.first)
+                    && characters_of(whole.rest).is_within(within)
+                    && whole.length() <= spelled.most
+            };
+            let expected = whole.iter().filter(|(_, whole)| is_spelled(whole)).map(|(id, _)| id.0);
+            assert!(bits.ones().eq(expected), "{spelled:?}");
+        }
     }
 }

@@ -118,6 +118,11 @@ fn is_continuation(byte: u8) -> bool {
 impl Trie {
     /// The trie of sorted `words`.
     pub(super) fn of(words: &[(impl AsRef<[u8]>, TokenId)]) -> Self {
+        Self::with_lists_from(ChildLists::MANY, words)
+    }
+
+    /// The same, with a list for each node that has at least `many` children.
+    fn with_lists_from(many: usize, words: &[(impl AsRef<[u8]>, TokenId)]) -> Self {
         let mut trie = Self {
             nodes: Vec::new(),
             sets: vec![0],
@@ -147,12 +152,12 @@ impl Trie {
         trie.push(0, 0, trie.tokens.len());
         trie.nodes.shrink_to_fit();
         trie.sets.shrink_to_fit();
-        trie.fan_out();
+        trie.fan_out(many);
         trie
     }
 
-    /// Stores the children of nodes with many children contiguously.
-    fn fan_out(&mut self) {
+    /// Stores the children of nodes with at least `many` children contiguously.
+    fn fan_out(&mut self, many: usize) {
         let mut children = Vec::new();
         let children_of = |trie: &Self, nodes: Range<usize>, children: &mut Vec<(u8, u32)>| {
             children.clear();
@@ -166,7 +171,7 @@ impl Trie {
         self.child_lists.push(&children);
         for node in 0..self.len() {
             children_of(self, node + 1..self.end(node) as usize, &mut children);
-            if children.len() >= ChildLists::MANY {
+            if children.len() >= many {
                 self.nodes[node].child_list = self.child_lists.push(&children);
             }
         }
@@ -309,15 +314,6 @@ impl Trie {
         })
     }
 
-    /// The first bytes of tokens, each with the nodes of its tokens.
-    pub fn by_first_byte(&self) -> impl Iterator<Item = (u8, Range<usize>)> + '_ {
-        let mut children = self.children(None);
-        std::iter::from_fn(move || {
-            let (node, byte) = self.next_child(&mut children, |_| true)?;
-            Some((byte, node..self.end(node) as usize))
-        })
-    }
-
     /// The number of nodes of tokens with a first byte in a range.
     #[inline]
     pub fn count_between(&self, first: u8, last: u8) -> usize {
@@ -379,6 +375,7 @@ impl Trie {
 mod tests {
     use super::*;
     use crate::Vocabulary;
+    use burn_dfa_common::random::Random;
 
     /// The strings and tokens visited by a walk that skips the subtrees of `dead` strings.
     fn walk(vocabulary: &Vocabulary, dead: &[&str]) -> Vec<(String, Vec<u32>)> {
@@ -479,6 +476,36 @@ mod tests {
             let mut wanted = trie.children_behind(prefix);
             let found = wanted.as_mut().and_then(|all| trie.next_child(all, |byte| byte == b'y'));
             assert_eq!(found.is_some(), prefix == b"b");
+        }
+    }
+
+    /// With lists of all children, of many children, and of the root's children only.
+    #[test]
+    fn children_are_the_same_with_and_without_lists() {
+        let mut random = Random(7);
+        for words in [1, 5, 40, 300] {
+            let mut words: Vec<Vec<u8>> = (0..words)
+                .map(|_| (0..1 + random.below(4)).map(|_| b'a' + random.below(14) as u8).collect())
+                .collect();
+            words.sort();
+            let words: Vec<_> = words.into_iter().zip((0..).map(TokenId)).collect();
+            let tries = [0, ChildLists::MANY, usize::MAX].map(|many| Trie::with_lists_from(many, &words));
+            let root = std::iter::once(None);
+            for node in root.chain((0..tries[0].len()).map(Some)) {
+                let bounds = [random.below(16), random.below(16)].map(|byte| b'`' + byte as u8);
+                let range = (bounds[0].min(bounds[1]), bounds[0].max(bounds[1]));
+                let [all, many, few] = tries.each_ref().map(|trie| {
+                    let (mut wanted, mut within) = (trie.children(node), trie.children(node));
+                    let odd = std::iter::from_fn(|| trie.next_child(&mut wanted, |byte| byte % 2 == 1));
+                    let odd: Vec<_> = odd.collect();
+                    let inside = std::iter::from_fn(|| trie.next_child_within(&mut within, range));
+                    let inside: Vec<_> = inside.collect();
+                    let after = std::iter::from_fn(|| trie.next_child(&mut within, |_| true));
+                    [odd, inside, after.collect()]
+                });
+                assert_eq!(all, many, "{node:?}, {range:?}");
+                assert_eq!(all, few, "{node:?}, {range:?}");
+            }
         }
     }
 

@@ -15,9 +15,9 @@ pub(super) struct MaskCache(Mutex<Kept>);
 
 #[derive(Debug, Default)]
 struct Kept {
-    rows: FastMap<Place, Row>,
+    rows: FastMap<PositionKey, Row>,
     /// The cached positions, oldest first.
-    order: VecDeque<Place>,
+    order: VecDeque<PositionKey>,
     /// The masks, with the number of positions that share each: most positions in strings do.
     legal: FastMap<Arc<TokenMask>, usize>,
     bytes: usize,
@@ -25,7 +25,7 @@ struct Kept {
 }
 
 /// A position as a key: the frames on the stack, then the state.
-pub(super) type Place = Arc<[u32]>;
+pub(super) type PositionKey = Arc<[u32]>;
 
 #[derive(Debug)]
 struct Row {
@@ -35,7 +35,7 @@ struct Row {
 }
 
 /// The key of a position.
-pub(super) fn place(position: &RowPosition) -> Place {
+pub(super) fn key_of(position: &RowPosition) -> PositionKey {
     position.frames.iter().copied().chain([position.state.0]).collect()
 }
 
@@ -47,20 +47,20 @@ impl MaskCache {
 
     /// The mask of a position, and the budgets for which it holds, if the mask is cached and `left`
     /// tokens after the next one are among these budgets.
-    pub(super) fn find(&self, place: &[u32], left: u32) -> Option<(Arc<TokenMask>, Range<u32>)> {
+    pub(super) fn find(&self, key: &[u32], left: u32) -> Option<(Arc<TokenMask>, Range<u32>)> {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let row = kept.rows.get(place).filter(|row| row.left.contains(&left))?;
+        let row = kept.rows.get(key).filter(|row| row.left.contains(&left))?;
         Some((Arc::clone(&row.legal), row.left.clone()))
     }
 
     /// Caches the mask of a position, and evicts the oldest positions.
-    pub(super) fn keep(&self, place: Place, left: Range<u32>, legal: Arc<TokenMask>) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).keep(place, left, legal);
+    pub(super) fn keep(&self, key: PositionKey, left: Range<u32>, legal: Arc<TokenMask>) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).keep(key, left, legal);
     }
 }
 
 impl Kept {
-    fn keep(&mut self, place: Place, left: Range<u32>, legal: Arc<TokenMask>) {
+    fn keep(&mut self, key: PositionKey, left: Range<u32>, legal: Arc<TokenMask>) {
         let legal = match self.legal.entry(legal) {
             Entry::Occupied(mut known) => {
                 *known.get_mut() += 1;
@@ -73,10 +73,10 @@ impl Kept {
                 legal
             }
         };
-        self.bytes += of_place(&place);
-        match self.rows.insert(Arc::clone(&place), Row { left, legal }) {
-            Some(before) => self.forget(&place, &before.legal),
-            None => self.order.push_back(place),
+        self.bytes += bytes_of_key(&key);
+        match self.rows.insert(Arc::clone(&key), Row { left, legal }) {
+            Some(before) => self.forget(&key, &before.legal),
+            None => self.order.push_back(key),
         }
         while self.bytes > self.most_bytes
             && let Some(first) = self.order.pop_front()
@@ -88,11 +88,11 @@ impl Kept {
     }
 
     /// Subtracts the bytes of a position, and of its mask if no other position shares it.
-    fn forget(&mut self, place: &Place, legal: &Arc<TokenMask>) {
-        self.bytes -= of_place(place);
-        if let Some(places) = self.legal.get_mut(legal) {
-            *places -= 1;
-            if *places == 0 {
+    fn forget(&mut self, key: &PositionKey, legal: &Arc<TokenMask>) {
+        self.bytes -= bytes_of_key(key);
+        if let Some(positions) = self.legal.get_mut(legal) {
+            *positions -= 1;
+            if *positions == 0 {
                 self.legal.remove(legal);
                 self.bytes -= of_legal(legal);
             }
@@ -101,8 +101,8 @@ impl Kept {
 }
 
 /// The approximate bytes of a cached position.
-fn of_place(place: &Place) -> usize {
-    size_of_val(&**place) + 2 * size_of::<(Place, Row)>()
+fn bytes_of_key(key: &PositionKey) -> usize {
+    size_of_val(&**key) + 2 * size_of::<(PositionKey, Row)>()
 }
 
 /// The approximate bytes of a mask.
@@ -116,40 +116,40 @@ mod tests {
     use burn_dfa_vocabulary::TokenSet;
 
     #[test]
-    fn the_places_that_were_met_first_are_forgotten() {
+    fn the_positions_that_were_met_first_are_forgotten() {
         let legal = |token: u32| Arc::new(TokenMask::Alone(TokenSet::Few(vec![token; 100])));
-        let place = |state: u32| Place::from([7, state]);
-        let [of_place, of_legal] = [of_place(&place(0)), of_legal(&legal(0))];
-        let mut kept = Kept { most_bytes: 3 * (of_place + of_legal), ..Kept::default() };
-        let places = |kept: &Kept| {
-            let mut places: Vec<u32> = kept.rows.keys().map(|place| place[1]).collect();
-            places.sort_unstable();
-            assert_eq!(kept.order.len(), places.len());
-            assert_eq!(kept.legal.values().sum::<usize>(), places.len());
-            assert_eq!(kept.bytes, places.len() * of_place + kept.legal.len() * of_legal);
-            (places, kept.legal.len())
+        let key = |state: u32| PositionKey::from([7, state]);
+        let [bytes_of_key, of_legal] = [bytes_of_key(&key(0)), of_legal(&legal(0))];
+        let mut kept = Kept { most_bytes: 3 * (bytes_of_key + of_legal), ..Kept::default() };
+        let positions = |kept: &Kept| {
+            let mut positions: Vec<u32> = kept.rows.keys().map(|key| key[1]).collect();
+            positions.sort_unstable();
+            assert_eq!(kept.order.len(), positions.len());
+            assert_eq!(kept.legal.values().sum::<usize>(), positions.len());
+            assert_eq!(kept.bytes, positions.len() * bytes_of_key + kept.legal.len() * of_legal);
+            (positions, kept.legal.len())
         };
         for state in 0..5 {
-            kept.keep(place(state), 2..9, legal(state));
+            kept.keep(key(state), 2..9, legal(state));
         }
-        assert_eq!(places(&kept), (vec![2, 3, 4], 3));
+        assert_eq!(positions(&kept), (vec![2, 3, 4], 3));
         // An equal set of tokens is stored once for several states.
-        kept.keep(place(3), 3..9, legal(4));
-        assert_eq!(places(&kept), (vec![2, 3, 4], 2));
-        kept.keep(place(5), 2..9, legal(4));
-        assert_eq!(places(&kept), (vec![2, 3, 4, 5], 2));
-        kept.keep(place(6), 2..9, legal(6));
-        assert_eq!(places(&kept), (vec![3, 4, 5, 6], 2));
+        kept.keep(key(3), 3..9, legal(4));
+        assert_eq!(positions(&kept), (vec![2, 3, 4], 2));
+        kept.keep(key(5), 2..9, legal(4));
+        assert_eq!(positions(&kept), (vec![2, 3, 4, 5], 2));
+        kept.keep(key(6), 2..9, legal(6));
+        assert_eq!(positions(&kept), (vec![3, 4, 5, 6], 2));
         // Larger than all that is kept.
-        kept.keep(place(7), 2..9, Arc::new(TokenMask::Alone(TokenSet::Few(vec![0; 1000]))));
-        assert_eq!(places(&kept), (vec![], 0));
+        kept.keep(key(7), 2..9, Arc::new(TokenMask::Alone(TokenSet::Few(vec![0; 1000]))));
+        assert_eq!(positions(&kept), (vec![], 0));
     }
 
     #[test]
     fn a_row_is_found_with_the_budgets_that_it_holds_for() {
         let kept = MaskCache::new(1 << 10);
-        kept.keep(Place::from([7, 1]), 2..9, Arc::new(TokenMask::Alone(TokenSet::Few(vec![5]))));
-        let found = |place: &[u32], left| kept.find(place, left).is_some();
+        kept.keep(PositionKey::from([7, 1]), 2..9, Arc::new(TokenMask::Alone(TokenSet::Few(vec![5]))));
+        let found = |key: &[u32], left| kept.find(key, left).is_some();
         assert_eq!([1, 2, 8, 9].map(|left| found(&[7, 1], left)), [false, true, true, false]);
         assert!(!found(&[1], 5) && !found(&[7, 2], 5) && !found(&[7, 7, 1], 5));
     }

@@ -183,30 +183,36 @@ fn masks_are_those_of_the_reference(vocabulary: &Vocabulary, cases: &[Case]) {
     assert!(cases.iter().any(|case| case.compile(vocabulary).frames() == 0));
     let count: usize = cases.iter().map(|case| case.positions.len()).sum();
     assert!(count > 200, "{count} positions");
-    for (name, thresholds) in all_thresholds() {
+    let all = all_thresholds();
+    for (name, thresholds) in &all {
         for (at, case) in cases.iter().enumerate() {
             let (constraint, positions) = (case.compile(vocabulary), &case.positions);
-            let masker = Masker::with_thresholds(&constraint, Masker::CACHE_BYTES, thresholds);
+            let masker = Masker::with_thresholds(&constraint, Masker::CACHE_BYTES, *thresholds);
             check(&masker, positions.iter(), &format!("cold, {name}, case {at}"));
             check(&masker, positions.iter().rev(), &format!("warm, {name}, case {at}"));
             // A copy has no steps. The positions in another order meet other states of the cache.
             let parts = Arc::new(constraint.parts().clone());
             let copy = CompiledConstraint { parts, ..constraint.clone() };
-            let masker = Masker::with_thresholds(&copy, Masker::CACHE_BYTES, thresholds);
+            let masker = Masker::with_thresholds(&copy, Masker::CACHE_BYTES, *thresholds);
             check(&masker, positions.iter().rev(), &format!("from the end, {name}, case {at}"));
         }
     }
     for (at, case) in cases.iter().enumerate() {
-        // All threads share the steps of the constraint, and half of them the masks.
+        // All threads share the steps of the constraint, and half of them the masks. Maskers have
+        // different thresholds.
         let constraint = case.compile(vocabulary);
-        let shared = &Masker::new(&constraint);
+        let masker = |number: usize| {
+            let (name, thresholds) = &all[(3 * at + number) % all.len()];
+            (name, Masker::with_thresholds(&constraint, Masker::CACHE_BYTES, *thresholds))
+        };
+        let shared = &masker(0);
         std::thread::scope(|scope| {
-            for thread in 0..4 {
-                let own = Masker::new(&constraint);
+            for thread in 0..4usize {
+                let own = masker(thread.div_ceil(2));
                 let (before, after) = case.positions.split_at(thread * case.positions.len() / 4);
                 scope.spawn(move || {
-                    let masker = if thread % 2 == 0 { shared } else { &own };
-                    check(masker, after.iter().chain(before), &format!("thread {thread}, case {at}"));
+                    let (name, masker) = if thread % 2 == 0 { shared } else { &own };
+                    check(masker, after.iter().chain(before), &format!("thread {thread}, {name}, case {at}"));
                 });
             }
         });

@@ -239,8 +239,11 @@ fn argmax<F: Logit>(row: &[F]) -> u32 {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use burn_dfa_vocabulary::TokenBits;
+    use rand::{Rng, SeedableRng, rngs::StdRng};
 
     #[test]
     fn a_row_in_order_keeps_the_logits_whose_bits_are_set() {
@@ -266,6 +269,53 @@ mod tests {
                         assert_eq!(half[at] == f16::NEG_INFINITY, !is_legal, "{at} of {len}: {legal:?}");
                     }
                 }
+            }
+        }
+    }
+
+    /// One set of tokens in each form, and as a difference from another set.
+    #[test]
+    fn equal_masks_of_all_forms_have_the_same_result() {
+        let mut rng = StdRng::seed_from_u64(5);
+        let lengths = [1usize, 40, 64, 200, 321].into_iter();
+        for (len, share) in lengths.flat_map(|len| (0..=4u32).map(move |share| (len, share))) {
+            let mut random_set =
+                |share: u32| -> Vec<bool> { (0..len).map(|_| rng.random_range(0..4u32) < share).collect() };
+            let (legal, other) = (random_set(share), random_set(2));
+            let ids = |is_in: &dyn Fn(usize) -> bool| -> Vec<u32> {
+                (0..len).filter(|&id| is_in(id)).map(|id| id as u32).collect()
+            };
+            let forms = |set: &[bool]| {
+                let mut bits = TokenBits::none(len);
+                ids(&|id| set[id]).iter().for_each(|&id| bits.set(id));
+                [TokenSet::Few(ids(&|id| set[id])), TokenSet::Most(ids(&|id| !set[id])), TokenSet::Bits(bits)]
+            };
+            let (added, removed) = (ids(&|id| legal[id] && !other[id]), ids(&|id| other[id] && !legal[id]));
+            let mut masks: Vec<TokenMask> = forms(&legal).into_iter().map(TokenMask::Alone).collect();
+            for (set, place) in forms(&other).into_iter().zip(forms(&other)) {
+                let (set, place) = (Arc::new(set), Arc::new(TokenMask::Alone(place)));
+                masks.push(TokenMask::Beside { set, added: added.clone(), removed: removed.clone() });
+                masks.push(TokenMask::Near { place, added: added.clone(), removed: removed.clone() });
+            }
+            // Equal logits, NaN, −∞, and logits past the vocabulary.
+            let values = [0.0, 1.0, 2.0, f32::NEG_INFINITY, if share == 1 { f32::NAN } else { 3.0 }];
+            let mut logits: Vec<f32> = (0..len).map(|_| values[rng.random_range(0..values.len())]).collect();
+            logits.extend([9.0; 3]);
+            let is_legal = |id: usize| legal.get(id) == Some(&true);
+            let at = |id: usize| if is_legal(id) { logits[id] } else { f32::NEG_INFINITY };
+            let expected: Vec<f32> = (0..logits.len()).map(at).collect();
+            let most = expected.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+            let first_nan = expected.iter().position(|logit| logit.is_nan());
+            let first = first_nan.or_else(|| expected.iter().position(|&logit| logit == most));
+            let best = first.unwrap() as u32;
+            for form in &masks {
+                let mut row = logits.clone();
+                mask(&mut row, len, form);
+                let same = row.iter().zip(&expected).all(|(a, b)| a.to_bits() == b.to_bits());
+                assert!(same, "{row:?} instead of {expected:?}: {form:?}");
+                assert_eq!(greatest(&mut logits.clone(), len, form), best, "{logits:?}: {form:?}");
+                let by_score = best_by(&mut logits.clone(), len, form, |logit, _| logit);
+                assert_eq!(by_score, best, "{logits:?}: {form:?}");
             }
         }
     }

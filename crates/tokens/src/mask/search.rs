@@ -17,7 +17,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::cache::{MaskCache, Place, place};
+use super::cache::{MaskCache, PositionKey, key_of};
 use super::simd::vectorized;
 use super::{Thresholds, TokenMask};
 use crate::{BudgetInterval, CompiledConstraint, RowPosition, StateId, TokenReading, TokenSlices, Unread};
@@ -42,25 +42,25 @@ impl Row<'_> {
 
 /// The mask of a row, and the budgets after the next token that have the same mask.
 pub(super) fn legal(at: &Row<'_>) -> (Arc<TokenMask>, Range<u32>) {
-    let (place, left) = (place(at.position), at.left());
+    let (key, left) = (key_of(at.position), at.left());
     let found = || match near(at, left) {
-        Some(found) => keep(at, &place, found),
-        None => looked_up(at, &place, left),
+        Some(found) => keep(at, &key, found),
+        None => looked_up(at, &key, left),
     };
-    at.cache.find(&place, left).unwrap_or_else(found)
+    at.cache.find(&key, left).unwrap_or_else(found)
 }
 
 /// The same without the cache and without other positions.
-fn looked_up(at: &Row<'_>, place: &Place, left: u32) -> (Arc<TokenMask>, Range<u32>) {
+fn looked_up(at: &Row<'_>, key: &PositionKey, left: u32) -> (Arc<TokenMask>, Range<u32>) {
     let (mut found, mut left) = (Found::default(), BudgetInterval::new(left));
     found.look_up(at, &mut left);
-    keep(at, place, (found.legal(at), left.alike()))
+    keep(at, key, (found.legal(at), left.alike()))
 }
 
 /// Keeps a mask in the cache.
-fn keep(at: &Row<'_>, place: &Place, found: (TokenMask, Range<u32>)) -> (Arc<TokenMask>, Range<u32>) {
+fn keep(at: &Row<'_>, key: &PositionKey, found: (TokenMask, Range<u32>)) -> (Arc<TokenMask>, Range<u32>) {
     let (legal, alike) = (Arc::new(found.0), found.1);
-    at.cache.keep(Arc::clone(place), alike.clone(), Arc::clone(&legal));
+    at.cache.keep(Arc::clone(key), alike.clone(), Arc::clone(&legal));
     (legal, alike)
 }
 
@@ -80,19 +80,16 @@ fn near(at: &Row<'_>, tokens: u32) -> Option<(TokenMask, Range<u32>)> {
     if classes(at, &mut left) != classes(&there, &mut left) {
         return None;
     }
-    let (mut added, mut removed) = (Vec::new(), Vec::new());
-    let unread = [Unread::all(vocabulary.trie()).beside(near)];
-    parts.each_text_with(at.thresholds, at.position, &mut left, unread, |tokens, state| {
-        let found = if state == StateId::DEAD { &mut removed } else { &mut added };
-        found.extend(tokens.iter().map(|id| id.0));
-    });
+    let mut found = Found::default();
+    found.read(at, &mut left, [Unread::all(vocabulary.trie()).beside(near)]);
+    let Found { text: mut added, mut removed, .. } = found;
     if added.len() + removed.len() > TokenSet::longest_list(at.constraint.vocabulary_len()) {
         return None;
     }
     // Two positions may be near one another: the other mask is found without `near`.
-    let place = place(there.position);
-    let kept = at.cache.find(&place, tokens);
-    let (place, alike) = kept.unwrap_or_else(|| looked_up(&there, &place, tokens));
+    let key = key_of(there.position);
+    let kept = at.cache.find(&key, tokens);
+    let (place, alike) = kept.unwrap_or_else(|| looked_up(&there, &key, tokens));
     if matches!(&*place, TokenMask::Alone(TokenSet::Few(_)) | TokenMask::Near { .. }) {
         return None;
     }
@@ -144,7 +141,7 @@ impl Found {
         self.known = Some(known_by(vocabulary, &slices, at.thresholds.max_shared));
         self.removed = special.tokens().iter().map(|(token, _)| token.0).collect();
         let begun = Unread::begun(trie, slices.read);
-        let beside = slices.slices.iter().filter_map(|slice| Some((slice, slice.near()?)));
+        let beside = slices.slices.iter().filter_map(|slice| Some((slice, slice.near?)));
         let beside =
             beside.flat_map(|(slice, near)| Unread::begun(trie, slice.beside).map(|all| all.beside(near)));
         let beyond = slices.slices.iter().flat_map(|slice| {
@@ -336,7 +333,7 @@ pub(super) mod tests {
                 let budgets = (0..2).flat_map(|_| (1..40).map(|at| at * 17 % 40)).chain([720, 690, 1 << 20]);
                 for budget in budgets {
                     let position = RowPosition { remaining: budget, ..position.clone() };
-                    let kept = masker.cache.find(&place(&position), budget.max(1) - 1).is_some();
+                    let kept = masker.cache.find(&key_of(&position), budget.max(1) - 1).is_some();
                     met[usize::from(kept)] += 1;
                     let mut found = tokens(&masker.legal(&position).0, vocabulary.len());
                     found.sort_unstable();

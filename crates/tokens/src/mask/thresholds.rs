@@ -31,6 +31,10 @@ pub struct Thresholds {
     pub(crate) max_shared: usize,
     /// A constraint caches at most this many steps: about a quarter of a megabyte.
     pub(crate) max_steps: usize,
+    /// To follow bytes, the row of a state with at most this many runs is not written.
+    pub(crate) few_runs: usize,
+    /// With at least this many exits, the costs of frames are cached.
+    pub(crate) min_exits: usize,
 }
 
 impl Thresholds {
@@ -45,16 +49,10 @@ impl Thresholds {
         min_subtree: 0,
         max_shared: usize::MAX,
         max_steps: 1024,
+        few_runs: 2,
+        min_exits: 3,
     };
-}
 
-impl Default for Thresholds {
-    fn default() -> Self {
-        Self::USUAL
-    }
-}
-
-impl Thresholds {
     /// The thresholds with another value of the field `name`.
     ///
     /// # Panics
@@ -67,7 +65,7 @@ impl Thresholds {
     }
 
     /// Every field, with its name.
-    pub fn fields(&mut self) -> [(&'static str, &mut usize); 9] {
+    pub fn fields(&mut self) -> [(&'static str, &mut usize); 11] {
         macro_rules! named {
             ($thresholds:expr, $($field:ident),*) => {{
                 let Self { $($field),* } = $thresholds;
@@ -84,7 +82,15 @@ impl Thresholds {
             near_few_nodes,
             min_subtree,
             max_shared,
-            max_steps
+            max_steps,
+            few_runs,
+            min_exits
         )
+    }
+}
+
+impl Default for Thresholds {
+    fn default() -> Self {
+        Self::USUAL
     }
 }

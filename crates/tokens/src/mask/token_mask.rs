@@ -48,18 +48,24 @@ impl TokenMask {
 
     /// The bytes of the mask without the sets that the vocabulary shares.
     pub(crate) fn bytes(&self) -> usize {
+        let lists = self.difference().into_iter().flat_map(|(_, lists)| lists);
+        let lists: usize = lists.map(|list| list.capacity() * size_of::<u32>()).sum();
         match self {
             Self::Alone(set) => set.bytes(),
-            Self::Beside { added, removed, .. } => of_lists([added, removed]),
+            Self::Beside { .. } => lists,
             // The cache may evict the other position first.
-            Self::Near { place, added, removed } => place.bytes() + of_lists([added, removed]),
+            Self::Near { place, .. } => place.bytes() + lists,
         }
     }
-}
 
-/// The bytes of lists.
-fn of_lists(lists: [&Vec<u32>; 2]) -> usize {
-    lists.map(|list| list.capacity() * size_of::<u32>()).iter().sum()
+    /// The address of the set or the mask that is changed, and the tokens that are added and removed.
+    fn difference(&self) -> Option<(*const (), [&Vec<u32>; 2])> {
+        match self {
+            Self::Alone(_) => None,
+            Self::Beside { set, added, removed } => Some((Arc::as_ptr(set).cast(), [added, removed])),
+            Self::Near { place, added, removed } => Some((Arc::as_ptr(place).cast(), [added, removed])),
+        }
+    }
 }
 
 impl PartialEq for TokenMask {
@@ -67,15 +73,7 @@ impl PartialEq for TokenMask {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Alone(set), Self::Alone(other)) => set == other,
-            (
-                Self::Beside { set, added, removed },
-                Self::Beside { set: other, added: other_more, removed: other_less },
-            ) => Arc::ptr_eq(set, other) && added == other_more && removed == other_less,
-            (
-                Self::Near { place, added, removed },
-                Self::Near { place: other, added: other_more, removed: other_less },
-            ) => Arc::ptr_eq(place, other) && added == other_more && removed == other_less,
-            _ => false,
+            _ => self.difference() == other.difference(),
         }
     }
 }
@@ -84,17 +82,14 @@ impl Eq for TokenMask {}
 
 impl Hash for TokenMask {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        match self {
-            Self::Alone(set) => set.hash(state),
-            Self::Beside { set, added, removed } => hash_lists(Arc::as_ptr(set), [added, removed], state),
-            Self::Near { place, added, removed } => hash_lists(Arc::as_ptr(place), [added, removed], state),
+        if let Self::Alone(set) = self {
+            set.hash(state);
+        }
+        if let Some((changed, lists)) = self.difference() {
+            changed.hash(state);
+            lists.iter().for_each(|tokens| (tokens.len(), tokens.iter().fold(0, fold)).hash(state));
         }
     }
-}
-
-fn hash_lists<H: Hasher>(of: *const impl Sized, lists: [&Vec<u32>; 2], state: &mut H) {
-    of.hash(state);
-    lists.iter().for_each(|tokens| (tokens.len(), tokens.iter().fold(0, fold)).hash(state));
 }
 
 /// Folds a token of a list into the number of those before.

@@ -18,14 +18,13 @@ pub struct CharTransitionCache {
 
 /// Counts of a vocabulary by column.
 pub(super) struct Weighed {
-    /// For each column, the number of trie nodes of tokens with its first bytes.
-    pub(super) nodes: Vec<(u32, u32)>,
     pub(super) columns: Vec<Column>,
     /// The sum of the weights of all columns.
     pub(super) weight: usize,
 }
 
 /// Non-ASCII characters with the same columns.
+#[derive(Clone)]
 pub(super) struct Wide {
     pub(super) first: CharacterSet,
     /// The continuation bytes by their index.
@@ -44,6 +43,8 @@ pub(super) struct Bytes {
 pub(super) struct Column {
     pub(super) column: usize,
     pub(super) set: CharacterSet,
+    /// The number of trie nodes of tokens with these first bytes.
+    pub(super) nodes: usize,
     /// The number of tokens with these characters in their rests.
     pub(super) weight: usize,
 }
@@ -56,53 +57,44 @@ impl CharTransitionCache {
             columns.dedup();
             Bytes { first, last, columns }
         };
-        let mut columns: Vec<(u32, CharacterSet)> = Vec::new();
-        let mut place_of = vec![None; column_of.iter().max().map_or(0, |&most| most as usize + 1)];
+        let count = column_of.iter().max().map_or(0, |&most| most as usize + 1);
+        let mut sets = vec![CharacterSet::default(); count];
         for byte in CharacterSet::CHARACTERS.bytes() {
-            let column = column_of[byte as usize];
-            let place = *place_of[column as usize].get_or_insert_with(|| {
-                columns.push((column, CharacterSet::default()));
-                columns.len() - 1
-            });
-            columns[place].1.insert(byte);
+            sets[column_of[byte as usize] as usize].insert(byte);
         }
-        let wide = |class: &LengthClass| Wide {
+        let columns = (0..).zip(sets).filter(|(_, set)| !set.is_empty()).collect();
+        let to_wide = |class: &LengthClass| Wide {
             first: CharacterSet::of(class.first..=class.last),
             behind: (1..class.length)
                 .map(|at| bytes(if at == 1 { class.second } else { CONTINUATION }))
                 .collect(),
         };
-        let mut all: Vec<Wide> = Vec::new();
-        for wide in LENGTH_CLASSES.iter().map(wide) {
+        let mut wide: Vec<Wide> = Vec::new();
+        for new in LENGTH_CLASSES.iter().map(to_wide) {
             let is_same = |known: &&mut Wide| {
                 let columns = known.behind.iter().map(|bytes| &bytes.columns);
-                columns.eq(wide.behind.iter().map(|bytes| &bytes.columns))
+                columns.eq(new.behind.iter().map(|bytes| &bytes.columns))
             };
-            match all.iter_mut().find(is_same) {
-                Some(known) => known.first = known.first.or(wide.first),
-                None => all.push(wide),
+            match wide.iter_mut().find(is_same) {
+                Some(known) => known.first = known.first.or(new.first),
+                None => wide.push(new),
             }
         }
-        Self { columns, wide: all, weighed: OnceLock::new(), steps: Mutex::default() }
+        Self { columns, wide, weighed: OnceLock::new(), steps: Mutex::default() }
     }
 
     /// Counts of the vocabulary by column. Computed once.
     pub(super) fn weighed(&self, vocabulary: &Vocabulary) -> &Weighed {
         self.weighed.get_or_init(|| {
-            let characters = vocabulary.characters();
-            let mut nodes_of = [0; 256];
-            for (byte, nodes) in vocabulary.trie().by_first_byte() {
-                nodes_of[byte as usize] = nodes.len() as u32;
-            }
-            let nodes = |set: CharacterSet| set.bytes().map(|byte| nodes_of[byte as usize]).sum();
-            let nodes = self.columns.iter().map(|&(column, set)| (column, nodes(set))).collect();
-            let weigh = |set| characters.count_rest(set);
-            let columns = self.columns.iter();
-            let columns: Vec<Column> = columns
-                .map(|&(column, set)| Column { column: column as usize, set, weight: weigh(set) })
-                .collect();
-            let weight = columns.iter().map(|column| column.weight).sum();
-            Weighed { nodes, columns, weight }
+            let (trie, characters) = (vocabulary.trie(), vocabulary.characters());
+            let weigh = |&(column, set): &(u32, CharacterSet)| Column {
+                column: column as usize,
+                set,
+                nodes: set.bytes().map(|byte| trie.count_between(byte, byte)).sum(),
+                weight: characters.count_rest(set),
+            };
+            let columns: Vec<Column> = self.columns.iter().map(weigh).collect();
+            Weighed { weight: columns.iter().map(|column| column.weight).sum(), columns }
         })
     }
 }
@@ -110,13 +102,8 @@ impl CharTransitionCache {
 impl Clone for CharTransitionCache {
     /// A clone starts without known steps.
     fn clone(&self) -> Self {
-        let wide = self.wide.iter().map(|wide| Wide { first: wide.first, behind: wide.behind.clone() });
-        Self {
-            columns: self.columns.clone(),
-            wide: wide.collect(),
-            weighed: OnceLock::new(),
-            steps: Mutex::default(),
-        }
+        let (columns, wide) = (self.columns.clone(), self.wide.clone());
+        Self { columns, wide, weighed: OnceLock::new(), steps: Mutex::default() }
     }
 }
 

@@ -42,7 +42,7 @@ use cache::Weighed;
 use transitions::{CharTransition, CharTransitions, Entered, WideEffect};
 
 /// The legal tokens among the tokens with some first characters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct TokenSlice {
     /// These tokens are legal, and longer tokens up to `reach`.
     pub(crate) spelled: Spelled,
@@ -53,17 +53,10 @@ pub(crate) struct TokenSlice {
     /// illegal otherwise.
     pub(crate) open: CharacterSet,
     /// The state that the characters within the slice do not leave, if there is one.
-    stays: Option<StateId>,
+    pub(crate) near: Option<Near>,
     /// First characters that lead to other states, from which most characters have the same
-    /// transitions as from the state of `stays`.
+    /// transitions as from the state of `near`.
     pub(crate) beside: [CharacterSet; 2],
-}
-
-impl TokenSlice {
-    /// The state of `stays`, with the characters that do not leave it.
-    pub(crate) fn near(&self) -> Option<Near> {
-        self.stays.map(|stays| Near::of(stays, self.spelled.within))
-    }
 }
 
 /// The slices of a position.
@@ -88,7 +81,8 @@ impl ConstraintParts {
         if self.alive_nodes(position.state, vocabulary, char_transitions) <= thresholds.few_nodes {
             return None;
         }
-        let (stacks, top) = self.calls.as_ref().map(|calls| StackGraph::of(self, calls, position)).unzip();
+        let (stacks, top) =
+            self.calls.as_ref().map(|calls| StackGraph::of(self, calls, position, thresholds)).unzip();
         let characters = vocabulary.characters();
         let steps = char_transitions.steps.lock().unwrap_or_else(PoisonError::into_inner);
         let mut reader = Reader {
@@ -118,21 +112,21 @@ impl ConstraintParts {
             let trie = vocabulary.trie();
             return runs.iter().map(|run| trie.count_between(run.first, run.last)).sum();
         }
-        let (row, nodes) = (self.row(state), char_transitions.weighed(vocabulary).nodes.iter());
-        let alive = nodes.filter(|&&(column, _)| row[column as usize] != StateId::DEAD.0);
-        alive.map(|&(_, nodes)| nodes as usize).sum()
+        let (row, columns) = (self.row(state), char_transitions.weighed(vocabulary).columns.iter());
+        let alive = columns.filter(|column| row[column.column] != StateId::DEAD.0);
+        alive.map(|column| column.nodes).sum()
     }
 }
 
 /// A plain state, after the epsilon closure, and the top frame of the stack.
-type Place = (StateId, StackTop);
+type Configuration = (StateId, StackTop);
 
 /// First characters that lead to the same configuration, without a space before them and with one.
 struct Family {
-    place: Place,
+    to: Configuration,
     first: [CharacterSet; 2],
     /// The configurations between the bytes of these characters.
-    amid: Vec<Place>,
+    amid: Vec<Configuration>,
 }
 
 impl Family {
@@ -147,7 +141,7 @@ struct StepEffect {
     /// The number of steps.
     steps: usize,
     /// The configuration after the last step.
-    next: Place,
+    next: Configuration,
     /// The characters of each step, and the dead characters.
     sets: [CharacterSet; 2],
     /// Whether the step was not known before.
@@ -167,22 +161,22 @@ struct Reader<'a> {
     /// Scratch memory.
     entered: Vec<Entered>,
     /// The transitions of characters that were found for this position.
-    seen: Vec<(Place, Rc<CharTransitions>)>,
+    seen: Vec<(Configuration, Rc<CharTransitions>)>,
     /// The non-ASCII characters that were followed after their first bytes.
     followed: Vec<WideEffect>,
 }
 
 impl Reader<'_> {
-    fn slices(&mut self, start: Place) -> Option<TokenSlices> {
+    fn slices(&mut self, start: Configuration) -> Option<TokenSlices> {
         self.enter(start.0);
         if !self.entered.iter().any(|entered| self.is_broad(StateId(entered.to))) {
             return None;
         }
-        let bare = self.transitions_by_step(start).unwrap_or_else(|| self.transitions_of_entered(start));
-        let behind_space =
-            bare.to.iter().find(|transition| transition.set.contains(b' ')).map(|transition| transition.to);
-        let spaced = match behind_space {
-            Some(place) => self.transitions(place),
+        let bare = self
+            .transitions_by_step(start)
+            .unwrap_or_else(|| self.transitions_of_entered(start, CharTransitions::default()));
+        let spaced = match bare.to.iter().find(|transition| transition.set.contains(b' ')) {
+            Some(transition) => self.transitions(transition.to),
             None if bare.split.contains(b' ') => {
                 Rc::new(CharTransitions { split: CharacterSet::ALL, ..CharTransitions::default() })
             }
@@ -192,9 +186,9 @@ impl Reader<'_> {
         let mut families: Vec<Family> = Vec::new();
         for (is_spaced, transitions) in [bare, spaced].into_iter().enumerate() {
             for &CharTransition { to, set, ref amid, .. } in &transitions.to {
-                let same = families.iter().position(|known| self.are_alike(known.place, to));
+                let same = families.iter().position(|known| self.are_alike(known.to, to));
                 let at = same.unwrap_or_else(|| {
-                    families.push(Family { place: to, first: Default::default(), amid: Vec::new() });
+                    families.push(Family { to, first: Default::default(), amid: Vec::new() });
                     families.len() - 1
                 });
                 let family = &mut families[at];
@@ -204,13 +198,13 @@ impl Reader<'_> {
         }
         // Families of many characters first: smaller families may be exceptions of their slices.
         families.sort_by_cached_key(|family| std::cmp::Reverse(family.count()));
-        // The configurations of `stays`, each with the index of its slice.
-        let mut lasting: Vec<(Place, usize)> = Vec::new();
+        // The configurations of `near`, each with the index of its slice.
+        let mut lasting: Vec<(Configuration, usize)> = Vec::new();
         for family in families {
             let beside = self.beside(&family, &lasting);
             let is_settled = beside.is_some() && family.count() <= self.thresholds.few_characters;
             if !is_settled && let Some((slice, stays)) = self.slice_of(&family) {
-                lasting.extend(stays.map(|place| (place, found.slices.len())));
+                lasting.extend(stays.map(|stays| (stays, found.slices.len())));
                 found.slices.push(slice);
                 continue;
             }
@@ -225,14 +219,14 @@ impl Reader<'_> {
         (!found.slices.is_empty()).then_some(found)
     }
 
-    /// The slice after the first characters of a family, and its configuration of `stays`; `None`
+    /// The slice after the first characters of a family, and its configuration of `near`; `None`
     /// if the tokens must be read.
-    fn slice_of(&mut self, family: &Family) -> Option<(TokenSlice, Option<Place>)> {
+    fn slice_of(&mut self, family: &Family) -> Option<(TokenSlice, Option<Configuration>)> {
         let (characters, first) = (self.characters, family.first);
-        if !characters.begin_any(first) || !self.is_broad(family.place.0) || !self.can_end_at(&family.amid) {
+        if !characters.begin_any(first) || !self.is_broad(family.to.0) || !self.can_end_at(&family.amid) {
             return None;
         }
-        let (slice, stays) = self.slice(family.place)?;
+        let (slice, stays) = self.slice(family.to)?;
         // One trie is read for each open character.
         let spelled = Spelled { first, ..slice.spelled };
         characters.are_few(slice.open).then_some((TokenSlice { spelled, ..slice }, stays))
@@ -240,35 +234,35 @@ impl Reader<'_> {
 
     /// The index of a slice that decides these first characters too, except for tokens with a few
     /// next characters: all other characters have the same transitions as from the state of
-    /// `stays`.
-    fn beside(&mut self, family: &Family, lasting: &[(Place, usize)]) -> Option<usize> {
-        let (parts, characters, weighed, place) = (self.parts, self.characters, self.weighed, family.place);
+    /// `near`.
+    fn beside(&mut self, family: &Family, lasting: &[(Configuration, usize)]) -> Option<usize> {
+        let (parts, characters, weighed, to) = (self.parts, self.characters, self.weighed, family.to);
         if !family.first.iter().all(|set| set.is_within(CharacterSet::ASCII)) {
             return None;
         }
         // The number of tokens with a character in their rests that has another transition.
-        let except = |other: StateId| match [place.0, other].map(|state| parts.next.runs(state)) {
+        let except = |other: StateId| match [to.0, other].map(|state| parts.next.runs(state)) {
             [Some(runs), Some(other)] => Differences::new(runs, other)
                 .map(|(first, last)| characters.count_rest_between(first, last))
                 .sum::<usize>(),
             _ => {
-                let [row, other] = [place.0, other].map(|state| parts.row(state));
+                let [row, other] = [to.0, other].map(|state| parts.row(state));
                 let columns =
                     weighed.columns.iter().filter(|column| row[column.column] != other[column.column]);
                 columns.map(|column| column.weight).sum()
             }
         };
         let max_except = self.thresholds.max_except;
-        let is_beside = |stays: Place| {
+        let is_beside = |stays: Configuration| {
             max_except.saturating_mul(except(stays.0)) <= weighed.weight
-                && self.are_alike((stays.0, place.1), stays)
+                && self.are_alike((stays.0, to.1), stays)
         };
         let &(_, number) = lasting.iter().find(|&&(stays, _)| is_beside(stays))?;
-        self.can_end(place).then_some(number)
+        self.can_end(to).then_some(number)
     }
 
-    fn can_end_at(&mut self, places: &[Place]) -> bool {
-        places.iter().all(|&place| self.can_end(place))
+    fn can_end_at(&mut self, all: &[Configuration]) -> bool {
+        all.iter().all(|&at| self.can_end(at))
     }
 
     /// Whether many characters have a transition from `state`, or that is unknown.
@@ -286,17 +280,17 @@ impl Reader<'_> {
         self.thresholds.broad.saturating_mul(weight) >= self.weighed.weight || !self.parts.rests(state)
     }
 
-    /// The slice from a configuration, and its configuration of `stays`; `None` if unknown.
-    fn slice(&mut self, mut place: Place) -> Option<(TokenSlice, Option<Place>)> {
+    /// The slice from a configuration, and its configuration of `near`; `None` if unknown.
+    fn slice(&mut self, mut at: Configuration) -> Option<(TokenSlice, Option<Configuration>)> {
         let longest = self.characters.longest();
         let (mut within, mut most, mut found) = (CharacterSet::default(), 0, 0);
         let (mut dead, mut stays, mut goes_on) = (CharacterSet::ALL, None, false);
         let is_known = loop {
-            if !self.can_end(place) {
+            if !self.can_end(at) {
                 return None;
             }
             let among = (most > 0).then_some(within);
-            let StepEffect { steps, next, sets: [on, off], is_new } = self.steps(place, among)?;
+            let StepEffect { steps, next, sets: [on, off], is_new } = self.steps(at, among)?;
             found += usize::from(is_new);
             dead = dead.and(off);
             match among {
@@ -312,8 +306,8 @@ impl Reader<'_> {
                 }
                 break true;
             }
-            if steps == 1 && next == place {
-                (stays, goes_on) = (Some(place), true);
+            if steps == 1 && next == at {
+                (stays, goes_on) = (Some(at), true);
                 break true;
             }
             most += steps;
@@ -325,7 +319,7 @@ impl Reader<'_> {
             if found > LONGEST && most > LONGEST {
                 break false;
             }
-            place = next;
+            at = next;
         };
         let open = CharacterSet::CHARACTERS.without(within).without(dead);
         let reach = if goes_on { usize::MAX } else { most };
@@ -334,29 +328,24 @@ impl Reader<'_> {
             spelled: Spelled { first: Default::default(), within, most },
             reach: is_known.then_some(reach),
             open,
-            stays: stays.map(|(state, _)| state),
+            near: stays.map(|(state, _)| Near::of(state, within)),
             beside: Default::default(),
         };
         Some((slice, stays))
     }
 
     /// The step from a configuration, or all known steps with the same characters.
-    fn steps(&mut self, place: Place, among: Option<CharacterSet>) -> Option<StepEffect> {
-        if let Some(KnownStep { sets, .. }) = self.steps.of(place.0)
+    fn steps(&mut self, from: Configuration, among: Option<CharacterSet>) -> Option<StepEffect> {
+        if let Some(KnownStep { sets, .. }) = self.steps.of(from.0)
             && self.leads(among, sets)
-            && let Some(ahead) = self.steps.ahead(place.0)
+            && let Some(ahead) = self.steps.ahead(from.0)
             && ahead.steps >= self.thresholds.worth_at_once
+            && self.can_end_in_all(&ahead.farthest, from.1)
+            && let Some(next) = self.epsilon_closure(ahead.entered.0, from.1, &mut false)
         {
-            let all_end = self.can_end_in_all(&ahead.farthest, place.1);
-            if let Some(next) =
-                all_end.then(|| self.epsilon_closure(ahead.entered.0, place.1, &mut false)).flatten()
-            {
-                return Some(StepEffect { steps: ahead.steps, next, sets, is_new: false });
-            }
+            return Some(StepEffect { steps: ahead.steps, next, sets, is_new: false });
         }
-        let is_new = self.steps.of(place.0).is_none();
-        let (next, sets) = self.step(place, among)?;
-        Some(StepEffect { steps: 1, next, sets, is_new })
+        self.step(from, among)
     }
 
     /// Whether a step by the characters `on` is the step by most of the characters `among`, or all
@@ -368,20 +357,21 @@ impl Reader<'_> {
         })
     }
 
-    /// The configuration after most of the characters `among`, with all characters that lead there
-    /// and all dead characters; `None` if the budget ends no token between the bytes of such a
-    /// character.
-    fn step(&mut self, place: Place, among: Option<CharacterSet>) -> Option<(Place, [CharacterSet; 2])> {
-        if let Some(KnownStep { entered, sets, amid }) = self.steps.of(place.0)
+    /// The step to the configuration after most of the characters `among`, with all characters that
+    /// lead there and all dead characters; `None` if the budget ends no token between the bytes of
+    /// such a character.
+    fn step(&mut self, from: Configuration, among: Option<CharacterSet>) -> Option<StepEffect> {
+        if let Some(KnownStep { entered, sets, amid }) = self.steps.of(from.0)
             && self.leads(among, sets)
         {
             let amid = amid.to_vec();
-            if let Some(next) = self.epsilon_closure(entered.0, place.1, &mut false) {
-                let can_end = amid.iter().all(|&state| self.can_end((state, place.1)));
-                return can_end.then_some((next, sets));
+            if let Some(next) = self.epsilon_closure(entered.0, from.1, &mut false) {
+                let can_end = amid.iter().all(|&state| self.can_end((state, from.1)));
+                return can_end.then_some(StepEffect { steps: 1, next, sets, is_new: false });
             }
         }
-        let transitions = self.transitions(place);
+        let is_new = self.steps.of(from.0).is_none();
+        let transitions = self.transitions(from);
         let weigh = |transition: &CharTransition| match among {
             Some(among) if !transition.set.is_within(among) => {
                 self.characters.count_rest(transition.set.and(among))
@@ -390,32 +380,33 @@ impl Reader<'_> {
         };
         let dead = transitions.dead();
         let Some(main) = transitions.to.iter().max_by_key(|transition| weigh(transition)) else {
-            return Some((place, [CharacterSet::default(), dead]));
+            let sets = [CharacterSet::default(), dead];
+            return Some(StepEffect { steps: 1, next: from, sets, is_new });
         };
         let (next, sets) = (main.to, [main.set, dead]);
         if let Some(entered) = main.entered.filter(|_| among.is_none_or(|among| among.is_within(main.set))) {
             let amid = main.amid.iter().map(|&(state, _)| state);
-            self.steps.keep(self.thresholds.max_steps, self.parts, place.0, entered, sets, amid);
+            self.steps.keep(self.thresholds.max_steps, self.parts, from.0, entered, sets, amid);
         }
-        self.can_end_at(&main.amid).then_some((next, sets))
+        self.can_end_at(&main.amid).then_some(StepEffect { steps: 1, next, sets, is_new })
     }
 
     /// The configuration after the epsilon closure of an entered state; `None` if the stack has no
     /// capacity.
-    fn epsilon_closure(&mut self, entered: u32, top: StackTop, moves_stack: &mut bool) -> Option<Place> {
+    fn epsilon_closure(&mut self, entered: u32, top: StackTop, moved: &mut bool) -> Option<Configuration> {
         let Some(stacks) = &mut self.stacks else { return Some((StateId(entered), top)) };
-        let place = stacks.epsilon_closure(StateId(entered), top);
-        *moves_stack |= place != (StateId(entered), top);
-        (place.0 != StateId::DEAD).then_some(place)
+        let next = stacks.epsilon_closure(StateId(entered), top);
+        *moved |= next != (StateId(entered), top);
+        (next.0 != StateId::DEAD).then_some(next)
     }
 
     /// Whether two configurations have the same future. Characters of several lengths make separate
     /// calls with equal returns.
-    fn are_alike(&self, (state, top): Place, (other, other_top): Place) -> bool {
+    fn are_alike(&self, (state, top): Configuration, (other, other_top): Configuration) -> bool {
         state == other && self.stacks.as_ref().is_none_or(|stacks| stacks.are_alike(top, other_top))
     }
 
-    fn can_end(&mut self, (state, top): Place) -> bool {
+    fn can_end(&mut self, (state, top): Configuration) -> bool {
         match &self.stacks {
             None => self.parts.reach(state, &[], self.left),
             Some(stacks) => stacks.reach(state, top, self.left),

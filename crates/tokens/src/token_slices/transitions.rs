@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::cache::{Bytes, Column, Wide};
-use super::{Place, Reader};
+use super::{Configuration, Reader};
 use crate::rows;
 use crate::steps::KnownStep;
 use crate::{ConstraintParts, StateId};
@@ -12,9 +12,9 @@ use burn_dfa_vocabulary::CharacterSet;
 /// Characters that lead to the same configuration.
 #[derive(Clone)]
 pub(super) struct CharTransition {
-    pub(super) to: Place,
+    pub(super) to: Configuration,
     /// The configurations between the bytes of these characters.
-    pub(super) amid: Vec<Place>,
+    pub(super) amid: Vec<Configuration>,
     pub(super) set: CharacterSet,
     /// About the number of tokens with these characters in their rests.
     pub(super) weight: usize,
@@ -42,12 +42,12 @@ impl CharTransitions {
 
 /// The result of [`Reader::follow`].
 pub(super) struct WideEffect {
-    begun: Place,
+    begun: Configuration,
     moved: bool,
     /// The index of the characters in [`CharTransitionCache::wide`](super::CharTransitionCache).
     wide: usize,
-    found: Option<(Place, Option<StateId>)>,
-    amid: Vec<Place>,
+    found: Option<(Configuration, Option<StateId>)>,
+    amid: Vec<Configuration>,
 }
 
 /// A state entered by first bytes.
@@ -60,11 +60,6 @@ pub(super) struct Entered {
 }
 
 impl ConstraintParts {
-    /// The state entered by a byte.
-    fn entered_by(&self, state: StateId, byte: u8) -> StateId {
-        self.leads_by_runs(state).after(byte)
-    }
-
     /// Calls `enters` with each state entered by the bytes, with `DEAD` as well, and with some
     /// states several times.
     fn each_entered(&self, state: StateId, bytes: &Bytes, mut enters: impl FnMut(u32)) {
@@ -98,7 +93,7 @@ impl Reader<'_> {
             };
         let Some(runs) = self.parts.next.runs(state) else {
             let (row, columns) = (self.parts.row(state), self.weighed.columns.iter());
-            return columns.for_each(|&Column { column, set, weight }| add(row[column], set, weight));
+            return columns.for_each(|&Column { column, set, weight, .. }| add(row[column], set, weight));
         };
         for run in runs {
             let set = CharacterSet::between(run.first, run.last).and(CharacterSet::CHARACTERS);
@@ -107,52 +102,48 @@ impl Reader<'_> {
     }
 
     /// The transitions of all characters.
-    pub(super) fn transitions(&mut self, place: Place) -> Rc<CharTransitions> {
-        if let Some((_, transitions)) = self.seen.iter().find(|(seen, _)| *seen == place) {
+    pub(super) fn transitions(&mut self, from: Configuration) -> Rc<CharTransitions> {
+        if let Some((_, transitions)) = self.seen.iter().find(|(seen, _)| *seen == from) {
             return Rc::clone(transitions);
         }
-        self.transitions_by_step(place).unwrap_or_else(|| {
-            self.enter(place.0);
-            self.transitions_of_entered(place)
+        self.transitions_by_step(from).unwrap_or_else(|| {
+            self.enter(from.0);
+            self.transitions_of_entered(from, CharTransitions::default())
         })
     }
 
     /// The same from a known step, if few other characters are alive.
-    pub(super) fn transitions_by_step(&mut self, place: Place) -> Option<Rc<CharTransitions>> {
-        let KnownStep { entered, sets: [on, off], amid } = self.steps.of(place.0)?;
+    pub(super) fn transitions_by_step(&mut self, from: Configuration) -> Option<Rc<CharTransitions>> {
+        let KnownStep { entered, sets: [on, off], amid } = self.steps.of(from.0)?;
         let others = CharacterSet::CHARACTERS.without(on).without(off);
         if !others.is_within(CharacterSet::ASCII) || others.count() > self.thresholds.few_characters {
             return None;
         }
-        let amid = amid.iter().map(|&state| (state, place.1)).collect();
-        let to = self.epsilon_closure(entered.0, place.1, &mut false)?;
+        let amid = amid.iter().map(|&state| (state, from.1)).collect();
+        let to = self.epsilon_closure(entered.0, from.1, &mut false)?;
         let mut transitions = CharTransitions::default();
         let weight = self.weighed.weight;
         self.add(&mut transitions, CharTransition { to, amid, set: on, weight, entered: Some(entered) });
-        for byte in others.bytes() {
-            let (entered, set) = (self.parts.entered_by(place.0, byte), CharacterSet::of([byte]));
-            match self.epsilon_closure(entered.0, place.1, &mut false) {
-                Some(to) => {
-                    let weight = self.characters.count_rest_between(byte, byte);
-                    let (amid, entered) = (Vec::new(), Some(entered));
-                    self.add(&mut transitions, CharTransition { to, amid, set, weight, entered });
-                }
-                None => transitions.split = transitions.split.or(set),
-            }
-        }
-        let transitions = Rc::new(transitions);
-        self.seen.push((place, Rc::clone(&transitions)));
-        Some(transitions)
+        let (leads, characters) = (self.parts.leads_by_runs(from.0), self.characters);
+        self.entered.clear();
+        self.entered.extend(others.bytes().map(|byte| Entered {
+            to: leads.after(byte).0,
+            set: CharacterSet::of([byte]),
+            weight: characters.count_rest_between(byte, byte),
+        }));
+        Some(self.transitions_of_entered(from, transitions))
     }
 
-    /// The same from the states that [`enter`](Self::enter) found.
-    pub(super) fn transitions_of_entered(&mut self, place: Place) -> Rc<CharTransitions> {
-        let top = place.1;
-        let mut transitions = CharTransitions::default();
+    /// The same by the states in `entered`, added to known `transitions`.
+    pub(super) fn transitions_of_entered(
+        &mut self,
+        from: Configuration,
+        mut transitions: CharTransitions,
+    ) -> Rc<CharTransitions> {
         for at in 0..self.entered.len() {
             let Entered { to, set, weight } = self.entered[at];
-            let mut moves_stack = false;
-            let Some(at) = self.epsilon_closure(to, top, &mut moves_stack) else {
+            let mut moved = false;
+            let Some(begun) = self.epsilon_closure(to, from.1, &mut moved) else {
                 transitions.split = transitions.split.or(set);
                 continue;
             };
@@ -160,7 +151,7 @@ impl Reader<'_> {
             let entered = Some(StateId(to));
             self.add(
                 &mut transitions,
-                CharTransition { to: at, amid: Vec::new(), set: ascii, weight, entered },
+                CharTransition { to: begun, amid: Vec::new(), set: ascii, weight, entered },
             );
             if ascii == set {
                 continue;
@@ -170,7 +161,7 @@ impl Reader<'_> {
                 if set.is_empty() {
                     continue;
                 }
-                let followed = self.follow(at, wide, moves_stack);
+                let followed = self.follow(begun, wide, moved);
                 let WideEffect { found, ref amid, .. } = self.followed[followed];
                 match found {
                     Some((to, entered)) => {
@@ -182,7 +173,7 @@ impl Reader<'_> {
             }
         }
         let transitions = Rc::new(transitions);
-        self.seen.push((place, Rc::clone(&transitions)));
+        self.seen.push((from, Rc::clone(&transitions)));
         transitions
     }
 
@@ -195,9 +186,8 @@ impl Reader<'_> {
                 known.entered = known.entered.filter(|_| known.entered == transition.entered);
                 known.set = known.set.or(transition.set);
                 known.weight += transition.weight;
-                known.amid.extend(
-                    transition.amid.iter().filter(|place| !known.amid.contains(place)).collect::<Vec<_>>(),
-                );
+                let new: Vec<_> = transition.amid.into_iter().filter(|at| !known.amid.contains(at)).collect();
+                known.amid.extend(new);
             }
             None => transitions.to.push(transition),
         }
@@ -207,7 +197,7 @@ impl Reader<'_> {
     /// of the result in `followed`. The result is `None` if the characters lead to several
     /// configurations or some are dead. It names the entered state if that is one state and the
     /// stack did not change before; `moved` says whether the stack changed already.
-    fn follow(&mut self, begun: Place, wide: usize, moved: bool) -> usize {
+    fn follow(&mut self, begun: Configuration, wide: usize, moved: bool) -> usize {
         let same = |known: &WideEffect| (known.begun, known.wide, known.moved) == (begun, wide, moved);
         if let Some(known) = self.followed.iter().position(same) {
             return known;
@@ -218,7 +208,7 @@ impl Reader<'_> {
     }
 
     /// The same without the cache.
-    fn follow_bytes(&mut self, begun: Place, wide: usize, was_moved: bool) -> WideEffect {
+    fn follow_bytes(&mut self, begun: Configuration, wide: usize, was_moved: bool) -> WideEffect {
         let (mut moved, mut at, mut entered, mut amid) = (was_moved, begun, None, Vec::new());
         for bytes in &self.char_transitions.wide[wide].behind {
             amid.push(at);
@@ -236,7 +226,7 @@ impl Reader<'_> {
                     return;
                 }
                 match self.epsilon_closure(to, top, &mut moved) {
-                    Some(place) => all_lead &= self.are_alike(*next.get_or_insert(place), place),
+                    Some(to) => all_lead &= self.are_alike(*next.get_or_insert(to), to),
                     None => all_lead = false,
                 }
             });
