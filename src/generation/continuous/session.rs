@@ -243,9 +243,9 @@ mod tests {
     }
 
     impl ContinuousLm for Flat {
-        type SlotCache = ();
+        type RowsCache = ();
 
-        fn slots(&self, _: usize, _: usize) {}
+        fn rows_cache(&self, _: usize, _: usize) {}
 
         fn begin(&self, _: usize, _: Tensor<2, Int>, (): &mut ()) -> Tensor<2> {
             self.logits(1)
