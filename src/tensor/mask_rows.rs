@@ -13,7 +13,7 @@
 //! - a budget that is greater than the distance to the end after every legal token, otherwise the
 //!   tokens are followed again.
 //!
-//! Tokens that return into frames below the state's procedure are listed, and followed at every
+//! Tokens that return into frames below the state's procedure are marked, and followed at every
 //! step.
 
 #[cfg(feature = "cube")]
