@@ -368,7 +368,7 @@ impl LogitsProcessor for Filters {
 
     /// If the application's processors alone precede a greedy choice, the choice finds the rows in which
     /// they masked all legal tokens: the greatest logit is −∞. So only the token of such a row is
-    /// replaced, without a pass over its logits.
+    /// replaced, and no logits are written again.
     fn sample_step(
         &self,
         state: &mut Self::State,

@@ -116,8 +116,8 @@ impl<M: CausalLm<Cache: InPlaceState>> Session<'_, M, AlignedRows> {
 }
 
 // SAFETY: `start` or `new` makes every tensor of the session. The pool of mask rows is one of them:
-// `start` takes the first step, which makes it, and `new` makes it without a step. Later methods write
-// the tensors in place: states by `assign`, logs and sampler by their own methods, constraints by
+// `start` takes the first step, which makes it, and before a recording `fix` makes it without a step.
+// Later methods write the tensors in place: states by `assign`, logs and sampler by their own methods, constraints by
 // `DeviceConstraint::replace` and by `Arena::admit`. The latter can, because `begin` drops the only
 // clone of its device constraint, in the processor of a beginning row, before it returns. A beginning
 // row uses the pool of the batch. Kernels write to the buffer of the pool, although it has several

@@ -228,7 +228,7 @@ impl ConstraintProcessor {
         let (shape, expected) = (logits.dims(), [self.rows.len(), self.device_constraint().vocab_size()]);
         if shape != expected {
             return Err(Error::input(format!(
-                "logits of shape {shape:?} for rows and tables of shape {expected:?}"
+                "logits of shape {shape:?} for rows and constraints of shape {expected:?}"
             )));
         }
         self.check_kind(logits.dtype(), &logits.device())
@@ -257,7 +257,7 @@ fn check_rows(rows: &[usize], count: usize) -> Result<()> {
         return Err(Error::input("a batch needs at least one row"));
     }
     if let Some(row) = rows.iter().position(|&index| index >= count) {
-        return Err(Error::input(format!("row {row} follows table {}, there are {count}", rows[row])));
+        return Err(Error::input(format!("row {row} follows constraint {}, there are {count}", rows[row])));
     }
     Ok(())
 }

@@ -11,7 +11,7 @@ pub(crate) mod operation {
     /// The [packed](super::pack) bytes of a vocabulary and of constraints → their handle. The numbers
     /// are the size of a stack frame, then the constraints and the pages of an arena, or 0 for
     /// joined constraints.
-    pub(crate) const CONSTRAINTS: &str = "burn-dfa::tables";
+    pub(crate) const CONSTRAINTS: &str = "burn-dfa::constraints";
     /// A handle, the packed bytes of a constraint → the handle of the arena with the constraint. The
     /// numbers are the number of the constraint and its pages.
     pub(crate) const PUT: &str = "burn-dfa::put";

@@ -160,7 +160,7 @@ impl Arena {
         let fingerprint = super::check(&[constraint], self.device_constraint.vocab_size())?;
         if fingerprint != self.device_constraint.fingerprint() {
             return Err(Error::incompatible_vocabulary(format!(
-                "a table of vocabulary {fingerprint} in an arena of {}",
+                "a constraint of vocabulary {fingerprint} in an arena of {}",
                 self.device_constraint.fingerprint()
             )));
         }
@@ -196,7 +196,7 @@ impl Arena {
             || constraint.outcomes() > 0 && constraint.frames() != sizes.depth
         {
             return Err(Error::input(format!(
-                "a table with calls of {} outcomes and a stack of {} frames in an arena of {} and {}: reserve them in `TensorOptions::capacity`",
+                "a constraint with calls of {} outcomes and a stack of {} frames in an arena of {} and {}: reserve them in `TensorOptions::capacity`",
                 constraint.outcomes(),
                 constraint.frames(),
                 sizes.ends,
@@ -209,7 +209,7 @@ impl Arena {
         let columns = constraint.class_count();
         if columns > sizes.columns || pages > sizes.pages() {
             return Err(Error::input(format!(
-                "a table of {} states and {columns} columns in an arena of {} and {}: reserve more in `TensorOptions::capacity`",
+                "a constraint of {} states and {columns} columns in an arena of {} and {}: reserve more in `TensorOptions::capacity`",
                 constraint.state_count(),
                 sizes.pages() * PAGE,
                 sizes.columns
@@ -229,7 +229,7 @@ impl Arena {
         }
         let place = self.loaded.get_mut(index - 1);
         let Some((place, loaded)) = place.and_then(|place| place.take().map(|loaded| (place, loaded))) else {
-            return Err(Error::input(format!("table {index} of an arena: it is not loaded")));
+            return Err(Error::input(format!("constraint {index} of an arena: it is not loaded")));
         };
         if loaded.holders > 1 {
             *place = Some(Loaded { holders: loaded.holders - 1, ..loaded });

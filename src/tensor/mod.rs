@@ -274,7 +274,7 @@ impl DeviceConstraint {
         let fingerprint = check(constraints, self.sizes.vocab_size)?;
         if fingerprint != self.fingerprint {
             return Err(Error::incompatible_vocabulary(format!(
-                "tables of vocabulary {fingerprint} cannot replace those of {}",
+                "constraints of vocabulary {fingerprint} cannot replace those of {}",
                 self.fingerprint
             )));
         }
@@ -289,7 +289,7 @@ impl DeviceConstraint {
         }
         if !self.sizes.hold(&needed) {
             return Err(Error::input(format!(
-                "{} tables of {} states and up to {} columns do not fit a capacity of {}, {} and {}: reserve more in `TensorOptions::capacity`",
+                "{} constraints of {} states and up to {} columns do not fit a capacity of {}, {} and {}: reserve more in `TensorOptions::capacity`",
                 constraints.len(),
                 needed.states,
                 needed.columns,
@@ -306,7 +306,7 @@ impl DeviceConstraint {
             && needed.chain > image.chain
         {
             return Err(Error::input(format!(
-                "tables in which {} calls and returns may follow one another in the place of tables with {}, for which a step may be \
+                "constraints in which {} calls and returns may follow one another in place of constraints with {}, for which a step may be \
                  recorded: reserve a stack in `TensorOptions::capacity`, or take `Kernels::Fused`",
                 needed.chain, image.chain
             )));
@@ -426,7 +426,7 @@ impl DeviceConstraint {
         }
         if let Some(row) = states.iter().position(|s| s.index() >= self.sizes.states) {
             return Err(Error::input(format!(
-                "row {row}: state {} of a table of {} states",
+                "row {row}: state {} of a constraint of {} states",
                 states[row], self.sizes.states
             )));
         }
@@ -444,7 +444,7 @@ fn check(constraints: &[&CompiledConstraint], vocab_size: usize) -> Result<Finge
         constraint.validate()?;
         if constraint.fingerprint() != first.fingerprint() {
             return Err(Error::incompatible_vocabulary(format!(
-                "tables of vocabularies {} and {} cannot share a batch",
+                "constraints of vocabularies {} and {} cannot share a batch",
                 first.fingerprint(),
                 constraint.fingerprint()
             )));

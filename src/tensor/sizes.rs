@@ -233,7 +233,7 @@ fn stack_of(
     let depth = if capacity.outcomes > 0 { capacity.frames } else { first.depth as usize };
     if let Some((index, other)) = calls.iter().find(|(_, calls)| calls.depth as usize != depth) {
         return Err(Error::input(format!(
-            "table {index} has a stack of {} frames, the others of {depth}: compile all with the same `Limits::frames`",
+            "constraint {index} has a stack of {} frames, the others of {depth}: compile all with the same `Limits::frames`",
             other.depth
         )));
     }

@@ -78,7 +78,7 @@ impl<'m, M: ContinuousLm> ContinuousBatch<'m, M> {
     /// A batch of `rows` idle rows, each for up to `capacity` tokens of prompt and output together.
     ///
     /// # Errors
-    /// - [`ErrorKind::Input`](crate::ErrorKind::Input): no rows, no slots, more slots than the model has positions, no space
+    /// - [`ErrorKind::Input`](crate::ErrorKind::Input): no rows, no capacity, more capacity than the model has positions, no space
     ///   for constraints, or an option out of range;
     /// - [`ErrorKind::IncompatibleVocabulary`](crate::ErrorKind::IncompatibleVocabulary): the model's logits are narrower than the
     ///   vocabulary, or the vocabulary has no end-of-sequence token;
@@ -133,10 +133,10 @@ impl<'m, M: ContinuousLm> ContinuousBatch<'m, M> {
     ) -> Result<Self> {
         let mut admission = Admission::new(model, vocabulary, config)?;
         if rows == 0 || capacity == 0 {
-            return Err(Error::input(format!("a batch of {rows} rows of {capacity} slots: it needs both")));
+            return Err(Error::input(format!("a batch of {rows} rows of {capacity} tokens: it needs both")));
         }
         if let Some(most) = model.max_positions().filter(|&most| capacity > most) {
-            return Err(Error::input(format!("rows of {capacity} slots of a model of {most} positions")));
+            return Err(Error::input(format!("rows of {capacity} tokens for a model of {most} positions")));
         }
         if config.prompt_chunk.is_some() && !model.reads_in_pieces() {
             return Err(Error::input(
@@ -228,7 +228,7 @@ impl<'m, M: ContinuousLm> ContinuousBatch<'m, M> {
     /// - [`ErrorKind::Full`](crate::ErrorKind::Full): there is no space for the constraint until other rows are released, or
     ///   until an earlier pending constraint is loaded;
     /// - [`ErrorKind::Input`](crate::ErrorKind::Input): the row does not exist, or is not idle. Prompt and `max_new_tokens`
-    ///   exceed the slots of a row. An option is out of range, or uses a feature used neither by
+    ///   exceed the capacity of a row. An option is out of range, or uses a feature used neither by
     ///   the config nor by its [`row_features`](GenerationConfig::row_features). The constraint is
     ///   larger than the total space. The prompt or a stop string is empty, `max_new_tokens` is 0,
     ///   or a prompt token is past the model's vocabulary;
@@ -308,7 +308,7 @@ impl<'m, M: ContinuousLm> ContinuousBatch<'m, M> {
         self.admission.check(row, request)?;
         if request.prompt.len().saturating_add(request.max_new_tokens) > self.capacity {
             return Err(Error::input(format!(
-                "row {row}: a prompt of {} tokens and {} new ones exceed the {} slots of a row",
+                "row {row}: a prompt of {} tokens and {} new ones exceed the {} tokens of a row",
                 request.prompt.len(),
                 request.max_new_tokens,
                 self.capacity

@@ -65,7 +65,6 @@ impl<'m, M: ContinuousLm> ContinuousSession<'m, M> {
         };
         let chooser =
             Chooser::new(config, vocabulary, kinds, constraint, &options, &vec![0; rows], &prompts)?;
-        chooser.constraint().make_pool(chooser.position());
         Ok(Self {
             cache: model.rows_cache(rows, capacity),
             chooser: chooser.count_rows(idle),
@@ -90,8 +89,10 @@ impl<'m, M: ContinuousLm> ContinuousSession<'m, M> {
         self.rows.prefixes.as_ref()
     }
 
-    /// Makes every step apply all features that rows may use, even if no row uses them.
+    /// Prepares a recording: makes the pool of mask rows, and makes every step apply all features that
+    /// rows may use, even if no row uses them.
     pub(super) fn fix(&mut self) -> Result<()> {
+        self.chooser.constraint().make_pool(self.chooser.position());
         self.rows.is_adaptive = false;
         self.chooser.switch(self.chooser.kinds())
     }
@@ -266,26 +267,27 @@ mod tests {
         let Some(device) = wgpu() else { return };
         let vocabulary = burn_dfa_testing::words::vocabulary_of(&[]);
         let constraint = Constraint::regex("[ab]{9}").unwrap();
-        let table = CompiledConstraint::compile(&constraint, &vocabulary, &Limits::default()).unwrap();
+        let compiled = CompiledConstraint::compile(&constraint, &vocabulary, &Limits::default()).unwrap();
         let capacity = Capacity::new().with_constraints(1).with_states(64).with_classes(300);
         let config = GenerationConfig::new().with_tensors(TensorOptions::new().with_capacity(capacity));
         let model = Flat { device, vocab_size: vocabulary.len() };
         let (shape, kinds) = ([3, 32], SamplingFeatures::NONE);
         let mut session = ContinuousSession::new(&model, &vocabulary, shape, &config, kinds, 4).unwrap();
+        session.fix().unwrap();
         // The pool exists before the first step, and no other pool is made.
         let none: Vec<i32> = Vec::new();
         assert_eq!(uses_in(&session), [(0, none)]);
         let prompt = Prompt::new(&Request::new(vec![TokenId(97)], 20), &SamplingOptions::default());
         // The first request fills the slot of the start state, and the second reads it.
         for (row, time) in [(0, 1), (1, 2)] {
-            session.seat(row, Some(&table), 20).unwrap();
+            session.seat(row, Some(&compiled), 20).unwrap();
             session.begin(row, &prompt, model.logits(1)).unwrap();
             assert_eq!(uses_in(&session), [(time, vec![time])]);
         }
         // A step fills the slots of other states, and the third request still reads the first slot.
         session.step();
         let before = uses_in(&session);
-        session.seat(2, Some(&table), 20).unwrap();
+        session.seat(2, Some(&compiled), 20).unwrap();
         session.begin(2, &prompt, model.logits(1)).unwrap();
         let after = uses_in(&session);
         assert_eq!((before.len(), before[0].0), (1, 3));

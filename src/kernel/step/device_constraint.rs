@@ -48,7 +48,7 @@ impl DeviceConstraint {
         assert_eq!(
             self.sizes().ends,
             0,
-            "the rows of tables with calls have a stack: `ConstraintProcessor::advance`"
+            "the rows of constraints with calls have a stack: `ConstraintProcessor::advance`"
         );
         let remaining = states.full_like(UNLIMITED);
         let position = Position::of(states, remaining, self.sizes().numbers());

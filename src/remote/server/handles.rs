@@ -48,7 +48,7 @@ impl Handles {
     /// The constraints of a handle.
     pub(super) fn get(&self, handle: &FlexTensor) -> Result<Sent, Refused> {
         let sent = self.lock().get(&address(handle)).map(|(_, sent)| sent.clone());
-        sent.ok_or_else(|| "the tensor is no handle of tables".to_owned())
+        sent.ok_or_else(|| "the tensor is no handle of constraints".to_owned())
     }
 
     /// Makes a handle of constraints, and drops constraints whose handles have no other owner.
@@ -68,10 +68,10 @@ impl Handles {
     /// Reads constraints that a client sends, see `operation::CONSTRAINTS`.
     pub(super) fn read(&self, bytes: &[i32], numbers: &[usize]) -> Result<FlexTensor, Refused> {
         let &[frame, count, pages] = numbers else {
-            return Err(format!("{} numbers with tables instead of 3", numbers.len()));
+            return Err(format!("{} numbers with constraints instead of 3", numbers.len()));
         };
         if [frame, count, pages].into_iter().any(|number| number > MAX) {
-            return Err(format!("a frame of {frame} numbers, {count} tables, {pages} pages"));
+            return Err(format!("a frame of {frame} numbers, {count} constraints, {pages} pages"));
         }
         let parts = unpack(bytes)?;
         let [vocabulary, artifacts @ ..] = &parts[..] else { return Err("no vocabulary".to_owned()) };
@@ -85,10 +85,10 @@ impl Handles {
             .collect::<Result<_, _>>()?;
         let kept_bytes = TensorOptions::default().mask_cache_bytes;
         let constraints = match (&compiled[..], count) {
-            ([], _) => return Err("no table".to_owned()),
+            ([], _) => return Err("no constraint".to_owned()),
             (compiled, 0) => CpuConstraints::joined(&compiled.iter().collect::<Vec<_>>(), frame, kept_bytes),
             ([free], count) => CpuConstraints::paged(free, count, pages, frame, kept_bytes),
-            (more, _) => return Err(format!("{} tables in a new arena", more.len())),
+            (more, _) => return Err(format!("{} constraints in a new arena", more.len())),
         };
         Ok(self.keep(Sent { constraints: Arc::new(constraints), vocabulary, frame, room: (count, pages) }))
     }
@@ -101,10 +101,10 @@ impl Handles {
         numbers: &[usize],
     ) -> Result<FlexTensor, Refused> {
         let mut sent = self.get(handle)?;
-        let (&index, pages) = numbers.split_first().ok_or("no number of a table")?;
+        let (&index, pages) = numbers.split_first().ok_or("no number of a constraint")?;
         sent.check(index, pages)?;
         let parts = unpack(bytes)?;
-        let [bytes] = &parts[..] else { return Err(format!("{} tables instead of one", parts.len())) };
+        let [bytes] = &parts[..] else { return Err(format!("{} constraints instead of one", parts.len())) };
         let constraint = read_constraint(bytes, &sent.vocabulary, sent.frame)?;
         if pages_of(constraint.state_count()) != pages.len() {
             return Err(format!("{} pages for {} states", pages.len(), constraint.state_count()));
@@ -117,7 +117,7 @@ impl Handles {
     /// The arena of a handle without one of its constraints.
     pub(super) fn take_out(&self, handle: &FlexTensor, numbers: &[usize]) -> Result<FlexTensor, Refused> {
         let mut sent = self.get(handle)?;
-        let &[index] = numbers else { return Err("no number of a table".to_owned()) };
+        let &[index] = numbers else { return Err("no number of a constraint".to_owned()) };
         sent.check(index, &[])?;
         Arc::make_mut(&mut sent.constraints).take_out(index);
         Ok(self.keep(sent))
@@ -139,7 +139,7 @@ impl Sent {
     fn check(&self, index: usize, pages: &[usize]) -> Result<(), Refused> {
         let (count, room) = self.room;
         if index == 0 || index >= count {
-            return Err(format!("table {index} of an arena of {count}"));
+            return Err(format!("constraint {index} of an arena of {count}"));
         }
         let mut taken = std::collections::HashSet::new();
         match pages

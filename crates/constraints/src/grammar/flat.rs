@@ -618,7 +618,7 @@ fn id_of(token: &TokenName) -> Result<TokenId> {
     match token {
         TokenName::Id(id) => Ok(*id),
         TokenName::Text(name) => Err(Error::grammar_as_a_whole(format!(
-            "it names the token {name:?}, whose id a vocabulary has to tell: compile a table of it"
+            "it names the token {name:?}, whose id a vocabulary has to tell: compile it with one"
         ))),
     }
 }

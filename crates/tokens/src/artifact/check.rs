@@ -199,14 +199,13 @@ impl StoredTable<'_> {
         if self.form == Form::Pushdown {
             return Ok(());
         }
+        let name = self.bounds().declare().name;
         let (reserved, own) = self[self.bounds()].split_at(RESERVED_STATES);
         if *reserved != RESERVED_TOKENS_TO_END.map(|tokens| tokens.min(NO_PATH)) {
-            return Err(broken("tokens_to_end", "the reserved states are as far as no end, 0 and 0"));
+            return Err(broken(name, "the reserved states are as far as no end, 0 and 0"));
         }
         match first(own, |tokens| tokens == 0 || tokens > NO_PATH) {
-            Some(at) => {
-                Err(broken("tokens_to_end", format!("state {}: not a distance", at + RESERVED_STATES)))
-            }
+            Some(at) => Err(broken(name, format!("state {}: not a distance", at + RESERVED_STATES))),
             None => Ok(()),
         }
     }

@@ -111,6 +111,6 @@ fn pruned(error: &Error) -> Error {
     let reason = reason.strip_prefix("compiled constraint: artifact, ").unwrap_or(&reason);
     let reason = reason.strip_suffix("; compile the constraint again").unwrap_or(reason);
     Error::artifact(format!(
-        "it cannot be saved ({reason}): a pruned table has the distances of another vocabulary, save the one that it was pruned from"
+        "it cannot be saved ({reason}): a pruned constraint has the distances of another vocabulary, save the one that it was pruned from"
     ))
 }
