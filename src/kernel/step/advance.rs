@@ -48,7 +48,7 @@ pub(super) fn advance_kernel(
     position: &mut Tensor<i32>,
     tokens: &Tensor<i32>,
     keys: &Keys,
-    table: &Lookup,
+    lookup: &Lookup,
     rows: &Rows,
     pool: &mut [i32],
     plan: &mut [i32],
@@ -65,10 +65,10 @@ pub(super) fn advance_kernel(
         source.copy(position, row);
         let base = row * position.stride(0);
         let token = tokens[row * tokens.stride(0)];
-        let mut own = stack::room(table);
-        stack::advance(table, position, base, &mut own, token);
+        let mut own = stack::room(lookup);
+        stack::advance(lookup, position, base, &mut own, token);
         let at = row * stride;
-        find(table, rows, &*position, base, pool, plan, at, now);
+        find(lookup, rows, &*position, base, pool, plan, at, now);
         keys.write(plan, row, at);
         if stride > ARRIVED {
             plan[at + ARRIVED] = 0i32;
@@ -79,13 +79,13 @@ pub(super) fn advance_kernel(
         sync_storage();
         let mut row = UNIT_POS as usize;
         while row < batch {
-            request(table, rows, &*position, row, pool, plan, row * stride, now);
+            request(lookup, rows, &*position, row, pool, plan, row * stride, now);
             row += CUBE_DIM as usize;
         }
         sync_storage();
         let mut row = UNIT_POS as usize;
         while row < batch {
-            grant(table, rows, &*position, row, pool, plan, stride, now);
+            grant(lookup, rows, &*position, row, pool, plan, stride, now);
             row += CUBE_DIM as usize;
         }
         if UNIT_POS == 0 {
@@ -107,17 +107,17 @@ struct Needed {
 }
 
 #[cube]
-fn needed(table: &Lookup, position: &Tensor<i32>, base: usize) -> Needed {
-    let state = stack::state_of(table, position, base);
+fn needed(lookup: &Lookup, position: &Tensor<i32>, base: usize) -> Needed {
+    let state = stack::state_of(lookup, position, base);
     let mut depth = 0u32;
     let mut exits = 1i32;
     let mut greatest = 0i32;
-    if comptime!(table.has_stack) {
-        depth = stack::depth_of(table, position, base);
+    if comptime!(lookup.has_stack) {
+        depth = stack::depth_of(lookup, position, base);
         exits = 0i32;
         let mut end = 0u32;
-        while end < table.ends {
-            let beyond = stack::beyond(table, position, base, depth, end);
+        while end < lookup.ends {
+            let beyond = stack::beyond(lookup, position, base, depth, end);
             if beyond < FARTHEST {
                 exits |= 1i32 << i32::cast_from(end);
                 greatest = max(greatest, beyond);
@@ -125,14 +125,14 @@ fn needed(table: &Lookup, position: &Tensor<i32>, base: usize) -> Needed {
             end += 1;
         }
     }
-    let generation = table.entry(Place::Generation, state);
+    let generation = lookup.entry(Place::Generation, state);
     Needed { state: i32::cast_from(state), generation, depth: i32::cast_from(depth), exits, greatest }
 }
 
 /// Plans to read the slot that holds the bits of a row, or to walk.
 #[cube]
 fn find(
-    table: &Lookup,
+    lookup: &Lookup,
     rows: &Rows,
     position: &Tensor<i32>,
     base: usize,
@@ -144,7 +144,7 @@ fn find(
     plan[at + KIND] = WALK;
     plan[at + SLOT] = 0i32;
     if comptime!(rows.keeps) {
-        let needed = needed(table, position, base);
+        let needed = needed(lookup, position, base);
         let first = rows.first(u32::cast_from(needed.state));
         for way in 0..rows.ways {
             let slot = first + way;
@@ -170,7 +170,7 @@ fn find(
 /// it in this step.
 #[cube]
 fn request(
-    table: &Lookup,
+    lookup: &Lookup,
     rows: &Rows,
     position: &Tensor<i32>,
     row: usize,
@@ -180,7 +180,7 @@ fn request(
     now: i32,
 ) {
     if plan[at + KIND] == WALK {
-        let state = stack::state_of(table, position, row * position.stride(0));
+        let state = stack::state_of(lookup, position, row * position.stride(0));
         let first = rows.first(state);
         let mut greatest_age = 0u32;
         for way in 0..rows.ways {
@@ -198,7 +198,7 @@ fn request(
 /// Gives a slot to the first row that asks for it; the other rows walk.
 #[cube]
 fn grant(
-    table: &Lookup,
+    lookup: &Lookup,
     rows: &Rows,
     position: &Tensor<i32>,
     row: usize,
@@ -220,7 +220,7 @@ fn grant(
             other += 1;
         }
         if is_first {
-            let needed = needed(table, position, row * position.stride(0));
+            let needed = needed(lookup, position, row * position.stride(0));
             let tag = rows.tag(u32::cast_from(slot));
             pool[tag] = needed.state;
             pool[tag + 1] = needed.generation;

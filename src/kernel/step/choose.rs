@@ -34,7 +34,7 @@ pub(super) fn choose_kernel<F: Float, N: Size>(
     tokens: &mut Tensor<i32>,
     noise: &Noise,
     plans: &mut [Atomic<u32>],
-    table: &Lookup,
+    lookup: &Lookup,
     rows: &Rows,
     pool: &mut [i32],
     tiles: u32,
@@ -55,13 +55,13 @@ pub(super) fn choose_kernel<F: Float, N: Size>(
     let from = row * logits.stride(0) / size;
     let key = plans[own + KEY].load();
     let factor = f32::reinterpret(plans[own + FACTOR].load());
-    let legal = legal(table, rows, position, &plan, pool, row, tile);
+    let legal = legal(lookup, rows, position, &plan, pool, row, tile);
     let mut best = LEAST.runtime();
     // The offset of the first vector with the best key.
     let mut vector = 0u32;
     let mut offset = UNIT_POS * comptime!(size as u32);
     let lanes = lanes(size);
-    while offset < TILE && tile * TILE + offset < table.vocab_size {
+    while offset < TILE && tile * TILE + offset < lookup.vocab_size {
         let bits = legal.bits(offset) & lanes;
         if bits != 0 {
             let first = tile * TILE + offset;

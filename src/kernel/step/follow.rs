@@ -14,7 +14,7 @@ use super::stack;
 pub(super) fn follow_kernel(
     position: &Tensor<i32>,
     tokens: &Tensor<i32>,
-    table: &Lookup,
+    lookup: &Lookup,
     tree: &mut Tensor<i32>,
     first: u32,
     parent: u32,
@@ -22,7 +22,7 @@ pub(super) fn follow_kernel(
 ) {
     let row = ABSOLUTE_POS;
     if row < tree.shape(0) {
-        let mut own = stack::room(table);
+        let mut own = stack::room(lookup);
         let numbers = tree.shape(2);
         let root = row * position.stride(0);
         let mut from = row * tree.stride(0) + parent as usize * tree.stride(1);
@@ -40,8 +40,8 @@ pub(super) fn follow_kernel(
                 number += 1;
             }
             let token = tokens[row * tokens.stride(0) + node as usize * tokens.stride(1)];
-            stack::advance(table, tree, base, &mut own, token);
-            if node > 0 && stack::to_end(table, &*tree, base, &own) > tree[base + 1] {
+            stack::advance(lookup, tree, base, &mut own, token);
+            if node > 0 && stack::to_end(lookup, &*tree, base, &own) > tree[base + 1] {
                 let mut number = 0usize;
                 while number < numbers {
                     let value = tree[from + number];

@@ -17,7 +17,7 @@ pub(super) fn mask_kernel<F: Float, N: Size>(
     logits: &Tensor<Vector<F, N>>,
     position: &Tensor<i32>,
     plans: &[i32],
-    table: &Lookup,
+    lookup: &Lookup,
     rows: &Rows,
     pool: &mut [i32],
     masked: &mut Tensor<Vector<F, N>>,
@@ -29,10 +29,10 @@ pub(super) fn mask_kernel<F: Float, N: Size>(
     let size = logits.vector_size().comptime();
     // Before the bits: the strides are in memory, too.
     let (from, to) = (row * logits.stride(0) / size, row * masked.stride(0) / size);
-    let legal = legal(table, rows, position, &plan(plans, row, stride), pool, row, tile);
+    let legal = legal(lookup, rows, position, &plan(plans, row, stride), pool, row, tile);
     let never = never.get::<F>();
     let mut offset = UNIT_POS * comptime!(size as u32);
-    while offset < TILE && tile * TILE + offset < table.vocab_size {
+    while offset < TILE && tile * TILE + offset < lookup.vocab_size {
         let bits = legal.bits(offset) & lanes(size);
         let at = (tile * TILE + offset) as usize / size;
         masked[to + at] = kept(logits, from + at, bits, never);
@@ -46,7 +46,7 @@ pub(super) fn mask_in_place_kernel<F: Float, N: Size>(
     logits: &mut Tensor<Vector<F, N>>,
     position: &Tensor<i32>,
     plans: &[i32],
-    table: &Lookup,
+    lookup: &Lookup,
     rows: &Rows,
     pool: &mut [i32],
     stride: u32,
@@ -56,10 +56,10 @@ pub(super) fn mask_in_place_kernel<F: Float, N: Size>(
     let (row, tile) = (CUBE_POS_Y as usize, CUBE_POS_X);
     let size = logits.vector_size().comptime();
     let from = row * logits.stride(0) / size;
-    let legal = legal(table, rows, position, &plan(plans, row, stride), pool, row, tile);
+    let legal = legal(lookup, rows, position, &plan(plans, row, stride), pool, row, tile);
     let never = never.get::<F>();
     let mut offset = UNIT_POS * comptime!(size as u32);
-    while offset < TILE && tile * TILE + offset < table.vocab_size {
+    while offset < TILE && tile * TILE + offset < lookup.vocab_size {
         let bits = legal.bits(offset) & lanes(size);
         if bits != lanes(size) {
             let at = from + (tile * TILE + offset) as usize / size;

@@ -35,7 +35,7 @@ pub(super) struct At {
 /// A number of the top frame; arbitrary on an empty stack.
 #[cube]
 fn top(
-    table: &Lookup,
+    lookup: &Lookup,
     position: &Tensor<i32>,
     base: usize,
     own: &Array<i32>,
@@ -43,7 +43,7 @@ fn top(
     pushed: u32,
     place: u32,
 ) -> i32 {
-    let frame = table.ends + 1;
+    let frame = lookup.ends + 1;
     let mut number = 0i32;
     if pushed > 0 {
         number = own[((pushed - 1) * frame + place) as usize];
@@ -57,7 +57,7 @@ fn top(
 /// unreachable.
 #[cube]
 fn cost(
-    table: &Lookup,
+    lookup: &Lookup,
     position: &Tensor<i32>,
     base: usize,
     own: &Array<i32>,
@@ -67,18 +67,18 @@ fn cost(
     let depth = at.kept + at.pushed;
     let mut least = NONE.runtime();
     let mut end = 0u32;
-    while end < table.ends {
-        let way = table.entry(Place::TokensToEnd, state * table.ends + end);
-        let frames = u32::cast_from(table.entry(Place::Frames, state * table.ends + end));
+    while end < lookup.ends {
+        let way = lookup.entry(Place::TokensToEnd, state * lookup.ends + end);
+        let frames = u32::cast_from(lookup.entry(Place::Frames, state * lookup.ends + end));
         let mut cost = NONE.runtime();
         if depth > 0 {
-            cost = top(table, position, base, own, at.kept, at.pushed, 1 + end);
+            cost = top(lookup, position, base, own, at.kept, at.pushed, 1 + end);
         } else if end == 0 {
             cost = 0i32;
         }
         if way < FARTHEST && cost < FARTHEST {
             let sum = way + cost;
-            if depth + frames > table.depth {
+            if depth + frames > lookup.depth {
                 at.limited = true;
             } else if sum < FARTHEST {
                 least = min(least, sum);
@@ -94,23 +94,23 @@ fn cost(
 /// Computes the epsilon closure: pushes a frame in call states and pops a frame in RETURN states,
 /// until the state reads a byte.
 #[cube]
-fn epsilon_closure(table: &Lookup, position: &Tensor<i32>, base: usize, own: &mut Array<i32>, at: &mut At) {
-    let frame = table.ends + 1;
-    let mut jump = table.entry(Place::Jumps, at.state * frame);
+fn epsilon_closure(lookup: &Lookup, position: &Tensor<i32>, base: usize, own: &mut Array<i32>, at: &mut At) {
+    let frame = lookup.ends + 1;
+    let mut jump = lookup.entry(Place::Jumps, at.state * frame);
     while jump != 0 {
         let mut next = 0u32;
         let mut kept = at.kept;
         let mut pushed = at.pushed;
         if jump > 0 {
-            if kept + pushed < table.depth && pushed < table.pushes {
+            if kept + pushed < lookup.depth && pushed < lookup.pushes {
                 let from = pushed * frame;
                 own[from as usize] = i32::cast_from(at.state);
                 let mut end = 0u32;
-                while end < table.ends {
-                    let to = table.entry(Place::Jumps, at.state * frame + 1 + end);
+                while end < lookup.ends {
+                    let to = lookup.entry(Place::Jumps, at.state * frame + 1 + end);
                     let mut found = NONE.runtime();
                     if to > 0 {
-                        found = cost(table, position, base, &*own, at, u32::cast_from(to));
+                        found = cost(lookup, position, base, &*own, at, u32::cast_from(to));
                     }
                     own[(from + 1 + end) as usize] = found;
                     end += 1;
@@ -125,10 +125,11 @@ fn epsilon_closure(table: &Lookup, position: &Tensor<i32>, base: usize, own: &mu
                 at.pops = true;
             }
             if kept + pushed > 0 {
-                let call = u32::cast_from(max(top(table, position, base, &*own, kept, pushed, 0u32), 0));
+                let call = u32::cast_from(max(top(lookup, position, base, &*own, kept, pushed, 0u32), 0));
                 let outcome = u32::cast_from(-jump);
-                next =
-                    u32::cast_from(table.entry(Place::Jumps, min(call, table.states - 1) * frame + outcome));
+                next = u32::cast_from(
+                    lookup.entry(Place::Jumps, min(call, lookup.states - 1) * frame + outcome),
+                );
                 if pushed > 0 {
                     pushed -= 1;
                 } else {
@@ -139,39 +140,39 @@ fn epsilon_closure(table: &Lookup, position: &Tensor<i32>, base: usize, own: &mu
         at.state = next;
         at.kept = kept;
         at.pushed = pushed;
-        jump = table.entry(Place::Jumps, at.state * frame);
+        jump = lookup.entry(Place::Jumps, at.state * frame);
     }
 }
 
 /// The state and the stack of a row after a token in range.
 #[cube]
-fn follow(table: &Lookup, position: &Tensor<i32>, base: usize, own: &mut Array<i32>, token: u32) -> At {
-    let state = state_of(table, position, base);
-    let owner = table.owner_of(state);
+fn follow(lookup: &Lookup, position: &Tensor<i32>, base: usize, own: &mut Array<i32>, token: u32) -> At {
+    let state = state_of(lookup, position, base);
+    let owner = lookup.owner_of(state);
     let mut at = At {
         state,
-        kept: depth_of(table, position, base),
+        kept: depth_of(lookup, position, base),
         pushed: 0u32.runtime(),
         pops: false.runtime(),
         limited: false.runtime(),
         far: false.runtime(),
     };
-    let text = table.entry(Place::Text, owner);
+    let text = lookup.entry(Place::Text, owner);
     if text < 0 {
-        at.state = table.step(state, table.class_of(owner, token));
-        epsilon_closure(table, position, base, own, &mut at);
+        at.state = lookup.step(state, lookup.class_of(owner, token));
+        epsilon_closure(lookup, position, base, own, &mut at);
     } else {
-        let place = u32::cast_from(text) * (table.vocab_size + 1) + token;
-        let mut symbol = u32::cast_from(table.entry(Place::Offsets, place));
-        let end = u32::cast_from(table.entry(Place::Offsets, place + 1));
+        let place = u32::cast_from(text) * (lookup.vocab_size + 1) + token;
+        let mut symbol = u32::cast_from(lookup.entry(Place::Offsets, place));
+        let end = u32::cast_from(lookup.entry(Place::Offsets, place + 1));
         // In forced text only the longest token is legal.
-        if end - symbol < u32::cast_from(table.entry(Place::Shortest, state)) {
+        if end - symbol < u32::cast_from(lookup.entry(Place::Shortest, state)) {
             at.state = 0u32.runtime();
         }
         while symbol < end && at.state != 0 {
-            let column = table.column_of(owner, symbol);
-            at.state = table.step(at.state, column);
-            epsilon_closure(table, position, base, own, &mut at);
+            let column = lookup.column_of(owner, symbol);
+            at.state = lookup.step(at.state, column);
+            epsilon_closure(lookup, position, base, own, &mut at);
             symbol += 1;
         }
     }
@@ -180,23 +181,23 @@ fn follow(table: &Lookup, position: &Tensor<i32>, base: usize, own: &mut Array<i
 
 /// The state of a position, in range.
 #[cube]
-pub(super) fn state_of(table: &Lookup, position: &Tensor<i32>, base: usize) -> u32 {
-    min(u32::cast_from(max(position[base], 0)), table.states - 1)
+pub(super) fn state_of(lookup: &Lookup, position: &Tensor<i32>, base: usize) -> u32 {
+    min(u32::cast_from(max(position[base], 0)), lookup.states - 1)
 }
 
 /// The depth of a position with a stack, in range.
 #[cube]
-pub(super) fn depth_of(table: &Lookup, position: &Tensor<i32>, base: usize) -> u32 {
-    min(u32::cast_from(max(position[base + 2], 0)), table.depth)
+pub(super) fn depth_of(lookup: &Lookup, position: &Tensor<i32>, base: usize) -> u32 {
+    min(u32::cast_from(max(position[base + 2], 0)), lookup.depth)
 }
 
 /// The number of tokens from an exit of the top procedure of a position to the end; [`NONE`] if it
 /// is unreachable.
 #[cube]
-pub(super) fn beyond(table: &Lookup, position: &Tensor<i32>, base: usize, depth: u32, end: u32) -> i32 {
+pub(super) fn beyond(lookup: &Lookup, position: &Tensor<i32>, base: usize, depth: u32, end: u32) -> i32 {
     let mut cost = NONE.runtime();
     if depth > 0 {
-        cost = position[base + HEAD + ((depth - 1) * (table.ends + 1) + 1 + end) as usize];
+        cost = position[base + HEAD + ((depth - 1) * (lookup.ends + 1) + 1 + end) as usize];
     } else if end == 0 {
         cost = 0i32;
     }
@@ -206,28 +207,28 @@ pub(super) fn beyond(table: &Lookup, position: &Tensor<i32>, base: usize, depth:
 /// An array for the frames pushed by a token. It is set to zero, so make it where a token is
 /// followed: a hit must not wait for that.
 #[cube]
-pub(super) fn room(table: &Lookup) -> Array<i32> {
-    Array::<i32>::new(comptime!(table.room as usize))
+pub(super) fn room(lookup: &Lookup) -> Array<i32> {
+    Array::<i32>::new(comptime!(lookup.room as usize))
 }
 
 /// Advances a position by a token, which may be `no_token` or invalid.
 #[cube]
 pub(super) fn advance(
-    table: &Lookup,
+    lookup: &Lookup,
     position: &mut Tensor<i32>,
     base: usize,
     own: &mut Array<i32>,
     token: i32,
 ) {
-    let vocab_size = i32::cast_from(table.vocab_size);
+    let vocab_size = i32::cast_from(lookup.vocab_size);
     if token != vocab_size {
-        if comptime!(table.has_stack) {
-            advance_on_stack(table, position, base, own, token);
+        if comptime!(lookup.has_stack) {
+            advance_on_stack(lookup, position, base, own, token);
         } else {
             let mut next = 0u32.runtime();
             if token >= 0 && token < vocab_size {
-                let state = state_of(table, &*position, base);
-                next = table.next(state, table.owner_of(state), u32::cast_from(token));
+                let state = state_of(lookup, &*position, base);
+                next = lookup.next(state, lookup.owner_of(state), u32::cast_from(token));
             }
             position[base] = i32::cast_from(next);
             position[base + 1] = max(position[base + 1] - 1, 0);
@@ -238,7 +239,7 @@ pub(super) fn advance(
 /// Advances a position with a stack by a token that is not `no_token`, and may be invalid.
 #[cube]
 fn advance_on_stack(
-    table: &Lookup,
+    lookup: &Lookup,
     position: &mut Tensor<i32>,
     base: usize,
     own: &mut Array<i32>,
@@ -247,13 +248,13 @@ fn advance_on_stack(
     let mut state = 0u32.runtime();
     let mut kept = 0u32.runtime();
     let mut pushed = 0u32.runtime();
-    if token >= 0 && token < i32::cast_from(table.vocab_size) {
-        let at = follow(table, &*position, base, own, u32::cast_from(token));
+    if token >= 0 && token < i32::cast_from(lookup.vocab_size) {
+        let at = follow(lookup, &*position, base, own, u32::cast_from(token));
         state = at.state;
         kept = at.kept;
         pushed = at.pushed;
     }
-    let frame = table.ends + 1;
+    let frame = lookup.ends + 1;
     let mut number = 0u32;
     while number < pushed * frame {
         position[base + HEAD + (kept * frame + number) as usize] = own[number as usize];
@@ -266,20 +267,20 @@ fn advance_on_stack(
 
 /// The number of tokens from a position to the end; [`NONE`] if it is unreachable.
 #[cube]
-pub(super) fn to_end(table: &Lookup, position: &Tensor<i32>, base: usize, own: &Array<i32>) -> i32 {
-    let state = state_of(table, position, base);
-    if comptime!(table.has_stack) {
+pub(super) fn to_end(lookup: &Lookup, position: &Tensor<i32>, base: usize, own: &Array<i32>) -> i32 {
+    let state = state_of(lookup, position, base);
+    if comptime!(lookup.has_stack) {
         let mut at = At {
             state,
-            kept: depth_of(table, position, base),
+            kept: depth_of(lookup, position, base),
             pushed: 0u32.runtime(),
             pops: false.runtime(),
             limited: false.runtime(),
             far: false.runtime(),
         };
-        cost(table, position, base, own, &mut at, state)
+        cost(lookup, position, base, own, &mut at, state)
     } else {
-        table.entry(Place::TokensToEnd, state)
+        lookup.entry(Place::TokensToEnd, state)
     }
 }
 
@@ -287,14 +288,14 @@ pub(super) fn to_end(table: &Lookup, position: &Tensor<i32>, base: usize, own: &
 /// row after the token.
 #[cube]
 pub(super) fn distance(
-    table: &Lookup,
+    lookup: &Lookup,
     position: &Tensor<i32>,
     base: usize,
     own: &mut Array<i32>,
     token: u32,
 ) -> (i32, At) {
-    let mut at = follow(table, position, base, own, token);
+    let mut at = follow(lookup, position, base, own, token);
     let state = at.state;
-    let distance = cost(table, position, base, &*own, &mut at, state);
+    let distance = cost(lookup, position, base, &*own, &mut at, state);
     (distance, at)
 }

@@ -43,7 +43,7 @@ pub(super) fn lanes(#[comptime] size: usize) -> u32 {
 /// writes the bits into the pool. All units of the cube take part.
 #[cube]
 pub(super) fn legal(
-    table: &Lookup,
+    lookup: &Lookup,
     rows: &Rows,
     position: &Tensor<i32>,
     plan: &Plan,
@@ -73,24 +73,24 @@ pub(super) fn legal(
         let mut bits = 0u32;
         if is_hit {
             bits = u32::cast_from(pool[at + 1 + word]);
-            if comptime!(table.has_stack) {
+            if comptime!(lookup.has_stack) {
                 dependent = u32::cast_from(pool[at + rows.dependent() + word]);
             }
         }
         read[word] = bits;
         walked[word].store(0u32);
     }
-    let filled = Filled::new(table, rows);
+    let filled = Filled::new(lookup, rows);
     sync_cube();
     if !is_hit || dependent != 0 {
-        let mut own = stack::room(table);
-        if comptime!(table.has_stack) {
+        let mut own = stack::room(lookup);
+        if comptime!(lookup.has_stack) {
             let mut bits = 0u32;
             while dependent != 0 {
                 let offset = dependent.trailing_zeros();
                 let bit = 1u32 << offset;
                 let token = first + 32 * UNIT_POS + offset;
-                let (distance, _after) = stack::distance(table, position, base, &mut own, token);
+                let (distance, _after) = stack::distance(lookup, position, base, &mut own, token);
                 if distance <= left {
                     bits |= bit;
                 }
@@ -104,34 +104,34 @@ pub(super) fn legal(
         // Whether the depth decided about a token of this unit.
         let mut limited = false;
         let mut offset = select(is_hit, TILE, UNIT_POS);
-        while offset < TILE && first + offset < table.vocab_size {
+        while offset < TILE && first + offset < lookup.vocab_size {
             let token = first + offset;
             let bit = 1u32 << (offset % 32);
             let word = (offset / 32) as usize;
-            if comptime!(table.has_stack) {
-                let (distance, after) = stack::distance(table, position, base, &mut own, token);
+            if comptime!(lookup.has_stack) {
+                let (distance, after) = stack::distance(lookup, position, base, &mut own, token);
                 if distance <= left {
                     walked[word].fetch_or(bit);
                 }
                 if kind == FILL {
-                    filled.add(table, word, bit, distance, after.pops, after.far);
+                    filled.add(lookup, word, bit, distance, after.pops, after.far);
                     if after.limited && !after.pops {
                         limited = true;
                     }
                 }
             } else {
-                let state = stack::state_of(table, position, base);
-                let distance = table.distance(state, table.owner_of(state), token);
+                let state = stack::state_of(lookup, position, base);
+                let distance = lookup.distance(state, lookup.owner_of(state), token);
                 if distance <= left {
                     walked[word].fetch_or(bit);
                 }
                 if kind == FILL {
-                    filled.add(table, word, bit, distance, false, false);
+                    filled.add(lookup, word, bit, distance, false, false);
                 }
             }
             offset += UNITS;
         }
-        if comptime!(rows.keeps && table.has_stack) {
+        if comptime!(rows.keeps && lookup.has_stack) {
             let tag = rows.tag(plan.slot);
             // Every unit of every cube writes the same number.
             if limited {
@@ -141,7 +141,7 @@ pub(super) fn legal(
     }
     sync_cube();
     if kind == FILL {
-        filled.write(table, rows, position, base, pool, at);
+        filled.write(lookup, rows, position, base, pool, at);
     }
     TileMask { read, walked, is_hit }
 }
@@ -159,10 +159,10 @@ struct Filled {
 
 #[cube]
 impl Filled {
-    fn new(table: &Lookup, rows: &Rows) -> Filled {
+    fn new(lookup: &Lookup, rows: &Rows) -> Filled {
         let size = comptime!(if rows.keeps { TILE_WORDS } else { 1 });
         let words = Shared::<[Atomic<u32>]>::new_slice(size);
-        let dependent_size = comptime!(if rows.keeps && table.has_stack { TILE_WORDS } else { 1 });
+        let dependent_size = comptime!(if rows.keeps && lookup.has_stack { TILE_WORDS } else { 1 });
         let dependent = Shared::<[Atomic<u32>]>::new_slice(dependent_size);
         let greatest = Shared::<[Atomic<i32>]>::new_slice(1usize);
         let word = UNIT_POS as usize;
@@ -178,8 +178,8 @@ impl Filled {
         Filled { words, dependent, greatest }
     }
 
-    fn add(&self, table: &Lookup, word: usize, bit: u32, distance: i32, pops: bool, far: bool) {
-        if comptime!(table.has_stack) {
+    fn add(&self, lookup: &Lookup, word: usize, bit: u32, distance: i32, pops: bool, far: bool) {
+        if comptime!(lookup.has_stack) {
             if pops {
                 self.dependent[word].fetch_or(bit);
             } else {
@@ -200,7 +200,7 @@ impl Filled {
     /// Writes the tile.
     fn write(
         &self,
-        table: &Lookup,
+        lookup: &Lookup,
         rows: &Rows,
         position: &Tensor<i32>,
         base: usize,
@@ -211,26 +211,26 @@ impl Filled {
         if comptime!(rows.keeps) {
             if word < TILE_WORDS {
                 pool[at + 1 + word] = i32::cast_from(self.words[word].load());
-                if comptime!(table.has_stack) {
+                if comptime!(lookup.has_stack) {
                     pool[at + rows.dependent() + word] = i32::cast_from(self.dependent[word].load());
                 }
             }
             if word == 0 {
-                pool[at] = self.bound(table, position, base);
+                pool[at] = self.bound(lookup, position, base);
             }
         }
     }
 
     /// With at least this many tokens left, plus the greatest distance from an exit of the top
     /// procedure to the end, the bits are exact; [`NONE`] if a path was too long to count.
-    fn bound(&self, table: &Lookup, position: &Tensor<i32>, base: usize) -> i32 {
+    fn bound(&self, lookup: &Lookup, position: &Tensor<i32>, base: usize) -> i32 {
         let mut bound = self.greatest[0].load();
-        if comptime!(table.has_stack) {
-            let depth = stack::depth_of(table, position, base);
+        if comptime!(lookup.has_stack) {
+            let depth = stack::depth_of(lookup, position, base);
             let mut least = NONE.runtime();
             let mut end = 0u32;
-            while end < table.ends {
-                least = min(least, stack::beyond(table, position, base, depth, end));
+            while end < lookup.ends {
+                least = min(least, stack::beyond(lookup, position, base, depth, end));
                 end += 1;
             }
             if bound != NONE && least < stack::FARTHEST {
