@@ -44,6 +44,10 @@ const QUOTES: &[(&str, &str)] = &[
         "under a schema decodes {speed_1_json_schema_ratio:2} times as fast as in llama.cpp, with two threads {speed_2_json_schema_ratio:2} times. A prompt is read {speed_1_prompt_ratio:2} and {speed_2_prompt_ratio:2} times as fast.",
     ),
     (
+        "docs/models.md",
+        "takes {speed_1_memory___file__after_loading_burn_dfa:2} times the size of the file, and that of llama.cpp {speed_1_memory___file__after_loading_llama_cpp:2} times.",
+    ),
+    (
         "COMPARE.md",
         "For 100 tools with different schemas it takes {tools_100_schemas_first_mask_ratio_llguidance:0} times as long",
     ),
