@@ -160,7 +160,7 @@ impl<'a> Artifact<'a> {
             return finish(stored.into_parts_of(fingerprint, vocabulary), None);
         }
         if stored.tokens() != vocabulary.len() || fingerprint != vocabulary.fingerprint() {
-            return Err(broken("fingerprint", "of another vocabulary than that which came with the constraints"));
+            return Err(broken("fingerprint", "of another vocabulary than that of the constraints"));
         }
         let called = if stored.form == Form::Pushdown { Some(stored.calls(&meter)?) } else { None };
         let distances = stored.distances();
