@@ -23,7 +23,7 @@ fn wgpu() -> Option<Device> {
     devices::all().into_iter().find(|(name, _)| *name == "wgpu").map(|(_, device)| device)
 }
 
-/// Runs an ignored test of this module in a process of its own.
+/// Runs an ignored test of this module in a separate process.
 fn run_child(test: &str) {
     if std::env::var_os(CHILD).is_some() {
         return;

@@ -427,8 +427,8 @@ mod tests {
         assert_eq!([b'b', b'\n', 0xc3, b'q'].map(with), [vec![4, 5, 7], vec![19], vec![9, 11], vec![]]);
     }
 
-    /// For characters in the rests of few tokens and of many, and for sets of which most or few
-    /// characters are present.
+    /// Some characters are in the rests of few tokens, others of many. Sets have most or few of the
+    /// present characters.
     #[test]
     fn random_sets_have_the_tokens_that_are_spelled_so() {
         // Later characters are rarer.

@@ -17,7 +17,7 @@ use super::super::stack::{needed, vocabulary};
 use crate::common::model::RandomLm;
 use crate::common::{devices, ints, mask_rows_bytes};
 
-/// So many that every constraint is loaded several times. A software GPU computes the threads of a
+/// This number loads each constraint several times. A software GPU computes the threads of a
 /// kernel one after the other, but the batch is small.
 const STEPS: usize = 200;
 const ROWS: usize = 5;
