@@ -17,8 +17,8 @@ pub(crate) fn measure(pair: &Pair, args: &Args) -> Result<()> {
     let examples: Vec<_> = (0..args.prompts).map(|index| generator.example(Split::HeldOut, index)).collect();
     let runs = drafters(pair, args, &examples)? + masks(pair, args, &examples)?;
     println!(
-        "\nAll {runs} outputs were valid and complete within their budgets; the greedy ones were those of\n\
-         `generate`, token for token."
+        "\nAll {runs} outputs were valid and complete within their budgets. The greedy outputs have\n\
+         the tokens that `generate` writes."
     );
     Ok(())
 }
