@@ -52,11 +52,14 @@ impl Report {
         }
         let _ = writeln!(
             page,
-            "- An answer has at most {MAX_TOKENS} tokens. Sampled answers have a temperature of {TEMPERATURE} and a fixed seed;\n  \
-             all others are greedy. Tokens per second are of single rows, from the first token to the last.\n  \
-             Variants without tokens per second answer in batches of up to {BATCH} prompts.\n\n\
-             ![The shares of right answers, and tokens per second](quality.svg)"
+            "- An answer has at most {MAX_TOKENS} tokens. Sampled answers have a temperature of {TEMPERATURE}, a fixed\n  \
+             seed and no other rule such as top-k; all others are greedy. Tokens per second are of single rows,\n  \
+             from the first token to the last. Variants without tokens per second answer in batches of up to\n  \
+             {BATCH} prompts."
         );
+        if self.has_picture() {
+            page.push_str("\n![The shares of right answers, and tokens per second](quality.svg)\n");
+        }
         for (set, scores) in &self.sets {
             self.quality(&mut page, set, scores);
         }
@@ -65,6 +68,12 @@ impl Report {
         self.speculation(&mut page);
         self.acceptance(&mut page);
         page
+    }
+
+    /// Whether the picture has any bars.
+    pub fn has_picture(&self) -> bool {
+        let is_judged = |(_, scores): &(Set, Vec<Score>)| scores.iter().any(|score| score.values > 0);
+        !self.speed.is_empty() || self.sets.iter().any(is_judged)
     }
 
     /// A warning if other programs ran before the run.
@@ -162,6 +171,9 @@ impl Report {
     }
 
     fn types(&self, page: &mut String) {
+        if self.types.is_empty() {
+            return;
+        }
         page.push_str(
             "\n## Block types\n\n\
              One thread, a single row, greedy, on prompts of the extraction set. Each prompt is answered under\n\
@@ -180,6 +192,9 @@ impl Report {
     }
 
     fn speculation(&self, page: &mut String) {
+        if self.speculation.is_empty() {
+            return;
+        }
         page.push_str(
             "\n## Speculative decoding\n\n\
              One row, greedy. Time is without the first call, which reads the prompt.\n\n\
@@ -204,6 +219,9 @@ impl Report {
     }
 
     fn acceptance(&self, page: &mut String) {
+        if self.speculation.is_empty() {
+            return;
+        }
         let _ = writeln!(
             page,
             "\n## Acceptance of draft tokens\n\n\
