@@ -47,6 +47,9 @@ def answer(server, question):
         "seed": question["seed"],
         "cache_prompt": False,
     }
+    if question["temperature"] > 0:
+        # By default the server also drops unlikely tokens, and the other engine does not.
+        request |= {"top_k": 0, "top_p": 1.0, "min_p": 0.0}
     if prompt["schema"] is not None:
         schema = {"name": "answer", "schema": prompt["schema"]}
         request["response_format"] = {"type": "json_schema", "json_schema": schema}

@@ -5,7 +5,7 @@
 //! Every prompt of three sets is answered without a constraint, in every style of JSON, and by
 //! llama.cpp under the same schema. The benchmark counts valid and right answers, measures tokens
 //! per second and the acceptance of draft tokens, and writes `benches/results/quality.md` with a
-//! picture.
+//! picture. `--only PART...` measures some of these parts.
 
 mod acceptance;
 mod engine;
@@ -25,7 +25,7 @@ mod variants;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{Parser, ValueEnum};
 
 use measure::Engines;
 use progress::Progress;
@@ -61,6 +61,9 @@ struct Args {
     /// The number of threads. Default: one for each core.
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
+    /// The parts to measure; the page has no others. Default: all.
+    #[arg(long, value_name = "PART", num_args = 1..)]
+    only: Vec<Part>,
     /// The folder of the page and the picture.
     #[arg(long, value_name = "FOLDER", default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/results"))]
     out: PathBuf,
@@ -73,6 +76,30 @@ struct Args {
     /// Given by `cargo bench`.
     #[arg(long, hide = true)]
     bench: bool,
+}
+
+/// A part of the measurement.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Part {
+    /// The quality of function calls.
+    Calls,
+    /// The quality of extracted fields.
+    Extraction,
+    /// The quality of any JSON objects.
+    Objects,
+    /// Tokens per second and memory.
+    Speed,
+    /// The block types of the model and of the files of --also.
+    Types,
+    /// Speculative decoding, and the acceptance of draft tokens.
+    Speculation,
+}
+
+impl Args {
+    /// Whether a part is to be measured.
+    fn measures(&self, part: Part) -> bool {
+        self.only.is_empty() || self.only.contains(&part)
+    }
 }
 
 fn main() -> ExitCode {
@@ -101,24 +128,31 @@ fn run(args: &Args, model: &Path) -> Result<(), Failure> {
     let threads = args.threads.unwrap_or_else(machine::cores);
     let python = args.llama_cpp.as_deref();
     let count = args.count.unwrap_or(usize::MAX);
-    let mut sets = judged_sets(args, count)?;
-    sets.push(sets::objects(count));
+    let mut sets = judged_sets(args, count, |part| args.measures(part))?;
+    sets.extend(args.measures(Part::Objects).then(|| sets::objects(count)));
     if args.bfcl.is_none() {
         eprintln!("without function calls; name a file of BFCL with --bfcl");
     }
 
     let few = count.min(SPEED_PROMPTS);
-    let mut speed = Vec::new();
+    let (mut speed, mut types, mut speculation) = (Vec::new(), Vec::new(), Vec::new());
     let tasks = sets::extraction(few)?.tasks;
-    for threads in if threads > 1 { vec![1, threads] } else { vec![1] } {
-        speed.push(speed::measure(&tasks, model, python, threads)?);
+    if args.measures(Part::Speed) {
+        for threads in if threads > 1 { vec![1, threads] } else { vec![1] } {
+            speed.push(speed::measure(&tasks, model, python, threads)?);
+        }
     }
-    let models: Vec<&Path> = std::iter::once(model).chain(args.also.iter().map(PathBuf::as_path)).collect();
-    let types = types::measure(&tasks, &models)?;
+    if args.measures(Part::Types) {
+        let also = args.also.iter().map(PathBuf::as_path);
+        types = types::measure(&tasks, &std::iter::once(model).chain(also).collect::<Vec<_>>())?;
+    }
 
     let mut engines = Engines::start(model, python, threads)?;
     let mut names = vec![engines.burn_dfa.name.clone()];
     names.extend(engines.llama_cpp.as_ref().map(|engine| engine.name.clone()));
+    if args.measures(Part::Speculation) {
+        speculation = speculation::measure(&judged_sets(args, few, |_| true)?, &mut engines.burn_dfa)?;
+    }
     let mut report = Report {
         arguments: arguments(args),
         model: (file_name(model), std::fs::metadata(model)?.len()),
@@ -130,8 +164,9 @@ fn run(args: &Args, model: &Path) -> Result<(), Failure> {
         sets: Vec::new(),
         speed,
         types,
-        speculation: speculation::measure(&judged_sets(args, few)?, &mut engines.burn_dfa)?,
+        speculation,
     };
+    write(&report, &args.out)?;
     let prompts: usize = sets.iter().map(|set| set.tasks.len()).sum();
     let progress = Progress::new(prompts * report.variants.len());
     for set in sets {
@@ -145,17 +180,24 @@ fn run(args: &Args, model: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The sets whose answers have right values, with at most `count` prompts each.
-fn judged_sets(args: &Args, count: usize) -> Result<Vec<Set>, Failure> {
-    let calls = args.bfcl.as_ref().map(|file| sets::calls(file, count)).transpose()?;
-    Ok(calls.into_iter().chain([sets::extraction(count)?]).collect())
+/// The sets of the parts that `wants` accepts whose answers have right values, with at most `count`
+/// prompts each.
+fn judged_sets(args: &Args, count: usize, wants: impl Fn(Part) -> bool) -> Result<Vec<Set>, Failure> {
+    let mut sets = Vec::new();
+    if let Some(file) = args.bfcl.as_ref().filter(|_| wants(Part::Calls)) {
+        sets.push(sets::calls(file, count)?);
+    }
+    if wants(Part::Extraction) {
+        sets.push(sets::extraction(count)?);
+    }
+    Ok(sets)
 }
 
 /// Writes the page and the picture into a folder.
 fn write(report: &Report, folder: &Path) -> Result<(), Failure> {
     std::fs::create_dir_all(folder)?;
     std::fs::write(folder.join("quality.md"), report.markdown())?;
-    plot::draw(report, &folder.join("quality.svg"))
+    if report.has_picture() { plot::draw(report, &folder.join("quality.svg")) } else { Ok(()) }
 }
 
 /// The arguments of the measurement, with the names of files without folders.
@@ -163,6 +205,8 @@ fn arguments(args: &Args) -> String {
     let path = |name: &str, path: &Option<PathBuf>| Some(format!("--{name} {}", file_name(path.as_deref()?)));
     let number = |name: &str, number: Option<usize>| Some(format!("--{name} {}", number?));
     let also: Vec<String> = args.also.iter().map(|path| file_name(path)).collect();
+    let only: Vec<_> = args.only.iter().filter_map(ValueEnum::to_possible_value).collect();
+    let only: Vec<&str> = only.iter().map(|part| part.get_name()).collect();
     let all = [
         path("model", &args.model),
         path("bfcl", &args.bfcl),
@@ -170,6 +214,7 @@ fn arguments(args: &Args) -> String {
         (!also.is_empty()).then(|| format!("--also {}", also.join(" "))),
         number("count", args.count),
         number("threads", args.threads),
+        (!only.is_empty()).then(|| format!("--only {}", only.join(" "))),
     ];
     all.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }

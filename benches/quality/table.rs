@@ -52,11 +52,14 @@ impl Report {
         }
         let _ = writeln!(
             page,
-            "- An answer has at most {MAX_TOKENS} tokens. Sampled answers have a temperature of {TEMPERATURE} and a fixed seed;\n  \
-             all others are greedy. Tokens per second are of single rows, from the first token to the last.\n  \
-             Variants without tokens per second answer in batches of up to {BATCH} prompts.\n\n\
-             ![The shares of right answers, and tokens per second](quality.svg)"
+            "- An answer has at most {MAX_TOKENS} tokens. Sampled answers have a temperature of {TEMPERATURE}, a fixed\n  \
+             seed and no other rule such as top-k; all others are greedy. Tokens per second are of single rows,\n  \
+             from the first token to the last. Variants without tokens per second answer in batches of up to\n  \
+             {BATCH} prompts."
         );
+        if self.has_picture() {
+            page.push_str("\n![The shares of right answers, and tokens per second](quality.svg)\n");
+        }
         for (set, scores) in &self.sets {
             self.quality(&mut page, set, scores);
         }
@@ -65,6 +68,12 @@ impl Report {
         self.speculation(&mut page);
         self.acceptance(&mut page);
         page
+    }
+
+    /// Whether the picture has any bars.
+    pub fn has_picture(&self) -> bool {
+        let is_judged = |(_, scores): &(Set, Vec<Score>)| scores.iter().any(|score| score.values > 0);
+        !self.speed.is_empty() || self.sets.iter().any(is_judged)
     }
 
     /// A warning if other programs ran before the run.
@@ -162,14 +171,19 @@ impl Report {
     }
 
     fn types(&self, page: &mut String) {
+        if self.types.is_empty() {
+            return;
+        }
         page.push_str(
             "\n## Block types\n\n\
              One thread, a single row, greedy, on prompts of the extraction set. Each prompt is answered under\n\
              its JSON schema, then twice free with at most as many tokens, then under the schema again. The\n\
              ratio is the time of a constrained token divided by the time of a free one, as the median over\n\
              the prompts. The first file is the model of the other sections. A file with the name of a type is\n\
-             a copy of it by [`requantize.py`](../quality/requantize.py), with all matrices in that type. The\n\
-             script cannot write the K types (Q2_K to Q6_K).\n\n\
+             a copy of it by [`requantize.py`](../quality/requantize.py), with all matrices in that type. Only\n\
+             rows of a multiple of 256 numbers can have a K type (Q2_K to Q6_K), in SmolLM2-135M those of\n\
+             `ffn_down`, a fifth of all numbers. The other matrices then have Q4_0 (for Q2_K and Q3_K), Q5_0\n\
+             (for Q4_K), Q5_1 (for Q5_K) or Q8_0 (for Q6_K).\n\n\
              | type | file, MB | free, tokens/s | constrained, tokens/s | constrained time ÷ free time |\n\
              |---|---:|---:|---:|---:|\n",
         );
@@ -180,6 +194,9 @@ impl Report {
     }
 
     fn speculation(&self, page: &mut String) {
+        if self.speculation.is_empty() {
+            return;
+        }
         page.push_str(
             "\n## Speculative decoding\n\n\
              One row, greedy. Time is without the first call, which reads the prompt.\n\n\
@@ -204,6 +221,9 @@ impl Report {
     }
 
     fn acceptance(&self, page: &mut String) {
+        if self.speculation.is_empty() {
+            return;
+        }
         let _ = writeln!(
             page,
             "\n## Acceptance of draft tokens\n\n\

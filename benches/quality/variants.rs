@@ -38,7 +38,7 @@ pub enum Constraint {
 }
 
 impl Variant {
-    /// All variants: greedy ones of burn-dfa, the variants of llama.cpp, and sampled ones.
+    /// All variants: the greedy ones of burn-dfa and of llama.cpp, then the sampled ones.
     pub fn all(with_llama_cpp: bool) -> Vec<Self> {
         let styled = STYLES
             .into_iter()
@@ -47,12 +47,12 @@ impl Variant {
         let ours = |is_sampled| {
             constraints.iter().map(move |&constraint| Self { is_llama_cpp: false, constraint, is_sampled })
         };
-        let theirs = [Constraint::Free, Constraint::Schema].map(|constraint| Self {
-            is_llama_cpp: true,
-            constraint,
-            is_sampled: false,
-        });
-        ours(false).chain(theirs.into_iter().filter(|_| with_llama_cpp)).chain(ours(true)).collect()
+        let theirs = |is_sampled| {
+            let constraints =
+                [Constraint::Free, Constraint::Schema].into_iter().filter(move |_| with_llama_cpp);
+            constraints.map(move |constraint| Self { is_llama_cpp: true, constraint, is_sampled })
+        };
+        [false, true].into_iter().flat_map(|sampled| ours(sampled).chain(theirs(sampled))).collect()
     }
 
     /// The engine and the constraint, in words.
@@ -68,8 +68,9 @@ impl Variant {
     }
 
     /// Whether the tokens per second count, so that every prompt is answered as a single row.
+    /// llama.cpp answers no batches.
     pub fn is_timed(&self) -> bool {
-        !self.is_sampled && !matches!(self.constraint, Constraint::Styled(_, true))
+        self.is_llama_cpp || !self.is_sampled && !matches!(self.constraint, Constraint::Styled(_, true))
     }
 
     /// The question of some prompts, which are the rows of a batch.

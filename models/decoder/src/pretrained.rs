@@ -101,6 +101,8 @@ impl Pretrained {
             let file = gguf::header(folder)?;
             let (config, checkpoint) = gguf::open(folder, &file)?;
             let files = ModelFiles::from_gguf(folder, &file)?;
+            // The header has megabytes, the tokens among them.
+            drop(file);
             let text = TextFiles::new(&config, &files).map_err(gguf::content(folder))?;
             return Ok(PretrainedFolder { config, checkpoint, text });
         }

@@ -13,6 +13,7 @@ mod pre;
 mod sentencepiece;
 
 use std::collections::HashMap;
+use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 
@@ -64,7 +65,7 @@ impl TokenizerFiles {
         let tokens = Tokens::new(metadata)?;
         let tokenizer = match metadata.text(WHOLE)? {
             Some(whole) => whole.to_owned(),
-            None => tokens.tokenizer(metadata)?.to_string(),
+            None => tokens.tokenizer(metadata)?,
         };
         let text = |id: Option<u32>| id.map(|id| tokens.texts[id as usize]);
         let eos = tokens.special(metadata, ENDS[0])?;
@@ -192,8 +193,8 @@ impl<'a> Tokens<'a> {
     }
 
     /// Writes `tokenizer.json`.
-    fn tokenizer(&self, metadata: &Metadata) -> Result<Value, GgufError> {
-        let mut file = match metadata.text(MODEL)? {
+    fn tokenizer(&self, metadata: &'a Metadata) -> Result<String, GgufError> {
+        let mut parts = match metadata.text(MODEL)? {
             Some("gpt2") => self.byte_level(metadata)?,
             Some("llama") => self.sentencepiece(metadata)?,
             found => {
@@ -211,38 +212,36 @@ impl<'a> Tokens<'a> {
                 "normalized": false, "special": kind.is_special(),
             })
         });
-        file["version"] = json!("1.0");
-        file["added_tokens"] = added.collect();
+        parts.file["version"] = json!("1.0");
+        parts.file["added_tokens"] = added.collect();
         let vocab = self.of_type(|kind| kind != TokenType::Unused);
-        file["model"]["vocab"] =
-            vocab.map(|(id, text, _)| (text.to_owned(), json!(id))).collect::<Map<_, _>>().into();
-        Ok(file)
+        Ok(parts.write(vocab.map(|(id, text, _)| (id, text))))
     }
 
     /// A tokenizer whose characters stand for bytes, without its tokens.
-    fn byte_level(&self, metadata: &Metadata) -> Result<Value, GgufError> {
+    fn byte_level(&self, metadata: &'a Metadata) -> Result<Parts<'a>, GgufError> {
         let name = metadata.text(PRE)?;
         let pre = PreTokenizer::named(name).map_err(|message| GgufError::metadata(PRE, message))?;
         let merges = metadata.texts(MERGES)?.ok_or_else(|| GgufError::metadata(MERGES, "is missing"))?;
-        let split = |(index, merge): (usize, &&str)| {
+        let split = |(index, merge): (usize, &'a str)| {
             let pair = merge.split_once(' ').filter(|pair| self.merges(*pair));
-            let pair = pair.map(|(left, right)| json!([left, right]));
             pair.ok_or_else(|| {
                 GgufError::metadata(MERGES, format!("has {merge:?} at {index}, which merges no tokens"))
             })
         };
-        let merges = merges.iter().enumerate().map(split).collect::<Result<Value, _>>()?;
-        Ok(json!({
+        let merges = merges.into_iter().enumerate().map(split).collect::<Result<Vec<_>, _>>()?;
+        let file = json!({
             "normalizer": pre.normalizer(),
             "pre_tokenizer": pre.splits(),
             "post_processor": self.post_processor(metadata, pre.adds_bos())?,
             "decoder": {"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": true, "use_regex": true},
-            "model": {
-                "type": "BPE", "dropout": null, "unk_token": null, "continuing_subword_prefix": null,
-                "end_of_word_suffix": null, "fuse_unk": false, "byte_fallback": false,
-                "ignore_merges": pre.ignores_merges(), "merges": merges,
-            },
-        }))
+        });
+        let model = json!({
+            "type": "BPE", "dropout": null, "unk_token": null, "continuing_subword_prefix": null,
+            "end_of_word_suffix": null, "fuse_unk": false, "byte_fallback": false,
+            "ignore_merges": pre.ignores_merges(),
+        });
+        Ok(Parts { file, model, merges })
     }
 
     /// Whether two texts and the text of both together are tokens.
@@ -252,7 +251,7 @@ impl<'a> Tokens<'a> {
     }
 
     /// A tokenizer of SentencePiece, without its tokens.
-    fn sentencepiece(&self, metadata: &Metadata) -> Result<Value, GgufError> {
+    fn sentencepiece(&self, metadata: &Metadata) -> Result<Parts<'a>, GgufError> {
         if metadata.truth(REMOVE_SPACES)? == Some(true) {
             return Err(GgufError::metadata(REMOVE_SPACES, "is true, which is not supported"));
         }
@@ -272,17 +271,17 @@ impl<'a> Tokens<'a> {
             normalizers.insert(0, json!({"type": "Prepend", "prepend": "▁"}));
             decoders.push(json!({"type": "Strip", "content": " ", "start": 1, "stop": 0}));
         }
-        Ok(json!({
+        let file = json!({
             "normalizer": {"type": "Sequence", "normalizers": normalizers},
             "pre_tokenizer": null,
             "post_processor": self.post_processor(metadata, true)?,
             "decoder": {"type": "Sequence", "decoders": decoders},
-            "model": {
-                "type": "BPE", "dropout": null, "unk_token": unknown, "continuing_subword_prefix": null,
-                "end_of_word_suffix": null, "fuse_unk": true, "byte_fallback": has_bytes,
-                "ignore_merges": false, "merges": sentencepiece::merges(self, &scores),
-            },
-        }))
+        });
+        let model = json!({
+            "type": "BPE", "dropout": null, "unk_token": unknown, "continuing_subword_prefix": null,
+            "end_of_word_suffix": null, "fuse_unk": true, "byte_fallback": has_bytes, "ignore_merges": false,
+        });
+        Ok(Parts { file, model, merges: sentencepiece::merges(self, &scores) })
     }
 
     /// Adds the first and the last token of a text. `adds_bos` holds if the file does not say.
@@ -323,6 +322,50 @@ impl<'a> Tokens<'a> {
             "special_tokens": special.collect::<Map<_, _>>(),
         }))
     }
+}
+
+/// The parts of a `tokenizer.json` without its vocabulary.
+struct Parts<'a> {
+    /// The file without its model.
+    file: Value,
+    /// The model without its vocabulary and its merges.
+    model: Value,
+    /// The two texts of each merge, in the order in which they apply.
+    merges: Vec<(&'a str, &'a str)>,
+}
+
+impl Parts<'_> {
+    /// Writes the file with a vocabulary.
+    ///
+    /// The vocabulary and the merges are written entry by entry. As values of JSON they would take ten
+    /// times the memory of their text.
+    fn write<'t>(&self, vocab: impl Iterator<Item = (u32, &'t str)>) -> String {
+        // A merge as one text takes less memory to read than as a pair. Its reader splits the text at every
+        // space, and takes the text for a comment if it begins with `#version`.
+        let is_one_text = |&(left, right): &(&str, &str)| {
+            !left.contains(' ') && !right.contains(' ') && !left.starts_with("#version")
+        };
+        let are_texts = self.merges.iter().all(is_one_text);
+        let comma = |index: usize| if index == 0 { "" } else { "," };
+
+        let mut text = open(&self.file) + ",\"model\":" + &open(&self.model) + ",\"vocab\":{";
+        for (index, (id, token)) in vocab.enumerate() {
+            let _ = write!(text, "{}{}:{id}", comma(index), json!(token));
+        }
+        text += "},\"merges\":[";
+        for (index, (left, right)) in self.merges.iter().enumerate() {
+            let merge = if are_texts { json!(format!("{left} {right}")) } else { json!([left, right]) };
+            let _ = write!(text, "{}{merge}", comma(index));
+        }
+        text + "]}}"
+    }
+}
+
+/// The text of an object without its last brace.
+fn open(object: &Value) -> String {
+    let mut text = object.to_string();
+    text.pop();
+    text
 }
 
 fn check_length(key: &str, found: usize, tokens: usize) -> Result<(), GgufError> {

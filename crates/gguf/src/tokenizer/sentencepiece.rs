@@ -5,12 +5,10 @@
 //! the scores `th` -1, `e▁` -2 and `the` -3 the merges are `t h`, `e ▁`, `th e`: the text `the▁`
 //! becomes `th e▁`. transformers converts tokenizers of SentencePiece in the same way.
 
-use serde_json::{Value, json};
-
 use super::{TokenType, Tokens};
 
 /// The merges of `tokens`, in the order in which they apply.
-pub(super) fn merges(tokens: &Tokens, scores: &[f64]) -> Value {
+pub(super) fn merges<'a>(tokens: &Tokens<'a>, scores: &[f64]) -> Vec<(&'a str, &'a str)> {
     let is_normal =
         |text: &str| tokens.ids.get(text).is_some_and(|&id| tokens.types[id as usize] == TokenType::Normal);
     let mut merges: Vec<(f64, u32, &str, &str)> = Vec::new();
@@ -22,5 +20,5 @@ pub(super) fn merges(tokens: &Tokens, scores: &[f64]) -> Value {
     // Equal scores: in the order of the ids.
     let ids = |&(_, id, left, right): &(f64, u32, &str, &str)| (id, tokens.ids[left], tokens.ids[right]);
     merges.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| ids(a).cmp(&ids(b))));
-    merges.into_iter().map(|(_, _, left, right)| json!([left, right])).collect()
+    merges.into_iter().map(|(_, _, left, right)| (left, right)).collect()
 }

@@ -186,6 +186,21 @@ fn splits_and_added_tokens() {
     }
 }
 
+/// One merge that must be a pair of texts.
+#[test]
+fn merges_are_no_comments() {
+    let tokens = ["#version", "a", "#versiona"].map(String::from);
+    let writer = Writer::new("llama")
+        .with("tokenizer.ggml.model", "gpt2".into())
+        .with("tokenizer.ggml.pre", "gpt-2".into())
+        .with("tokenizer.ggml.tokens", Value::Texts(tokens.into()))
+        .with("tokenizer.ggml.merges", Value::Texts(vec!["#version a".into()]));
+    let file = read(&writer.to_bytes()).unwrap();
+    let tokenizer: Tokenizer = file.tokenizer_files().unwrap().tokenizer.parse().unwrap();
+    let written = tokenizer.to_string(false).unwrap();
+    assert!(written.contains(r##"["#version","a"]"##), "{written}");
+}
+
 #[test]
 fn refusals_name_the_key() {
     let tiny = || Writer::new("llama").with_tokenizer(&data::tiny().json(), "smollm");
