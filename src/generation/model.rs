@@ -65,8 +65,9 @@ pub trait CausalLm {
     /// Reads the prompts and returns the logits after their last token with the filled cache.
     ///
     /// # Shapes
-    /// - `tokens`: `[batch, length]`, left padded with any valid token id
-    /// - `padding`: `[batch]`, the number of padded positions of each row, each less than `length`
+    /// - `tokens`: `[batch, length]`, `i32`, left padded with any valid token id
+    /// - `padding`: `[batch]`, `i32`, the number of padded positions of each row, each less than
+    ///   `length`
     /// - returns logits `[batch, vocab_size]`
     ///
     /// `capacity` is the number of slots of the cache, at least `length`; the caller takes no more
@@ -81,7 +82,7 @@ pub trait CausalLm {
     /// Feeds one token per row, advances the cache by one slot, and returns the next logits.
     ///
     /// # Shapes
-    /// - `tokens`: `[batch]`
+    /// - `tokens`: `[batch]`, `i32`
     /// - returns logits `[batch, vocab_size]`
     fn step(&self, tokens: Tensor<1, Int>, cache: &mut Self::Cache) -> Tensor<2>;
 }
