@@ -74,9 +74,9 @@ impl GenerationConfig {
     /// whose name begins with `_` and fields of `null` are ignored as well.
     ///
     /// # Errors
-    /// [`ErrorKind::Input`](crate::ErrorKind::Input) names a field that is out of range, that has an
-    /// effect that this library does not implement, such as `num_beams` above 1, or that the library
-    /// does not know, unless its value is `false` or empty.
+    /// [`ErrorKind::Input`](crate::ErrorKind::Input) names a field that is out of range, that has
+    /// an effect that this library does not implement, such as `num_beams` above 1, or that the
+    /// library does not know, unless its value is `false` or empty.
     ///
     /// ```
     /// use burn_dfa::generation::GenerationConfig;

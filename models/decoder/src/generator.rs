@@ -160,8 +160,8 @@ impl Generator {
         Ok(self.output(&prompt.into(), constraint.into())?.text())
     }
 
-    /// As [`generate`](Self::generate), as an iterator over chunks of the text. The iterator computes
-    /// only when the caller asks for a chunk.
+    /// As [`generate`](Self::generate), as an iterator over chunks of the text. The iterator
+    /// computes only when the caller asks for a chunk.
     ///
     /// ```no_run
     /// use burn::tensor::Device;
