@@ -10,7 +10,7 @@ use std::error::Error;
 
 use burn::tensor::DType;
 use burn_dfa::prelude::*;
-use burn_dfa::processor::{Constant, InitContext, StepContext};
+use burn_dfa::processor::Constant;
 
 /// Raises the logits of green tokens.
 struct Watermark {

@@ -16,8 +16,8 @@ use burn::tensor::{Bool, Tensor};
 /// use burn_dfa::processor::InPlaceState;
 ///
 /// let device = Device::flex();
-/// let mut state = (Tensor::<1>::zeros([2], &device), ());
-/// state.assign((Tensor::from_floats([1.0, 2.0], &device), ()));
+/// let mut state = (Tensor::<1>::zeros([2], &device), (), None::<Tensor<1>>);
+/// state.assign((Tensor::from_floats([1.0, 2.0], &device), (), None));
 /// assert_eq!(state.0.into_data().try_to_vec::<f32>().unwrap(), [1.0, 2.0]);
 /// ```
 pub trait InPlaceState: Clone {
@@ -35,13 +35,6 @@ impl<const D: usize, K: Basic> InPlaceState for Tensor<D, K> {
             let everything = buffer.dims().map(|size| 0..size);
             buffer.slice_assign(everything, new)
         });
-    }
-}
-
-impl<A: InPlaceState, B: InPlaceState> InPlaceState for (A, B) {
-    fn assign(&mut self, (first, second): Self) {
-        self.0.assign(first);
-        self.1.assign(second);
     }
 }
 
@@ -168,16 +161,28 @@ impl<const D: usize, K: Basic> RowState for Tensor<D, K> {
     }
 }
 
-impl<A: RowState, B: RowState> RowState for (A, B) {
-    fn assign_row(&mut self, row: usize, (first, second): Self) {
-        self.0.assign_row(row, first);
-        self.1.assign_row(row, second);
-    }
+/// States of several parts.
+macro_rules! tuples {
+    ($(($($part:ident $field:tt),+)),+) => {$(
+        impl<$($part: InPlaceState),+> InPlaceState for ($($part),+) {
+            fn assign(&mut self, new: Self) {
+                $(self.$field.assign(new.$field);)+
+            }
+        }
 
-    fn mask_rows(self, mask: &Tensor<1, Bool>, (first, second): Self) -> Self {
-        (self.0.mask_rows(mask, first), self.1.mask_rows(mask, second))
-    }
+        impl<$($part: RowState),+> RowState for ($($part),+) {
+            fn assign_row(&mut self, row: usize, new: Self) {
+                $(self.$field.assign_row(row, new.$field);)+
+            }
+
+            fn mask_rows(self, mask: &Tensor<1, Bool>, other: Self) -> Self {
+                ($(self.$field.mask_rows(mask, other.$field)),+)
+            }
+        }
+    )+};
 }
+
+tuples!((A 0, B 1), (A 0, B 1, C 2), (A 0, B 1, C 2, D 3));
 
 /// A state of `None` stays `None`.
 impl<S: RowState> RowState for Option<S> {

@@ -20,8 +20,8 @@ pub use crate::generation::{
     stream,
 };
 #[cfg(feature = "typed")]
-pub use crate::generation::{generate_as, generate_as_with, generate_choice};
-pub use crate::processor::{ConstraintProcessor, LogitsProcessor};
+pub use crate::generation::{generate_as, generate_choice};
+pub use crate::processor::{ConstraintProcessor, InitContext, LogitsProcessor, StepContext};
 pub use crate::sampling::Sampler;
 pub use crate::vocabulary::{TokenId, Vocabulary};
 pub use burn_dfa_tokens::{Compile, CompiledConstraint};

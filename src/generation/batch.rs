@@ -1,6 +1,6 @@
 //! Requests that begin together, and their data for the device.
 
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::tensor::{DType, Device, Tensor, TensorData};
 
 use super::admission::Admission;
 use super::config::GenerationConfig;
@@ -128,8 +128,8 @@ impl<'a, 'v> Batch<'a, 'v> {
         let tokens = TensorData::new(tokens, [batch, length]);
         let padding = TensorData::new(padding, [batch]);
         InitContext {
-            prompt: Tensor::from_data(tokens, device),
-            padding: Tensor::from_data(padding, device),
+            prompt: Tensor::from_data(tokens, (device, DType::I32)),
+            padding: Tensor::from_data(padding, (device, DType::I32)),
             vocab_size,
         }
     }

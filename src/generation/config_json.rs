@@ -7,10 +7,12 @@ use super::options::SamplingOptions;
 use crate::vocabulary::TokenId;
 use burn_dfa_tokens::{Error, Result};
 
-/// Fields that do not change how a token is chosen: token ids, lengths, caches, and the parts of the
-/// result.
-const OTHER: [&str; 24] = [
+/// Fields that do not change how a token is chosen: token ids, lengths, times, caches, drafts, and
+/// the parts of the result.
+const OTHER: [&str; 32] = [
     "assistant_confidence_threshold",
+    "assistant_early_exit",
+    "assistant_lookbehind",
     "bos_token_id",
     "cache_config",
     "cache_implementation",
@@ -23,7 +25,9 @@ const OTHER: [&str; 24] = [
     "length_penalty",
     "low_memory",
     "max_length",
+    "max_matching_ngram_size",
     "max_new_tokens",
+    "max_time",
     "num_assistant_tokens",
     "num_assistant_tokens_schedule",
     "output_attentions",
@@ -31,7 +35,11 @@ const OTHER: [&str; 24] = [
     "output_logits",
     "output_scores",
     "pad_token_id",
+    "prefill_chunk_size",
+    "prompt_lookup_num_tokens",
     "return_dict_in_generate",
+    "return_legacy_cache",
+    "target_lookbehind",
     "transformers_version",
     "use_cache",
 ];
@@ -60,13 +68,15 @@ impl GenerationConfig {
     /// Reads the text of a `generation_config.json`, as transformers does: without `do_sample` the
     /// choice is greedy, and sampling without `top_k` keeps the 50 likeliest tokens.
     ///
-    /// Fields about token ids, lengths, caches and the form of the result are not part of a
-    /// `GenerationConfig`: [`Vocabulary`](crate::Vocabulary) reads the ends of sequence, and a
-    /// [`Request`](super::Request) has the number of tokens.
+    /// Fields about token ids, lengths, caches, drafts and the form of the result are not part of a
+    /// `GenerationConfig`, and are ignored. [`Vocabulary`](crate::Vocabulary) reads the ends of
+    /// sequence from a folder, and a [`Request`](super::Request) has the number of tokens. Fields
+    /// whose name begins with `_` and fields of `null` are ignored as well.
     ///
     /// # Errors
-    /// [`ErrorKind::Input`](crate::ErrorKind::Input) names a field that is out of range, or that
-    /// would have an effect that this library does not implement, such as `num_beams` above 1.
+    /// [`ErrorKind::Input`](crate::ErrorKind::Input) names a field that is out of range, that has
+    /// an effect that this library does not implement, such as `num_beams` above 1, or that the
+    /// library does not know, unless its value is `false` or empty.
     ///
     /// ```
     /// use burn_dfa::generation::GenerationConfig;
@@ -128,10 +138,11 @@ fn check_neutral(name: &str, value: &Value) -> Result<()> {
         (Value::Object(fields), _) => fields.is_empty(),
         _ => false,
     };
-    match is_neutral {
-        true => Ok(()),
-        false => Err(field(name, value, "is not supported: remove it, or write it as a `LogitsProcessor`")),
-    }
+    let problem = match name {
+        "stop_strings" => "is an option of each request: remove it, and set `Request::stop`",
+        _ => "is not supported: remove it, or write it as a `LogitsProcessor`",
+    };
+    if is_neutral { Ok(()) } else { Err(field(name, value, problem)) }
 }
 
 fn number(name: &str, value: &Value) -> Result<f32> {
@@ -170,7 +181,8 @@ mod tests {
         let all = r#"{"do_sample": true, "temperature": 0.7, "top_k": 0, "top_p": 0.8, "min_p": 0.0,
             "repetition_penalty": 1.05, "min_new_tokens": 2, "suppress_tokens": [3, 5], "num_beams": 1,
             "eos_token_id": [1, 2], "transformers_version": "4.51.0", "_from_model_config": true,
-            "no_repeat_ngram_size": 0, "bad_words_ids": null, "forced_eos_token_id": null}"#;
+            "no_repeat_ngram_size": 0, "bad_words_ids": null, "forced_eos_token_id": null,
+            "return_legacy_cache": true, "max_time": 9.5}"#;
         let expected = SamplingOptions::new()
             .with_temperature(0.7)
             .with_top_p(0.8)
@@ -189,6 +201,8 @@ mod tests {
             (r#"{"num_beams": 4}"#, "num_beams"),
             (r#"{"no_repeat_ngram_size": 2}"#, "no_repeat_ngram_size"),
             (r#"{"bad_words_ids": [[3]]}"#, "bad_words_ids"),
+            (r#"{"stop_strings": ["END"]}"#, "Request::stop"),
+            (r#"{"top_q": 0.9}"#, "top_q"),
             (r#"{"watermarking_config": {"bias": 2.0}}"#, "watermarking_config"),
             (r#"{"suppress_tokens": [-1]}"#, "suppress_tokens"),
             (r#"{"do_sample": true, "top_k": 2.5}"#, "top_k"),

@@ -43,17 +43,17 @@ const LEAST_CAPACITY: usize = 1 + RECORDING;
 /// [`ErrorKind::Model`](crate::ErrorKind::Model).
 ///
 /// ```
-/// use burn::tensor::{DType, Device, Int, Tensor};
+/// use burn::tensor::{Device, Int, Tensor};
 /// use burn_dfa::generation::{CausalLm, DecodeGraph, GenerationConfig, Recordable, Request};
 /// use burn_dfa::{Constraint, Limits, TokenId, CompiledConstraint, Vocabulary};
 ///
-/// /// Always says the token after the last one, up to the end.
-/// struct Counting(Device);
+/// /// Always says the token after the last one, up to the end. The field is the identity matrix.
+/// struct Counting(Tensor<2>);
 ///
 /// impl CausalLm for Counting {
 ///     type Cache = ();
 ///     fn device(&self) -> Device {
-///         self.0.clone()
+///         self.0.device()
 ///     }
 ///     fn vocab_size(&self) -> usize {
 ///         3
@@ -63,17 +63,17 @@ const LEAST_CAPACITY: usize = 1 + RECORDING;
 ///         (self.step(tokens.slice([0..batch, length - 1..length]).reshape([batch]), &mut ()), ())
 ///     }
 ///     fn step(&self, tokens: Tensor<1, Int>, (): &mut ()) -> Tensor<2> {
-///         (tokens.cast(DType::I32) + 1).clamp_max(2).one_hot::<2>(3).float()
+///         self.0.clone().select(0, (tokens + 1).clamp_max(2))
 ///     }
 /// }
 ///
-/// // SAFETY: the cache has no tensors, and the model keeps none.
+/// // SAFETY: the cache has no tensors, and the model keeps no tensor of a call.
 /// unsafe impl Recordable for Counting {}
 ///
 /// let vocabulary = Vocabulary::from_bytes([Some(b"a".to_vec()), Some(b"b".to_vec()), None])?
 ///     .with_eos([TokenId(2)])?;
 /// let compiled = CompiledConstraint::compile(&Constraint::regex("[ab]{2}")?, &vocabulary, &Limits::default())?;
-/// let model = Counting(Device::flex());
+/// let model = Counting(Tensor::eye(3, &Device::flex()));
 /// let requests = [Request::new(vec![TokenId(0)], 8).with_constraint(&compiled)];
 ///
 /// let mut graph = DecodeGraph::record(&model, &vocabulary, &requests, &GenerationConfig::new(), 16)?;

@@ -14,17 +14,18 @@ use burn::tensor::{Device, Int, Tensor};
 /// promises to stay in the buffers of its cache ([`Recordable`]).
 ///
 /// ```
-/// use burn::tensor::{DType, Device, Int, Tensor};
+/// use burn::tensor::{Device, Int, Tensor};
 /// use burn_dfa::generation::{CausalLm, GenerationConfig, Request, generate};
 /// use burn_dfa::{Constraint, Limits, TokenId, CompiledConstraint, Vocabulary};
 ///
-/// /// Always says the token after the last one, up to the end: there is nothing to remember.
-/// struct Counting(Device);
+/// /// Always says the token after the last one, up to the end: there is nothing to remember. The
+/// /// field is the identity matrix.
+/// struct Counting(Tensor<2>);
 ///
 /// impl CausalLm for Counting {
 ///     type Cache = ();
 ///     fn device(&self) -> Device {
-///         self.0.clone()
+///         self.0.device()
 ///     }
 ///     fn vocab_size(&self) -> usize {
 ///         3
@@ -34,14 +35,14 @@ use burn::tensor::{Device, Int, Tensor};
 ///         (self.step(tokens.slice([0..batch, length - 1..length]).reshape([batch]), &mut ()), ())
 ///     }
 ///     fn step(&self, tokens: Tensor<1, Int>, (): &mut ()) -> Tensor<2> {
-///         (tokens.cast(DType::I32) + 1).clamp_max(2).one_hot::<2>(3).float()
+///         self.0.clone().select(0, (tokens + 1).clamp_max(2))
 ///     }
 /// }
 ///
 /// let vocabulary = Vocabulary::from_bytes([Some("a"), Some("b"), None])?.with_eos([TokenId(2)])?;
 /// let compiled = CompiledConstraint::compile(&Constraint::regex("[ab]{2}")?, &vocabulary, &Limits::default())?;
 /// let requests = [Request::new(vec![TokenId(0)], 8).with_constraint(&compiled)];
-/// let model = Counting(Device::flex());
+/// let model = Counting(Tensor::eye(3, &Device::flex()));
 /// let outputs = generate(&model, &vocabulary, &requests, &GenerationConfig::new())?;
 /// assert_eq!(outputs[0].text(), "ba"); // the constraint wants two letters, the model would end after one
 /// # Ok::<(), burn_dfa::Error>(())
@@ -64,8 +65,9 @@ pub trait CausalLm {
     /// Reads the prompts and returns the logits after their last token with the filled cache.
     ///
     /// # Shapes
-    /// - `tokens`: `[batch, length]`, left padded with any valid token id
-    /// - `padding`: `[batch]`, the number of padded positions of each row, each less than `length`
+    /// - `tokens`: `[batch, length]`, `i32`, left padded with any valid token id
+    /// - `padding`: `[batch]`, `i32`, the number of padded positions of each row, each less than
+    ///   `length`
     /// - returns logits `[batch, vocab_size]`
     ///
     /// `capacity` is the number of slots of the cache, at least `length`; the caller takes no more
@@ -80,7 +82,7 @@ pub trait CausalLm {
     /// Feeds one token per row, advances the cache by one slot, and returns the next logits.
     ///
     /// # Shapes
-    /// - `tokens`: `[batch]`
+    /// - `tokens`: `[batch]`, `i32`
     /// - returns logits `[batch, vocab_size]`
     fn step(&self, tokens: Tensor<1, Int>, cache: &mut Self::Cache) -> Tensor<2>;
 }

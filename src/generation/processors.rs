@@ -4,7 +4,7 @@ use std::any::{Any, type_name};
 use std::fmt;
 use std::sync::Arc;
 
-use burn::tensor::{Bool, Int, Tensor};
+use burn::tensor::{Bool, DType, Int, Tensor};
 
 use super::model::Recordable;
 use crate::processor::{
@@ -167,11 +167,12 @@ impl OwnSampler {
     }
 }
 
+/// The tokens become `i32`, because Burn's `argmax` returns the default integers of the device.
 impl Sampler for OwnSampler {
     fn sample(&self, logits: Tensor<2>, step: &Tensor<1, Int>) -> Tensor<1, Int> {
         match self.alone {
             Some([row, batch]) => self.sample_row(row, batch, logits, step),
-            None => self.sampler.value.sample(logits, step),
+            None => self.sampler.value.sample(logits, step).cast(DType::I32),
         }
     }
 
@@ -182,7 +183,7 @@ impl Sampler for OwnSampler {
         logits: Tensor<2>,
         step: &Tensor<1, Int>,
     ) -> Tensor<1, Int> {
-        self.sampler.value.sample_row(row, batch, logits, step)
+        self.sampler.value.sample_row(row, batch, logits, step).cast(DType::I32)
     }
 }
 
@@ -397,7 +398,7 @@ impl LogitsProcessor for Filters {
 
 #[cfg(all(test, feature = "flex"))]
 mod tests {
-    use burn::tensor::{DType, Device, TensorData};
+    use burn::tensor::{Device, TensorData};
     use rand::{Rng, SeedableRng, rngs::StdRng};
 
     use super::*;

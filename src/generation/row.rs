@@ -127,7 +127,7 @@ impl<'a> Row<'a> {
             self.position = self.constraint.after(&self.position, token);
             if !self.constraint.can_end(&self.position) {
                 return Err(Error::model(format!(
-                    "after {} tokens, none that the constraint and the budget allow had a logit above −∞, and token {token} came out: the logits are −∞ or NaN",
+                    "after {} tokens, none that the constraint and the budget allow had a logit above −∞, and token {token} came out: the logits are −∞ or NaN, or the sampler took a masked token",
                     self.tokens.len()
                 )));
             }

@@ -2,9 +2,10 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use burn::tensor::{DType, Device, Tensor, TensorData};
+use burn::tensor::{DType, Device, Int, Tensor, TensorData};
 
 use super::{InPlaceState, InitContext, LogitsProcessor, RowState, StepContext};
+use crate::sampling::{Greedy, Sampler};
 use crate::tensor::ints;
 use burn_dfa_tokens::{Error, Result};
 
@@ -30,7 +31,12 @@ const DTYPES: [(DType, f32); 3] = [(DType::F32, 1e-4), (DType::F16, 4e-3), (DTyp
 ///   `step` for all rows or one for each;
 /// - the state has the same shapes after every step and after prompts of every length, and
 ///   [`InPlaceState::assign`] writes the next state as well as the state of another batch;
-/// - by [`RowState`], a row moves to another batch whose rows have taken other numbers of steps.
+/// - by [`RowState`], a row moves to another batch whose rows have taken other numbers of steps;
+/// - one state continues with several tokens, as in a draft tree, because a clone of a state shares
+///   nothing that a step changes;
+/// - [`sample_step`](LogitsProcessor::sample_step) takes the token and leaves the state of
+///   [`process`](LogitsProcessor::process), and a processor with
+///   [`is_identity`](LogitsProcessor::is_identity) changes no logits.
 ///
 /// The options of the processor must be the same for all rows.
 ///
@@ -86,6 +92,14 @@ struct Laws<'a, P> {
     tolerance: f32,
 }
 
+impl<P> Laws<'_, P> {
+    fn is_close(&self, a: f32, b: f32) -> bool {
+        let (difference, scale) = ((a - b).abs(), a.abs().max(b.abs()).max(1.0));
+        let is_small = difference.is_finite() && difference <= self.tolerance * scale;
+        a == b || a.is_nan() && b.is_nan() || is_small
+    }
+}
+
 impl<P: LogitsProcessor<State: RowState>> Laws<'_, P> {
     fn check(&self) -> Result<()> {
         let mut alone = Vec::with_capacity(FIRST.len() + SECOND.len());
@@ -100,6 +114,16 @@ impl<P: LogitsProcessor<State: RowState>> Laws<'_, P> {
         compare(counting, "the logits of a row depend on the shape of `step`")?;
         let in_place = self.run(&FIRST, 0)?.in_place();
         compare(in_place, "`InPlaceState::assign` does not write the next state")?;
+
+        // Each branch of a draft tree continues the state of its root.
+        let mut root = self.run(&FIRST, 0)?;
+        root.advance()?;
+        let mut branch = root.clone();
+        branch.rows.rotate_left(1);
+        branch.advance()?;
+        compare(root, "the logits of a row depend on another continuation of its state")?;
+        let sampling = self.run(&FIRST, 0)?.sampling();
+        compare(sampling, "`LogitsProcessor::sample_step` does not write the next state")?;
 
         // A recorded batch begins again in the buffers of the batch before.
         let mut before = self.run(&SECOND, 1)?.in_place();
@@ -151,12 +175,6 @@ impl<P: LogitsProcessor<State: RowState>> Laws<'_, P> {
         Ok(())
     }
 
-    fn is_close(&self, a: f32, b: f32) -> bool {
-        let (difference, scale) = ((a - b).abs(), a.abs().max(b.abs()).max(1.0));
-        let is_small = difference.is_finite() && difference <= self.tolerance * scale;
-        a == b || a.is_nan() && b.is_nan() || is_small
-    }
-
     /// A batch before its first step, whose prompts have `extra` padded positions more than they
     /// need.
     fn run(&self, rows: &[usize], extra: usize) -> Result<Run<'_, P>> {
@@ -175,7 +193,7 @@ impl<P: LogitsProcessor<State: RowState>> Laws<'_, P> {
         };
         let state = caught("`LogitsProcessor::init`", || processor.init(&context))?;
         let steps = vec![0; rows.len()];
-        Ok(Run { laws: self, state, rows: rows.to_vec(), steps, counts_rows: false, is_in_place: false })
+        Ok(Run { laws: self, state, rows: rows.to_vec(), steps, counts_rows: false, next: Next::Replaced })
     }
 }
 
@@ -197,8 +215,17 @@ struct Run<'a, P: LogitsProcessor> {
     steps: Vec<usize>,
     /// Whether the context has a number of steps for each row.
     counts_rows: bool,
-    /// Whether the next state is written into the state before.
-    is_in_place: bool,
+    next: Next,
+}
+
+/// How a step leaves the next state.
+#[derive(Clone, Copy)]
+enum Next {
+    Replaced,
+    /// Written into the state before.
+    Assigned,
+    /// By `LogitsProcessor::sample_step`.
+    Sampled,
 }
 
 impl<P: LogitsProcessor> Clone for Run<'_, P> {
@@ -214,7 +241,11 @@ impl<P: LogitsProcessor> Run<'_, P> {
     }
 
     fn in_place(self) -> Self {
-        Self { is_in_place: true, ..self }
+        Self { next: Next::Assigned, ..self }
+    }
+
+    fn sampling(self) -> Self {
+        Self { next: Next::Sampled, ..self }
     }
 
     /// Takes a step; returns the logits of all rows.
@@ -234,15 +265,23 @@ impl<P: LogitsProcessor> Run<'_, P> {
         let given: Vec<f32> =
             rows.flat_map(|(&row, &step)| (0..vocab_size).map(move |id| logit(row, step, id))).collect();
         let logits = Tensor::<2>::from_data(TensorData::new(given.clone(), shape), (device, dtype));
-        let state = self.state.clone();
+        let (state, unprocessed) = (self.state.clone(), logits.clone());
         let what = format!("`LogitsProcessor::process` with `step` of shape {:?}", context.step.dims());
         let (logits, next) = caught(&what, || processor.process(state, logits, &context))?;
-        if self.is_in_place {
-            let what =
-                "`InPlaceState::assign` of the next state, which must have the shapes of the state before,";
-            caught(what, || self.state.assign(next))?;
-        } else {
-            self.state = next;
+        let assign =
+            "`InPlaceState::assign` of the next state, which must have the shapes of the state before,";
+        let mut tokens = None;
+        match self.next {
+            Next::Replaced => self.state = next,
+            Next::Assigned => caught(assign, || self.state.assign(next))?,
+            Next::Sampled => {
+                let (state, mut sampled) = (&mut self.state, context.clone());
+                caught("`LogitsProcessor::sample_step`", || {
+                    processor.sample_step(state, &mut sampled, unprocessed, &Greedy);
+                })?;
+                let greatest = Greedy.sample(logits.clone(), &context.step);
+                tokens = Some([ids(sampled.tokens)?, ids(greatest)?]);
+            }
         }
         if logits.dims() != shape || logits.dtype() != dtype {
             return Err(Error::input(format!(
@@ -253,20 +292,46 @@ impl<P: LogitsProcessor> Run<'_, P> {
         }
         let logits = logits.into_data().convert_dtype(DType::F32).try_to_vec::<f32>();
         let logits = logits.map_err(|error| Error::input(error.to_string()))?;
-        let mut masked = given.iter().zip(&logits);
-        if let Some(at) = masked.position(|(&given, &new)| given == f32::NEG_INFINITY && new != given) {
+        let at = |at: usize| {
             let row = at / vocab_size;
-            return Err(Error::input(format!(
-                "a masked token became legal: in step {} token {} of row {} has {}",
-                self.steps[row],
-                at % vocab_size,
-                self.rows[row],
-                logits[at]
-            )));
+            let (step, token, row) = (self.steps[row], at % vocab_size, self.rows[row]);
+            format!("in step {step} token {token} of row {row} has {}", logits[at])
+        };
+        let mut masked = given.iter().zip(&logits);
+        if let Some(token) = masked.position(|(&given, &new)| given == f32::NEG_INFINITY && new != given) {
+            return Err(Error::input(format!("a masked token became legal: {}", at(token))));
+        }
+        let mut kept = given.iter().zip(&logits);
+        let is_changed = |(&given, &new): (&f32, &f32)| !self.laws.is_close(given, new);
+        if processor.is_identity()
+            && let Some(token) = kept.position(is_changed)
+        {
+            let problem = "`LogitsProcessor::is_identity` is true, but the logits change";
+            return Err(Error::input(format!("{problem}: {}", at(token))));
+        }
+        if let Some([sampled, greatest]) = tokens {
+            let rows = sampled.into_iter().zip(greatest).zip(logits.chunks_exact(vocab_size)).enumerate();
+            for (row, ((sampled, greatest), logits)) in rows {
+                let [own, most] = [sampled, greatest].map(|token| logits.get(token as usize));
+                let is_close = own.zip(most).is_some_and(|(&own, &most)| self.laws.is_close(own, most));
+                if sampled != greatest && !is_close {
+                    return Err(Error::input(format!(
+                        "`LogitsProcessor::sample_step` does not sample the logits of `process`: in step {} row {} \
+                         takes token {sampled} instead of {greatest}",
+                        self.steps[row], self.rows[row]
+                    )));
+                }
+            }
         }
         self.steps.iter_mut().for_each(|step| *step += 1);
         Ok(logits)
     }
+}
+
+/// Token ids, on the host.
+fn ids(tokens: Tensor<1, Int>) -> Result<Vec<i32>> {
+    let data = tokens.into_data().convert_dtype(DType::I32);
+    data.try_to_vec::<i32>().map_err(|error| Error::input(error.to_string()))
 }
 
 fn prompt_length(row: usize) -> usize {

@@ -68,9 +68,9 @@ pub use tree::DraftTree;
 /// ```
 #[derive(Clone, Debug)]
 pub struct InitContext {
-    /// The prompts, `[batch, length]`, left padded.
+    /// The prompts, `[batch, length]`, `i32`, left padded.
     pub prompt: Tensor<2, Int>,
-    /// Padded positions of each row, `[batch]`.
+    /// Padded positions of each row, `[batch]`, `i32`.
     pub padding: Tensor<1, Int>,
     /// Width of a row of logits.
     pub vocab_size: usize,
@@ -101,10 +101,11 @@ impl InitContext {
 /// ```
 #[derive(Clone, Debug)]
 pub struct StepContext {
-    /// The tokens of the previous step, `[batch]`; the `vocab_size` of the logits if there was
-    /// none.
+    /// The tokens of the previous step, `[batch]`, `i32`; the `vocab_size` of the logits if there
+    /// was none.
     pub tokens: Tensor<1, Int>,
-    /// The number of tokens generated so far: `[1]`, or `[batch]` if rows began at different times.
+    /// The number of tokens generated so far, `i32`: `[1]`, or `[batch]` if rows began at different
+    /// times.
     pub step: Tensor<1, Int>,
 }
 

@@ -61,51 +61,54 @@ impl LogitsProcessor for Repeats {
     }
 }
 
-/// Masks tokens that would repeat a pair of tokens of the prompt or the output, as transformers'
-/// `NoRepeatNGramLogitsProcessor` does for pairs.
-struct NoRepeatedPair;
+/// The number of tokens in which [`NoRepeatNGram`] looks for repetitions.
+const WINDOW: usize = 64;
 
-impl LogitsProcessor for NoRepeatedPair {
-    /// The tokens of each row from its left padding on, `[batch, SLOTS]`; −1 where there is none;
-    /// their number, `[batch]`; and `0..SLOTS`.
-    type State = (Tensor<2, Int>, (Tensor<1, Int>, Ids));
+/// Masks tokens that would repeat a sequence of `n` tokens of the prompt or the output, as
+/// transformers' `NoRepeatNGramLogitsProcessor` does.
+struct NoRepeatNGram {
+    n: usize,
+}
+
+impl LogitsProcessor for NoRepeatNGram {
+    /// The last tokens of the prompt and the output, `[batch, WINDOW]`; −1 before the prompt.
+    type State = Tensor<2, Int>;
 
     fn init(&self, context: &InitContext) -> Self::State {
-        let (device, [batch, length]) = (context.device(), context.prompt.dims());
-        let options = (&device, DType::I32);
-        let slots = Tensor::<1, Int>::arange(0..SLOTS as i64, options).unsqueeze::<2>();
-        let padding = context.padding.clone().cast(DType::I32).reshape([batch, 1]).expand([batch, SLOTS]);
-        let padded = slots.clone().expand([batch, SLOTS]).lower(padding);
-        let none = Tensor::full([batch, SLOTS], -1, options);
-        let prompt = context.prompt.clone().cast(DType::I32);
-        let text = none.slice_assign([0..batch, 0..length], prompt).mask_fill(padded, -1);
-        (text, (Tensor::full([batch], length as i32, options), Constant(slots)))
+        let ([batch, length], options) = (context.prompt.dims(), (&context.device(), DType::I32));
+        let slots = Tensor::<1, Int>::arange(0..length as i64, options).unsqueeze::<2>();
+        let padding = context.padding.clone().reshape([batch, 1]);
+        let is_padded = slots.expand([batch, length]).lower(padding.expand([batch, length]));
+        let prompt = context.prompt.clone().mask_fill(is_padded, -1);
+        let none = Tensor::full([batch, WINDOW], -1, options);
+        Tensor::cat(vec![none, prompt], 1).narrow(1, length, WINDOW)
     }
 
     fn process(
         &self,
-        (text, (length, slots)): Self::State,
+        text: Self::State,
         logits: Tensor<2>,
         context: &StepContext,
     ) -> (Tensor<2>, Self::State) {
         let [batch, width] = logits.dims();
-        let (all, last) = ([batch, SLOTS], context.tokens.clone().cast(DType::I32));
+        let last = context.tokens.clone().reshape([batch, 1]);
         // Before the first step there is no last token.
-        let is_new = last.clone().lower_elem(width as i32);
-        let end = length.clone().reshape([batch, 1]).expand(all);
-        let here = slots.0.clone().expand(all).equal(end);
-        let here = here.bool_and(is_new.clone().reshape([batch, 1]).expand(all));
-        let text = text.mask_where(here, last.reshape([batch, 1]).expand(all));
-        let length = length + is_new.int().cast(DType::I32);
+        let is_token = last.clone().lower_elem(width as i32).expand([batch, WINDOW]);
+        let longer = Tensor::cat(vec![text.clone().narrow(1, 1, WINDOW - 1), last], 1);
+        let text = text.mask_where(is_token, longer);
 
-        let at_end = (length.clone() - 1).reshape([batch, 1]);
-        let last = text.clone().gather(1, at_end).expand([batch, SLOTS - 1]);
-        let [first, second] = [0, 1].map(|from| text.clone().narrow(1, from, SLOTS - 1));
-        let repeats = first.equal(last).bool_and(second.clone().greater_equal_elem(0));
+        // A next token repeats a sequence if the last `n - 1` tokens of the text came before it.
+        let (before, count) = (self.n - 1, WINDOW + 1 - self.n);
+        let next = text.clone().narrow(1, before, count);
+        let mut repeats = next.clone().greater_equal_elem(0);
+        for at in 0..before {
+            let last = text.clone().narrow(1, count + at, 1).expand([batch, count]);
+            repeats = repeats.bool_and(text.clone().narrow(1, at, count).equal(last));
+        }
         let counts = Tensor::<2, Int>::zeros([batch, width], (&logits.device(), DType::I32));
         let repeats = repeats.int().cast(DType::I32);
-        let counts = counts.scatter(1, second.clamp_min(0), repeats, IndexingUpdateOp::Add);
-        (logits.mask_fill(counts.greater_elem(0), f32::NEG_INFINITY), (text, (length, slots)))
+        let counts = counts.scatter(1, next.clamp_min(0), repeats, IndexingUpdateOp::Add);
+        (logits.mask_fill(counts.greater_elem(0), f32::NEG_INFINITY), text)
     }
 }
 
@@ -145,8 +148,8 @@ impl LogitsProcessor for Watermark {
     }
 }
 
-/// Raises the logits of tokens that continue a word of a regex, which may begin at any token.
-struct Favored {
+/// Adds a bias that depends on the state of an automaton over tokens.
+struct Automaton {
     /// The next state of each state and token, `[states, vocab_size]`.
     next: Tensor<2, Int>,
     /// `[states, vocab_size]`
@@ -154,8 +157,18 @@ struct Favored {
     start: StateId,
 }
 
-impl Favored {
-    fn new(regex: &str, bias: f32, vocabulary: &Vocabulary, device: &Device) -> Self {
+impl Automaton {
+    fn new(next: Vec<i32>, bias: Vec<f32>, start: StateId, width: usize, device: &Device) -> Self {
+        let shape = [next.len() / width, width];
+        Self {
+            next: Tensor::from_data(TensorData::new(next, shape), (device, DType::I32)),
+            bias: Tensor::from_data(TensorData::new(bias, shape), (device, DType::F32)),
+            start,
+        }
+    }
+
+    /// Raises the logits of tokens that continue a word of a regex, which may begin at any token.
+    fn favoring(regex: &str, bias: f32, vocabulary: &Vocabulary, device: &Device) -> Self {
         let constraint = Constraint::regex(regex).unwrap().compile(vocabulary).unwrap();
         let (start, width) = (constraint.start(), vocabulary.len());
         let states = 0..constraint.state_count() as u32;
@@ -170,17 +183,21 @@ impl Favored {
             })
         });
         let next: Vec<i32> = next.collect();
-        let bias = next.iter().map(|&next| if next == start.0 as i32 { 0.0 } else { bias });
-        let (bias, shape) = (bias.collect::<Vec<f32>>(), [constraint.state_count(), width]);
-        Self {
-            next: Tensor::from_data(TensorData::new(next, shape), (device, DType::I32)),
-            bias: Tensor::from_data(TensorData::new(bias, shape), (device, DType::F32)),
-            start,
-        }
+        let bias = next.iter().map(|&next| if next == start.0 as i32 { 0.0 } else { bias }).collect();
+        Self::new(next, bias, start, width, device)
+    }
+
+    /// Masks all tokens but one, which changes in turn. So Bumblebee's example writes 1, 2 and 3.
+    fn in_turn(tokens: &[u32], width: usize, device: &Device) -> Self {
+        let states = tokens.len();
+        let next = (0..states * width).map(|at| ((at / width + 1) % states) as i32);
+        let is_its_turn = |at: usize| at % width == tokens[at / width] as usize;
+        let bias = (0..states * width).map(|at| if is_its_turn(at) { 0.0 } else { f32::NEG_INFINITY });
+        Self::new(next.collect(), bias.collect(), StateId(0), width, device)
     }
 }
 
-impl LogitsProcessor for Favored {
+impl LogitsProcessor for Automaton {
     /// The state of each row, `[batch]`.
     type State = Tensor<1, Int>;
 
@@ -195,13 +212,42 @@ impl LogitsProcessor for Favored {
         context: &StepContext,
     ) -> (Tensor<2>, Self::State) {
         let [batch, width] = logits.dims();
-        let token = context.tokens.clone().cast(DType::I32);
+        let token = context.tokens.clone();
         let is_none = token.clone().greater_equal_elem(width as i32);
         let token = token.clamp_max(width as i32 - 1).reshape([batch, 1]);
         let next = self.next.clone().select(0, state.clone()).gather(1, token).reshape([batch]);
         let state = next.mask_where(is_none, state);
         let bias = self.bias.clone().select(0, state.clone()).cast(logits.dtype());
         (logits + bias, state)
+    }
+}
+
+/// Masks the tokens with a letter, as Bumblebee's example avoids the letter e.
+struct NoLetter {
+    /// `[1, vocab_size]`
+    bias: Tensor<2>,
+}
+
+impl NoLetter {
+    fn new(letter: u8, vocabulary: &Vocabulary, device: &Device) -> Self {
+        let bias = |id: usize| match vocabulary.bytes(TokenId(id as u32)) {
+            Some(bytes) if bytes.contains(&letter) => f32::NEG_INFINITY,
+            _ => 0.0,
+        };
+        let bias: Vec<f32> = (0..vocabulary.len()).map(bias).collect();
+        let bias = TensorData::new(bias, [1, vocabulary.len()]);
+        Self { bias: Tensor::from_data(bias, (device, DType::F32)) }
+    }
+}
+
+impl LogitsProcessor for NoLetter {
+    type State = ();
+
+    fn init(&self, _: &InitContext) {}
+
+    fn process(&self, _: (), logits: Tensor<2>, _: &StepContext) -> (Tensor<2>, ()) {
+        let bias = self.bias.clone().cast(logits.dtype());
+        (logits + bias, ())
     }
 }
 
@@ -285,7 +331,18 @@ macro_rules! recordable {
     )*};
 }
 
-recordable!(Repeats, NoRepeatedPair, ForcedFirst, Watermark, Favored, Unmask, MaskAll, Invert, Near);
+recordable!(
+    Repeats,
+    NoRepeatNGram,
+    ForcedFirst,
+    Watermark,
+    Automaton,
+    NoLetter,
+    Unmask,
+    MaskAll,
+    Invert,
+    Near
+);
 
 /// Takes the legal token with the greatest id.
 struct LastId;
@@ -426,18 +483,18 @@ fn processors_have_the_same_effect_in_every_loop() {
     let requests = requests(&constraint);
     for (device_name, device) in devices::all() {
         let model = RandomLm::new(vocabulary.len(), 1, DType::F32, &device);
-        let favored = || Favored::new("(cab)+", 6.0, &vocabulary, &device);
+        let favored = || Automaton::favoring("(cab)+", 6.0, &vocabulary, &device);
         let first = || ForcedFirst(TokenId(98));
         let with = |config: GenerationConfig, number| match number {
             0 => config.with_recordable_processor(Repeats(1.5)).with_recordable_processor(Repeats(0.5)),
-            1 => config.with_recordable_processor(NoRepeatedPair),
+            1 => config.with_recordable_processor(NoRepeatNGram { n: 2 }),
             2 => config.with_recordable_processor(first()),
             3 => config.with_recordable_processor(Watermark(3.0)),
             4 => config.with_recordable_processor(favored()),
             _ => config
                 .with_recordable_processor(first())
                 .with_recordable_processor(favored())
-                .with_recordable_processor(NoRepeatedPair)
+                .with_recordable_processor(NoRepeatNGram { n: 2 })
                 .with_recordable_processor(Watermark(2.0))
                 .with_repetition_penalty(1.2),
         };
@@ -466,6 +523,31 @@ fn processors_have_the_same_effect_in_every_loop() {
                     assert!(tokens.iter().all(|tokens| tokens[0] == TokenId(98)), "{name}: {tokens:?}");
                 }
             }
+        }
+    }
+}
+
+#[test]
+fn processors_of_bumblebees_examples_write_the_same_text_in_every_loop() {
+    let vocabulary = vocabulary_of(&["ab", "ba", "abc"]);
+    let constraint = regex("[abc]{4,20}", &vocabulary);
+    let requests = requests(&constraint);
+    for (name, device) in devices::all() {
+        let model = RandomLm::new(vocabulary.len(), 7, DType::F32, &device);
+        let texts = |kind: &str, config: GenerationConfig| {
+            let name = format!("{name}, {kind}");
+            let config = config.with_sync_interval(3);
+            let outputs = in_every_loop(&name, &model, &vocabulary, &requests, &config, 2).tokens;
+            outputs.into_iter().map(|tokens| vocabulary.decode(&tokens)).collect::<Vec<_>>()
+        };
+        // The budgets of 12 and 10 tokens include the end, which only the first and the last row need.
+        let in_turn = Automaton::in_turn(&[97, 98, 99], vocabulary.len(), &device);
+        let expected = ["abcabcabcab", "abcabcabc", "abcabcabc"].map(|text| text.as_bytes().to_vec());
+        assert_eq!(texts("in turn", config().with_recordable_processor(in_turn)), expected, "{name}");
+
+        let no_c = NoLetter::new(b'c', &vocabulary, &device);
+        for text in texts("no letter", config().with_recordable_processor(no_c)) {
+            assert!(!text.contains(&b'c'), "{name}: {text:?}");
         }
     }
 }
@@ -525,10 +607,13 @@ fn processors_keep_the_laws() {
     for (_, device) in devices::all() {
         let width = vocabulary.len();
         check_laws(&Repeats(0.5), width, &device).unwrap();
-        check_laws(&NoRepeatedPair, width, &device).unwrap();
+        check_laws(&NoRepeatNGram { n: 2 }, width, &device).unwrap();
+        check_laws(&NoRepeatNGram { n: 3 }, width, &device).unwrap();
         check_laws(&ForcedFirst(TokenId(98)), width, &device).unwrap();
         check_laws(&Watermark(2.0), width, &device).unwrap();
-        check_laws(&Favored::new("(cab)+", 6.0, &vocabulary, &device), width, &device).unwrap();
+        check_laws(&Automaton::favoring("(cab)+", 6.0, &vocabulary, &device), width, &device).unwrap();
+        check_laws(&Automaton::in_turn(&[97, 98, 99], width, &device), width, &device).unwrap();
+        check_laws(&NoLetter::new(b'c', &vocabulary, &device), width, &device).unwrap();
         check_laws(&TopK::new(3).unwrap(), width, &device).unwrap();
         let law = check_laws(&Unmask, width, &device).unwrap_err();
         assert!(law.to_string().contains("a masked token became legal"), "{law}");

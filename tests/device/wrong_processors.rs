@@ -1,10 +1,14 @@
 //! Logits processors that break one law each, which `check_laws` names.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use burn::tensor::{Bool, DType, Device, Int, Tensor};
 use burn_dfa::ErrorKind;
 use burn_dfa::processor::{
     Constant, InPlaceState, InitContext, LogitsProcessor, RowState, StepContext, check_laws,
 };
+use burn_dfa::sampling::Sampler;
 
 const WIDTH: usize = 16;
 
@@ -144,6 +148,88 @@ impl LogitsProcessor for Prompt {
     }
 }
 
+/// Adds the number of steps.
+struct Steps;
+
+/// The clones of a state share the number.
+#[derive(Clone)]
+struct SharedNumber(Arc<AtomicUsize>);
+
+impl InPlaceState for SharedNumber {
+    fn assign(&mut self, new: Self) {
+        self.0.store(new.0.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+}
+
+impl RowState for SharedNumber {
+    fn assign_row(&mut self, _: usize, new: Self) {
+        self.assign(new);
+    }
+
+    fn mask_rows(self, _: &Tensor<1, Bool>, _: Self) -> Self {
+        self
+    }
+}
+
+impl LogitsProcessor for Steps {
+    type State = SharedNumber;
+
+    fn init(&self, _: &InitContext) -> SharedNumber {
+        SharedNumber(Arc::default())
+    }
+
+    fn process(&self, state: SharedNumber, logits: Tensor<2>, _: &StepContext) -> (Tensor<2>, SharedNumber) {
+        let steps = state.0.fetch_add(1, Ordering::Relaxed);
+        (logits + steps as f32, state)
+    }
+}
+
+/// Prefers the least logits, and raises all of them by the number of steps.
+struct Least(Shortcut);
+
+#[derive(PartialEq)]
+enum Shortcut {
+    /// Claims to be the identity.
+    Identity,
+    /// Samples without the processor.
+    Unprocessed,
+    /// Samples, and keeps the old state.
+    OldState,
+}
+
+impl LogitsProcessor for Least {
+    type State = Tensor<1>;
+
+    fn init(&self, context: &InitContext) -> Tensor<1> {
+        Tensor::zeros([context.batch()], (&context.device(), DType::F32))
+    }
+
+    fn process(&self, steps: Tensor<1>, logits: Tensor<2>, _: &StepContext) -> (Tensor<2>, Tensor<1>) {
+        let masked = logits.clone().equal_elem(f32::NEG_INFINITY);
+        let least = (logits * -1.0).mask_fill(masked, f32::NEG_INFINITY);
+        (raised(least, steps.clone()), steps + 1.0)
+    }
+
+    fn sample_step(
+        &self,
+        state: &mut Tensor<1>,
+        context: &mut StepContext,
+        logits: Tensor<2>,
+        sampler: &dyn Sampler,
+    ) {
+        let (processed, next) = self.process(state.clone(), logits.clone(), context);
+        let logits = if self.0 == Shortcut::Unprocessed { logits } else { processed };
+        context.tokens.assign(sampler.sample(logits, &context.step));
+        if self.0 != Shortcut::OldState {
+            state.assign(next);
+        }
+    }
+
+    fn is_identity(&self) -> bool {
+        self.0 == Shortcut::Identity
+    }
+}
+
 #[track_caller]
 fn breaks<P: LogitsProcessor<State: RowState>>(processor: P, law: &str) {
     let error = check_laws(&processor, WIDTH, &Device::flex()).unwrap_err();
@@ -189,6 +275,10 @@ fn every_law_has_a_processor_that_breaks_it() {
     breaks(Lengths(Fault::Assign), "`InPlaceState::assign` does not write the next state");
     breaks(Lengths(Fault::MaskRows), "after `RowState::mask_rows`");
     breaks(Lengths(Fault::AssignRow), "after `RowState::assign_row`");
+    breaks(Steps, "depend on another continuation of its state");
+    breaks(Least(Shortcut::Identity), "`LogitsProcessor::is_identity` is true, but the logits change");
+    breaks(Least(Shortcut::Unprocessed), "does not sample the logits of `process`");
+    breaks(Least(Shortcut::OldState), "`LogitsProcessor::sample_step` does not write the next state");
     breaks(LastOfPrompt, "does not write the state of another batch");
     breaks(History, "the next state, which must have the shapes of the state before, panicked");
     breaks(Prompt, "the state of another batch, which must have the same shapes, panicked");

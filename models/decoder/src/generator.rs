@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use burn::tensor::Device;
-use burn_dfa::generation::{CausalLm, GenerationConfig, Output, Request, generate};
+use burn_dfa::generation::{CausalLm, GenerationConfig, Output, Request, TokenStream, generate, stream};
 use burn_dfa::{Compile, Constraint, TokenId};
 
 use crate::chat::Message;
@@ -157,7 +157,33 @@ impl Generator {
         prompt: impl Into<Prompt>,
         constraint: impl Into<Option<&'c Constraint>>,
     ) -> Result<String, DecoderError> {
-        Ok(self.output(prompt.into(), constraint.into())?.text())
+        Ok(self.output(&prompt.into(), constraint.into())?.text())
+    }
+
+    /// As [`generate`](Self::generate), as an iterator over chunks of the text. The iterator
+    /// computes only when the caller asks for a chunk.
+    ///
+    /// ```no_run
+    /// use burn::tensor::Device;
+    /// use burn_dfa_decoder::Generator;
+    ///
+    /// let model = Generator::from_folder("SmolLM2-135M-Instruct", &Device::flex())?;
+    /// for chunk in model.stream("Name a color.", None)? {
+    ///     print!("{}", chunk?.text);
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`generate`](Self::generate). The iterator yields the errors of its steps.
+    pub fn stream<'c>(
+        &self,
+        prompt: impl Into<Prompt>,
+        constraint: impl Into<Option<&'c Constraint>>,
+    ) -> Result<TokenStream<'_>, DecoderError> {
+        let Self { pretrained, config, .. } = self;
+        let request = self.request(&prompt.into(), constraint.into())?;
+        stream(pretrained.model(), pretrained.vocabulary(), &[request], config).map_err(generation)
     }
 
     /// Generates a value of a type. Its JSON schema is the constraint, and the output is read as
@@ -204,22 +230,25 @@ impl Generator {
         T: serde::de::DeserializeOwned + schemars::JsonSchema,
     {
         let constraint = Constraint::from_type_with::<T>(options).map_err(generation)?;
-        self.output(prompt.into(), Some(&constraint))?.parse().map_err(generation)
+        self.output(&prompt.into(), Some(&constraint))?.parse().map_err(generation)
     }
 
-    fn output(&self, prompt: Prompt, constraint: Option<&Constraint>) -> Result<Output, DecoderError> {
+    fn output(&self, prompt: &Prompt, constraint: Option<&Constraint>) -> Result<Output, DecoderError> {
         let Self { pretrained, config, .. } = self;
-        let prompt = self.encode(&prompt)?;
-        let (model, vocabulary) = (pretrained.model(), pretrained.vocabulary());
-        let positions = model.max_positions().unwrap_or(usize::MAX);
+        let request = self.request(prompt, constraint)?;
+        let outputs = generate(pretrained.model(), pretrained.vocabulary(), &[request], config);
+        Ok(outputs.map_err(generation)?.remove(0))
+    }
+
+    fn request(&self, prompt: &Prompt, constraint: Option<&Constraint>) -> Result<Request, DecoderError> {
+        let prompt = self.encode(prompt)?;
+        let positions = self.pretrained.model().max_positions().unwrap_or(usize::MAX);
         // At least 1, so that a prompt that is too long is refused as such.
         let left = positions.saturating_sub(prompt.len()).max(1);
-        let mut request = Request::new(prompt, self.max_new_tokens.min(left)).with_seed(self.seed);
-        if let Some(constraint) = constraint {
-            request = request.with_constraint(&constraint.compile(vocabulary).map_err(generation)?);
-        }
-        let mut outputs = generate(model, vocabulary, &[request], config).map_err(generation)?;
-        Ok(outputs.remove(0))
+        let request = Request::new(prompt, self.max_new_tokens.min(left)).with_seed(self.seed);
+        let Some(constraint) = constraint else { return Ok(request) };
+        let compiled = constraint.compile(self.pretrained.vocabulary()).map_err(generation)?;
+        Ok(request.with_constraint(&compiled))
     }
 
     fn encode(&self, prompt: &Prompt) -> Result<Vec<TokenId>, DecoderError> {

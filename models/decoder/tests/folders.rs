@@ -248,7 +248,9 @@ fn a_generator_samples_as_the_folder_recommends() {
     let model = model.with_recommended_sampling().unwrap().with_max_new_tokens(5);
     assert_eq!((&model.config().sampling, model.config().sync_interval), (&sampling, 3));
     assert_eq!(model.pretrained().generation_config(), Some(text));
-    assert_eq!(model.generate("ab", None).unwrap(), model.generate("ab", None).unwrap());
+    let text = model.generate("ab", None).unwrap();
+    let chunks = model.stream("ab", None).unwrap().map(|chunk| chunk.unwrap().text);
+    assert_eq!(chunks.collect::<String>(), text);
 
     recommends(r#"{"num_beams": 4, "eos_token_id": 0}"#);
     let error = generator().with_recommended_sampling().unwrap_err();

@@ -12,17 +12,18 @@ use crate::generation::model::CausalLm;
 /// buffers, see [`Recordable`](crate::generation::Recordable).
 ///
 /// ```
-/// use burn::tensor::{DType, Device, Int, Tensor};
+/// use burn::tensor::{Device, Int, Tensor};
 /// use burn_dfa::generation::{CausalLm, GenerationConfig, Request, ContinuousLm, ContinuousBatch};
 /// use burn_dfa::{Capacity, Constraint, Limits, TensorOptions, TokenId, CompiledConstraint, Vocabulary};
 ///
-/// /// Always says the token after the last one, up to the end: there is nothing to remember.
-/// struct Counting(Device);
+/// /// Always says the token after the last one, up to the end: there is nothing to remember. The
+/// /// field is the identity matrix.
+/// struct Counting(Tensor<2>);
 ///
 /// impl CausalLm for Counting {
 ///     type Cache = ();
 ///     fn device(&self) -> Device {
-///         self.0.clone()
+///         self.0.device()
 ///     }
 ///     fn vocab_size(&self) -> usize {
 ///         3
@@ -32,7 +33,7 @@ use crate::generation::model::CausalLm;
 ///         (self.step(tokens.slice([0..batch, length - 1..length]).reshape([batch]), &mut ()), ())
 ///     }
 ///     fn step(&self, tokens: Tensor<1, Int>, (): &mut ()) -> Tensor<2> {
-///         (tokens.cast(DType::I32) + 1).clamp_max(2).one_hot::<2>(3).float()
+///         self.0.clone().select(0, (tokens + 1).clamp_max(2))
 ///     }
 /// }
 ///
@@ -40,7 +41,7 @@ use crate::generation::model::CausalLm;
 ///     type RowsCache = ();
 ///     fn rows_cache(&self, _rows: usize, _capacity: usize) {}
 ///     fn begin(&self, _row: usize, prompt: Tensor<2, Int>, (): &mut ()) -> Tensor<2> {
-///         self.prefill(prompt.clone(), Tensor::zeros([1], &self.0), 0).0
+///         self.prefill(prompt.clone(), Tensor::zeros([1], &self.device()), 0).0
 ///     }
 ///     fn step_rows(&self, tokens: Tensor<1, Int>, (): &mut ()) -> Tensor<2> {
 ///         self.step(tokens, &mut ())
@@ -54,7 +55,7 @@ use crate::generation::model::CausalLm;
 /// let tensors = TensorOptions { capacity, ..TensorOptions::default() };
 /// let config = GenerationConfig::new().with_tensors(tensors);
 ///
-/// let model = Counting(Device::flex());
+/// let model = Counting(Tensor::eye(3, &Device::flex()));
 /// let mut batch = ContinuousBatch::new(&model, &vocabulary, 2, 16, &config)?;
 /// batch.admit(0, &Request::new(vec![TokenId(0)], 8).with_constraint(&compiled))?;
 /// batch.step(2, |_| ())?;

@@ -1,7 +1,7 @@
 //! The choice of tokens in a tree of draft tokens: the constraint, the processors after it, and the
 //! verifier or a sampler of the application, with their states on the device.
 
-use burn::tensor::{DType, Int, Tensor};
+use burn::tensor::{Int, Tensor};
 
 use super::drafter::DraftToken;
 use super::verify::{Acceptance, Verifier, matching, of_node};
@@ -166,7 +166,7 @@ impl TreeChooser {
     fn sampled(&self, sampler: &OwnSampler, read: &ReadTree, logits: Tensor<3>) -> Tensor<2, Int> {
         let sample = |node| {
             let StepContext { step, .. } = self.context(read, node);
-            sampler.sample(of_node(&logits, node), &step).cast(DType::I32)
+            sampler.sample(of_node(&logits, node), &step)
         };
         Tensor::stack((0..read.tree.len()).map(sample).collect(), 1)
     }

@@ -21,9 +21,9 @@ use burn_dfa_tokens::{CompiledConstraint, Result};
 /// ```
 #[derive(Clone, Debug)]
 pub struct DrafterContext<'a> {
-    /// The prompts, `[batch, length]`, left padded.
+    /// The prompts, `[batch, length]`, `i32`, left padded.
     pub prompt: Tensor<2, Int>,
-    /// Padded positions of each row, `[batch]`.
+    /// Padded positions of each row, `[batch]`, `i32`.
     pub padding: Tensor<1, Int>,
     /// The maximum number of tokens in a row of the [`Sequences`].
     pub slots: usize,

@@ -13,19 +13,20 @@ use crate::processor::DraftTree;
 /// [`Recordable`](crate::generation::Recordable) promises.
 ///
 /// ```
-/// use burn::tensor::{DType, Device, Int, Tensor};
+/// use burn::tensor::{Device, Int, Tensor};
 /// use burn_dfa::generation::speculative::{ForcedTokens, ForcedBytes, TreeLm, speculate};
 /// use burn_dfa::generation::{CausalLm, GenerationConfig, Request};
 /// use burn_dfa::processor::DraftTree;
 /// use burn_dfa::{Constraint, Limits, TokenId, CompiledConstraint, Vocabulary};
 ///
-/// /// Always says the token after the last one, up to the end: there is nothing to remember.
-/// struct Counting(Device);
+/// /// Always says the token after the last one, up to the end: there is nothing to remember. The
+/// /// field is the identity matrix.
+/// struct Counting(Tensor<2>);
 ///
 /// impl CausalLm for Counting {
 ///     type Cache = ();
 ///     fn device(&self) -> Device {
-///         self.0.clone()
+///         self.0.device()
 ///     }
 ///     fn vocab_size(&self) -> usize {
 ///         3
@@ -35,7 +36,7 @@ use crate::processor::DraftTree;
 ///         (self.step(tokens.slice([0..batch, length - 1..length]).reshape([batch]), &mut ()), ())
 ///     }
 ///     fn step(&self, tokens: Tensor<1, Int>, (): &mut ()) -> Tensor<2> {
-///         (tokens.cast(DType::I32) + 1).clamp_max(2).one_hot::<2>(3).float()
+///         self.0.clone().select(0, (tokens + 1).clamp_max(2))
 ///     }
 /// }
 ///
@@ -55,7 +56,7 @@ use crate::processor::DraftTree;
 /// let compiled = CompiledConstraint::compile(&Constraint::regex("bbb")?, &vocabulary, &Limits::default())?;
 /// let requests = [Request::new(vec![TokenId(0)], 8).with_constraint(&compiled)];
 /// let drafter = ForcedTokens::new(3, ForcedBytes::ModelsChoice);
-/// let model = Counting(Device::flex());
+/// let model = Counting(Tensor::eye(3, &Device::flex()));
 /// let rows = speculate(&model, &vocabulary, &requests, &GenerationConfig::new(), drafter)?;
 /// assert_eq!(rows[0].output.text(), "bbb");
 /// assert_eq!(rows[0].calls, 1); // the prompt with `bbb`, and the end

@@ -1,5 +1,10 @@
 //! A running speculative batch: the model, the drafter, and the tensors that a step reads and
 //! writes.
+//!
+//! It is not a `Session` with other parts. Its step reads a tree instead of one token per row, it
+//! chooses along every branch, and a row grows by a number of tokens that only the device knows. So
+//! `start`, `step` and `read` would all belong to the part, and the two would share three fields.
+//! Their common code is `Batch`, `Filters`, `StepLog`, `Stepped` and `TokenStream`.
 
 use std::ops::Range;
 
