@@ -74,7 +74,6 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 pub use artifact::{Artifact, Origin};
-#[doc(hidden)]
 use budget::BudgetInterval;
 pub use burn_dfa_automata as automaton;
 pub use burn_dfa_automata::ByteDfa;
