@@ -365,10 +365,4 @@ impl Pushdown {
     pub fn with_frames(self, frames: usize) -> Self {
         Self { frames, ..self }
     }
-
-    /// Number of call states.
-    #[doc(hidden)]
-    pub fn call_count(&self) -> usize {
-        self.jumps.iter().filter(|jump| matches!(jump, Jump::Call(_))).count()
-    }
 }
