@@ -192,12 +192,10 @@ impl Arena {
                 "a byte-level constraint reads its marker as a token of its own, for which an arena has no room: compile it with `CompiledConstraint::compile_token_level`",
             ));
         }
-        if constraint.outcomes() > sizes.ends
-            || constraint.outcomes() > 0 && constraint.frames() != sizes.depth
-        {
+        if constraint.exits() > sizes.ends || constraint.exits() > 0 && constraint.frames() != sizes.depth {
             return Err(Error::input(format!(
-                "a constraint with calls of {} outcomes and a stack of {} frames in an arena of {} and {}: reserve them in `TensorOptions::capacity`",
-                constraint.outcomes(),
+                "a constraint with calls of {} exits and a stack of {} frames in an arena of {} and {}: reserve them in `TensorOptions::capacity`",
+                constraint.exits(),
                 constraint.frames(),
                 sizes.ends,
                 sizes.depth

@@ -82,7 +82,7 @@ pub use counted::CountedPart;
 #[doc(hidden)]
 pub use csr::Csr;
 #[doc(hidden)]
-pub use determinize_calls::{Conflict, ConflictKind, Failure, MAX_OUTCOMES};
+pub use determinize_calls::{Conflict, ConflictKind, Failure, MAX_EXITS};
 pub use dfa::{ByteDfa, ByteStateId};
 #[doc(hidden)]
 pub use dfa_builder::DfaBuilder;

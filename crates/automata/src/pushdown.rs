@@ -55,7 +55,7 @@ pub enum Jump {
 /// let (enter, returns) = automaton.call(call).unwrap();
 /// assert!(automaton.call(enter).is_none() && returns.len() == 1);
 /// let returning = automaton.read(enter, b']');
-/// assert_eq!(automaton.outcome(returning), Some(0));
+/// assert_eq!(automaton.exit(returning), Some(0));
 /// # Ok::<(), burn_dfa_tokens::Error>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -123,7 +123,7 @@ impl Pushdown {
         if !is_live(start) || draft.calls.contains_key(&start) {
             return Ok(None);
         }
-        let outcomes: FastMap<u32, u32> =
+        let exits: FastMap<u32, u32> =
             draft.returning.iter().enumerate().map(|(at, &state)| (state, at as u32)).collect();
         // Numbered in order of discovery; states without a path to an end are dead.
         const UNMET: u32 = u32::MAX;
@@ -152,8 +152,8 @@ impl Pushdown {
             jumps.push(match call {
                 Some(call) => {
                     let mut returns = Vec::with_capacity(call.returns.len());
-                    for (outcome, &to) in call.returns.iter().enumerate() {
-                        let ends_so = ways[call.enter as usize * ends + outcome].is_some();
+                    for (exit, &to) in call.returns.iter().enumerate() {
+                        let ends_so = ways[call.enter as usize * ends + exit].is_some();
                         if ends_so && !is_live(to) {
                             return Ok(None);
                         }
@@ -161,9 +161,7 @@ impl Pushdown {
                     }
                     Jump::Call(Call { enter: number(call.enter, &mut queue), returns }.into())
                 }
-                None if row.is_empty() => {
-                    outcomes.get(&state).map_or(Jump::None, |&outcome| Jump::Return(outcome))
-                }
+                None if row.is_empty() => exits.get(&state).map_or(Jump::None, |&exit| Jump::Return(exit)),
                 None => Jump::None,
             });
             at += 1;
@@ -262,9 +260,9 @@ impl Pushdown {
     ///
     /// # Panics
     /// If `state` is not a state of this automaton.
-    pub fn outcome(&self, state: ByteStateId) -> Option<usize> {
+    pub fn exit(&self, state: ByteStateId) -> Option<usize> {
         match self.jump(state.0) {
-            Jump::Return(outcome) => Some(*outcome as usize),
+            Jump::Return(exit) => Some(*exit as usize),
             _ => None,
         }
     }
@@ -291,8 +289,8 @@ impl Pushdown {
                     stack.push(ByteStateId(state));
                     state = call.enter;
                 }
-                Jump::Return(outcome) => match stack.pop().map(|call| self.jump(call.0)) {
-                    Some(Jump::Call(call)) => state = call.returns[*outcome as usize],
+                Jump::Return(exit) => match stack.pop().map(|call| self.jump(call.0)) {
+                    Some(Jump::Call(call)) => state = call.returns[*exit as usize],
                     _ => return dead,
                 },
             }
@@ -340,7 +338,7 @@ impl Pushdown {
             rows.flat_map(|(state, row)| row.iter().filter(is_read).map(move |run| (run.target, state)));
         let jumps = || (0..).zip(&self.jumps);
         let returning = jumps().filter_map(|(state, jump)| match jump {
-            Jump::Return(outcome) => Some((state, *outcome)),
+            Jump::Return(exit) => Some((state, *exit)),
             _ => None,
         });
         let calls = jumps().filter_map(|(state, jump)| match jump {

@@ -607,7 +607,7 @@ mod tests {
         let grammar = "root ::= \"(\" root \")\" | \"[\" pair \"]\"\npair ::= \"a\" | root \",\" root";
         let constraint = Constraint::grammar(Syntax::Gbnf, grammar).unwrap();
         let compiled = compiled(&constraint, &["[a", "a]", "]", "(["], ForcedText::AnyToken);
-        assert!(compiled.outcomes() > 0);
+        assert!(compiled.exits() > 0);
         let least = |at: &RowPosition| compiled.parts().to_end(at.state, &at.frames);
         let mut at = RowPosition::unlimited(compiled.start());
         assert!(least(&at) <= 4);

@@ -352,7 +352,7 @@ impl CompiledConstraint {
 
     /// The maximum number of exits of a procedure; 0 without calls. See
     /// `Capacity`.
-    pub fn outcomes(&self) -> usize {
+    pub fn exits(&self) -> usize {
         self.parts.calls.as_ref().map_or(0, |calls| calls.ends)
     }
 

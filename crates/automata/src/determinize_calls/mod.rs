@@ -51,7 +51,7 @@ const MAX_PENDING: usize = 8;
 const ROW_BYTES: usize = 256;
 
 /// The maximum number of exits of the procedures of an automaton.
-pub const MAX_OUTCOMES: usize = 16;
+pub const MAX_EXITS: usize = 16;
 
 /// Why the subset construction failed.
 pub enum Failure {
@@ -325,8 +325,8 @@ impl<'n, 'm> Subsets<'n, 'm> {
     /// The deterministic automaton.
     fn finish(&self, start: u32) -> Outcome<UntrimmedPda> {
         let merged = self.merged();
-        if merged.most > MAX_OUTCOMES {
-            return Err(Error::limit(Limit::Outcomes(MAX_OUTCOMES)).into());
+        if merged.most > MAX_EXITS {
+            return Err(Error::limit(Limit::Exits(MAX_EXITS)).into());
         }
         // States, then calls, then RETURN states, numbered from 1 on.
         let calls = 1 + self.rows.len() as u32;

@@ -68,7 +68,7 @@ impl Direct {
             .with_constraints(config.rows)
             .with_states(config.arena_states)
             .with_classes(config.arena_classes)
-            .with_stack(config.arena_outcomes, config.frames)
+            .with_stack(config.arena_exits, config.frames)
             .with_pushes(config.arena_pushes);
         let generation = GenerationConfig::new()
             .with_sync_interval(config.sync_interval)
