@@ -96,8 +96,8 @@ mod tests {
             let (mut given, mut rest) = (Vec::new(), text.as_bytes());
             let mut is_stopped = false;
             while !rest.is_empty() && !is_stopped {
-                let (piece, after) = rest.split_at(rng.random_range(1..=rest.len()));
-                let (new, stopped) = stops.push(piece);
+                let (chunk, after) = rest.split_at(rng.random_range(1..=rest.len()));
+                let (new, stopped) = stops.push(chunk);
                 given.extend(new);
                 assert!(
                     found.is_none_or(|at| given.len() <= at),

@@ -149,14 +149,14 @@ impl Waiting {
                 }
             }
             let from = reading.read;
-            let piece = &reading.prompt.tokens[from..end];
-            let piece = &piece[..piece.len().min(left)];
-            if piece.is_empty() {
+            let chunk = &reading.prompt.tokens[from..end];
+            let chunk = &chunk[..chunk.len().min(left)];
+            if chunk.is_empty() {
                 continue;
             }
-            left -= piece.len();
-            reading.read += piece.len();
-            let logits = session.read_piece(row, from, piece);
+            left -= chunk.len();
+            reading.read += chunk.len();
+            let logits = session.read_chunk(row, from, chunk);
             if reading.read < reading.prompt.tokens.len() {
                 continue;
             }

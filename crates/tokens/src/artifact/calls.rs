@@ -68,7 +68,7 @@ impl StoredTable<'_> {
                 Some(_) => {
                     return Err(broken(
                         "jumps",
-                        format!("state {state}: it is within a piece, and outside of all"),
+                        format!("state {state}: it is within a procedure, and outside of all"),
                     ));
                 }
                 None => is_outermost[state as usize] = Some(outermost),
@@ -77,7 +77,7 @@ impl StoredTable<'_> {
             let (first, returns) = self.jump(state).split_first().unwrap_or((&0, &[]));
             match first.cast_signed() {
                 0 if row[CompiledConstraint::EOS as usize] != StateId::DEAD.0 && !outermost => {
-                    return Err(broken("next", format!("state {state}: the text ends within a piece")));
+                    return Err(broken("next", format!("state {state}: the text ends within a procedure")));
                 }
                 0 => {
                     let text = row[CompiledConstraint::RESERVED_COLUMNS..]
@@ -90,7 +90,10 @@ impl StoredTable<'_> {
                     open.extend(returns.iter().filter(|&&to| to != 0).map(|&to| (to, outermost)));
                 }
                 _ if outermost => {
-                    return Err(broken("jumps", format!("state {state}: a return outside of all pieces")));
+                    return Err(broken(
+                        "jumps",
+                        format!("state {state}: a return outside of all procedures"),
+                    ));
                 }
                 _ => {}
             }
