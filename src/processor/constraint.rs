@@ -50,7 +50,7 @@ pub struct ConstraintProcessor {
 pub(super) enum DeviceConstraints {
     /// Fixed constraints, which can only be replaced all at once.
     Fixed(DeviceConstraint),
-    /// Constraints that are loaded and released.
+    /// Constraints that are admitted and released.
     Arena(Arena),
 }
 

@@ -1,4 +1,4 @@
-//! An arena: loads and releases constraints while other constraints are in use.
+//! An arena: admits and releases constraints while other constraints are in use.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use crate::remote::RemoteConstraints;
 use crate::vocabulary::Vocabulary;
 use burn_dfa_tokens::{ArenaSpace, CompiledConstraint, Error, Result, StateId};
 
-/// A [`DeviceConstraint`] of fixed size that loads and releases constraints one by one.
+/// A [`DeviceConstraint`] of fixed size that admits and releases constraints one by one.
 ///
 /// Loading writes only the rows of the new constraint, into the existing buffers: rows of the batch
 /// under other constraints continue, and a recorded graph reads the new constraint from its next
