@@ -8,7 +8,7 @@ use burn_dfa_automata::Jump;
 
 #[test]
 #[ignore = "a measurement; it needs the schemas of MaskBench in the folder that BURN_DFA_DATA names"]
-fn maskbench() {
+fn schemas_of_maskbench_are_measured() {
     let folder = std::env::var("BURN_DFA_DATA").unwrap();
     let files = std::fs::read_dir(format!("{folder}/maskbench")).unwrap();
     let mut files: Vec<_> = files.flatten().map(|entry| entry.path()).collect();
