@@ -8,7 +8,7 @@
 //! separators. The page must contain the template with the figures filled in; white space counts as
 //! one space.
 //!
-//! `BURN_DFA_REWRITE=1 cargo test-core --test suite quoted_figures` writes the figures into the pages.
+//! `BURN_DFA_REWRITE=1 cargo test-core --test core quoted_figures` writes the figures into the pages.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
