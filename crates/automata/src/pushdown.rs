@@ -97,34 +97,34 @@ impl UntrimmedPda {
 }
 
 impl Pushdown {
-    /// The part of a draft reachable from its start that also reaches an end; `None` if the start
+    /// The part of an untrimmed automaton reachable from its start that also reaches an end; `None` if the start
     /// reaches no end, or if a procedure has an exit that one of its calls cannot continue from.
     ///
     /// # Errors
     /// If a limit is breached.
-    fn new(draft: &UntrimmedPda, meter: &Meter) -> Result<Option<Self>> {
-        let start = draft.start;
+    fn new(untrimmed: &UntrimmedPda, meter: &Meter) -> Result<Option<Self>> {
+        let start = untrimmed.start;
         if start == 0 {
             return Ok(None);
         }
-        let ends = draft.returning.len().max(1);
-        meter.bytes(draft.rows.bytes() + draft.rows.state_count() * ends * size_of::<Distance>())?;
-        let states = draft.rows.state_count();
+        let ends = untrimmed.returning.len().max(1);
+        meter.bytes(untrimmed.rows.bytes() + untrimmed.rows.state_count() * ends * size_of::<Distance>())?;
+        let states = untrimmed.rows.state_count();
         let graph = Graph {
             states,
             ends,
-            backward: draft.rows.backward(),
-            accepting: (1..states as u32).filter(|&state| draft.rows.is_accepting(state)).collect(),
-            returning: draft.returning.iter().copied().zip(0..).collect(),
-            calls: &draft.calls,
+            backward: untrimmed.rows.backward(),
+            accepting: (1..states as u32).filter(|&state| untrimmed.rows.is_accepting(state)).collect(),
+            returning: untrimmed.returning.iter().copied().zip(0..).collect(),
+            calls: &untrimmed.calls,
         };
         let ways = graph.distances(meter)?;
         let is_live = |state: u32| ways[state as usize * ends..][..ends].iter().any(|way| way.is_some());
-        if !is_live(start) || draft.calls.contains_key(&start) {
+        if !is_live(start) || untrimmed.calls.contains_key(&start) {
             return Ok(None);
         }
         let exits: FastMap<u32, u32> =
-            draft.returning.iter().enumerate().map(|(at, &state)| (state, at as u32)).collect();
+            untrimmed.returning.iter().enumerate().map(|(at, &state)| (state, at as u32)).collect();
         // Numbered in order of discovery; states without a path to an end are dead.
         const UNMET: u32 = u32::MAX;
         let unmet = |ways: &[Distance]| if ways.iter().any(|way| way.is_some()) { UNMET } else { 0 };
@@ -140,15 +140,15 @@ impl Pushdown {
             }
             *number
         };
-        let mut rows = Rows::with_capacity(states, draft.rows.run_count());
+        let mut rows = Rows::with_capacity(states, untrimmed.rows.run_count());
         let mut jumps = Vec::with_capacity(states);
         jumps.push(Jump::None);
         let mut at = 1;
         while let Some(&state) = queue.get(at) {
-            let row = draft.rows.row(state);
-            rows.push_numbered(draft.rows.is_accepting(state), row, |target| number(target, &mut queue));
+            let row = untrimmed.rows.row(state);
+            rows.push_numbered(untrimmed.rows.is_accepting(state), row, |target| number(target, &mut queue));
             // Call states and RETURN states have no rows.
-            let call = if row.is_empty() { draft.calls.get(&state) } else { None };
+            let call = if row.is_empty() { untrimmed.calls.get(&state) } else { None };
             jumps.push(match call {
                 Some(call) => {
                     let mut returns = Vec::with_capacity(call.returns.len());
