@@ -97,8 +97,9 @@ impl UntrimmedPda {
 }
 
 impl Pushdown {
-    /// The part of an untrimmed automaton reachable from its start that also reaches an end; `None` if the start
-    /// reaches no end, or if a procedure has an exit that one of its calls cannot continue from.
+    /// The part of an untrimmed automaton reachable from its start that also reaches an end; `None`
+    /// if the start reaches no end, or if a procedure has an exit that one of its calls cannot
+    /// continue from.
     ///
     /// # Errors
     /// If a limit is breached.
