@@ -85,8 +85,8 @@ pub trait Sampler {
         self.sample(logits.expand([batch, vocab_size]), step).narrow(0, row, 1)
     }
 
-    /// The sampling rule, if a processor may apply it in its own pass over the logits.
-    fn rule(&self) -> Option<FusedSampler<'_>> {
+    /// The sampler that a processor may apply in its own pass over the logits, if there is one.
+    fn fused(&self) -> Option<FusedSampler<'_>> {
         None
     }
 }
@@ -96,7 +96,7 @@ pub trait Sampler {
 /// ```
 /// use burn_dfa::sampling::{Greedy, FusedSampler, Sampler};
 ///
-/// assert!(matches!(Greedy.rule(), Some(FusedSampler::Greedy)));
+/// assert!(matches!(Greedy.fused(), Some(FusedSampler::Greedy)));
 /// ```
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
@@ -127,7 +127,7 @@ impl Sampler for Greedy {
         logits.argmax(1).reshape([batch]).cast(DType::I32)
     }
 
-    fn rule(&self) -> Option<FusedSampler<'_>> {
+    fn fused(&self) -> Option<FusedSampler<'_>> {
         Some(FusedSampler::Greedy)
     }
 }
@@ -357,7 +357,7 @@ impl Sampler for GumbelMax {
         Greedy.sample(logits.cast(DType::F32) * factor(0) + noise, step)
     }
 
-    fn rule(&self) -> Option<FusedSampler<'_>> {
+    fn fused(&self) -> Option<FusedSampler<'_>> {
         Some(FusedSampler::GumbelMax(self))
     }
 }

@@ -35,7 +35,7 @@ const STEPS: usize = 16;
 const READ_EVERY: usize = 8;
 /// Space for constraints.
 pub const CAPACITY: Capacity =
-    Capacity { constraints: 8, states: 4_096, classes: 512, outcomes: 2, frames: 64, pushes: 0 };
+    Capacity { constraints: 8, states: 4_096, classes: 512, exits: 2, frames: 64, pushes: 0 };
 
 impl Measured {
     /// Costs of a model; `is_flex`: on the CPU, which keeps constraints on the host.

@@ -377,7 +377,7 @@ impl LogitsProcessor for Filters {
         legal: Tensor<2>,
         sampler: &dyn Sampler,
     ) {
-        let is_greedy = matches!(sampler.rule(), Some(FusedSampler::Greedy));
+        let is_greedy = matches!(sampler.fused(), Some(FusedSampler::Greedy));
         if self.application.is_empty() || !self.is_off() || !is_greedy {
             return process_and_sample(self, state, context, legal, sampler);
         }

@@ -190,7 +190,7 @@ impl<F: Fn(Tensor<2, Int>) -> Tensor<3>> ContinuousLm for Recompute<F> {
         self.extend(row, 0, prompt, cache)
     }
 
-    fn reads_in_pieces(&self) -> bool {
+    fn reads_in_chunks(&self) -> bool {
         true
     }
 

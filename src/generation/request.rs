@@ -250,8 +250,8 @@ impl Output {
 /// use burn_dfa::generation::Chunk;
 ///
 /// /// Prints the rows of a batch side by side.
-/// fn show(piece: &Chunk) {
-///     println!("row {}: {:?} ({} tokens)", piece.row, piece.text, piece.tokens.len());
+/// fn show(chunk: &Chunk) {
+///     println!("row {}: {:?} ({} tokens)", chunk.row, chunk.text, chunk.tokens.len());
 /// }
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_in_pieces_is_cut_where_a_search_finds_the_first_stop_string() {
+    fn a_text_in_chunks_is_cut_where_a_search_finds_the_first_stop_string() {
         let mut rng = StdRng::seed_from_u64(1);
         let word = |rng: &mut StdRng, most: usize| -> String {
             (0..rng.random_range(1..=most)).map(|_| if rng.random() { 'a' } else { 'b' }).collect()
@@ -96,8 +96,8 @@ mod tests {
             let (mut given, mut rest) = (Vec::new(), text.as_bytes());
             let mut is_stopped = false;
             while !rest.is_empty() && !is_stopped {
-                let (piece, after) = rest.split_at(rng.random_range(1..=rest.len()));
-                let (new, stopped) = stops.push(piece);
+                let (chunk, after) = rest.split_at(rng.random_range(1..=rest.len()));
+                let (new, stopped) = stops.push(chunk);
                 given.extend(new);
                 assert!(
                     found.is_none_or(|at| given.len() <= at),

@@ -50,7 +50,7 @@ pub struct ConstraintProcessor {
 pub(super) enum DeviceConstraints {
     /// Fixed constraints, which can only be replaced all at once.
     Fixed(DeviceConstraint),
-    /// Constraints that are loaded and released.
+    /// Constraints that are admitted and released.
     Arena(Arena),
 }
 
@@ -306,7 +306,7 @@ impl LogitsProcessor for ConstraintProcessor {
         logits: Tensor<2>,
         sampler: &dyn Sampler,
     ) {
-        let Some(rule) = sampler.rule().filter(|_| self.device_constraint().is_fused()) else {
+        let Some(fused) = sampler.fused().filter(|_| self.device_constraint().is_fused()) else {
             return process_and_sample(self, position, context, logits, sampler);
         };
         self.expect(&logits);
@@ -318,7 +318,7 @@ impl LogitsProcessor for ConstraintProcessor {
                 let position = Position { values, rows };
                 let tokens = tokens.cast(DType::I32);
                 let (tokens, position) =
-                    step::choose(self.device_constraint(), logits, position, tokens, step, rule);
+                    step::choose(self.device_constraint(), logits, position, tokens, step, fused);
                 chosen = Some(tokens);
                 position.values
             });

@@ -13,8 +13,11 @@
 //! - masking is by selection: a masked logit becomes −∞ regardless of its value, an unmasked logit
 //!   keeps its bits.
 //!
-//! Put [`ConstraintProcessor`] first in a chain: the masking processors ([`MinNewTokens`],
-//! [`SuppressTokens`]) never mask the last remaining tokens, and so keep its guarantee.
+//! In a loop of your own, chain your own processors first, then [`ConstraintProcessor`], then the
+//! built-in processors. Nothing masks again after the chain, so a processor of your own before the
+//! constraint cannot allow an illegal token. The built-in processors keep the guarantee: masked
+//! tokens stay masked, and [`MinNewTokens`] and [`SuppressTokens`] never mask the last remaining
+//! tokens.
 
 mod chain;
 mod constraint;

@@ -49,7 +49,7 @@ impl RemoteConstraints {
     ) -> Result<Self> {
         let mut parts = vec![vocabulary.map_or_else(Vec::new, Vocabulary::to_file)];
         for constraint in constraints {
-            parts.push(constraint.to_hosted_bytes()?);
+            parts.push(constraint.to_server_bytes()?);
         }
         let handle = call_ints(operation::CONSTRAINTS, packed(&parts, device), None, numbers.into());
         Ok(Self { handle, frame: numbers[0] })
@@ -63,7 +63,7 @@ impl RemoteConstraints {
 
     /// Loads a constraint into pages.
     pub(crate) fn put(&mut self, index: usize, constraint: &CompiledConstraint, pages: &[u32]) -> Result<()> {
-        let bytes = packed(&[constraint.to_hosted_bytes()?], &self.handle.device());
+        let bytes = packed(&[constraint.to_server_bytes()?], &self.handle.device());
         let mut numbers = vec![index];
         numbers.extend(pages.iter().map(|&page| page as usize));
         self.handle = call_ints(operation::PUT, self.handle(), Some(bytes), numbers);

@@ -1,4 +1,4 @@
-//! An arena: loads and releases constraints while other constraints are in use.
+//! An arena: admits and releases constraints while other constraints are in use.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use crate::remote::RemoteConstraints;
 use crate::vocabulary::Vocabulary;
 use burn_dfa_tokens::{ArenaSpace, CompiledConstraint, Error, Result, StateId};
 
-/// A [`DeviceConstraint`] of fixed size that loads and releases constraints one by one.
+/// A [`DeviceConstraint`] of fixed size that admits and releases constraints one by one.
 ///
 /// Loading writes only the rows of the new constraint, into the existing buffers: rows of the batch
 /// under other constraints continue, and a recorded graph reads the new constraint from its next
@@ -192,12 +192,10 @@ impl Arena {
                 "a byte-level constraint reads its marker as a token of its own, for which an arena has no room: compile it with `CompiledConstraint::compile_token_level`",
             ));
         }
-        if constraint.outcomes() > sizes.ends
-            || constraint.outcomes() > 0 && constraint.frames() != sizes.depth
-        {
+        if constraint.exits() > sizes.ends || constraint.exits() > 0 && constraint.frames() != sizes.depth {
             return Err(Error::input(format!(
-                "a constraint with calls of {} outcomes and a stack of {} frames in an arena of {} and {}: reserve them in `TensorOptions::capacity`",
-                constraint.outcomes(),
+                "a constraint with calls of {} exits and a stack of {} frames in an arena of {} and {}: reserve them in `TensorOptions::capacity`",
+                constraint.exits(),
                 constraint.frames(),
                 sizes.ends,
                 sizes.depth

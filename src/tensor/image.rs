@@ -8,9 +8,9 @@
 //! One buffer, because WebGPU allows a kernel only eight buffers.
 //!
 //! The arrays of an artifact have another declaration, in `burn-dfa-tokens`: a file holds one
-//! constraint with its own state numbers, and readers of every version need its types, shapes and
-//! bounds, whereas an image holds several constraints with renumbered states, in a layout that
-//! follows the kernels. The values of both come from `ConstraintParts`.
+//! constraint with its own state numbers, in a documented format that other programs read, and a
+//! reader checks its types, shapes and bounds. An image holds several constraints with renumbered
+//! states, in a layout that follows the kernels. The values of both come from `ConstraintParts`.
 
 use std::borrow::Cow;
 use std::iter::repeat_n;

@@ -5,7 +5,7 @@
 //! reading anything back. The constraints share the reserved states; the states of constraint `i`
 //! follow the states of constraint `i − 1`.
 //!
-//! An [`Arena`] loads and releases constraints one by one, while rows continue with the others.
+//! An [`Arena`] admits and releases constraints one by one, while rows continue with the others.
 //!
 //! On Flex, WGPU, Vulkan and CUDA the lookups are fused operations ([`Kernels::Fused`]), on other
 //! backends Burn's built-in operations, with the same results.

@@ -19,10 +19,10 @@ pub struct Capacity {
     /// Number of constraints.
     pub constraints: usize,
     /// Exits per procedure of constraints with calls, as counted by
-    /// [`CompiledConstraint::outcomes`](crate::CompiledConstraint::outcomes); 0 if no constraint
+    /// [`CompiledConstraint::exits`](crate::CompiledConstraint::exits); 0 if no constraint
     /// has calls.
-    pub outcomes: usize,
-    /// Frames of a stack, if `outcomes` is not 0: [`Limits::frames`](crate::Limits::frames) of all
+    pub exits: usize,
+    /// Frames of a stack, if `exits` is not 0: [`Limits::frames`](crate::Limits::frames) of all
     /// constraints with calls.
     pub frames: usize,
     /// Frames that one token pushes on a stack, as counted by
@@ -37,7 +37,7 @@ pub struct Capacity {
 impl Capacity {
     /// No reserve: only the needed sizes.
     pub const fn new() -> Self {
-        Self { states: 0, classes: 0, constraints: 0, outcomes: 0, frames: 0, pushes: 0 }
+        Self { states: 0, classes: 0, constraints: 0, exits: 0, frames: 0, pushes: 0 }
     }
 
     /// Sets [`states`](Self::states).
@@ -50,9 +50,9 @@ impl Capacity {
         Self { classes, ..self }
     }
 
-    /// Sets [`outcomes`](Self::outcomes) and [`frames`](Self::frames).
-    pub fn with_stack(self, outcomes: usize, frames: usize) -> Self {
-        Self { outcomes, frames, ..self }
+    /// Sets [`exits`](Self::exits) and [`frames`](Self::frames).
+    pub fn with_stack(self, exits: usize, frames: usize) -> Self {
+        Self { exits, frames, ..self }
     }
 
     /// Sets [`pushes`](Self::pushes).

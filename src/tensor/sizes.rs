@@ -46,9 +46,9 @@ impl Sizes {
     ) -> Result<Self> {
         let texts = texts(constraints);
         // Only byte-level constraints have calls.
-        let capacity = if texts.is_empty() { Capacity { outcomes: 0, ..capacity } } else { capacity };
+        let capacity = if texts.is_empty() { Capacity { exits: 0, ..capacity } } else { capacity };
         let (ends, depth, pushes) = stack_of(constraints, capacity, runs_kernels)?;
-        let chain = if capacity.outcomes > 0 { longest_chain(depth) } else { chain_of(constraints) };
+        let chain = if capacity.exits > 0 { longest_chain(depth) } else { chain_of(constraints) };
         let columns = constraints.iter().map(|constraint| constraint.class_count()).max().unwrap_or(0);
         // At least one token with its own symbol, so a constraint with such a token can replace a
         // constraint without.
@@ -76,7 +76,7 @@ impl Sizes {
         capacity: Capacity,
         runs_kernels: bool,
     ) -> Self {
-        let depth = if capacity.outcomes > 0 { capacity.frames } else { 0 };
+        let depth = if capacity.exits > 0 { capacity.frames } else { 0 };
         Self {
             states: first_of(0).saturating_add(pages_of(capacity.states).max(1).saturating_mul(PAGE)),
             columns: capacity.classes.max(CompiledConstraint::RESERVED_COLUMNS),
@@ -85,7 +85,7 @@ impl Sizes {
             texts: 1,
             symbols: Text::of(vocabulary).symbols(vocab_size),
             alphabet: FIRST_SPECIAL as usize,
-            ends: capacity.outcomes,
+            ends: capacity.exits,
             depth,
             pushes: reserved_pushes(capacity, depth, Some(vocabulary), runs_kernels),
             chain: longest_chain(depth),
@@ -141,7 +141,7 @@ impl Sizes {
             return Ok(());
         }
         Err(Error::input(format!(
-            "tokens that push up to {} frames of {} outcomes on a stack need too much space in a kernel: compile with fewer `Limits::frames`, reserve fewer with `Capacity::with_pushes`, or take `Kernels::BuiltIn`",
+            "tokens that push up to {} frames of {} exits on a stack need too much space in a kernel: compile with fewer `Limits::frames`, reserve fewer with `Capacity::with_pushes`, or take `Kernels::BuiltIn`",
             self.pushes, self.ends
         )))
     }
@@ -223,14 +223,14 @@ fn stack_of(
         .filter_map(|(index, constraint)| Some((index, constraint.parts().calls.as_ref()?)));
     let calls: Vec<_> = calls.collect();
     let Some((_, first)) = calls.first() else {
-        let depth = if capacity.outcomes > 0 { capacity.frames } else { 0 };
+        let depth = if capacity.exits > 0 { capacity.frames } else { 0 };
         return Ok((
-            capacity.outcomes,
+            capacity.exits,
             depth,
             reserved_pushes(capacity, depth, vocabulary_of(constraints), runs_kernels),
         ));
     };
-    let depth = if capacity.outcomes > 0 { capacity.frames } else { first.depth as usize };
+    let depth = if capacity.exits > 0 { capacity.frames } else { first.depth as usize };
     if let Some((index, other)) = calls.iter().find(|(_, calls)| calls.depth as usize != depth) {
         return Err(Error::input(format!(
             "constraint {index} has a stack of {} frames, the others of {depth}: compile all with the same `Limits::frames`",
@@ -240,7 +240,7 @@ fn stack_of(
     let ends = calls.iter().map(|(_, calls)| calls.ends).max().unwrap_or(0);
     let pushes = if runs_kernels {
         // Later constraints may push more frames per token.
-        let reserved = match capacity.outcomes {
+        let reserved = match capacity.exits {
             0 => capacity.pushes.min(depth),
             _ => reserved_pushes(capacity, depth, vocabulary_of(constraints), true),
         };
@@ -248,7 +248,7 @@ fn stack_of(
     } else {
         depth
     };
-    Ok((ends.max(capacity.outcomes), depth, pushes))
+    Ok((ends.max(capacity.exits), depth, pushes))
 }
 
 #[cfg(test)]

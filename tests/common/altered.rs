@@ -128,7 +128,7 @@ impl<A: Change> ContinuousLm for Altered<A> {
         self.change.logits(Call::Begin(prompt), logits)
     }
 
-    fn reads_in_pieces(&self) -> bool {
+    fn reads_in_chunks(&self) -> bool {
         A::EXTENDS
     }
 

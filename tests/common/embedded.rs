@@ -54,7 +54,7 @@ impl Embedded {
     pub fn called(&self, constraint: &Constraint, frames: usize) -> CompiledConstraint {
         let limits = Limits::new().with_frames(frames);
         let compiled = CompiledConstraint::compile(constraint, &self.vocabulary, &limits).unwrap();
-        assert!(compiled.outcomes() > 0, "{constraint:?} has calls");
+        assert!(compiled.exits() > 0, "{constraint:?} has calls");
         compiled
     }
 

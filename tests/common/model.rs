@@ -248,7 +248,7 @@ impl ContinuousLm for RandomLm {
         self.extend(row, 0, prompt, cache)
     }
 
-    fn reads_in_pieces(&self) -> bool {
+    fn reads_in_chunks(&self) -> bool {
         true
     }
 

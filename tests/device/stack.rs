@@ -98,7 +98,7 @@ fn limits(frames: usize) -> Limits {
 pub(crate) fn compile(schema: &Value, vocabulary: &Vocabulary, frames: usize) -> CompiledConstraint {
     let constraint = compact(schema);
     let compiled = CompiledConstraint::compile_byte_level(&constraint, vocabulary, &limits(frames)).unwrap();
-    assert!(compiled.outcomes() > 0, "{schema} has calls");
+    assert!(compiled.exits() > 0, "{schema} has calls");
     compiled
 }
 
@@ -128,7 +128,7 @@ pub(crate) fn grammars(vocabulary: &Vocabulary, frames: usize) -> Vec<CompiledCo
     let compiled = constraints.chain([Constraint::structural_tag(&tag).unwrap()]).map(|constraint| {
         let compiled =
             CompiledConstraint::compile_byte_level(&constraint, vocabulary, &limits(frames)).unwrap();
-        assert!(compiled.outcomes() > 0, "{constraint:?} has calls");
+        assert!(compiled.exits() > 0, "{constraint:?} has calls");
         compiled
     });
     compiled.collect()
@@ -283,7 +283,7 @@ fn a_byte_pushes_at_most_one_frame() {
     assert_eq!(compile(&schemas()[3], &vocabulary, 3).pushes(), 3, "no more than the stack has");
     let mut rng = StdRng::seed_from_u64(21);
     for constraint in &constraints {
-        let frame = 1 + constraint.outcomes();
+        let frame = 1 + constraint.exits();
         let mut most = 0usize;
         for _ in 0..6 {
             let mut at = RowPosition::unlimited(constraint.start());
@@ -477,7 +477,7 @@ fn free_text_precedes_a_constraint_with_a_stack() {
     let constraints = after.map(|after| CompiledConstraint::compile(&after, &vocabulary, &limits).unwrap());
     let mut rng = StdRng::seed_from_u64(9);
     for (constraint, marker) in constraints.iter().zip([None, Some(token)]) {
-        assert!(constraint.outcomes() > 0);
+        assert!(constraint.exits() > 0);
         let length = if marker.is_some() { 1 } else { "</think>".len() };
         // A marker in text takes one token or more, at most one for each byte.
         let marked = needed(&plain) + 1..=needed(&plain) + length;

@@ -183,7 +183,7 @@ fn schemas_run_in_an_arena() {
         // A constraint takes whole pages of 32 states.
         .with_states(ROWS * (most(CompiledConstraint::state_count) + 32))
         .with_classes(most(CompiledConstraint::class_count))
-        .with_stack(most(CompiledConstraint::outcomes), most(CompiledConstraint::frames))
+        .with_stack(most(CompiledConstraint::exits), most(CompiledConstraint::frames))
         .with_pushes(most(CompiledConstraint::pushes));
     let options = TensorOptions::new().with_capacity(capacity);
     let arena = Arena::new(vocabulary, width, &options, &device).unwrap();

@@ -254,7 +254,7 @@ const ATTACKS: &[Attack] = attacks! {
         gbnf(gauge, &format!("root ::= r0\n{}", (0..5_000).map(rule).collect::<String>()))
     };
     "palindromes": Grammar = |gauge| gbnf(gauge, "root ::= \"a\" root \"a\" | \"b\" root \"b\" | [ab]?");
-    "sixty-four outcomes": Limit = |gauge| {
+    "sixty-four exits": Limit = |gauge| {
         let starts: Vec<String> = (0..64).map(|i| format!("a{i} \"{i:02}\"")).collect();
         let rules: String = (0..64).map(|i| format!("\na{i} ::= \"(\" a{i} \")\" | \"x{i}\"")).collect();
         gbnf(gauge, &format!("root ::= {}{rules}", starts.join(" | ")))

@@ -1,6 +1,6 @@
 //! The automaton of any constraint over text: finite, or with a stack.
 
-use super::{ByteDfa, ByteStateId, Pushdown};
+use super::{ByteDfa, ByteStateId, Pushdown, SparseDfa, SparseRows};
 
 /// The automaton over bytes of a constraint, as returned by
 /// `Constraint::to_automaton`.
@@ -27,6 +27,25 @@ pub enum ByteAutomaton {
     Finite(ByteDfa),
     /// With a stack.
     Pushdown(Pushdown),
+}
+
+/// The automaton of a grammar or a schema, before it is dense or compiled.
+#[derive(Clone, Debug)]
+pub enum SparseAutomaton {
+    /// Without a stack.
+    Finite(SparseDfa),
+    /// With a stack.
+    Pushdown(Pushdown),
+}
+
+impl SparseAutomaton {
+    /// The rows of its states.
+    pub fn rows(&self) -> &SparseRows {
+        match self {
+            Self::Finite(dfa) => dfa.rows(),
+            Self::Pushdown(automaton) => automaton.rows(),
+        }
+    }
 }
 
 /// The position of a text in a [`ByteAutomaton`]: the state, and the call states on the stack.

@@ -148,7 +148,7 @@ impl TransitionNetwork<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Determinized, Expr};
+    use crate::{Expr, SparseAutomaton};
     use burn_dfa_common::{Limits, limits::Meter};
 
     /// The byte that stands for a boundary.
@@ -168,7 +168,7 @@ mod tests {
         let dot = network.bytes([(b'.', b'.', TransitionNetwork::ACCEPT)]).unwrap();
         let counted = network.copy_counted(&part, dot, is_lexed).unwrap();
         let start = network.union(&[counted, dot]).unwrap();
-        let Ok(Some((Determinized::Finite(rows), _))) = network.determinize(start, 8) else {
+        let Ok(Some((SparseAutomaton::Finite(rows), _))) = network.determinize(start, 8) else {
             panic!("an automaton")
         };
         rows

@@ -93,9 +93,9 @@ impl Graph<'_> {
             let longer = Distance { bytes: way.bytes + 1, ..way };
             backward.of(state).iter().for_each(|&before| found.push(longer, before, end));
             // The path through a procedure, and on from the return state.
-            let through = |piece: Distance, rest: Distance| Distance {
-                bytes: piece.bytes + rest.bytes,
-                frames: (piece.frames + 1).max(rest.frames),
+            let through = |procedure: Distance, rest: Distance| Distance {
+                bytes: procedure.bytes + rest.bytes,
+                frames: (procedure.frames + 1).max(rest.frames),
             };
             for &caller in callers.of(state) {
                 let Some(&to) = self.calls[&caller].returns.get(end as usize) else { continue };
@@ -109,8 +109,8 @@ impl Graph<'_> {
             }
             for &place in returned.of(state) {
                 let (caller, outcome) = (place / ends as u32, place % ends as u32);
-                if let Some(piece) = found.shortest(self.calls[&caller].enter, outcome) {
-                    found.push(through(piece, way), caller, end);
+                if let Some(procedure) = found.shortest(self.calls[&caller].enter, outcome) {
+                    found.push(through(procedure, way), caller, end);
                 }
             }
         }

@@ -72,6 +72,8 @@ mod stamps;
 mod sweep;
 
 pub use burn_dfa_common::{Error, ErrorKind, Limits, Result};
+#[doc(hidden)]
+pub use byte_automaton::SparseAutomaton;
 pub use byte_automaton::{ByteAutomaton, Configuration};
 #[doc(hidden)]
 pub use components::components;
@@ -80,7 +82,7 @@ pub use counted::CountedPart;
 #[doc(hidden)]
 pub use csr::Csr;
 #[doc(hidden)]
-pub use determinize_calls::{Conflict, ConflictKind, Determinized, Failure, MAX_OUTCOMES};
+pub use determinize_calls::{Conflict, ConflictKind, Failure, MAX_EXITS};
 pub use dfa::{ByteDfa, ByteStateId};
 #[doc(hidden)]
 pub use dfa_builder::DfaBuilder;

@@ -55,7 +55,7 @@ pub enum Jump {
 /// let (enter, returns) = automaton.call(call).unwrap();
 /// assert!(automaton.call(enter).is_none() && returns.len() == 1);
 /// let returning = automaton.read(enter, b']');
-/// assert_eq!(automaton.outcome(returning), Some(0));
+/// assert_eq!(automaton.exit(returning), Some(0));
 /// # Ok::<(), burn_dfa_tokens::Error>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -97,34 +97,35 @@ impl UntrimmedPda {
 }
 
 impl Pushdown {
-    /// The part of a draft reachable from its start that also reaches an end; `None` if the start
-    /// reaches no end, or if a procedure has an exit that one of its calls cannot continue from.
+    /// The part of an untrimmed automaton reachable from its start that also reaches an end; `None`
+    /// if the start reaches no end, or if a procedure has an exit that one of its calls cannot
+    /// continue from.
     ///
     /// # Errors
     /// If a limit is breached.
-    fn new(draft: &UntrimmedPda, meter: &Meter) -> Result<Option<Self>> {
-        let start = draft.start;
+    fn new(untrimmed: &UntrimmedPda, meter: &Meter) -> Result<Option<Self>> {
+        let start = untrimmed.start;
         if start == 0 {
             return Ok(None);
         }
-        let ends = draft.returning.len().max(1);
-        meter.bytes(draft.rows.bytes() + draft.rows.state_count() * ends * size_of::<Distance>())?;
-        let states = draft.rows.state_count();
+        let ends = untrimmed.returning.len().max(1);
+        meter.bytes(untrimmed.rows.bytes() + untrimmed.rows.state_count() * ends * size_of::<Distance>())?;
+        let states = untrimmed.rows.state_count();
         let graph = Graph {
             states,
             ends,
-            backward: draft.rows.backward(),
-            accepting: (1..states as u32).filter(|&state| draft.rows.is_accepting(state)).collect(),
-            returning: draft.returning.iter().copied().zip(0..).collect(),
-            calls: &draft.calls,
+            backward: untrimmed.rows.backward(),
+            accepting: (1..states as u32).filter(|&state| untrimmed.rows.is_accepting(state)).collect(),
+            returning: untrimmed.returning.iter().copied().zip(0..).collect(),
+            calls: &untrimmed.calls,
         };
         let ways = graph.distances(meter)?;
         let is_live = |state: u32| ways[state as usize * ends..][..ends].iter().any(|way| way.is_some());
-        if !is_live(start) || draft.calls.contains_key(&start) {
+        if !is_live(start) || untrimmed.calls.contains_key(&start) {
             return Ok(None);
         }
-        let outcomes: FastMap<u32, u32> =
-            draft.returning.iter().enumerate().map(|(at, &state)| (state, at as u32)).collect();
+        let exits: FastMap<u32, u32> =
+            untrimmed.returning.iter().enumerate().map(|(at, &state)| (state, at as u32)).collect();
         // Numbered in order of discovery; states without a path to an end are dead.
         const UNMET: u32 = u32::MAX;
         let unmet = |ways: &[Distance]| if ways.iter().any(|way| way.is_some()) { UNMET } else { 0 };
@@ -140,20 +141,20 @@ impl Pushdown {
             }
             *number
         };
-        let mut rows = Rows::with_capacity(states, draft.rows.run_count());
+        let mut rows = Rows::with_capacity(states, untrimmed.rows.run_count());
         let mut jumps = Vec::with_capacity(states);
         jumps.push(Jump::None);
         let mut at = 1;
         while let Some(&state) = queue.get(at) {
-            let row = draft.rows.row(state);
-            rows.push_numbered(draft.rows.is_accepting(state), row, |target| number(target, &mut queue));
+            let row = untrimmed.rows.row(state);
+            rows.push_numbered(untrimmed.rows.is_accepting(state), row, |target| number(target, &mut queue));
             // Call states and RETURN states have no rows.
-            let call = if row.is_empty() { draft.calls.get(&state) } else { None };
+            let call = if row.is_empty() { untrimmed.calls.get(&state) } else { None };
             jumps.push(match call {
                 Some(call) => {
                     let mut returns = Vec::with_capacity(call.returns.len());
-                    for (outcome, &to) in call.returns.iter().enumerate() {
-                        let ends_so = ways[call.enter as usize * ends + outcome].is_some();
+                    for (exit, &to) in call.returns.iter().enumerate() {
+                        let ends_so = ways[call.enter as usize * ends + exit].is_some();
                         if ends_so && !is_live(to) {
                             return Ok(None);
                         }
@@ -161,9 +162,7 @@ impl Pushdown {
                     }
                     Jump::Call(Call { enter: number(call.enter, &mut queue), returns }.into())
                 }
-                None if row.is_empty() => {
-                    outcomes.get(&state).map_or(Jump::None, |&outcome| Jump::Return(outcome))
-                }
+                None if row.is_empty() => exits.get(&state).map_or(Jump::None, |&exit| Jump::Return(exit)),
                 None => Jump::None,
             });
             at += 1;
@@ -262,9 +261,9 @@ impl Pushdown {
     ///
     /// # Panics
     /// If `state` is not a state of this automaton.
-    pub fn outcome(&self, state: ByteStateId) -> Option<usize> {
+    pub fn exit(&self, state: ByteStateId) -> Option<usize> {
         match self.jump(state.0) {
-            Jump::Return(outcome) => Some(*outcome as usize),
+            Jump::Return(exit) => Some(*exit as usize),
             _ => None,
         }
     }
@@ -291,8 +290,8 @@ impl Pushdown {
                     stack.push(ByteStateId(state));
                     state = call.enter;
                 }
-                Jump::Return(outcome) => match stack.pop().map(|call| self.jump(call.0)) {
-                    Some(Jump::Call(call)) => state = call.returns[*outcome as usize],
+                Jump::Return(exit) => match stack.pop().map(|call| self.jump(call.0)) {
+                    Some(Jump::Call(call)) => state = call.returns[*exit as usize],
                     _ => return dead,
                 },
             }
@@ -340,7 +339,7 @@ impl Pushdown {
             rows.flat_map(|(state, row)| row.iter().filter(is_read).map(move |run| (run.target, state)));
         let jumps = || (0..).zip(&self.jumps);
         let returning = jumps().filter_map(|(state, jump)| match jump {
-            Jump::Return(outcome) => Some((state, *outcome)),
+            Jump::Return(exit) => Some((state, *exit)),
             _ => None,
         });
         let calls = jumps().filter_map(|(state, jump)| match jump {
@@ -364,11 +363,5 @@ impl Pushdown {
     #[doc(hidden)]
     pub fn with_frames(self, frames: usize) -> Self {
         Self { frames, ..self }
-    }
-
-    /// Number of call states.
-    #[doc(hidden)]
-    pub fn call_count(&self) -> usize {
-        self.jumps.iter().filter(|jump| matches!(jump, Jump::Call(_))).count()
     }
 }

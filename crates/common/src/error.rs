@@ -221,7 +221,7 @@ pub enum Limit {
     /// Frames on the stack of a row with a recursive constraint.
     Frames(usize),
     /// Exits of the procedures of a grammar. The limit is fixed.
-    Outcomes(usize),
+    Exits(usize),
     /// Time to compile.
     Time(Duration),
 }
@@ -235,7 +235,7 @@ impl fmt::Display for Limit {
             Self::Binding(n) => write!(f, "{n} bytes in one tensor, the most that the device can bind"),
             Self::Nesting(n) => write!(f, "{n} levels of arrays and objects within each other"),
             Self::Frames(n) => write!(f, "{n} frames on the stack of a row"),
-            Self::Outcomes(n) => write!(f, "{n} outcomes of the parts that are called"),
+            Self::Exits(n) => write!(f, "{n} exits of a procedure"),
             Self::Time(t) => write!(f, "{t:?} of compile time"),
         }
     }
@@ -536,9 +536,13 @@ impl fmt::Display for Error {
                 )
             }
             Kind::Limit { limit, pointer } => {
-                let (setting, most) = match limit {
-                    Limit::DeviceBytes(_) => ("TensorOptions::max_bytes", " (of 2^31 - 1 at most)"),
-                    _ => ("Limits", ""),
+                let raise = match limit {
+                    // The limit is fixed.
+                    Limit::Exits(_) => "",
+                    Limit::DeviceBytes(_) => {
+                        ", or raise the limit in `TensorOptions::max_bytes` (of 2^31 - 1 at most)"
+                    }
+                    _ => ", or raise the limit in `Limits`",
                 };
                 let of = match limit {
                     Limit::Time(_) => "which ran out",
@@ -549,10 +553,7 @@ impl fmt::Display for Error {
                     Some("") => format!(", {of} at the root of the schema"),
                     Some(pointer) => format!(", {of} at {pointer} of the schema"),
                 };
-                write!(
-                    f,
-                    "the constraint needs more than {limit}{place}: simplify it, or raise the limit in `{setting}`{most}"
-                )
+                write!(f, "the constraint needs more than {limit}{place}: simplify it{raise}")
             }
             Kind::Unsatisfiable(reason) => write!(f, "nothing satisfies the constraint: {reason}"),
             Kind::Vocabulary(reason) => write!(f, "vocabulary: {reason}"),

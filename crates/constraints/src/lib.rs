@@ -65,9 +65,9 @@ pub use tools::{
     Call, Reasoning, Reply, ReplyEvent, Tool, ToolChoice, ToolFormat, ToolInput, ToolReader, Tools,
 };
 
-use self::json_schema::{Json, Malformed, Texts};
+use self::json_schema::{Json, Malformed};
 use self::structural_tag::Styled;
-use burn_dfa_automata::{ByteAutomaton, ByteDfa, Determinized, Expr, SparseDfa};
+use burn_dfa_automata::{ByteAutomaton, ByteDfa, Expr, SparseAutomaton, SparseDfa};
 use burn_dfa_common::limits::Meter;
 use burn_dfa_vocabulary::{TokenId, Vocabulary};
 
@@ -109,6 +109,7 @@ enum Kind {
 }
 
 /// A constraint as an automaton.
+#[doc(hidden)]
 #[derive(Clone, Debug)]
 pub enum Lowered {
     /// Over the bytes of the output.
@@ -120,6 +121,7 @@ pub enum Lowered {
 }
 
 /// A constraint as an automaton that may have calls.
+#[doc(hidden)]
 #[derive(Clone, Debug)]
 pub enum Called {
     /// An automaton with calls.
@@ -213,8 +215,9 @@ impl Constraint {
     /// each comma and colon, properties in the order of `properties`, additional ones last.
     ///
     /// Drafts 4, 6, 7, 2019-09 and 2020-12 are honored, as `$schema` selects, in all keywords that
-    /// restrict. The module documentation lists the few cases in which the language is smaller than
-    /// the schema's; [`explain`](Self::explain) names the cases of a given schema.
+    /// restrict. The page `docs/json-schema.md` of the repository lists the few cases in which the
+    /// language is smaller than the schema's; [`explain`](Self::explain) names the cases of a given
+    /// schema.
     ///
     /// ```
     /// use burn_dfa_tokens::{Constraint, Limits};
@@ -515,12 +518,12 @@ impl Constraint {
             Kind::Grammar(grammar, _) => {
                 let Lexical { determinized, tokens } = grammar.lower(meter)?;
                 match determinized {
-                    Determinized::Finite(rows) => Called::No(finite(rows, tokens, meter)?),
-                    Determinized::Called(automaton) if meter.limits().frames > 0 => {
+                    SparseAutomaton::Finite(rows) => Called::No(finite(rows, tokens, meter)?),
+                    SparseAutomaton::Pushdown(automaton) if meter.limits().frames > 0 => {
                         let free = FreeText { tokens, ..FreeText::default() };
                         Called::Yes(Box::new(CalledText { automaton, free }))
                     }
-                    Determinized::Called(_) => return Err(recursive()),
+                    SparseAutomaton::Pushdown(_) => return Err(recursive()),
                 }
             }
             Kind::After(marker, constraint) => match constraint.lower_called(meter)? {
@@ -545,14 +548,14 @@ impl Constraint {
             Kind::Grammar(grammar, _) => {
                 let Lexical { determinized, tokens } = grammar.lower(meter)?;
                 return match determinized {
-                    Determinized::Finite(rows) => finite(rows, tokens, meter),
-                    Determinized::Called(_) => Err(recursive()),
+                    SparseAutomaton::Finite(rows) => finite(rows, tokens, meter),
+                    SparseAutomaton::Pushdown(_) => Err(recursive()),
                 };
             }
             Kind::Styled(styled) => {
                 return match styled.lower(meter)? {
-                    (Texts::Copied(rows), unrolled) => Ok(Lowered::Rows(Box::new(rows), unrolled)),
-                    (Texts::Called(_), _) => Err(recursive()),
+                    (SparseAutomaton::Finite(rows), unrolled) => Ok(Lowered::Rows(Box::new(rows), unrolled)),
+                    (SparseAutomaton::Pushdown(_), _) => Err(recursive()),
                 };
             }
             Kind::Dfa(dfa) => Arc::clone(dfa),
@@ -571,12 +574,12 @@ impl Constraint {
 }
 
 /// The texts of a schema.
-fn called((texts, unrolled): (Texts, Unrolled)) -> Called {
+fn called((texts, unrolled): (SparseAutomaton, Unrolled)) -> Called {
     match texts {
-        Texts::Called(automaton) => {
+        SparseAutomaton::Pushdown(automaton) => {
             Called::Yes(Box::new(CalledText { automaton, free: FreeText::default() }))
         }
-        Texts::Copied(rows) => Called::No(Lowered::Rows(Box::new(rows), unrolled)),
+        SparseAutomaton::Finite(rows) => Called::No(Lowered::Rows(Box::new(rows), unrolled)),
     }
 }
 

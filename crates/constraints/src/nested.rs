@@ -1,23 +1,7 @@
 //! Automata of other constraints, copied into a transition network.
 
-use burn_dfa_automata::{FastMap, Jump, Pushdown, SparseDfa, TransitionNetwork};
+use burn_dfa_automata::{FastMap, Jump, Pushdown, SparseAutomaton, TransitionNetwork};
 use burn_dfa_common::Result;
-
-/// The automaton of another constraint.
-pub(super) enum Nested {
-    Finite(Box<SparseDfa>),
-    Called(Box<Pushdown>),
-}
-
-impl Nested {
-    /// Whether the empty text is in the language.
-    pub(super) fn accepts_nothing_read(&self) -> bool {
-        match self {
-            Self::Finite(rows) => rows.rows().is_accepting(1),
-            Self::Called(automaton) => automaton.rows().is_accepting(1),
-        }
-    }
-}
 
 /// The procedures of nested automata in a network. All copies of an automaton share them.
 #[derive(Default)]
@@ -39,12 +23,12 @@ impl Procedures {
         &mut self,
         network: &mut TransitionNetwork,
         number: usize,
-        nested: &Nested,
+        nested: &SparseAutomaton,
         next: u32,
     ) -> Result<u32> {
         match nested {
-            Nested::Finite(dfa) => network.copy(dfa.rows().rows(), 1, next),
-            Nested::Called(automaton) => {
+            SparseAutomaton::Finite(dfa) => network.copy(dfa.rows().rows(), 1, next),
+            SparseAutomaton::Pushdown(automaton) => {
                 let mut copier = Copier { network, procedures: self, number };
                 let mut outermost = FastMap::default();
                 copier.state(automaton, 1, Some(next), &mut outermost)?;

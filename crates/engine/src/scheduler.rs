@@ -172,9 +172,9 @@ impl Scheduler {
         ready: &SyncSender<Result<()>>,
     ) -> Result<()> {
         let EngineConfig { rows, slots, sync_interval, prefix_cache, .. } = self.config;
-        let in_pieces = model.reads_in_pieces();
-        let prompt_chunk = self.config.prompt_chunk.filter(|_| in_pieces);
-        let prefix_cache = prefix_cache && in_pieces && model.copies_prefixes();
+        let in_chunks = model.reads_in_chunks();
+        let prompt_chunk = self.config.prompt_chunk.filter(|_| in_chunks);
+        let prefix_cache = prefix_cache && in_chunks && model.copies_prefixes();
         let config = GenerationConfig::new()
             .with_sync_interval(sync_interval)
             .with_prompt_chunk(prompt_chunk)

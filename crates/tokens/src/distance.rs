@@ -526,9 +526,9 @@ impl<'a> Paths<'a> {
                 let mut ways = returns
                     .map(|(outcome, &to)| (*enter as usize * exits + outcome, to as usize * exits + exit));
                 let is_shortest = |&(enter, to): &(usize, usize)| {
-                    let [piece, rest] = [enter, to].map(|place| parts.bound_of(place));
-                    let is_path = piece.0 > 0 && piece.0.saturating_add(rest.0) == bytes;
-                    is_path && piece.1 < frames && rest.1 <= frames
+                    let [procedure, rest] = [enter, to].map(|place| parts.bound_of(place));
+                    let is_path = procedure.0 > 0 && procedure.0.saturating_add(rest.0) == bytes;
+                    is_path && procedure.1 < frames && rest.1 <= frames
                 };
                 ways.find(is_shortest).map_or(Step::Bound, |(enter, to)| Step::Call(enter, to))
             }
@@ -607,7 +607,7 @@ mod tests {
         let grammar = "root ::= \"(\" root \")\" | \"[\" pair \"]\"\npair ::= \"a\" | root \",\" root";
         let constraint = Constraint::grammar(Syntax::Gbnf, grammar).unwrap();
         let compiled = compiled(&constraint, &["[a", "a]", "]", "(["], ForcedText::AnyToken);
-        assert!(compiled.outcomes() > 0);
+        assert!(compiled.exits() > 0);
         let least = |at: &RowPosition| compiled.parts().to_end(at.state, &at.frames);
         let mut at = RowPosition::unlimited(compiled.start());
         assert!(least(&at) <= 4);

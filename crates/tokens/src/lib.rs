@@ -74,7 +74,6 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 pub use artifact::{Artifact, Origin};
-#[doc(hidden)]
 use budget::BudgetInterval;
 pub use burn_dfa_automata as automaton;
 pub use burn_dfa_automata::ByteDfa;
@@ -353,7 +352,7 @@ impl CompiledConstraint {
 
     /// The maximum number of exits of a procedure; 0 without calls. See
     /// `Capacity`.
-    pub fn outcomes(&self) -> usize {
+    pub fn exits(&self) -> usize {
         self.parts.calls.as_ref().map_or(0, |calls| calls.ends)
     }
 

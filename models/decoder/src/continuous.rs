@@ -88,7 +88,7 @@ impl ContinuousLm for Decoder {
         (0..prompts.len()).map(|index| logits.clone().slice([index..index + 1, 0..width])).collect()
     }
 
-    fn reads_in_pieces(&self) -> bool {
+    fn reads_in_chunks(&self) -> bool {
         true
     }
 

@@ -159,7 +159,7 @@ pub struct Config {
     pub arena_classes: usize,
     /// Maximum number of exits of a procedure of a grammar, mostly 1.
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = usizes(1..=16))]
-    pub arena_outcomes: usize,
+    pub arena_exits: usize,
     /// Maximum number of frames that one token pushes on the stack of a row, roughly its opening
     /// brackets. On a GPU each thread reserves them.
     #[arg(long, value_name = "N", default_value_t = 12, value_parser = usizes(1..=1024))]
@@ -209,7 +209,7 @@ impl Config {
             .with_constraints(self.rows)
             .with_states(self.arena_states)
             .with_classes(self.arena_classes)
-            .with_stack(self.arena_outcomes, self.frames)
+            .with_stack(self.arena_exits, self.frames)
             .with_pushes(self.arena_pushes)
     }
 

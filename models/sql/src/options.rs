@@ -38,7 +38,7 @@ pub struct PlanArgs {
     pub arena_classes: usize,
     /// Maximum number of exits of a procedure of a constraint, mostly 1.
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = sizes(1..=16))]
-    pub arena_outcomes: usize,
+    pub arena_exits: usize,
     /// The style of the answers of `extract`.
     #[command(flatten)]
     pub json: JsonArgs,
@@ -61,7 +61,7 @@ impl PlanArgs {
             .with_classes(self.arena_classes);
         match self.limits.limits().frames {
             0 => capacity,
-            frames => capacity.with_stack(self.arena_outcomes, frames),
+            frames => capacity.with_stack(self.arena_exits, frames),
         }
     }
 

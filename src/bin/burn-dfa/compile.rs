@@ -47,7 +47,7 @@ impl Compile {
         } else {
             ("token-level", "token classes")
         };
-        let (frames, outcomes) = (compiled.frames(), compiled.outcomes());
+        let (frames, exits) = (compiled.frames(), compiled.exits());
         let (states, classes, least) =
             (compiled.state_count(), compiled.class_count(), compiled.tokens_to_end(compiled.start()));
         // Report the size even if it exceeds the default limit.
@@ -65,7 +65,7 @@ impl Compile {
                 "vocabulary": width, "fingerprint": fingerprint.to_string(), "form": form, "states": states,
                 "classes": classes, "bytes": bytes, "least_tokens": least, "milliseconds": milliseconds,
                 "artifact": artifact, "recursion": unrolled.recursion, "any_levels": unrolled.any,
-                "unnamed_levels": unrolled.unnamed, "frames": frames, "outcomes": outcomes,
+                "unnamed_levels": unrolled.unnamed, "frames": frames, "exits": exits,
             });
             writeln!(out.to, "{line}")?;
             return Ok(ExitCode::SUCCESS);
@@ -88,7 +88,7 @@ impl Compile {
             }
         }
         if frames > 0 {
-            writeln!(out.to, "stack          {frames} frames, pieces of up to {outcomes} outcomes")?;
+            writeln!(out.to, "stack          {frames} frames, procedures of up to {exits} exits")?;
         }
         writeln!(out.to, "compiled in    {milliseconds:.1} ms")?;
         if let Some((path, bytes)) = artifact {

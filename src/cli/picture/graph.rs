@@ -93,8 +93,8 @@ impl Graph {
                     found.jump(at, to, label);
                 }
                 Kind::Call
-            } else if let Some(outcome) = pushdown.outcome(state) {
-                Kind::Return(outcome)
+            } else if let Some(exit) = pushdown.exit(state) {
+                Kind::Return(exit)
             } else {
                 found.read(at, |byte| pushdown.read(state, byte));
                 Kind::Reads { accepting: pushdown.is_accepting(state) }

@@ -171,7 +171,7 @@ impl<M: Transformer> ContinuousLm for Cached<M> {
         logits
     }
 
-    fn reads_in_pieces(&self) -> bool {
+    fn reads_in_chunks(&self) -> bool {
         true
     }
 

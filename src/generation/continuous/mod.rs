@@ -138,12 +138,12 @@ impl<'m, M: ContinuousLm> ContinuousBatch<'m, M> {
         if let Some(most) = model.max_positions().filter(|&most| capacity > most) {
             return Err(Error::input(format!("rows of {capacity} tokens for a model of {most} positions")));
         }
-        if config.prompt_chunk.is_some() && !model.reads_in_pieces() {
+        if config.prompt_chunk.is_some() && !model.reads_in_chunks() {
             return Err(Error::input(
                 "prompt_chunk with a model that reads prompts whole: leave it out, or implement `ContinuousLm::extend`",
             ));
         }
-        if config.prefix_cache && !(model.reads_in_pieces() && model.copies_prefixes()) {
+        if config.prefix_cache && !(model.reads_in_chunks() && model.copies_prefixes()) {
             return Err(Error::input(
                 "prefix_cache with a model that cannot copy what it has read: leave it out, or implement `ContinuousLm::extend` and `ContinuousLm::copy_prefix`",
             ));
@@ -219,7 +219,7 @@ impl<'m, M: ContinuousLm> ContinuousBatch<'m, M> {
     ///
     /// A request with a [pending](Request::pending) constraint is admitted without it. `step` reads
     /// all of its prompt but the last token, or nothing if the model does not [read in
-    /// chunks](ContinuousLm::reads_in_pieces). After the constraint is compiled and loaded, `step`
+    /// chunks](ContinuousLm::reads_in_chunks). After the constraint is compiled and loaded, `step`
     /// reads the rest, and the row begins. If the compilation fails, or the constraint is refused
     /// as below, the row ends, and [`release`](Self::release) returns the error.
     ///

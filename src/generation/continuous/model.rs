@@ -94,7 +94,7 @@ pub trait ContinuousLm: CausalLm {
     }
 
     /// Whether prompts can be read in chunks, by [`extend`](Self::extend). Default: no.
-    fn reads_in_pieces(&self) -> bool {
+    fn reads_in_chunks(&self) -> bool {
         false
     }
 
@@ -110,7 +110,7 @@ pub trait ContinuousLm: CausalLm {
     /// - returns logits `[1, vocab_size]`
     ///
     /// # Panics
-    /// By default, because [`reads_in_pieces`](Self::reads_in_pieces) is false.
+    /// By default, because [`reads_in_chunks`](Self::reads_in_chunks) is false.
     fn extend(
         &self,
         row: usize,

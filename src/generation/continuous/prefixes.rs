@@ -77,9 +77,9 @@ impl Prefixes {
     }
 
     /// Appends a chunk of the prompt, which the model has read.
-    pub(super) fn read(&mut self, row: usize, piece: &[TokenId]) {
+    pub(super) fn read(&mut self, row: usize, chunk: &[TokenId]) {
         let held = &mut self.rows[row];
-        held.tokens.extend_from_slice(piece);
+        held.tokens.extend_from_slice(chunk);
         held.read = held.tokens.len();
     }
 

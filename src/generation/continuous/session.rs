@@ -124,7 +124,7 @@ impl<'m, M: ContinuousLm> ContinuousSession<'m, M> {
             // One after the other, because a prompt may share a prefix with the one before.
             let read = |(row, prompt): &(usize, Prompt)| {
                 let copied = self.copy_prefix(*row, prompt);
-                (copied, self.read_piece(*row, copied, &prompt.tokens[copied..]))
+                (copied, self.read_chunk(*row, copied, &prompt.tokens[copied..]))
             };
             return prompts.iter().map(read).collect();
         }
@@ -137,7 +137,7 @@ impl<'m, M: ContinuousLm> ContinuousSession<'m, M> {
     }
 
     /// Copies a prefix of a prompt into a row, from another row or from the row itself; returns its
-    /// length. The caller [reads](Self::read_piece) the rest.
+    /// length. The caller [reads](Self::read_chunk) the rest.
     pub(super) fn copy_prefix(&mut self, row: usize, prompt: &Prompt) -> usize {
         let Some(prefixes) = &mut self.rows.prefixes else { return 0 };
         let salt = prompt.salt.as_deref();
@@ -151,14 +151,14 @@ impl<'m, M: ContinuousLm> ContinuousSession<'m, M> {
 
     /// Reads a chunk of a prompt into a row, after its first `read` tokens; returns the logits
     /// after the chunk.
-    pub(super) fn read_piece(&mut self, row: usize, read: usize, piece: &[TokenId]) -> Tensor<2> {
+    pub(super) fn read_chunk(&mut self, row: usize, read: usize, chunk: &[TokenId]) -> Tensor<2> {
         if let Some(prefixes) = &mut self.rows.prefixes {
-            prefixes.read(row, piece);
+            prefixes.read(row, chunk);
         }
-        let piece = upload(piece, &self.model.device());
+        let chunk = upload(chunk, &self.model.device());
         match read {
-            0 => self.model.begin(row, piece, &mut self.cache),
-            read => self.model.extend(row, read, piece, &mut self.cache),
+            0 => self.model.begin(row, chunk, &mut self.cache),
+            read => self.model.extend(row, read, chunk, &mut self.cache),
         }
     }
 

@@ -40,10 +40,10 @@ struct Awaited {
 impl Reading {
     /// How far the prompt may be read now: while the constraint is pending up to its last token,
     /// because the logits after it choose the first output token.
-    fn end(&self, in_pieces: bool) -> usize {
+    fn end(&self, in_chunks: bool) -> usize {
         match self.awaited {
             None => self.prompt.tokens.len(),
-            Some(_) if in_pieces => self.prompt.tokens.len() - 1,
+            Some(_) if in_chunks => self.prompt.tokens.len() - 1,
             Some(_) => 0,
         }
     }
@@ -132,12 +132,12 @@ impl Waiting {
     ) -> bool {
         self.seat(session, rows);
         let most = self.chunk.unwrap_or(usize::MAX);
-        let in_pieces = session.model().reads_in_pieces();
+        let in_chunks = session.model().reads_in_chunks();
         let (mut left, mut next) = (most, 0);
         while left > 0
             && let Some(reading) = self.prompts.get_mut(next)
         {
-            let (row, end) = (reading.row, reading.end(in_pieces));
+            let (row, end) = (reading.row, reading.end(in_chunks));
             if reading.read == end {
                 next += 1;
                 continue;
@@ -149,14 +149,14 @@ impl Waiting {
                 }
             }
             let from = reading.read;
-            let piece = &reading.prompt.tokens[from..end];
-            let piece = &piece[..piece.len().min(left)];
-            if piece.is_empty() {
+            let chunk = &reading.prompt.tokens[from..end];
+            let chunk = &chunk[..chunk.len().min(left)];
+            if chunk.is_empty() {
                 continue;
             }
-            left -= piece.len();
-            reading.read += piece.len();
-            let logits = session.read_piece(row, from, piece);
+            left -= chunk.len();
+            reading.read += chunk.len();
+            let logits = session.read_chunk(row, from, chunk);
             if reading.read < reading.prompt.tokens.len() {
                 continue;
             }

@@ -179,9 +179,9 @@ pub(super) fn choose(
     position: Position,
     tokens: Tensor<1, Int>,
     step: Tensor<1, Int>,
-    rule: FusedSampler,
+    fused: FusedSampler,
 ) -> (Tensor<1, Int>, Position) {
-    let sampler = match rule {
+    let sampler = match fused {
         FusedSampler::Greedy => StepSampler::Greedy,
         FusedSampler::GumbelMax(sampler) => {
             let (step, keys) = (step.into_dispatch(), sampler.keys().into_dispatch());

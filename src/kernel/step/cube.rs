@@ -441,12 +441,12 @@ pub(super) fn choose(
     position: Position,
     tokens: Tensor<1, Int>,
     step: Tensor<1, Int>,
-    rule: FusedSampler,
+    fused: FusedSampler,
 ) -> (Tensor<1, Int>, Position) {
     let Position { values, rows } = position;
     let (logits, tokens) = (logits.into_dispatch(), tokens.into_dispatch());
     let (values, image) = (values.into_dispatch(), KernelImage::of(image, &rows));
-    let (tokens, values) = match rule {
+    let (tokens, values) = match fused {
         FusedSampler::Greedy => <Dispatch as CubeStep>::greedy_step(logits, values, tokens, image),
         FusedSampler::GumbelMax(sampler) => {
             let noise = Gumbel::of(sampler, step);

@@ -145,15 +145,15 @@ pub(crate) fn choose(
     position: Position,
     tokens: Tensor<1, Int>,
     step: Tensor<1, Int>,
-    rule: FusedSampler,
+    fused: FusedSampler,
 ) -> (Tensor<1, Int>, Position) {
     match device_constraint.store() {
         #[cfg(feature = "flex")]
-        Store::Cpu(constraints) => cpu::choose(constraints, logits, position, tokens, step, rule),
+        Store::Cpu(constraints) => cpu::choose(constraints, logits, position, tokens, step, fused),
         #[cfg(feature = "remote")]
-        Store::Remote(constraints) => cpu::choose(constraints, logits, position, tokens, step, rule),
+        Store::Remote(constraints) => cpu::choose(constraints, logits, position, tokens, step, fused),
         #[cfg(feature = "cube")]
-        Store::Cube(image) => cube::choose(image, logits, position, tokens, step, rule),
+        Store::Cube(image) => cube::choose(image, logits, position, tokens, step, fused),
         Store::BuiltIn(_) => panic!("the lookups of the constraint are not fused"),
     }
 }

@@ -170,10 +170,11 @@ fn read_constraint(
         time: Duration::from_secs(60),
         ..Limits::default()
     };
-    let constraint = Artifact::from_bytes(bytes).and_then(|artifact| artifact.to_hosted(vocabulary, &limits));
+    let constraint =
+        Artifact::from_bytes(bytes).and_then(|artifact| artifact.to_server_constraint(vocabulary, &limits));
     let constraint = constraint.map_err(|error| error.to_string())?;
-    if constraint.outcomes() > 0 && frame <= constraint.outcomes() {
-        return Err(format!("frames of {frame} numbers for {} outcomes", constraint.outcomes()));
+    if constraint.exits() > 0 && frame <= constraint.exits() {
+        return Err(format!("frames of {frame} numbers for {} exits", constraint.exits()));
     }
     Ok(constraint)
 }

@@ -62,7 +62,7 @@ fn random_constraints(vocabulary: &Vocabulary, seed: u64) -> Vec<CompiledConstra
     };
     let constraints: Vec<_> = (0..9).map(compile).collect();
     assert!(
-        constraints.iter().filter(|constraint| constraint.outcomes() > 0).count() >= 3,
+        constraints.iter().filter(|constraint| constraint.exits() > 0).count() >= 3,
         "recursive ones have calls"
     );
     constraints
@@ -78,7 +78,7 @@ fn options(constraints: &[CompiledConstraint], slots: usize) -> TensorOptions {
         .with_constraints(4)
         .with_states(PAGE * pages[..3].iter().sum::<usize>())
         .with_classes(most(CompiledConstraint::class_count))
-        .with_stack(most(CompiledConstraint::outcomes), FRAMES);
+        .with_stack(most(CompiledConstraint::exits), FRAMES);
     TensorOptions::new().with_capacity(capacity).with_mask_rows_bytes(mask_rows_bytes(slots, true))
 }
 
@@ -154,7 +154,7 @@ fn walk(
             tokens.push(token as i32);
             if let Some((constraint, own)) = at {
                 *own = constraint.after(own, TokenId(token as u32));
-                deepest = deepest.max(own.frames.len() / (1 + constraint.outcomes()));
+                deepest = deepest.max(own.frames.len() / (1 + constraint.exits()));
             }
         }
         position = processor.advance(position, ints(tokens, device));

@@ -86,7 +86,7 @@ fn walk(constraints: &[&CompiledConstraint], (name, device): (&str, &Device), sl
                     };
                     assert_eq!(masked[from + token].to_bits(), expected.to_bits(), "{}: {at:?}", what());
                 }
-                deepest = deepest.max(at.frames.len() / (1 + constraint.outcomes()));
+                deepest = deepest.max(at.frames.len() / (1 + constraint.exits()));
             }
         }
         position = states.at(ints(picks.iter().map(|&node| node as i32).collect(), device));

@@ -165,8 +165,8 @@ fn rows_with_stacks_begin_and_end_independently() {
     let mut constraints: Vec<CompiledConstraint> = schemas.iter().map(compile).collect();
     let blocks = Constraint::grammar(Syntax::Gbnf, blocks).unwrap();
     constraints.push(CompiledConstraint::compile(&blocks, &vocabulary, &limits).unwrap());
-    assert!(constraints.iter().all(|constraint| constraint.outcomes() > 0));
-    let outcomes = constraints.iter().map(CompiledConstraint::outcomes).max().unwrap();
+    assert!(constraints.iter().all(|constraint| constraint.exits() > 0));
+    let exits = constraints.iter().map(CompiledConstraint::exits).max().unwrap();
     constraints.push(
         CompiledConstraint::compile_byte_level(&Constraint::regex("[0-9]{4}").unwrap(), &vocabulary, &limits)
             .unwrap(),
@@ -194,7 +194,7 @@ fn rows_with_stacks_begin_and_end_independently() {
             "{error}"
         );
         let mut room = tensors(Kernels::Fused);
-        room.capacity = room.capacity.with_stack(outcomes, 6);
+        room.capacity = room.capacity.with_stack(exits, 6);
         let mut slots =
             ContinuousBatch::new(&model, &vocabulary, 3, 64, &config.clone().with_tensors(room)).unwrap();
         for (index, (output, expected)) in serve(&mut slots, &requests, 2).iter().zip(&expected).enumerate() {

@@ -106,7 +106,7 @@ fn constraints(vocabulary: &Vocabulary) -> Vec<CompiledConstraint> {
         schema(&person, vocabulary),
         schema(&nested, vocabulary),
     ];
-    assert!(constraints[2].outcomes() > 0, "it has calls");
+    assert!(constraints[2].exits() > 0, "it has calls");
     constraints
 }
 

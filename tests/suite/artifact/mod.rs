@@ -92,7 +92,7 @@ fn pushdown_with_words() -> (&'static str, Vocabulary, CompiledConstraint, Vec<u
     let schema = json!({"type": "array", "items": {"anyOf": [{"enum": ["a", "aé"]}, {"$ref": "#"}]}});
     let (constraint, limits) = (compact(&schema), Limits::new().with_frames(6));
     let compiled = CompiledConstraint::compile(&constraint, &vocabulary, &limits).unwrap();
-    assert_eq!((compiled.outcomes() > 0, compiled.frames()), (true, 6));
+    assert_eq!((compiled.exits() > 0, compiled.frames()), (true, 6));
     let bytes = compiled.to_bytes(&Origin::new(&constraint, &limits)).unwrap();
     ("pushdown, words", vocabulary, compiled, bytes)
 }
@@ -107,7 +107,7 @@ fn pushdown() -> (&'static str, Vocabulary, CompiledConstraint, Vec<u8>) {
         "$defs": {"n": {"type": "array", "items": {"$ref": "#/$defs/n"}}}});
     let (constraint, limits) = (compact(&schema), Limits::new().with_frames(6));
     let compiled = CompiledConstraint::compile(&constraint, &vocabulary, &limits).unwrap();
-    assert_eq!((compiled.outcomes() > 0, compiled.frames()), (true, 6));
+    assert_eq!((compiled.exits() > 0, compiled.frames()), (true, 6));
     let bytes = compiled.to_bytes(&Origin::new(&constraint, &limits)).unwrap();
     ("pushdown", vocabulary, compiled, bytes)
 }

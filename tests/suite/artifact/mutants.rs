@@ -67,7 +67,7 @@ impl Fate {
 /// that can reach it.
 fn sound(constraint: &CompiledConstraint, vocabulary: &Vocabulary, what: &dyn Fn() -> String) {
     constraint.validate().unwrap();
-    if constraint.outcomes() > 0 {
+    if constraint.exits() > 0 {
         return sound_on_stack(constraint, vocabulary, what);
     }
     let states = constraint.state_count() as u32;
@@ -132,7 +132,7 @@ fn agrees_on_stack(constraint: &CompiledConstraint, width: usize, kernels: Kerne
 
 /// Checks that the lookups of the device equal the host's.
 fn agrees(constraint: &CompiledConstraint, width: usize, kernels: Kernels) {
-    if constraint.outcomes() > 0 {
+    if constraint.exits() > 0 {
         return agrees_on_stack(constraint, width, kernels);
     }
     let options = TensorOptions { kernels, ..TensorOptions::default() };

@@ -9,11 +9,11 @@
 use super::super::FastMap;
 use super::super::network::TransitionNetwork;
 use super::super::pushdown::UntrimmedPda;
-use super::{Determinized, Outcome, Subsets};
+use super::{Outcome, SparseAutomaton, Subsets};
 
 impl Subsets<'_, '_> {
     /// The deterministic automaton of the states and their forks.
-    pub(super) fn joined(&self, done: &UntrimmedPda) -> Outcome<Option<Determinized>> {
+    pub(super) fn joined(&self, done: &UntrimmedPda) -> Outcome<Option<SparseAutomaton>> {
         debug_assert!(done.calls.is_empty(), "forks are refused where something is called");
         let mut forks: FastMap<u32, Vec<u32>> = FastMap::default();
         self.forks.iter().for_each(|&(from, to)| forks.entry(1 + from).or_default().push(1 + to));

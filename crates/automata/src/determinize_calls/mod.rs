@@ -41,7 +41,7 @@ use super::network::TransitionNetwork;
 use super::pushdown::UntrimmedPda;
 use super::stamps::StampSet;
 use super::sweep::Cuts;
-use super::{Call, FastMap, Interner, Pushdown, Rows, SparseDfa};
+use super::{Call, FastMap, Interner, Rows, SparseAutomaton, SparseDfa};
 use burn_dfa_common::{Error, Limit, Result};
 
 /// The maximum number of pending calls of an item.
@@ -51,15 +51,7 @@ const MAX_PENDING: usize = 8;
 const ROW_BYTES: usize = 256;
 
 /// The maximum number of exits of the procedures of an automaton.
-pub const MAX_OUTCOMES: usize = 16;
-
-/// The deterministic form of a network.
-pub enum Determinized {
-    /// Without calls.
-    Finite(SparseDfa),
-    /// An automaton with a stack.
-    Called(Pushdown),
-}
+pub const MAX_EXITS: usize = 16;
 
 /// Why the subset construction failed.
 pub enum Failure {
@@ -81,7 +73,7 @@ impl TransitionNetwork<'_> {
     /// The deterministic automaton of the texts on paths from `start` to [`ACCEPT`](Self::ACCEPT),
     /// and the maximum number of distinct pending calls in a state; `None` if no such text exists.
     /// Follows at most `positions` of them.
-    pub fn determinize(&self, start: u32, positions: usize) -> Outcome<Option<(Determinized, usize)>> {
+    pub fn determinize(&self, start: u32, positions: usize) -> Outcome<Option<(SparseAutomaton, usize)>> {
         let mut special = FastMap::default();
         loop {
             match Subsets::new(self, positions, &special).run(start) {
@@ -299,7 +291,7 @@ impl<'n, 'm> Subsets<'n, 'm> {
         }
     }
 
-    fn run(mut self, start: u32) -> Outcome<Option<(Determinized, usize)>> {
+    fn run(mut self, start: u32) -> Outcome<Option<(SparseAutomaton, usize)>> {
         let first = Item { tag: 0, pending: 0, node: start };
         // Even if all items have pending calls, the start is no call.
         let Closed { items } = self.closed(0, &[first])?;
@@ -323,9 +315,9 @@ impl<'n, 'm> Subsets<'n, 'm> {
         // The sets take more memory than the automaton built from them.
         drop(self);
         let determinized = if done.calls.is_empty() {
-            SparseDfa::new(&done.rows, done.start, meter)?.map(Determinized::Finite)
+            SparseDfa::new(&done.rows, done.start, meter)?.map(SparseAutomaton::Finite)
         } else {
-            done.pushdown(meter)?.map(Determinized::Called)
+            done.pushdown(meter)?.map(SparseAutomaton::Pushdown)
         };
         Ok(determinized.map(|determinized| (determinized, widest)))
     }
@@ -333,8 +325,8 @@ impl<'n, 'm> Subsets<'n, 'm> {
     /// The deterministic automaton.
     fn finish(&self, start: u32) -> Outcome<UntrimmedPda> {
         let merged = self.merged();
-        if merged.most > MAX_OUTCOMES {
-            return Err(Error::limit(Limit::Outcomes(MAX_OUTCOMES)).into());
+        if merged.most > MAX_EXITS {
+            return Err(Error::limit(Limit::Exits(MAX_EXITS)).into());
         }
         // States, then calls, then RETURN states, numbered from 1 on.
         let calls = 1 + self.rows.len() as u32;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::form::{Bounded, Counted, CutShort, Expression, Grammar, Node, Rule};
 use super::{Lexical, regular};
-use burn_dfa_automata::{ByteDfa, ByteStateId, CountedPart, Determinized, Expr, FastMap, Op};
+use burn_dfa_automata::{ByteDfa, ByteStateId, CountedPart, Expr, FastMap, Op, SparseAutomaton};
 
 /// Most expressions and rules of all counted parts, including the rules they refer to.
 const MAX_SIZE: usize = 1 << 22;
@@ -108,14 +108,14 @@ impl Counting {
         let dfa = match lowered {
             Err(error) if error.kind() == ErrorKind::Unsatisfiable => None,
             lowered => match lowered?.determinized {
-                Determinized::Finite(rows) => {
+                SparseAutomaton::Finite(rows) => {
                     let mut dfa = rows.to_dense(meter)?;
                     if let Some(most) = *max_chars {
                         dfa = regular::at_most(&dfa, most, meter)?;
                     }
                     Some(if *lazy { regular::lazy(&dfa, meter)? } else { dfa })
                 }
-                Determinized::Called(_) => {
+                SparseAutomaton::Pushdown(_) => {
                     return Err(refused(
                         "contains recursion with something before and behind it, which needs a stack, and the attribute is for \
                          others; leave it out",
@@ -136,8 +136,10 @@ impl Counting {
             return Err(refused(counted, "names tokens: name them around it"));
         }
         match determinized {
-            Determinized::Finite(rows) => Ok(CountedPart::new(rows, tokens.boundaries, Some(counted.most))),
-            Determinized::Called(_) => Err(recursive(counted)),
+            SparseAutomaton::Finite(rows) => {
+                Ok(CountedPart::new(rows, tokens.boundaries, Some(counted.most)))
+            }
+            SparseAutomaton::Pushdown(_) => Err(recursive(counted)),
         }
     }
 

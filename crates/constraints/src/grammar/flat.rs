@@ -11,9 +11,8 @@ use super::counted::Counting;
 use super::form::{Counted, Expression, Grammar, Lexing, Node, TokenName};
 use super::tokens::{Codes, Sets};
 use super::{Lexical, regular};
-use crate::nested::Nested;
 use crate::{Called, Constraint, Lowered};
-use burn_dfa_automata::{ByteDfa, ByteStateId, CountedPart, Determinized, FastMap, SparseDfa};
+use burn_dfa_automata::{ByteDfa, ByteStateId, CountedPart, FastMap, SparseAutomaton, SparseDfa};
 use burn_dfa_vocabulary::TokenId;
 
 /// The number of an expression.
@@ -59,7 +58,7 @@ pub(super) struct FlatGrammar<'m> {
     known: FastMap<FlatExpr, ExprId>,
     pub(super) dfas: Vec<Arc<ByteDfa>>,
     classes: FastMap<Vec<(char, char)>, usize>,
-    pub(super) nested: Vec<Nested>,
+    pub(super) nested: Vec<SparseAutomaton>,
     /// The expressions with counted tokens, here or within.
     pub(super) counted: Vec<Arc<CountedPart>>,
     /// The name of the first counted expression.
@@ -161,10 +160,7 @@ impl<'m> FlatGrammar<'m> {
                 bytes.iter().for_each(|&byte| literal[byte as usize] = true);
             }
         }
-        let nested = self.nested.iter().map(|nested| match nested {
-            Nested::Finite(rows) => rows.rows().classes(),
-            Nested::Called(automaton) => automaton.rows().classes(),
-        });
+        let nested = self.nested.iter().map(|nested| nested.rows().classes());
         let dfas = self.dfas.iter().map(|dfa| dfa.classes());
         let counted = self.counted.iter().map(|expr| expr.rows.rows().classes());
         Codes::new(&self.sets, dfas.chain(nested).chain(counted), &literal, self.counts())
@@ -331,7 +327,7 @@ impl<'m> FlatGrammar<'m> {
             Node::Constraint(constraint) => self.nested(constraint)?,
             Node::Grammar(grammar) => {
                 let Lexical { determinized, tokens } = grammar.lower(self.meter)?;
-                if let Determinized::Finite(rows) = &determinized
+                if let SparseAutomaton::Finite(rows) = &determinized
                     && tokens.edges.is_empty()
                     && !tokens.boundaries.is_empty()
                 {
@@ -344,11 +340,7 @@ impl<'m> FlatGrammar<'m> {
                         "a grammar within another one names tokens: write them around it",
                     ));
                 }
-                let nested = match determinized {
-                    Determinized::Finite(rows) => Nested::Finite(Box::new(rows)),
-                    Determinized::Called(automaton) => Nested::Called(Box::new(automaton)),
-                };
-                self.nested.push(nested);
+                self.nested.push(determinized);
                 FlatExpr::Nested(self.nested.len() - 1)
             }
             Node::Counted(counted) => match self.counted_part(counted, within)? {
@@ -439,10 +431,10 @@ impl<'m> FlatGrammar<'m> {
         self.bytes = self.bytes.saturating_add(bytes_of(&lowered));
         self.meter.bytes(self.bytes)?;
         let nested = match lowered {
-            Called::Yes(text) if text.free.is_empty() => Nested::Called(Box::new(text.automaton)),
-            Called::No(Lowered::Rows(rows, _)) => Nested::Finite(rows),
+            Called::Yes(text) if text.free.is_empty() => SparseAutomaton::Pushdown(text.automaton),
+            Called::No(Lowered::Rows(rows, _)) => SparseAutomaton::Finite(*rows),
             Called::No(Lowered::Bytes(text)) if text.free.is_empty() => {
-                Nested::Finite(Box::new(SparseDfa::from(&*text.dfa)))
+                SparseAutomaton::Finite(SparseDfa::from(&*text.dfa))
             }
             Called::No(Lowered::Bytes(text)) if text.free.is_counted_alone() => {
                 let rows = SparseDfa::from(&*text.dfa);
@@ -541,7 +533,7 @@ impl<'m> FlatGrammar<'m> {
                     || (something && (0..=u8::MAX).any(|byte| dfa.next(start, byte) != ByteStateId::DEAD))
             }
             FlatExpr::Counted(counted) => own(self.counted[*counted].accepts_nothing_read()),
-            FlatExpr::Nested(nested) => own(self.nested[*nested].accepts_nothing_read()),
+            FlatExpr::Nested(nested) => own(self.nested[*nested].rows().is_accepting(1)),
             FlatExpr::Rule(rule) => holds[self.bodies[*rule]],
             FlatExpr::Sequence(exprs) if kind == Has::Something => {
                 exprs.iter().all(|&inner| self.productive[inner]) && exprs.iter().any(|&inner| holds[inner])

@@ -55,25 +55,25 @@ pub(super) use syntax::GivenGrammar;
 pub use syntax::Syntax;
 
 use self::counted::Counting;
-use self::emit::{Called, Emitter};
+use self::emit::{CalledProcedure, Emitter};
 use self::flat::FlatGrammar;
 use crate::TokenEdges;
-use burn_dfa_automata::{Conflict, ConflictKind, Determinized, Failure};
+use burn_dfa_automata::{Conflict, ConflictKind, Failure, SparseAutomaton};
 use burn_dfa_common::{Error, ErrorKind, Limits, Result, limits::Meter};
 
 /// The automaton of a grammar's texts.
 pub(super) struct Lexical {
-    pub(super) determinized: Determinized,
+    pub(super) determinized: SparseAutomaton,
     /// The tokens read whole.
     pub(super) tokens: TokenEdges,
 }
 
 /// The automaton of rules, and the fate of each rule.
 struct Compiled {
-    determinized: Determinized,
-    /// The most leads of its states.
-    leads: usize,
-    calls: Vec<Called>,
+    determinized: SparseAutomaton,
+    /// The most stacks that readings of the same text have at once.
+    stacks: usize,
+    calls: Vec<CalledProcedure>,
     /// By rule, whether it is called.
     called: Vec<bool>,
 }
@@ -97,13 +97,16 @@ impl Grammar {
             return Ok(Lexical { determinized, tokens: TokenEdges::default() });
         };
         Ok(match determinized {
-            Determinized::Finite(rows) => {
+            SparseAutomaton::Finite(rows) => {
                 let tokens = codes.edges(rows.rows().all());
-                Lexical { determinized: Determinized::Finite(rows.read_as(codes.read_as())), tokens }
+                Lexical { determinized: SparseAutomaton::Finite(rows.read_as(codes.read_as())), tokens }
             }
-            Determinized::Called(automaton) => {
+            SparseAutomaton::Pushdown(automaton) => {
                 let tokens = codes.edges(automaton.rows().all());
-                Lexical { determinized: Determinized::Called(automaton.read_as(codes.read_as())), tokens }
+                Lexical {
+                    determinized: SparseAutomaton::Pushdown(automaton.read_as(codes.read_as())),
+                    tokens,
+                }
             }
         })
     }
@@ -120,7 +123,7 @@ impl Grammar {
             Ok(compiled) => return Ok(compiled),
             Err(conflict) => conflict,
         };
-        let explained = self.explained(flat, &conflict, most_stacks(meter));
+        let explained = self.explained(flat, &conflict, max_stacks(meter));
         let again = match flat.eliminate() {
             Ok(true) => self.attempts(flat, meter),
             Ok(false) => Ok(Err(conflict)),
@@ -160,10 +163,10 @@ impl Grammar {
                 emitter.network.close_at_boundaries()?;
             }
         }
-        match emitter.network.determinize(start, most_stacks(meter)) {
-            Ok(Some((determinized, leads))) => {
+        match emitter.network.determinize(start, max_stacks(meter)) {
+            Ok(Some((determinized, stacks))) => {
                 let calls = emitter.calls();
-                Ok(Ok(Compiled { determinized, leads, calls, called: emitter.called }))
+                Ok(Ok(Compiled { determinized, stacks, calls, called: emitter.called }))
             }
             Ok(None) => Err(Error::unsatisfiable("the grammar has no text that ends")),
             Err(Failure::Error(error)) => Err(error),
@@ -195,8 +198,8 @@ impl Grammar {
     }
 }
 
-/// The most leads of a state: the number of different stacks for readings of the same text.
-pub(super) fn most_stacks(meter: &Meter) -> usize {
+/// The limit on the stacks that readings of the same text have at once.
+pub(super) fn max_stacks(meter: &Meter) -> usize {
     meter.limits().stacks.clamp(1, Limits::MAX_STACKS)
 }
 

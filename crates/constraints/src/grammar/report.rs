@@ -2,7 +2,7 @@
 
 use super::Compiled;
 use super::counted::Counting;
-use super::emit::Called;
+use super::emit::CalledProcedure;
 use super::flat::{ExprId, FlatExpr, FlatGrammar};
 use super::form::Grammar;
 use super::shape::{class, literal, times};
@@ -21,7 +21,7 @@ pub struct GrammarReport {
     /// stack.
     pub stacks: usize,
     /// The limit on the number of stacks.
-    pub most_stacks: usize,
+    pub max_stacks: usize,
 }
 
 /// The use of a rule.
@@ -80,7 +80,7 @@ impl Grammar {
     pub fn report(&self, limits: &Limits) -> Result<GrammarReport> {
         let meter = Meter::start(limits);
         let mut flat = FlatGrammar::new(self, &meter, &mut Counting::default())?;
-        let Compiled { leads: stacks, calls, called, .. } = self.determinize(&mut flat, &meter)?;
+        let Compiled { stacks, calls, called, .. } = self.determinize(&mut flat, &meter)?;
         let reached = reached(&flat, self.start);
         let rule_use = |rule: usize| match () {
             () if !reached[rule] => RuleUse::Unused,
@@ -93,8 +93,8 @@ impl Grammar {
         let words = Words { grammar: self, flat: &flat };
         let holders = holders(&flat);
         let calls = calls.into_iter().map(|called| match called {
-            Called::Rule(rule) => CalledPart::Rule(self.rules[rule].name.clone()),
-            Called::Slice { sequence, exprs, from, to } => {
+            CalledProcedure::Rule(rule) => CalledPart::Rule(self.rules[rule].name.clone()),
+            CalledProcedure::Slice { sequence, exprs, from, to } => {
                 let rule =
                     holders.get(&sequence).map_or(String::new(), |&rule| self.rules[rule].name.clone());
                 let opens = from.checked_sub(1).map(|before| words.of(exprs[before]));
@@ -111,7 +111,7 @@ impl Grammar {
             rules,
             calls: distinct,
             stacks,
-            most_stacks: limits.stacks.clamp(1, Limits::MAX_STACKS),
+            max_stacks: limits.stacks.clamp(1, Limits::MAX_STACKS),
         })
     }
 }

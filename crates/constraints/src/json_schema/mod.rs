@@ -72,7 +72,6 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use self::calls::Followed;
-pub(crate) use self::calls::Texts;
 pub use self::depth::Unrolled;
 pub(super) use self::emit::Selection;
 pub(super) use self::facts::Values;

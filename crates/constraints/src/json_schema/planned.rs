@@ -8,9 +8,9 @@ use std::sync::Arc;
 use super::calls::Followed;
 use super::format::Certainty;
 use super::plan::{Labeled, Plan, PlanId, Planner, Preferred};
-use super::{Escapes, JsonOptions, Schema, Selection, Texts, Types, emit, number, string};
+use super::{Escapes, JsonOptions, Schema, Selection, Types, emit, number, string};
 use crate::Unrolled;
-use burn_dfa_automata::{ByteDfa, Op, SparseDfa};
+use burn_dfa_automata::{ByteDfa, Op, SparseAutomaton, SparseDfa};
 use burn_dfa_common::{Result, limits::Meter};
 
 /// A schema with its plans.
@@ -114,7 +114,7 @@ impl<'a> Planned<'a> {
     ///
     /// # Errors
     /// A limit is exceeded.
-    pub(crate) fn json(&self, values: Selection) -> Result<Option<Texts>> {
+    pub(crate) fn json(&self, values: Selection) -> Result<Option<SparseAutomaton>> {
         let all = Selection { types: Types::NUMBER, ..values };
         if values.types != Types::INTEGER || !self.types(all).meets(Types::FRACTION) {
             return self.followed.texts(&self.planner, values);
@@ -122,7 +122,7 @@ impl<'a> Planned<'a> {
         let Some(numbers) = emit::emit(&self.planner, values)? else { return Ok(None) };
         let integers = number::integers(self.schema.integers, Certainty::Surely, self.meter)?;
         let integers = numbers.to_dense(self.meter)?.product(&integers, Op::Intersection, self.meter)?;
-        Ok((!integers.is_empty()).then(|| Texts::Copied(SparseDfa::from(&integers))))
+        Ok((!integers.is_empty()).then(|| SparseAutomaton::Finite(SparseDfa::from(&integers))))
     }
 
     /// The content of the strings of a plan with these outcomes, without quotes and escapes; `None`

@@ -11,7 +11,7 @@ use burn_dfa_common::{Error, Result};
 
 /// A structural tag, and the roles of its tags by their begins. Other tags have the role of the
 /// surrounding text.
-pub(super) struct Lowered {
+pub(super) struct LoweredTools {
     pub(super) tag: StructuralTag,
     pub(super) roles: BTreeMap<String, Role>,
 }
@@ -20,12 +20,12 @@ pub(super) struct Lowered {
 ///
 /// # Errors
 /// The choice is impossible, or the format does not support the reasoning.
-pub(super) fn lower(own: &Tools) -> Result<Lowered> {
+pub(super) fn lower(own: &Tools) -> Result<LoweredTools> {
     let callable = Callable::new(own)?;
     let mut roles = BTreeMap::new();
     let Some(wire) = own.format.wire() else {
         let format = harmony::lower(&callable, own.reasoning.as_ref(), &mut roles)?;
-        return Ok(Lowered { tag: StructuralTag::new(format), roles });
+        return Ok(LoweredTools { tag: StructuralTag::new(format), roles });
     };
     let excludes: Vec<&str> = own.reasoning.iter().flat_map(|reasoning| reasoning.marks()).collect();
     let answer = match callable.tools.is_empty() {
@@ -46,7 +46,7 @@ pub(super) fn lower(own: &Tools) -> Result<Lowered> {
             Format::sequence([format, answer])
         }
     };
-    Ok(Lowered { tag: StructuralTag::new(format), roles })
+    Ok(LoweredTools { tag: StructuralTag::new(format), roles })
 }
 
 impl Wire {

@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 
-use super::lower::Lowered;
+use super::lower::LoweredTools;
 use super::reply::Role;
 use crate::{Begin, End, Format, SchemaFormat, Style, Tag, TokenFormat, TokenRef};
 use burn_dfa_common::{Error, Result};
@@ -72,7 +72,7 @@ pub(super) struct Machine {
 }
 
 impl Machine {
-    pub(super) fn new(lowered: &Lowered) -> Result<Self> {
+    pub(super) fn new(lowered: &LoweredTools) -> Result<Self> {
         let mut builder = Builder { roles: &lowered.roles, edges: Vec::new() };
         let (start, end) = (builder.node(), builder.node());
         builder.add(&lowered.tag.format, Role::Content, start, end)?;

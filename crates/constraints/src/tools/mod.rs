@@ -303,7 +303,7 @@ impl Tools {
         Ok(reader.into_reply())
     }
 
-    fn lower(&self) -> Result<lower::Lowered> {
+    fn lower(&self) -> Result<lower::LoweredTools> {
         if let Some(reasoning) = &self.reasoning {
             reasoning.check()?;
         }

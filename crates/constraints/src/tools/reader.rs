@@ -23,8 +23,8 @@ use burn_dfa_common::{Error, Result};
 /// let tools = Tools::new([Tool::new("now")])?.with_format(ToolFormat::Hermes);
 /// let mut reader = tools.reader()?;
 /// let mut text = String::new();
-/// for piece in ["It is <", "tool_call>\n{\"name\": \"no", "w\", \"arguments\": {}}\n</tool_call>"] {
-///     for event in reader.push(piece.as_bytes())? {
+/// for chunk in ["It is <", "tool_call>\n{\"name\": \"no", "w\", \"arguments\": {}}\n</tool_call>"] {
+///     for event in reader.push(chunk.as_bytes())? {
 ///         if let ReplyEvent::Text(delta) = event {
 ///             text.push_str(&delta);
 ///         }
@@ -104,10 +104,10 @@ impl ToolReader {
     /// # Errors
     /// [`ErrorKind::Output`](crate::ErrorKind::Output): the output does not have the format, with the byte of the mismatch.
     /// The output read before is in the [reply](Self::reply); later output is ignored.
-    pub fn push(&mut self, piece: &[u8]) -> Result<Vec<ReplyEvent>> {
+    pub fn push(&mut self, chunk: &[u8]) -> Result<Vec<ReplyEvent>> {
         self.error.clone().map_or(Ok(()), Err)?;
         let machine = Arc::clone(&self.machine);
-        let read = self.characters(piece, &machine);
+        let read = self.characters(chunk, &machine);
         self.flush();
         let events = std::mem::take(&mut self.events);
         self.error = read.err();
@@ -155,9 +155,9 @@ impl ToolReader {
     }
 
     /// Reads whole characters, and keeps the rest.
-    fn characters(&mut self, piece: &[u8], machine: &Machine) -> Result<()> {
+    fn characters(&mut self, chunk: &[u8], machine: &Machine) -> Result<()> {
         let mut bytes = std::mem::take(&mut self.cut);
-        bytes.extend_from_slice(piece);
+        bytes.extend_from_slice(chunk);
         let (whole, wrong) = match std::str::from_utf8(&bytes) {
             Ok(text) => (text.len(), false),
             Err(error) => (error.valid_up_to(), error.error_len().is_some()),

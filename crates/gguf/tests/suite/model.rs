@@ -29,7 +29,7 @@ fn config(writer: &Writer) -> Result<Json, GgufError> {
 }
 
 #[test]
-fn configurations() {
+fn configurations_are_those_of_a_folder() {
     let llama = config(&model("llama")).unwrap();
     let expected = json!({
         "architectures": ["LlamaForCausalLM"], "model_type": "llama", "vocab_size": 10, "hidden_size": 32,
@@ -58,7 +58,7 @@ fn configurations() {
 }
 
 #[test]
-fn scalings() {
+fn scalings_of_positions_are_read() {
     let scaled = |values: &[(&str, Value)]| {
         let with = |writer: Writer, (key, value): &(&str, Value)| {
             writer.with(&format!("llama.rope.{key}"), value.clone())

@@ -105,7 +105,7 @@ fn written_and_read() {
 
 /// Small tokenizers of four families.
 #[test]
-fn families() {
+fn tokenizers_of_four_families_are_read() {
     let folder =
         std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models/decoder/tests/golden/tokenizers");
     for (name, pre) in [("llama3", "llama-bpe"), ("qwen", "qwen2"), ("mistral", ""), ("gemma", "")] {
@@ -241,7 +241,7 @@ fn refusals_name_the_key() {
 
 /// A vocabulary is read from a file on disk as from a folder.
 #[test]
-fn vocabularies() {
+fn a_vocabulary_is_read_from_a_file() {
     let path = std::env::temp_dir().join(format!("burn-dfa-gguf-{}.gguf", std::process::id()));
     let writer = Writer::new("phi3").with_tokenizer(&data::tiny().json(), "gpt-2");
     std::fs::write(&path, writer.to_bytes()).unwrap();

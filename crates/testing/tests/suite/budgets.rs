@@ -120,7 +120,7 @@ fn constraints(vocabulary: &Vocabulary) -> Vec<CompiledConstraint> {
 type Configuration = Vec<u32>;
 
 fn configuration(constraint: &CompiledConstraint, position: &RowPosition) -> Configuration {
-    let calls = position.frames.chunks_exact(1 + constraint.outcomes()).map(|frame| frame[0]);
+    let calls = position.frames.chunks_exact(1 + constraint.exits()).map(|frame| frame[0]);
     calls.chain([position.state.0]).collect()
 }
 
@@ -195,7 +195,7 @@ fn the_least_budget_is_close_to_the_exact_least_number_of_tokens() {
                 continue;
             };
             judged += 1;
-            stacks += u32::from(constraint.outcomes() > 0);
+            stacks += u32::from(constraint.exits() > 0);
             let (mut own, mut own_equal, mut farthest) = (0u32, 0u32, (0, 0));
             for more in 0..12 {
                 let mut at =
@@ -215,7 +215,7 @@ fn the_least_budget_is_close_to_the_exact_least_number_of_tokens() {
                 let (more, exact) = farthest;
                 println!(
                     "{own_equal} of {own}, at most {more} more than {exact}: {constraint:?}, {} exits",
-                    constraint.outcomes()
+                    constraint.exits()
                 );
             }
             (visited, equal) = (visited + own, equal + own_equal);

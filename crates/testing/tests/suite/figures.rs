@@ -1,6 +1,6 @@
 //! Figures quoted in prose are the figures of the runs that made them: `benches/results/peers.txt`,
-//! the tables of `benches/results/instances.md` and `quality.md`, and the lines `name=value` of
-//! `benches/results/README.md`; on the page on schema design, the figures of the pages that it
+//! the tables of `ablation.md`, `instances.md` and `quality.md` in `benches/results`, and the lines
+//! `name=value` of its `README.md`; on the page on schema design, the figures of the pages that it
 //! names.
 //!
 //! A template names each figure with its decimals, `{flex_step_p50_ratio_llguidance:2}`, and may
@@ -8,13 +8,14 @@
 //! separators. The page must contain the template with the figures filled in; white space counts as
 //! one space.
 //!
-//! `BURN_DFA_REWRITE=1 cargo test-core --test suite quoted_figures` writes the figures into the pages.
+//! `BURN_DFA_REWRITE=1 cargo test-core --test core quoted_figures` writes the figures into the pages.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use regex_automata::meta::Regex;
 
+const ABLATION: &str = "benches/results/ablation.md";
 const PEERS: &str = "benches/results/peers.txt";
 const INSTANCES: &str = "benches/results/instances.md";
 const QUALITY: &str = "benches/results/quality.md";
@@ -34,6 +35,38 @@ const QUOTES: &[(&str, &str)] = &[
     (
         "README.md",
         "gets {function_calls_spaced_right:0} % of {function_calls_prompts:0} function calls fully right, and {function_calls_llama_cpp__its_json_schema_right:0} % in llama.cpp with its grammar, at {speed_2_json_schema_burn_dfa:0} and {speed_2_json_schema_llama_cpp:0} tokens/s on 2 threads",
+    ),
+    (
+        "DESIGN.md",
+        "visits take {flex_step_p50_us:1} µs at p50 and {flex_step_p999_us:0} µs at p99.9 with 49,152 ids",
+    ),
+    (
+        "DESIGN.md",
+        "| token slices at all | {ablation_49152_token_slices_at_all_p50:1}; {ablation_49152_token_slices_at_all_p90:1}; {ablation_49152_token_slices_at_all_p99:0}; {ablation_49152_token_slices_at_all_p999:0} | {ablation_200019_token_slices_at_all_p50:1}; {ablation_200019_token_slices_at_all_p90:1}; {ablation_200019_token_slices_at_all_p99:0}; {ablation_200019_token_slices_at_all_p999:0} |",
+    ),
+    (
+        "DESIGN.md",
+        "| known steps between characters | {ablation_49152_known_steps_between_characters_p50:1}; {ablation_49152_known_steps_between_characters_p90:1}; {ablation_49152_known_steps_between_characters_p99:1}; {ablation_49152_known_steps_between_characters_p999:1} | {ablation_200019_known_steps_between_characters_p50:1}; {ablation_200019_known_steps_between_characters_p90:1}; {ablation_200019_known_steps_between_characters_p99:1}; {ablation_200019_known_steps_between_characters_p999:1} |",
+    ),
+    (
+        "DESIGN.md",
+        "| several known steps at once | {ablation_49152_several_known_steps_at_once_p50:1}; {ablation_49152_several_known_steps_at_once_p90:1}; {ablation_49152_several_known_steps_at_once_p99:1}; {ablation_49152_several_known_steps_at_once_p999:1} | {ablation_200019_several_known_steps_at_once_p50:1}; {ablation_200019_several_known_steps_at_once_p90:1}; {ablation_200019_several_known_steps_at_once_p99:1}; {ablation_200019_several_known_steps_at_once_p999:1} |",
+    ),
+    (
+        "DESIGN.md",
+        "| positions near another one | {ablation_49152_positions_near_another_one_p50:1}; {ablation_49152_positions_near_another_one_p90:1}; {ablation_49152_positions_near_another_one_p99:1}; {ablation_49152_positions_near_another_one_p999:1} | {ablation_200019_positions_near_another_one_p50:1}; {ablation_200019_positions_near_another_one_p90:1}; {ablation_200019_positions_near_another_one_p99:1}; {ablation_200019_positions_near_another_one_p999:1} |",
+    ),
+    (
+        "DESIGN.md",
+        "| characters that differ from a slice | {ablation_49152_characters_that_differ_from_a_slice_p50:1}; {ablation_49152_characters_that_differ_from_a_slice_p90:1}; {ablation_49152_characters_that_differ_from_a_slice_p99:1}; {ablation_49152_characters_that_differ_from_a_slice_p999:1} | {ablation_200019_characters_that_differ_from_a_slice_p50:1}; {ablation_200019_characters_that_differ_from_a_slice_p90:1}; {ablation_200019_characters_that_differ_from_a_slice_p99:1}; {ablation_200019_characters_that_differ_from_a_slice_p999:1} |",
+    ),
+    (
+        "DESIGN.md",
+        "| subtrees that stay in one state | {ablation_49152_subtrees_that_stay_in_one_state_p50:1}; {ablation_49152_subtrees_that_stay_in_one_state_p90:1}; {ablation_49152_subtrees_that_stay_in_one_state_p99:1}; {ablation_49152_subtrees_that_stay_in_one_state_p999:1} | {ablation_200019_subtrees_that_stay_in_one_state_p50:1}; {ablation_200019_subtrees_that_stay_in_one_state_p90:1}; {ablation_200019_subtrees_that_stay_in_one_state_p99:1}; {ablation_200019_subtrees_that_stay_in_one_state_p999:1} |",
+    ),
+    (
+        "DESIGN.md",
+        "| token sets shared by positions | {ablation_49152_token_sets_shared_by_positions_p50:1}; {ablation_49152_token_sets_shared_by_positions_p90:1}; {ablation_49152_token_sets_shared_by_positions_p99:1}; {ablation_49152_token_sets_shared_by_positions_p999:1} | {ablation_200019_token_sets_shared_by_positions_p50:1}; {ablation_200019_token_sets_shared_by_positions_p90:1}; {ablation_200019_token_sets_shared_by_positions_p99:1}; {ablation_200019_token_sets_shared_by_positions_p999:1} |",
     ),
     (
         "docs/json-schema.md",
@@ -156,6 +189,19 @@ const QUOTES: &[(&str, &str)] = &[
         "benches/results/README.md",
         "steps take {v200k_grammar_step_p50_ratio_llguidance:2}, {v200k_grammar_step_p99_ratio_llguidance:2} and {v200k_grammar_step_p999_ratio_llguidance:2} of llguidance's time at p50, p99 and p99.9; first masks take {v200k_grammar_first_mask_p50_ratio_llguidance:2} of llguidance's time",
     ),
+    (
+        "benches/results/README.md",
+        "have {corpus_states_p50:0} states at the median, {corpus_states_p90:,} at p90, {corpus_states_p99:,} at p99",
+    ),
+    (
+        "docs/scale.md",
+        "{corpus_states_p50:0} states at the median of MaskBench's schemas, {corpus_states_p99:,} at p99",
+    ),
+    ("docs/scale.md", "if each has the {corpus_states_p99:,} states of p99"),
+    (
+        "docs/schema-design.md",
+        "has {corpus_states_p50:0} states at the median and {corpus_states_p99:,} at p99",
+    ),
 ];
 
 /// The figures by their names.
@@ -200,6 +246,32 @@ fn instances(page: &str) -> Figures {
         let engine = engine.to_lowercase().replace(['-', '.'], "_");
         for (column, value) in columns.iter().zip(cells.map(number)) {
             figures.extend(value.map(|value| (format!("{table}_{engine}_{column}"), value)));
+        }
+    }
+    figures
+}
+
+/// The ratios of first visits in the tables of the ablation, such as
+/// `ablation_49152_token_slices_at_all_p90`.
+fn ablation(page: &str) -> Figures {
+    let mut figures = Figures::new();
+    let (mut ids, mut is_first) = (0.0, false);
+    for line in page.lines() {
+        if let Some(title) = line.strip_prefix("## ") {
+            ids = title.split_whitespace().find_map(number).unwrap_or_default();
+        }
+        let Some(row) = line.strip_prefix("| ") else { continue };
+        let (part, cells) = row.split_once(" | ").unwrap_or((row, ""));
+        match part {
+            "first visits without" => is_first = true,
+            "later visits without" => is_first = false,
+            _ => {}
+        }
+        // Before the ratios are the change and four times.
+        let ratios = cells.split(" | ").skip(5).map(number);
+        for (quantile, ratio) in ["p50", "p90", "p99", "p999"].into_iter().zip(ratios).filter(|_| is_first) {
+            let name = format!("ablation_{ids}_{}_{quantile}", part.replace(' ', "_"));
+            figures.extend(ratio.map(|ratio| (name, ratio)));
         }
     }
     figures
@@ -299,6 +371,7 @@ fn read(page: &str) -> String {
 #[test]
 fn quoted_figures_are_those_of_the_run() {
     let mut figures = instances(&read(INSTANCES));
+    figures.extend(ablation(&read(ABLATION)));
     figures.extend(quality(&read(QUALITY)));
     figures.extend(named(&read(RESULTS)));
     figures.extend(named(&read(PEERS)));

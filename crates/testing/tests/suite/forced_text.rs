@@ -107,7 +107,7 @@ fn with_a_stack_the_rule_leaves_the_language_as_it_is() {
     let constraint = Constraint::json_schema_with(tree, &JsonOptions::new()).unwrap();
     let [compiled, any] = [ForcedText::Longest, ForcedText::AnyToken]
         .map(|forced| CompiledConstraint::compile(&constraint, &vocabulary, &limits(forced)).unwrap());
-    assert!(compiled.outcomes() > 0);
+    assert!(compiled.exits() > 0);
     let mut fewer = 0;
     for budget in (0..60).map(|more| compiled.tokens_to_end(compiled.start()) + more) {
         let mut at = [&compiled, &any].map(|compiled| RowPosition::new(compiled.start(), budget));

@@ -54,7 +54,7 @@ fn every_target_of_the_fuzzer_is_here() {
 }
 
 #[test]
-fn known_inputs() {
+fn known_inputs_break_nothing() {
     for (name, target) in TARGETS {
         for (path, input) in known(name) {
             println!("{path}");
@@ -116,7 +116,7 @@ fn apply(input: &[u8], edits: &[Edit], others: &[(String, Vec<u8>)]) -> Vec<u8> 
 }
 
 #[test]
-fn mutations() {
+fn mutated_inputs_break_nothing() {
     for (name, target) in TARGETS {
         let known = known(name);
         let mutated = (any::<usize>(), prop::collection::vec(edit(), 1..6));
@@ -131,7 +131,7 @@ fn mutations() {
 }
 
 #[test]
-fn random_bytes() {
+fn random_bytes_break_nothing() {
     for (name, target) in TARGETS {
         let config = Config { cases: MUTATIONS, failure_persistence: None, ..Config::default() };
         let mut runner = TestRunner::new(config);

@@ -285,7 +285,7 @@ fn a_token_is_legal_if_and_only_if_a_plain_recognizer_can_continue_to_the_end() 
     let mut crossed = 0;
     for (schema, grammar) in cases() {
         let constraint = CompiledConstraint::compile(&compact(&schema), &vocabulary, &limits).unwrap();
-        assert!(constraint.outcomes() > 0, "{schema}");
+        assert!(constraint.exits() > 0, "{schema}");
         crossed += compare(&schema, &grammar, &constraint, &vocabulary);
     }
     assert!(crossed > 20, "{crossed} tokens left three pieces at once");
@@ -323,16 +323,16 @@ fn paths_to_the_end_need_only_bytes_that_are_tokens() {
     ]);
     let texts = ["a", "aé"];
     let constraint = compile(&texts);
-    assert!(constraint.outcomes() > 0);
+    assert!(constraint.exits() > 0);
     compare(&schema(&texts), &grammar, &constraint, &vocabulary);
     // In bytes the shortest path consists of bytes that are tokens: `["aaa"]`. `["é"]` takes fewer
     // tokens.
     let nested =
         json!({"type": "array", "items": {"anyOf": [{"enum": ["é", "aaa"]}, {"$ref": "#"}]}, "minItems": 1});
     let constraint = CompiledConstraint::compile(&compact(&nested), &vocabulary, &limits).unwrap();
-    assert_eq!((constraint.outcomes() > 0, constraint.tokens_to_end(constraint.start())), (true, 6));
+    assert_eq!((constraint.exits() > 0, constraint.tokens_to_end(constraint.start())), (true, 6));
     // The only path contains a longer token, so liveness would depend on the stack.
-    assert_eq!(compile(&["é"]).outcomes(), 0);
+    assert_eq!(compile(&["é"]).exits(), 0);
 }
 
 /// Long strings are counted by procedures for blocks. Block boundaries may lie within tokens,
@@ -366,7 +366,7 @@ fn a_counted_string_is_the_one_that_is_copied() {
             .unwrap()
         };
         let (called, copied) = (compile(64), compile(0));
-        assert!(called.outcomes() > 0 && copied.outcomes() == 0);
+        assert!(called.exits() > 0 && copied.exits() == 0);
         assert!(called.state_count() * 4 < copied.state_count(), "{called:?}, {copied:?}");
         // A distance does not count tokens that begin in one block and end in the next.
         let least = [&called, &copied].map(|compiled| compiled.tokens_to_end(compiled.start()));

@@ -7,8 +7,9 @@
 //! [`check`](super::check).
 //!
 //! The arrays on a device have another declaration, in `burn-dfa`: a file holds one constraint with
-//! its own state numbers, and readers of every version need its types, shapes and bounds, whereas a
-//! device holds several constraints with renumbered states, in a layout that follows the kernels.
+//! its own state numbers, in a documented format that other programs read, and a reader checks its
+//! types, shapes and bounds. A device holds several constraints with renumbered states, in a layout
+//! that follows the kernels.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -6,7 +6,7 @@ use super::stored::StoredTable;
 use crate::pushdown::reserved_ways;
 use crate::stack::{Calls, effect};
 use crate::{CompiledConstraint, StateId};
-use burn_dfa_automata::{Call, Csr, Distance, FastMap, Graph, MAX_OUTCOMES};
+use burn_dfa_automata::{Call, Csr, Distance, FastMap, Graph, MAX_EXITS};
 use burn_dfa_common::{Result, limits::Meter};
 
 impl StoredTable<'_> {
@@ -16,20 +16,20 @@ impl StoredTable<'_> {
         &self[StoredArray::Jumps][state as usize * numbers..][..numbers]
     }
 
-    fn outcomes(&self) -> usize {
+    fn exits(&self) -> usize {
         self.sizes.of(Dimension::Jumps).saturating_sub(1)
     }
 
     /// Checks that calls and RETURNs lead to existing states, that calls enter only plain states,
     /// and that call and RETURN states read no byte: following jumps therefore ends.
     pub(super) fn check_jumps(&self) -> Result<()> {
-        let (states, outcomes) = (self.states() as u32, self.outcomes());
-        if !(1..=MAX_OUTCOMES).contains(&outcomes) {
-            return Err(broken("jumps", format!("{outcomes} outcomes, of 1 to {MAX_OUTCOMES}")));
+        let (states, exits) = (self.states() as u32, self.exits());
+        if !(1..=MAX_EXITS).contains(&exits) {
+            return Err(broken("jumps", format!("{exits} exits, of 1 to {MAX_EXITS}")));
         }
-        let exits = self.sizes.of(Dimension::Exits);
-        if exits != outcomes {
-            return Err(broken("tokens_to_exit", format!("{exits} exits of {outcomes}")));
+        let found = self.sizes.of(Dimension::Exits);
+        if found != exits {
+            return Err(broken("tokens_to_exit", format!("{found} exits of {exits}")));
         }
         let is_own = |to: u32| (StateId::RESERVED..states).contains(&to);
         for state in 0..states {
@@ -40,7 +40,7 @@ impl StoredTable<'_> {
                     let returns = returns.iter().all(|&to| to == 0 || is_own(to));
                     is_own(*first) && self.jump(*first)[0] == 0 && returns
                 }
-                outcome => outcome.unsigned_abs() as usize <= outcomes && returns.iter().all(|&to| to == 0),
+                exit => exit.unsigned_abs() as usize <= exits && returns.iter().all(|&to| to == 0),
             };
             let reads = |row: &[u32]| row.iter().any(|&to| to != StateId::DEAD.0);
             let row = &self[StoredArray::Next][state as usize * self.columns()..][..self.columns()];
@@ -55,11 +55,11 @@ impl StoredTable<'_> {
         if !own {
             return Err(broken("start", format!("{} is not a state that reads a byte", self.start)));
         }
-        self.check_pieces()
+        self.check_procedures()
     }
 
     /// Checks that the text ends only outside of all procedures, and that only procedures return.
-    fn check_pieces(&self) -> Result<()> {
+    fn check_procedures(&self) -> Result<()> {
         let mut is_outermost = vec![None; self.states()];
         let mut open = vec![(self.start.0, true)];
         while let Some((state, outermost)) = open.pop() {
@@ -68,7 +68,7 @@ impl StoredTable<'_> {
                 Some(_) => {
                     return Err(broken(
                         "jumps",
-                        format!("state {state}: it is within a piece, and outside of all"),
+                        format!("state {state}: it is within a procedure, and outside of all"),
                     ));
                 }
                 None => is_outermost[state as usize] = Some(outermost),
@@ -77,7 +77,7 @@ impl StoredTable<'_> {
             let (first, returns) = self.jump(state).split_first().unwrap_or((&0, &[]));
             match first.cast_signed() {
                 0 if row[CompiledConstraint::EOS as usize] != StateId::DEAD.0 && !outermost => {
-                    return Err(broken("next", format!("state {state}: the text ends within a piece")));
+                    return Err(broken("next", format!("state {state}: the text ends within a procedure")));
                 }
                 0 => {
                     let text = row[CompiledConstraint::RESERVED_COLUMNS..]
@@ -90,7 +90,10 @@ impl StoredTable<'_> {
                     open.extend(returns.iter().filter(|&&to| to != 0).map(|&to| (to, outermost)));
                 }
                 _ if outermost => {
-                    return Err(broken("jumps", format!("state {state}: a return outside of all pieces")));
+                    return Err(broken(
+                        "jumps",
+                        format!("state {state}: a return outside of all procedures"),
+                    ));
                 }
                 _ => {}
             }
@@ -98,14 +101,14 @@ impl StoredTable<'_> {
         Ok(())
     }
 
-    /// The distances to the exits of the procedures in one-byte tokens, `[states, outcomes]`. They
+    /// The distances to the exits of the procedures in one-byte tokens, `[states, exits]`. They
     /// are not stored.
     ///
     /// # Errors
     /// If bytes lead to an end and one-byte tokens do not, if a procedure has an exit that some
     /// call cannot return from, if the start reaches no end, or if a limit is breached.
     pub(super) fn spelled_distances(&self, meter: &Meter) -> Result<Vec<Distance>> {
-        let (states, ends) = (self.states(), self.outcomes());
+        let (states, ends) = (self.states(), self.exits());
         meter.bytes(states.saturating_mul(ends).saturating_mul(2 * size_of::<Distance>()))?;
         let own = || StateId::RESERVED..states as u32;
         let row = |state: u32| &self[StoredArray::Next][state as usize * self.columns()..][..self.columns()];
@@ -115,7 +118,7 @@ impl StoredTable<'_> {
                 (state, Call { enter: self.jump(state)[0], returns: self.jump(state)[1..].to_vec() })
             })
             .collect();
-        let outcome = |state: u32| -1 - self.jump(state)[0].cast_signed();
+        let exit = |state: u32| -1 - self.jump(state)[0].cast_signed();
         let along = |columns: &[usize]| {
             let edges =
                 own().flat_map(|state| columns.iter().map(move |&column| (row(state)[column], state)));
@@ -125,8 +128,8 @@ impl StoredTable<'_> {
                 backward: Csr::new(states, edges.filter(|&(to, _)| to != 0)),
                 accepting: own().filter(|&state| row(state)[CompiledConstraint::EOS as usize] != 0).collect(),
                 returning: own()
-                    .filter(|&state| outcome(state) >= 0)
-                    .map(|state| (state, outcome(state) as u32))
+                    .filter(|&state| exit(state) >= 0)
+                    .map(|state| (state, exit(state) as u32))
                     .collect(),
                 calls: &calls,
             };
@@ -147,12 +150,13 @@ impl StoredTable<'_> {
         let has_end =
             |state: u32| distances[state as usize * ends..][..ends].iter().any(|distance| distance.is_some());
         for (state, call) in &calls {
-            let stuck = call.returns.iter().enumerate().find(|&(outcome, &to)| {
-                distances[call.enter as usize * ends + outcome].is_some() && !has_end(to)
-            });
-            if let Some((outcome, _)) = stuck {
+            let stuck =
+                call.returns.iter().enumerate().find(|&(exit, &to)| {
+                    distances[call.enter as usize * ends + exit].is_some() && !has_end(to)
+                });
+            if let Some((exit, _)) = stuck {
                 let what = format!(
-                    "state {state}: its piece ends with outcome {outcome}, from which nothing leads to the end"
+                    "state {state}: its procedure ends with exit {exit}, from which nothing leads to the end"
                 );
                 return Err(broken("jumps", what));
             }
@@ -179,6 +183,6 @@ impl StoredTable<'_> {
             }
         }
         let jumps = self[StoredArray::Jumps].iter().map(|number| number.cast_signed()).collect();
-        Ok(Calls::new(self.frames, self.outcomes(), jumps, &distances, &entered))
+        Ok(Calls::new(self.frames, self.exits(), jumps, &distances, &entered))
     }
 }

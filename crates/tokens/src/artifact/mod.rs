@@ -152,7 +152,11 @@ impl<'a> Artifact<'a> {
     /// The compiled constraint of a client, with only its bounds checked: a client with wrong
     /// distances harms its own rows. A token-level constraint needs no vocabulary.
     #[doc(hidden)]
-    pub fn to_hosted(&self, vocabulary: &Vocabulary, limits: &Limits) -> Result<CompiledConstraint> {
+    pub fn to_server_constraint(
+        &self,
+        vocabulary: &Vocabulary,
+        limits: &Limits,
+    ) -> Result<CompiledConstraint> {
         let meter = Meter::start(limits);
         let (stored, fingerprint) = self.stored(&meter)?;
         stored.check_bounds()?;

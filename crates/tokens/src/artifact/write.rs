@@ -35,10 +35,11 @@ impl CompiledConstraint {
         self.written(&self.stored().map_err(|error| pruned(&error))?, origin)
     }
 
-    /// As [`to_bytes`](Self::to_bytes), for [`hosted_from_bytes`](Self::hosted_from_bytes), which
-    /// trusts the distances to the end: also writes a pruned constraint without calls.
+    /// As [`to_bytes`](Self::to_bytes), for the server of a remote device, which trusts the distances
+    /// to the end ([`to_server_constraint`](crate::Artifact::to_server_constraint)): also writes a
+    /// pruned constraint without calls.
     #[doc(hidden)]
-    pub fn to_hosted_bytes(&self) -> Result<Vec<u8>> {
+    pub fn to_server_bytes(&self) -> Result<Vec<u8>> {
         let stored = StoredTable::of(self.parts())?;
         if stored.form == Form::Pushdown {
             stored.check().map_err(|error| pruned(&error))?;

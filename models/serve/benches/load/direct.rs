@@ -68,11 +68,11 @@ impl Direct {
             .with_constraints(config.rows)
             .with_states(config.arena_states)
             .with_classes(config.arena_classes)
-            .with_stack(config.arena_outcomes, config.frames)
+            .with_stack(config.arena_exits, config.frames)
             .with_pushes(config.arena_pushes);
         let generation = GenerationConfig::new()
             .with_sync_interval(config.sync_interval)
-            .with_prompt_chunk(model.reads_in_pieces().then_some(config.prompt_chunk))
+            .with_prompt_chunk(model.reads_in_chunks().then_some(config.prompt_chunk))
             .with_prefix_cache(!config.no_prefix_cache && model.copies_prefixes())
             .with_logprobs(config.logprobs())
             .with_row_features(SamplingFeatures::ALL)

@@ -46,7 +46,7 @@ fn a_schema_holds() {
 }
 
 #[test]
-fn a_stream_is_the_same_in_pieces() {
+fn a_stream_is_the_same_in_chunks() {
     let mut request = chat(json!({"response_format": order()}));
     let whole = server().post("/v1/chat/completions", &request).json(200);
     request["stream"] = json!(true);

@@ -60,8 +60,8 @@ impl ContinuousLm for FaultyModel {
         self.model.begin(row, prompt, cache)
     }
 
-    fn reads_in_pieces(&self) -> bool {
-        self.model.reads_in_pieces()
+    fn reads_in_chunks(&self) -> bool {
+        self.model.reads_in_chunks()
     }
 
     fn extend(

@@ -33,7 +33,7 @@ pub fn print(out: &mut Output, report: &GrammarReport) -> Result<()> {
         }
     }
     if !report.calls.is_empty() {
-        let (stacks, most) = (report.stacks, report.most_stacks);
+        let (stacks, most) = (report.stacks, report.max_stacks);
         let said = match stacks {
             1 => "the text read so far tells the stack".to_owned(),
             _ => format!("ways to read the same text have up to {stacks} stacks at once, of {most} at most"),
@@ -60,8 +60,7 @@ fn as_json(out: &mut Output, report: &GrammarReport) -> Result<()> {
             writeln!(out.to, "{line}")?;
         }
     }
-    let line =
-        json!({"rule": null, "treatment": "stacks", "stacks": report.stacks, "most": report.most_stacks});
+    let line = json!({"rule": null, "treatment": "stacks", "stacks": report.stacks, "max_stacks": report.max_stacks});
     Ok(writeln!(out.to, "{line}")?)
 }
 

@@ -46,7 +46,7 @@ enum ProcedureKey {
 }
 
 /// A called procedure, for a report.
-pub(super) enum Called {
+pub(super) enum CalledProcedure {
     Rule(usize),
     /// The expressions of an expanded sequence from one to another, both included.
     Slice {
@@ -195,14 +195,14 @@ impl<'p, 'm> Emitter<'p, 'm> {
     }
 
     /// The called rules and the called slices of sequences.
-    pub(super) fn calls(&mut self) -> Vec<Called> {
+    pub(super) fn calls(&mut self) -> Vec<CalledProcedure> {
         let mut procedures: Vec<(u32, ProcedureKey)> =
             self.procedure_starts.iter().map(|(&key, &enter)| (enter, key)).collect();
         procedures.sort_unstable_by_key(|&(enter, _)| enter);
         let called = |(_, key)| match key {
-            ProcedureKey::Rule(rule) => Called::Rule(rule),
+            ProcedureKey::Rule(rule) => CalledProcedure::Rule(rule),
             ProcedureKey::Slice { sequence, from, to, scc, .. } => {
-                Called::Slice { sequence, exprs: self.brackets.expanded(sequence, scc), from, to }
+                CalledProcedure::Slice { sequence, exprs: self.brackets.expanded(sequence, scc), from, to }
             }
         };
         procedures.into_iter().map(called).collect()

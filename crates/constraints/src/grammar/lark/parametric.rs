@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn steps() {
+    fn steps_change_bits() {
         for (text, from, to) in [
             ("0x1f", 7, 31),
             ("18446744073709551615", 7, u64::MAX),
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn conditions() {
+    fn conditions_test_bits() {
         for (text, value, holds) in [
             ("true", 0, true),
             ("true()", 0, true),

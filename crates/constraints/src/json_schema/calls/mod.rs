@@ -21,15 +21,8 @@ mod tests;
 use super::emit::Selection;
 use super::plan::{PlanId, Planner, Preferred, RecursivePlans};
 use super::{JsonOptions, Schema, Unrolled, Whitespace, emit};
-use burn_dfa_automata::{Pushdown, SparseDfa};
+use burn_dfa_automata::SparseAutomaton;
 use burn_dfa_common::{Result, limits::Meter};
-
-/// The automaton of a schema's texts.
-#[derive(Clone, Debug)]
-pub(crate) enum Texts {
-    Copied(SparseDfa),
-    Called(Pushdown),
-}
 
 /// How a schema is followed.
 pub(super) enum Followed {
@@ -51,9 +44,9 @@ impl Followed {
     ///
     /// # Errors
     /// A limit is exceeded.
-    pub(super) fn texts(&self, planner: &Planner, values: Selection) -> Result<Option<Texts>> {
+    pub(super) fn texts(&self, planner: &Planner, values: Selection) -> Result<Option<SparseAutomaton>> {
         let Self::Called(RecursivePlans { recursive, .. }) = self else {
-            return Ok(emit::emit(planner, values)?.map(Texts::Copied));
+            return Ok(emit::emit(planner, values)?.map(SparseAutomaton::Finite));
         };
         let recursive = emit::reached(planner, values.plan, recursive);
         // Skips the copy if the estimate already exceeds the preferred number of states.
@@ -62,8 +55,8 @@ impl Followed {
             recursive.is_empty() && emit::copied_characters(planner, values.plan) <= most as u64;
         let copied = if may_be_small { emit::emit_within(planner, values, most)? } else { None };
         Ok(match copied {
-            Some(rows) => rows.map(Texts::Copied),
-            None => emit::emit_called(planner, values, recursive)?.map(Texts::Called),
+            Some(rows) => rows.map(SparseAutomaton::Finite),
+            None => emit::emit_called(planner, values, recursive)?.map(SparseAutomaton::Pushdown),
         })
     }
 
@@ -87,11 +80,11 @@ impl Schema {
     ///
     /// # Errors
     /// No value satisfies the schema (the error names the conflict), or a limit is exceeded.
-    pub(crate) fn lower_called(&self, meter: &Meter) -> Result<(Texts, Unrolled)> {
+    pub(crate) fn lower_called(&self, meter: &Meter) -> Result<(SparseAutomaton, Unrolled)> {
         self.lower_preferring(Preferred::default(), meter).map_err(|error| error.at(String::new))
     }
 
-    fn lower_preferring(&self, copies: Preferred, meter: &Meter) -> Result<(Texts, Unrolled)> {
+    fn lower_preferring(&self, copies: Preferred, meter: &Meter) -> Result<(SparseAutomaton, Unrolled)> {
         let (mut planner, followed) = self.followed(copies, meter)?;
         let unrolled = followed.unrolled();
         let root = followed.root();

@@ -120,7 +120,7 @@ const FEW: usize = 1_000;
 type Spellings = Vec<Vec<u8>>;
 
 /// Texts with their outcomes, in order.
-type Texts = Rc<[(Vec<u8>, u32)]>;
+type LabeledTexts = Rc<[(Vec<u8>, u32)]>;
 
 /// Emits plans.
 struct Emitter<'p, 'a> {
@@ -140,7 +140,7 @@ struct Emitter<'p, 'a> {
     /// The start states of emitted plans, by plan, exits and level.
     done: FastMap<(PlanId, Vec<u32>, usize), u32>,
     /// The texts of single values, by plan, types and level.
-    texts: FastMap<(PlanId, Types, usize), Texts>,
+    texts: FastMap<(PlanId, Types, usize), LabeledTexts>,
     /// The spellings of names, quotes included.
     spelled: FastMap<(Arc<str>, bool), Rc<[Spellings]>>,
 }

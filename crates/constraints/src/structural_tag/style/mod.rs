@@ -21,11 +21,11 @@ use super::format::{SchemaFormat, Style};
 use super::free_text::{self, check_size, first_of};
 use super::location::Location;
 use crate::definition::SchemaSource;
-use crate::json_schema::{self, Json, MAX_SPACES, Planned, Schema, Texts, Types};
+use crate::json_schema::{self, Json, MAX_SPACES, Planned, Schema, Types};
 use crate::{
     Constraint, Deferred, Expression, GrammarBuilder, JsonOptions, Kind, Note, Unrolled, Whitespace,
 };
-use burn_dfa_automata::FastMap;
+use burn_dfa_automata::{FastMap, SparseAutomaton};
 use burn_dfa_common::error::Error;
 use burn_dfa_common::{Result, limits::Meter};
 
@@ -161,11 +161,11 @@ impl Styled {
     ///
     /// # Errors
     /// No value satisfies the schema, or a limit is exceeded.
-    pub(crate) fn lower(&self, meter: &Meter) -> Result<(Texts, Unrolled)> {
+    pub(crate) fn lower(&self, meter: &Meter) -> Result<(SparseAutomaton, Unrolled)> {
         self.lower_within(meter).map_err(|error| error.at(String::new).within(&self.outer))
     }
 
-    fn lower_within(&self, meter: &Meter) -> Result<(Texts, Unrolled)> {
+    fn lower_within(&self, meter: &Meter) -> Result<(SparseAutomaton, Unrolled)> {
         let free = self.free.as_ref().map(|free| free.lower(meter)).transpose()?;
         let settled = self.given.settled(&self.schema, meter)?;
         let Some(markup) = self.markup else {

@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use super::Styled;
 use super::markup::Markup;
-use crate::grammar::most_stacks;
-use crate::json_schema::{PlanId, Planned, Texts, Types};
-use crate::nested::{Nested, Procedures};
-use burn_dfa_automata::{ByteDfa, Determinized, Failure, FastMap, Rows, TransitionNetwork};
+use crate::grammar::max_stacks;
+use crate::json_schema::{PlanId, Planned, Types};
+use crate::nested::Procedures;
+use burn_dfa_automata::{ByteDfa, Failure, FastMap, Rows, SparseAutomaton, TransitionNetwork};
 use burn_dfa_common::{Error, Limit, Result, limits::Meter};
 
 pub(super) const DEAD: u32 = TransitionNetwork::DEAD;
@@ -45,7 +45,7 @@ pub(super) struct Emitter<'s, 'm> {
     /// The language of unquoted strings.
     pub(super) plain: Arc<ByteDfa>,
     /// The automata of values as JSON, with their numbers.
-    pub(super) json: FastMap<Key, Option<Rc<(usize, Nested)>>>,
+    pub(super) json: FastMap<Key, Option<Rc<(usize, SparseAutomaton)>>>,
     pub(super) copies: Procedures,
     /// Unquoted strings, by their plan and outcomes.
     pub(super) strings: FastMap<(PlanId, Vec<u32>), Option<Words>>,
@@ -93,7 +93,7 @@ impl<'s, 'm> Emitter<'s, 'm> {
     }
 
     /// The automaton of the whole text.
-    pub(super) fn texts(mut self) -> Result<Texts> {
+    pub(super) fn texts(mut self) -> Result<SparseAutomaton> {
         let root = self.planned.root();
         let exits = vec![TransitionNetwork::ACCEPT; self.planned.outcome_count(root)];
         let start = self.copy(root, Container::Object, &exits)?;
@@ -111,9 +111,8 @@ impl<'s, 'm> Emitter<'s, 'm> {
             let body = self.copy(id, container, &exits)?;
             self.network.fill(enter, &[body])?;
         }
-        match self.network.determinize(start, most_stacks(self.meter)) {
-            Ok(Some((Determinized::Finite(rows), _))) => Ok(Texts::Copied(rows)),
-            Ok(Some((Determinized::Called(automaton), _))) => Ok(Texts::Called(automaton)),
+        match self.network.determinize(start, max_stacks(self.meter)) {
+            Ok(Some((automaton, _))) => Ok(automaton),
             Ok(None) => Err(Error::unsatisfiable("no value of the schema can be written in this style")),
             Err(Failure::Error(error)) => Err(error),
             Err(Failure::Conflict(conflict)) => {

@@ -4,8 +4,7 @@ use std::rc::Rc;
 
 use super::markup::{Kinds, Markup, TYPES};
 use super::network::{Container, DEAD, Emitter};
-use crate::json_schema::{PlanId, Selection, Texts, Types};
-use crate::nested::Nested;
+use crate::json_schema::{PlanId, Selection, Types};
 use burn_dfa_automata::{Op, Rows};
 use burn_dfa_common::Result;
 
@@ -144,10 +143,7 @@ impl Emitter<'_, '_> {
             None => {
                 let values = Selection { plan: id, outcomes: Some(outcomes), types };
                 let number = self.json.len();
-                let nested = self.planned.json(values)?.map(|texts| match texts {
-                    Texts::Copied(rows) => Rc::new((number, Nested::Finite(Box::new(rows)))),
-                    Texts::Called(automaton) => Rc::new((number, Nested::Called(Box::new(automaton)))),
-                });
+                let nested = self.planned.json(values)?.map(|texts| Rc::new((number, texts)));
                 self.json.insert(key, nested.clone());
                 nested
             }

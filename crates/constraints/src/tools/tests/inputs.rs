@@ -48,7 +48,7 @@ fn an_input_is_read_as_it_is_in_every_format() {
                         }
                     }
                 };
-                text.as_bytes().chunks(size).for_each(|piece| add(reader.push(piece).unwrap()));
+                text.as_bytes().chunks(size).for_each(|chunk| add(reader.push(chunk).unwrap()));
                 add(reader.finish().unwrap());
                 let calls = &reader.reply().calls;
                 assert_eq!((calls.len(), calls[0].name.as_str()), (1, "odd"), "{format}");

@@ -129,22 +129,22 @@ fn deltas_together_are_the_whole_however_an_output_is_cut() {
             assert_eq!(joined(&own, &[&text.as_bytes()[..cut], &text.as_bytes()[cut..]]), whole);
         }
         assert_eq!(joined(&own, &text.as_bytes().chunks(1).collect::<Vec<_>>()), whole);
-        let (mut pieces, mut rest) = (Vec::new(), text.as_bytes());
+        let (mut chunks, mut rest) = (Vec::new(), text.as_bytes());
         while !rest.is_empty() {
-            let (piece, after) = rest.split_at(random.below(rest.len().min(12) + 1));
-            pieces.push(piece);
+            let (chunk, after) = rest.split_at(random.below(rest.len().min(12) + 1));
+            chunks.push(chunk);
             rest = after;
         }
-        assert_eq!(joined(&own, &pieces), whole);
+        assert_eq!(joined(&own, &chunks), whole);
     }
 }
 
 /// The joined events of all chunks, which must equal the reader's reply.
-fn joined(tools: &Tools, pieces: &[&[u8]]) -> Reply {
+fn joined(tools: &Tools, chunks: &[&[u8]]) -> Reply {
     let mut reader = tools.reader().unwrap();
     let mut events = Vec::new();
-    for piece in pieces {
-        events.extend(reader.push(piece).unwrap());
+    for chunk in chunks {
+        events.extend(reader.push(chunk).unwrap());
     }
     events.extend(reader.finish().unwrap());
     let mut reply = Reply::default();

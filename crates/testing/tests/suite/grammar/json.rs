@@ -126,7 +126,7 @@ fn a_grammar_of_json_and_the_schema_of_all_values_allow_the_same_tokens() {
     for constraint in constraints() {
         let limits = Limits::new().with_frames(Limits::MAX_FRAMES);
         let compiled = CompiledConstraint::compile(&constraint, &vocabulary, &limits).unwrap();
-        assert!(compiled.outcomes() > 0);
+        assert!(compiled.exits() > 0);
         let needed = compiled.tokens_to_end(compiled.start());
         assert_eq!(needed, 2);
         let mut words = 0;

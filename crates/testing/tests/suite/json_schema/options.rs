@@ -59,7 +59,7 @@ fn styles_have_names() {
 }
 
 #[test]
-fn objects() {
+fn options_close_and_order_objects() {
     let schema = json!({"type": "object", "properties": {"a": {}, "b": {}}, "required": ["b"]});
     let closed = JsonOptions { additional: Additional::Closed, ..compact() };
     case(&schema, &closed, &[r#"{"b":1}"#, r#"{"a":1,"b":1}"#], &[r#"{"b":1,"c":1}"#]);
@@ -71,7 +71,7 @@ fn objects() {
 }
 
 #[test]
-fn scalars() {
+fn options_change_formats_and_numbers() {
     let default = compact;
     let date = json!({"type": "string", "format": "date"});
     case(
@@ -105,7 +105,7 @@ fn scalars() {
 }
 
 #[test]
-fn depths() {
+fn options_limit_the_depth() {
     let of = |recursion, any_depth| JsonOptions { recursion, any_depth, ..compact() };
     let tree = json!({"type": "array", "items": {"$ref": "#"}});
     case(&tree, &of(Some(2), None), &["[]", "[[]]", "[[[]]]"], &["[[[[[]]]]]"]);

@@ -113,7 +113,7 @@ fn counts_that_leave_some_objects() {
 }
 
 #[test]
-fn malformed() {
+fn malformed_keywords_are_located() {
     for (schema, expected) in [
         (json!(null), ""),
         (json!("string"), ""),
@@ -170,7 +170,7 @@ fn malformed() {
 }
 
 #[test]
-fn references() {
+fn references_without_a_target_are_refused() {
     for reference in [
         "other.json",
         "https://example.com/s#/a",
@@ -201,7 +201,7 @@ fn references() {
 }
 
 #[test]
-fn patterns() {
+fn malformed_patterns_are_located() {
     for (pattern, offset) in [
         ("a(b", 1),
         ("a)", 1),

@@ -22,7 +22,7 @@ fn folder(name: &str, files: Files) -> PathBuf {
 }
 
 #[test]
-fn configurations() {
+fn ends_of_sequences_are_read_from_configurations() {
     let table: [(&str, Result<&[u32], &str>); 10] = [
         ("{}", Ok(&[])),
         (r#"{"eos_token_id": null}"#, Ok(&[])),

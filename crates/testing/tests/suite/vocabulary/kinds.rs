@@ -70,7 +70,7 @@ fn sentencepiece_with_byte_fallback() {
 }
 
 #[test]
-fn unigram() {
+fn a_unigram_model_is_read() {
     let model = r#"{"type": "Unigram", "unk_id": 2, "vocab": [["<pad>", 0.0], ["</s>", 0], ["<unk>", 0.0],
         ["▁", -2.01], ["X", -2.5], ["▁the", -3e0]]}"#;
     let added = r#"[{"id": 0, "content": "<pad>", "special": true}, {"id": 1, "content": "</s>", "special": true},

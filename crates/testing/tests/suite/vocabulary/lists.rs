@@ -25,7 +25,7 @@ fn empty_tokens_and_ends_are_never_text() {
 }
 
 #[test]
-fn widths() {
+fn vocabularies_are_padded_and_cut() {
     let vocabulary = Vocabulary::from_chars("abc".chars()).unwrap();
     let refused = vocabulary.clone().with_eos(ids(&[3])).unwrap_err();
     assert!(refused.kind() == ErrorKind::Vocabulary && refused.to_string().contains("pad_to"), "{refused}");

@@ -15,7 +15,7 @@ fn assert_refused(result: burn_dfa_tokens::Result<Vocabulary>, part: &str) {
 }
 
 #[test]
-fn decoders() {
+fn unknown_decoders_are_refused() {
     let table = [
         ("null", "no `decoder`"),
         (r#"{"type": "WordPiece", "prefix": "x", "cleanup": true}"#, "`WordPiece`"),
@@ -50,7 +50,7 @@ fn decoders() {
 }
 
 #[test]
-fn models() {
+fn unknown_models_are_refused() {
     let table = [
         (r###"{"type": "WordPiece", "vocab": {"##a": 0}}"###, "`WordPiece`"),
         (r#"{"type": "Novel", "vocab": {"a": 0}}"#, "`Novel`"),
@@ -104,7 +104,7 @@ fn added_tokens() {
 }
 
 #[test]
-fn files() {
+fn malformed_files_are_refused() {
     let deep = |bracket: &str| format!(r#"{{"decoder": {}"#, bracket.repeat(100_000));
     let nested = format!(
         r#"{{"model": {BPE}, "decoder": {}{BYTE_LEVEL}{}}}"#,

@@ -59,7 +59,7 @@ fn ignored_text() {
 }
 
 #[test]
-fn options() {
+fn options_of_llguidance_are_read() {
     let text = "%llguidance {\"allow_initial_skip\": true, \"no_forcing\": true}\n%grammar_options {\"ignore_once\": true}\nstart: \"a\"";
     let Lexing::Longest { leading: true, once: true, .. } = read(text, None).unwrap().lexing else {
         panic!()
@@ -74,7 +74,7 @@ fn options() {
 }
 
 #[test]
-fn imports() {
+fn common_terminals_are_imported() {
     language(
         "%import common.INT -> N\n%import common (WS, _EXP)\nstart: N WS _EXP",
         &["12 \te+3"],
@@ -168,7 +168,7 @@ fn automaton_is(text: &str, accepted: &[&str], rejected: &[&str]) {
 }
 
 #[test]
-fn attributes() {
+fn attributes_bound_and_name_rules() {
     language("start: a \":\"\na[max_chars=2]: /\u{e9}*/", &["\u{e9}\u{e9}:", ":"], &["\u{e9}\u{e9}\u{e9}:"]);
     let grammar =
         read("start: a b\na[capture, temperature=0.5]: \"x\" \"y\"\nb[capture=\"b.b\"]: \"z\" \"z\"", None)

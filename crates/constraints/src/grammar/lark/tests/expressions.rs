@@ -78,7 +78,7 @@ fn sequences_choices_groups_and_options() {
 }
 
 #[test]
-fn repetitions() {
+fn repetitions_are_counted() {
     language("start: \"a\"? \"b\"* \"c\"+", &["c", "abbcc"], &["", "aac", "ab"]);
     language("start: \"a\"~2 \"b\" ~ 1..2", &["aab", "aabb"], &["ab", "aabbb"]);
     language("start: \"a\"{2} \"b\"{1,2} \"c\"{1,} \"d\"{,1}", &["aabc", "aabbccd"], &["abc", "aabcdd"]);
@@ -197,7 +197,7 @@ fn numbered_escapes_need_strings_restricted_by_length_alone() {
 }
 
 #[test]
-fn substrings() {
+fn substrings_are_runs_of_chunks() {
     language(
         "start: \"<\" S \">\"\nS: %regex {\"substring_chunks\": [\"abc\", \"de\", \"fg\"]}",
         &["<>", "<abc>", "<abcde>", "<defg>"],
@@ -236,7 +236,7 @@ fn grammars_within_grammars() {
 }
 
 #[test]
-fn tokens() {
+fn tokens_are_named_by_text_or_id() {
     let token = |text: &str| match body(&read(text, None).unwrap(), "start") {
         Node::Token { tokens, except } => (tokens.clone(), *except),
         other => panic!("{other:?}"),

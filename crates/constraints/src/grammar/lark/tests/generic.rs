@@ -6,7 +6,7 @@ use crate::grammar::form::Node;
 use burn_dfa_common::ErrorKind;
 
 #[test]
-fn templates() {
+fn templates_take_rules_and_texts() {
     let list = "\nlist{item, separator}: item (separator item)*";
     language(
         &format!("start: \"[\" list{{N, \",\"}} \"]\"\nN: /[0-9]+/{list}"),

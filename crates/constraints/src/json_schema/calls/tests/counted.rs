@@ -37,7 +37,7 @@ fn same(schema: &Value, options: &JsonOptions, copies: Preferred, texts: impl It
     let limits = Limits::new().with_frames(64);
     let read = read(schema, options);
     let (called, _) = lowered(&read, copies);
-    assert!(matches!(called, Texts::Called(_)), "{schema}");
+    assert!(matches!(called, SparseAutomaton::Pushdown(_)), "{schema}");
     let copied = read.lower(&Meter::start(&limits)).unwrap().0.to_dense(&Meter::start(&limits)).unwrap();
     let (mut members, mut others) = (0, 0);
     for text in texts {
@@ -141,7 +141,7 @@ fn counts_of_words_and_characters_do_not_multiply() {
     // Copies of 51 words of 500 characters take 700,000 states.
     let schema = string(1, Some(500), Some("^(?:\\S+\\s+){0,50}\\S+$"));
     let (texts, _) = lowered(&read(&schema, &JsonOptions::default()), Preferred::default());
-    let Texts::Called(pushdown) = &texts else { panic!("copied") };
+    let SparseAutomaton::Pushdown(pushdown) = &texts else { panic!("copied") };
     assert!(pushdown.state_count() < 20_000, "{}", pushdown.state_count());
     for (count, length) in [(1, 9), (51, 8), (51, 9), (52, 1), (26, 18), (51, 4), (10, 49), (10, 50)] {
         let word = "w".repeat(length);
@@ -160,7 +160,7 @@ fn long_strings_are_counted_at_their_borders() {
     for (min, max) in [(0, 4096), (1, 65_535), (4096, 4096), (4000, 65_535), (63_000, 65_535)] {
         let read = read(&string(min, Some(max), None), &JsonOptions::default());
         let (texts, _) = lowered(&read, Preferred::default());
-        let Texts::Called(pushdown) = &texts else { panic!("{max} characters are copied") };
+        let SparseAutomaton::Pushdown(pushdown) = &texts else { panic!("{max} characters are copied") };
         let states = pushdown.state_count();
         // At most two blocks and their calls; each pair takes about 2·√(13·n) states.
         assert!(states < 8 * (13 * max).isqrt() as usize, "{min} {max}: {states}");
@@ -247,7 +247,7 @@ fn many_items_are_counted_at_their_borders() {
         let schema = json!({"type": "array", "items": {"type": "integer"}, "minItems": min, "maxItems": max});
         let read = read(&schema, &JsonOptions::default());
         let (texts, _) = lowered(&read, ALWAYS);
-        let Texts::Called(pushdown) = &texts else { panic!("{max} items are copied") };
+        let SparseAutomaton::Pushdown(pushdown) = &texts else { panic!("{max} items are copied") };
         assert!(pushdown.state_count() < 3000, "{:?}", pushdown.state_count());
         for count in [0, 1, 2, min.max(1) - 1, min, min + 1, max - 1, max, max + 1] {
             let value = json!(vec![7; count]);

@@ -8,9 +8,9 @@ use rand::Rng;
 use rand::rngs::StdRng;
 use serde_json::{Value, json};
 
-use super::{Preferred, Texts};
+use super::Preferred;
 use crate::json_schema::{Json, JsonOptions, Schema, Unrolled, parse};
-use burn_dfa_automata::ByteAutomaton;
+use burn_dfa_automata::{ByteAutomaton, SparseAutomaton};
 use burn_dfa_common::{Limits, limits::Meter};
 
 /// Uses calls as often as possible.
@@ -21,18 +21,20 @@ fn read(schema: &Value, options: &JsonOptions) -> Schema {
     parse(&Json::read(&schema.to_string()).unwrap(), options).unwrap()
 }
 
-fn lowered(schema: &Schema, copies: Preferred) -> (Texts, Unrolled) {
+fn lowered(schema: &Schema, copies: Preferred) -> (SparseAutomaton, Unrolled) {
     let limits = Limits::new().with_frames(64);
     schema.lower_preferring(copies, &Meter::start(&limits)).unwrap()
 }
 
 /// Whether a text is in the language, with at most `depth` calls open.
-fn reads(texts: &Texts, text: &[u8], depth: usize) -> bool {
+fn reads(texts: &SparseAutomaton, text: &[u8], depth: usize) -> bool {
     match texts {
-        Texts::Copied(rows) => {
+        SparseAutomaton::Finite(rows) => {
             rows.to_dense(&Meter::start(&Limits::new().with_frames(64))).unwrap().matches(text)
         }
-        Texts::Called(pushdown) => ByteAutomaton::Pushdown(pushdown.clone().with_frames(depth)).matches(text),
+        SparseAutomaton::Pushdown(pushdown) => {
+            ByteAutomaton::Pushdown(pushdown.clone().with_frames(depth)).matches(text)
+        }
     }
 }
 

@@ -165,8 +165,8 @@ fn anything(depth: usize, random: &mut StdRng) -> Value {
     })
 }
 
-fn called(texts: &Texts) -> &Pushdown {
-    let Texts::Called(pushdown) = texts else { panic!("everything is copied") };
+fn called(texts: &SparseAutomaton) -> &Pushdown {
+    let SparseAutomaton::Pushdown(pushdown) = texts else { panic!("everything is copied") };
     pushdown
 }
 
@@ -296,7 +296,7 @@ fn many_outcomes_are_copied_to_a_depth() {
         assert!(Planner::new(&read, &meter).recursive_root(Preferred::default()).unwrap().is_none(), "{n}");
         match read.lower_called(&meter) {
             Ok((texts, unrolled)) => {
-                assert!(matches!(texts, Texts::Copied(_)) && unrolled.recursion.is_some(), "{n}");
+                assert!(matches!(texts, SparseAutomaton::Finite(_)) && unrolled.recursion.is_some(), "{n}");
             }
             // As without calls.
             Err(error) => {
@@ -318,13 +318,13 @@ fn options_can_force_copies() {
         JsonOptions::new().with_whitespace(Whitespace::Pretty(2)),
     ] {
         let (texts, unrolled) = lowered(&read(&list, &options), Preferred::default());
-        assert!(matches!(texts, Texts::Copied(_)) && unrolled.recursion.is_some());
+        assert!(matches!(texts, SparseAutomaton::Finite(_)) && unrolled.recursion.is_some());
     }
     // Nothing in it contains itself, and it is small.
     let flat =
         json!({"type": "object", "properties": {"a": {"type": "string"}}, "additionalProperties": false});
     assert!(matches!(
         lowered(&read(&flat, &JsonOptions::default()), Preferred::default()).0,
-        Texts::Copied(_)
+        SparseAutomaton::Finite(_)
     ));
 }

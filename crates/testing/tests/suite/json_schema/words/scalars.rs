@@ -6,7 +6,7 @@ use super::case;
 use crate::json_schema::compile;
 
 #[test]
-fn scalars() {
+fn types_have_their_texts() {
     case(json!({"type": "null"}), &["null"], &["", "nul", "NULL", "null "]);
     case(json!({"type": "boolean"}), &["true", "false"], &["True", "0"]);
     let integers = ["0", "7", "-7", "10", "-10", "123456789012345678901234567890"];
@@ -22,7 +22,7 @@ fn scalars() {
 }
 
 #[test]
-fn strings() {
+fn strings_have_escapes_and_any_characters() {
     let any = json!({"type": "string"});
     let members = [
         r#""""#,
@@ -117,7 +117,7 @@ fn patterns_are_searched_for() {
 }
 
 #[test]
-fn values() {
+fn listed_values_have_all_spellings() {
     let mixed =
         json!({"enum": [1.0, 1, -0.0, 0.5, 1e-7, "a\"\u{1}/", null, true, [1.0, {}], {"b": 1, "a": [2.0]}]});
     case(
@@ -160,7 +160,7 @@ fn values() {
 }
 
 #[test]
-fn numbers() {
+fn numbers_have_bounds() {
     case(
         json!({"type": "integer", "minimum": -3, "exclusiveMaximum": 12}),
         &["-3", "0", "11"],
@@ -181,7 +181,7 @@ fn numbers() {
 }
 
 #[test]
-fn formats() {
+fn formats_restrict_strings() {
     case(json!({"type": "string", "format": "date"}), &["\"2024-02-29\""], &["\"2023-02-29\"", "\"x\""]);
     case(json!({"type": "string", "format": "ipv4"}), &["\"127.0.0.1\""], &["\"127.0.0.256\""]);
     case(json!({"format": "date"}), &["1", "\"2024-01-01\""], &["\"x\""]);

@@ -46,7 +46,7 @@ fn objects_are_ordered_and_open() {
 }
 
 #[test]
-fn arrays() {
+fn arrays_have_items_and_lengths() {
     let of = |extra: Value| {
         let mut schema = json!({"type": "array", "items": {"type": "integer"}});
         schema.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
@@ -66,7 +66,7 @@ fn arrays() {
 }
 
 #[test]
-fn branches() {
+fn a_value_fits_a_branch_of_any_of() {
     let schema =
         json!({"anyOf": [{"type": "integer"}, {"type": "string", "maxLength": 1}, {"const": "long"}, false]});
     case(schema, &["1", "\"a\"", "\"long\""], &["\"lone\"", "null"]);
@@ -88,7 +88,7 @@ fn branches() {
 }
 
 #[test]
-fn references() {
+fn references_lead_anywhere_in_the_schema() {
     let schema = json!({
         "$id": "https://example.com/s",
         "$ref": "#/$defs/a~1b%25~0",
@@ -236,7 +236,7 @@ fn names_that_are_not_declared_may_repeat() {
 }
 
 #[test]
-fn items() {
+fn leading_items_have_own_schemas() {
     case(
         json!({"type": "array", "prefixItems": [{"type": "integer"}, {"type": "string"}], "items": {"type": "null"}}),
         &["[]", "[1]", "[1,\"a\"]", "[1,\"a\",null,null]"],
@@ -266,7 +266,7 @@ fn items() {
 }
 
 #[test]
-fn recursion() {
+fn recursive_schemas_nest() {
     let list = json!({
         "$defs": {"list": {"type": "object", "properties": {"next": {"$ref": "#/$defs/list"}}, "additionalProperties": false}},
         "$ref": "#/$defs/list"
