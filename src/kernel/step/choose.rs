@@ -27,7 +27,7 @@ const NAN: u32 = 2 * INFINITY + 1;
 /// `tokens`. `x` covers the tiles, `y` the batch.
 ///
 /// Without `merges` the tokens are left to [`merge_kernel`].
-#[cube(launch, create_dummy_kernel)]
+#[cube(launch, create_dummy_kernel, address_type = "dynamic")]
 pub(super) fn choose_kernel<F: Float, N: Size>(
     logits: &Tensor<Vector<F, N>>,
     position: &Tensor<i32>,

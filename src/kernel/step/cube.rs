@@ -125,6 +125,7 @@ impl CubeStep for CubeBackend {
                 &client,
                 cubes,
                 CubeDim::new_1d(UNITS),
+                logits.required_address_type(),
                 vector_size(&logits),
                 logits.clone().into_tensor_arg(),
                 next.clone().into_tensor_arg(),
@@ -143,6 +144,7 @@ impl CubeStep for CubeBackend {
             &client,
             cubes,
             CubeDim::new_1d(UNITS),
+            logits.required_address_type().max(masked.required_address_type()),
             vector_size(&logits).min(vector_size(&masked)),
             logits.into_tensor_arg(),
             next.clone().into_tensor_arg(),
@@ -267,11 +269,12 @@ fn launch_choose(
     let stride = BEST + 2 * tiles;
     let plans = integers(&position, batch * stride);
     launch_advance(SourceArgs::InPlace, &position, tokens.clone(), keys, &image, &plans, stride);
-    let size = vector_size(&logits);
+    let (address_type, size) = (logits.required_address_type(), vector_size(&logits));
     choose_kernel::launch(
         &client,
         CubeCount::Static(tiles as u32, batch as u32, 1),
         CubeDim::new_1d(UNITS),
+        address_type,
         size,
         logits.into_tensor_arg(),
         position.clone().into_tensor_arg(),
