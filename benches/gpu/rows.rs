@@ -1,8 +1,10 @@
 //! The cost of a mask and of a choice, compared with a copy of the logits and a choice without a
 //! constraint.
 //!
-//! Each variant is recorded over several sets of logits, so that caches do not hold all of them;
-//! the time is per set. A copy is an element-wise kernel of Burn that reads and writes each logit.
+//! Each variant is recorded over several sets of logits, so that small caches do not hold all of
+//! them; the time is per set. The L2 cache of a large GPU holds the sets of a small batch, as it
+//! holds the logits of a model that were just computed. A copy is an element-wise kernel of Burn
+//! that reads and writes each logit.
 
 use burn::tensor::{DType, Device, Distribution, Tensor, s};
 use burn_dfa::Vocabulary;

@@ -27,7 +27,7 @@ const NAN: u32 = 2 * INFINITY + 1;
 /// `tokens`. `x` covers the tiles, `y` the batch.
 ///
 /// Without `merges` the tokens are left to [`merge_kernel`].
-#[cube(launch, create_dummy_kernel)]
+#[cube(launch, create_dummy_kernel, address_type = "dynamic")]
 pub(super) fn choose_kernel<F: Float, N: Size>(
     logits: &Tensor<Vector<F, N>>,
     position: &Tensor<i32>,
@@ -229,6 +229,9 @@ fn best_of_cube(key: u32, id: u32, #[comptime] planes: bool) -> (u32, u32) {
     let mut keys = Shared::<[u32]>::new_slice(UNITS as usize);
     let mut ids = Shared::<[u32]>::new_slice(UNITS as usize);
     if comptime!(planes) {
+        // The loops before may leave the units of a plane at different places. On CUDA, only units that
+        // are together exchange registers.
+        sync_plane();
         let best = plane_max(key);
         let first = plane_min(select(key == best, id, u32::MAX));
         if UNIT_POS_PLANE == 0 {

@@ -8,7 +8,7 @@ use burn::backend::tensor::{FloatTensor, IntTensor};
 use burn::backend::{Backend, Dispatch, ExtensionType, TensorMetadata, backend_extension};
 use burn::tensor::{Int, Tensor};
 use burn_cubecl::CubeBackend;
-use burn_cubecl::kernel::{into_contiguous, into_contiguous_aligned};
+use burn_cubecl::kernel::into_contiguous_aligned;
 use burn_cubecl::ops::numeric::empty_device_dtype;
 use burn_cubecl::tensor::CubeTensor;
 use cubecl::features::Plane;
@@ -125,6 +125,7 @@ impl CubeStep for CubeBackend {
                 &client,
                 cubes,
                 CubeDim::new_1d(UNITS),
+                logits.required_address_type(),
                 vector_size(&logits),
                 logits.clone().into_tensor_arg(),
                 next.clone().into_tensor_arg(),
@@ -143,6 +144,7 @@ impl CubeStep for CubeBackend {
             &client,
             cubes,
             CubeDim::new_1d(UNITS),
+            logits.required_address_type().max(masked.required_address_type()),
             vector_size(&logits).min(vector_size(&masked)),
             logits.into_tensor_arg(),
             next.clone().into_tensor_arg(),
@@ -262,15 +264,17 @@ fn launch_choose(
     let features = &client.properties().features;
     let merges = tiles == 1 || features.device_memory_scope;
     let planes = features.plane.contains(Plane::Ops);
-    let [position, tokens] = [into_contiguous(position), tokens].map(own);
+    // On CUDA, rows of two numbers are apart in memory, and stay so: a copy would be another buffer.
+    let [position, tokens] = [into_contiguous_aligned(position), tokens].map(own);
     let stride = BEST + 2 * tiles;
     let plans = integers(&position, batch * stride);
     launch_advance(SourceArgs::InPlace, &position, tokens.clone(), keys, &image, &plans, stride);
-    let size = vector_size(&logits);
+    let (address_type, size) = (logits.required_address_type(), vector_size(&logits));
     choose_kernel::launch(
         &client,
         CubeCount::Static(tiles as u32, batch as u32, 1),
         CubeDim::new_1d(UNITS),
+        address_type,
         size,
         logits.into_tensor_arg(),
         position.clone().into_tensor_arg(),

@@ -12,7 +12,7 @@ use crate::tensor::arrays::TILE;
 
 /// Copies the logits of legal tokens and sets the others to `never`. `x` covers the tiles, `y` the
 /// batch.
-#[cube(launch, create_dummy_kernel)]
+#[cube(launch, create_dummy_kernel, address_type = "dynamic")]
 pub(super) fn mask_kernel<F: Float, N: Size>(
     logits: &Tensor<Vector<F, N>>,
     position: &Tensor<i32>,
@@ -41,7 +41,7 @@ pub(super) fn mask_kernel<F: Float, N: Size>(
 }
 
 /// Sets the logits of illegal tokens to `never`, as [`mask_kernel`].
-#[cube(launch, create_dummy_kernel)]
+#[cube(launch, create_dummy_kernel, address_type = "dynamic")]
 pub(super) fn mask_in_place_kernel<F: Float, N: Size>(
     logits: &mut Tensor<Vector<F, N>>,
     position: &Tensor<i32>,
