@@ -357,16 +357,8 @@ impl Layer {
     pub(crate) fn forward(
         &self,
         x: Tensor<3>,
-        attend: impl FnOnce(&Attention, [Tensor<3>; 3]) -> Tensor<3> + Send,
+        attend: impl FnOnce(&Attention, [Tensor<3>; 3]) -> Tensor<3>,
     ) -> Tensor<3> {
-        #[cfg(feature = "flex")]
-        if crate::flex::is_flex(&x) {
-            return crate::flex::in_pool(|| self.apply(x, attend));
-        }
-        self.apply(x, attend)
-    }
-
-    fn apply(&self, x: Tensor<3>, attend: impl FnOnce(&Attention, [Tensor<3>; 3]) -> Tensor<3>) -> Tensor<3> {
         let attended = self.self_attn.forward(self.input_layernorm.forward(x.clone()), attend);
         match (&self.pre_feedforward_layernorm, &self.post_feedforward_layernorm) {
             (Some(before), Some(after)) => {
