@@ -29,6 +29,9 @@ use stored::Stored;
 const TILE: usize = 8;
 /// Units of a tile that are decoded at a time, so that they stay in the fastest cache.
 const UNITS: usize = 64;
+/// Units that are decoded at a time for one row of activations. To multiply them takes less time
+/// than to read a line from memory, so that the machine never stops to read.
+const FEW_UNITS: usize = 8;
 /// Bytes of a cache line.
 const LINE: usize = 64;
 /// Work of at least this many multiplications is divided among threads.
@@ -235,7 +238,8 @@ impl<const K: usize> Tile<K> {
         let rows: Lanes<&[[u8; B]]> =
             std::array::from_fn(|lane| &blocks[lane.min(last) * per_row..][..per_row]);
         let x_row = per_row * T::UNITS * K / 8;
-        let at_once = UNITS / T::UNITS;
+        let units = if sums.len() == 1 { FEW_UNITS } else { UNITS };
+        let at_once = (units / T::UNITS).max(1);
         let mut next = blocks.as_flattened().as_ptr().wrapping_add(blocks.len() * B);
         for from in (0..per_row).step_by(at_once) {
             let count = at_once.min(per_row - from);
