@@ -7,7 +7,7 @@ use std::fmt;
 
 use burn::tensor::{Bytes, Int, Tensor, TensorData};
 use burn_dfa_gguf::block::{BlockError, BlockType};
-use burn_dfa_gguf::product::product;
+use burn_dfa_gguf::product::products;
 
 /// A matrix `[outputs, inputs]` as it is stored, with its rows in the order of a Hugging Face folder.
 pub(crate) struct Blocks {
@@ -30,13 +30,17 @@ impl Blocks {
         Err(BlockError::Bytes { block, elements: outputs * inputs, bytes: self.bytes.len(), expected })
     }
 
-    /// Rows `[rows, inputs]` times the transpose.
-    pub(crate) fn product(&self, x: Tensor<2>) -> Tensor<2> {
+    /// Rows `[rows, inputs]` times the transpose of each matrix.
+    pub(crate) fn products<const N: usize>(matrices: [&Self; N], x: Tensor<2>) -> [Tensor<2>; N] {
         let (device, dtype, [rows, inputs]) = (x.device(), x.dtype(), x.dims());
         let x = x.into_data().convert::<f32>();
         let x = x.as_slice().expect("floats");
-        let y = product(self.block, &self.bytes, x, inputs).expect("blocks that were checked");
-        Tensor::from_data(TensorData::new(y, [self.shape[0], rows]), (&device, dtype)).transpose()
+        let stored = matrices.map(|matrix| (matrix.block, &matrix.bytes[..]));
+        let mut products = products(stored, x, inputs).expect("blocks that were checked").into_iter();
+        matrices.map(|matrix| {
+            let y = products.next().expect("a product for each matrix");
+            Tensor::from_data(TensorData::new(y, [matrix.shape[0], rows]), (&device, dtype)).transpose()
+        })
     }
 
     /// The rows of tokens `[batch, length]`, `[batch, length, inputs]`.

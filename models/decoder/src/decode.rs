@@ -18,7 +18,7 @@ use burn_dfa::generation::{CausalLm, KvCache, Recordable};
 
 use crate::cache::{Targets, WritePositions, attend, one_pass};
 use crate::mask::masks;
-use crate::model::Decoder;
+use crate::model::{Decoder, in_pool};
 use crate::rotary::Rotations;
 
 /// Positions of a prompt that are read at a time.
@@ -75,16 +75,19 @@ impl CausalLm for Decoder {
     fn step(&self, tokens: Tensor<1, Int>, cache: &mut KvCache) -> Tensor<2> {
         let rows = cache.rows();
         assert_eq!(tokens.dims(), [rows], "one token for each row");
-        let mut x = self.embed(tokens.reshape([rows, 1]));
+        let x = self.embed(tokens.reshape([rows, 1]));
         let rotations = self.rotations(cache, x.dtype());
         let targets = (!one_pass(&x)).then(|| self.targets(cache));
-        for (index, layer) in self.model.layers.iter().enumerate() {
-            x = layer.forward(x, |attention, qkv| {
-                attend(cache, index, attention, qkv, &rotations, targets.as_ref())
-            });
-        }
+        let logits = in_pool(x, |mut x| {
+            for (index, layer) in self.model.layers.iter().enumerate() {
+                x = layer.forward(x, |attention, qkv| {
+                    attend(cache, index, attention, qkv, &rotations, targets.as_ref())
+                });
+            }
+            self.logits(x)
+        });
         cache.advance();
-        self.logits(x).reshape([rows, self.config.vocab_size])
+        logits.reshape([rows, self.config.vocab_size])
     }
 }
 
@@ -195,7 +198,7 @@ impl Decoder {
     ) -> Tensor<3> {
         let ([batch, count], device) = (tokens.dims(), tokens.device());
         let seen = at + count;
-        let mut x = self.embed(tokens);
+        let x = self.embed(tokens);
 
         let key = Tensor::<1, Int>::arange(0..seen as i64, &device);
         let query = key.clone().narrow(0, at, count);
@@ -211,14 +214,16 @@ impl Decoder {
             let hidden = key.clone().greater(query.clone()).bool_or(key.clone().lower(padding));
             masks(hidden, self.config.window_among(seen), || [query, key])
         };
-        for (index, layer) in self.model.layers.iter().enumerate() {
-            x = layer.forward(x, |attention, qkv| {
-                let [q, k, v] = attention.split(qkv, &rotations);
-                let [keys, values] = write(index, [k, v]);
-                attention.mix([q, keys, values], &hidden)
-            });
-        }
-        x
+        in_pool(x, |mut x| {
+            for (index, layer) in self.model.layers.iter().enumerate() {
+                x = layer.forward(x, |attention, qkv| {
+                    let [q, k, v] = attention.split(qkv, &rotations);
+                    let [keys, values] = write(index, [k, v]);
+                    attention.mix([q, keys, values], &hidden)
+                });
+            }
+            x
+        })
     }
 }
 

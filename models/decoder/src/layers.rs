@@ -35,19 +35,30 @@ struct Matrix<'a> {
 }
 
 impl Matrix<'_> {
-    /// `x` `[batch, length, inputs]` times the transpose.
+    /// `x` `[batch, length, inputs]` times the transpose of each matrix. If all are in blocks, the
+    /// threads multiply them together.
     ///
     /// Batch and length are merged into the rows of one matrix. A product of rank three would
     /// reshape the transposed view and so copy the weights at every call.
-    fn product(&self, x: Tensor<3>) -> Tensor<3> {
+    fn products<const N: usize>(matrices: [Self; N], x: Tensor<3>) -> [Tensor<3>; N] {
         let [batch, length, inputs] = x.dims();
         let x = x.reshape([batch * length, inputs]);
-        let y = match self.blocks {
-            Some(blocks) => blocks.product(x),
-            None => product(x, self.weight.val()),
+        let products = if matrices.iter().all(|matrix| matrix.blocks.is_some()) {
+            Blocks::products(matrices.map(|matrix| matrix.blocks.expect("a matrix in blocks")), x)
+        } else {
+            matrices.map(|matrix| matrix.product(x.clone()))
         };
-        let [_, outputs] = y.dims();
-        y.reshape([batch, length, outputs])
+        products.map(|y| {
+            let [_, outputs] = y.dims();
+            y.reshape([batch, length, outputs])
+        })
+    }
+
+    /// `x` `[rows, inputs]` times the transpose.
+    fn product(&self, x: Tensor<2>) -> Tensor<2> {
+        let Some(blocks) = self.blocks else { return product(x, self.weight.val()) };
+        let [y] = Blocks::products([blocks], x);
+        y
     }
 }
 
@@ -84,7 +95,8 @@ impl Embedding {
 
     /// Multiplies by the table, for a tied output layer.
     pub(crate) fn project(&self, x: Tensor<3>) -> Tensor<3> {
-        Matrix { weight: &self.weight, blocks: self.blocks.as_deref() }.product(x)
+        let [y] = Matrix::products([Matrix { weight: &self.weight, blocks: self.blocks.as_deref() }], x);
+        y
     }
 }
 
@@ -110,11 +122,21 @@ impl Linear {
     }
 
     pub(crate) fn forward(&self, x: Tensor<3>) -> Tensor<3> {
-        let y = Matrix { weight: &self.weight, blocks: self.blocks.as_deref() }.product(x);
-        match &self.bias {
-            Some(bias) => y + bias.val().unsqueeze(),
-            None => y,
-        }
+        let [y] = Self::forward_each([self], x);
+        y
+    }
+
+    /// The results of several layers for the same `x`.
+    fn forward_each<const N: usize>(layers: [&Self; N], x: Tensor<3>) -> [Tensor<3>; N] {
+        let matrices = layers.map(|Self { weight, blocks, .. }| Matrix { weight, blocks: blocks.as_deref() });
+        let mut products = Matrix::products(matrices, x).into_iter();
+        layers.map(|layer| {
+            let y = products.next().expect("a product for each layer");
+            match &layer.bias {
+                Some(bias) => y + bias.val().unsqueeze(),
+                None => y,
+            }
+        })
     }
 }
 
@@ -203,7 +225,7 @@ impl Mlp {
     }
 
     fn forward(&self, x: Tensor<3>) -> Tensor<3> {
-        let (gate, up) = (self.gate_proj.forward(x.clone()), self.up_proj.forward(x));
+        let [gate, up] = Linear::forward_each([&self.gate_proj, &self.up_proj], x);
         self.down_proj.forward(gated(self.activation, gate, up))
     }
 }
@@ -264,9 +286,8 @@ impl Attention {
     /// - `attend`: maps queries, keys and values, each `[batch, length, heads * head_dim]` with its
     ///   own number of heads, to a mixture of the queries' shape
     fn forward(&self, x: Tensor<3>, attend: impl FnOnce(&Self, [Tensor<3>; 3]) -> Tensor<3>) -> Tensor<3> {
-        let q = self.norm_heads(&self.q_norm, self.q_proj.forward(x.clone()));
-        let k = self.norm_heads(&self.k_norm, self.k_proj.forward(x.clone()));
-        let v = self.v_proj.forward(x);
+        let [q, k, v] = Linear::forward_each([&self.q_proj, &self.k_proj, &self.v_proj], x);
+        let (q, k) = (self.norm_heads(&self.q_norm, q), self.norm_heads(&self.k_norm, k));
         self.o_proj.forward(attend(self, [q, k, v]))
     }
 
@@ -357,16 +378,8 @@ impl Layer {
     pub(crate) fn forward(
         &self,
         x: Tensor<3>,
-        attend: impl FnOnce(&Attention, [Tensor<3>; 3]) -> Tensor<3> + Send,
+        attend: impl FnOnce(&Attention, [Tensor<3>; 3]) -> Tensor<3>,
     ) -> Tensor<3> {
-        #[cfg(feature = "flex")]
-        if crate::flex::is_flex(&x) {
-            return crate::flex::in_pool(|| self.apply(x, attend));
-        }
-        self.apply(x, attend)
-    }
-
-    fn apply(&self, x: Tensor<3>, attend: impl FnOnce(&Attention, [Tensor<3>; 3]) -> Tensor<3>) -> Tensor<3> {
         let attended = self.self_attn.forward(self.input_layernorm.forward(x.clone()), attend);
         match (&self.pre_feedforward_layernorm, &self.post_feedforward_layernorm) {
             (Some(before), Some(after)) => {

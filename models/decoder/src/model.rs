@@ -11,7 +11,7 @@ use burn::tensor::{DType, Device, Int, Tensor};
 
 use crate::blocks::Blocks;
 use crate::config::DecoderConfig;
-use crate::layers::{Embedding, Layer, Linear, RmsNorm};
+use crate::layers::{Attention, Embedding, Layer, Linear, RmsNorm};
 use crate::mask::masks;
 use crate::rotary::Rotary;
 
@@ -124,7 +124,7 @@ impl Decoder {
             self.config.max_position_embeddings
         );
         let device = tokens.device();
-        let mut x = self.embed(tokens);
+        let x = self.embed(tokens);
         let rotations = self.rotary.prefix(length, x.dtype());
         let hidden = {
             let index = Tensor::<1, Int>::arange(0..length as i64, &device);
@@ -134,10 +134,8 @@ impl Decoder {
             let later = key.clone().greater(query.clone());
             masks(later, self.config.window_among(length), || [query, key])
         };
-        for layer in &self.model.layers {
-            x = layer.forward(x, |attention, qkv| attention.mix(attention.split(qkv, &rotations), &hidden));
-        }
-        x
+        let attend = |attention: &Attention, qkv| attention.mix(attention.split(qkv, &rotations), &hidden);
+        in_pool(x, |x| self.model.layers.iter().fold(x, |x, layer| layer.forward(x, attend)))
     }
 
     /// The place for the blocks of each matrix, with the name of the matrix in a checkpoint.
@@ -181,4 +179,16 @@ impl Decoder {
             None => self.model.embed_tokens.project(x),
         }
     }
+}
+
+/// Calls `pass` with `x`. On Flex it runs on a thread of the pool.
+///
+/// Outside of the pool, each operation that divides its work among threads wakes a thread of the
+/// pool, sleeps until the work is done, and is woken. So a pass enters the pool once.
+pub(crate) fn in_pool<R: Send>(x: Tensor<3>, pass: impl FnOnce(Tensor<3>) -> R + Send) -> R {
+    #[cfg(feature = "flex")]
+    if crate::flex::is_flex(&x) {
+        return crate::flex::in_pool(|| pass(x));
+    }
+    pass(x)
 }

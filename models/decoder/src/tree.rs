@@ -11,7 +11,7 @@ use burn_dfa::processor::DraftTree;
 
 use crate::cache::{Targets, WritePositions, attend, one_pass};
 use crate::mask::{PerKind, masks};
-use crate::model::Decoder;
+use crate::model::{Decoder, in_pool};
 
 /// ```
 /// use burn::tensor::{Device, Int, Tensor};
@@ -54,7 +54,7 @@ impl TreeLm for Decoder {
     fn read(&self, tokens: Tensor<2, Int>, tree: &DraftTree, cache: &mut KvCache) -> Tensor<3> {
         let (batch, nodes) = (cache.rows(), tree.len());
         assert_eq!(tokens.dims(), [batch, nodes], "one token for each row and node");
-        let mut x = self.embed(tokens);
+        let x = self.embed(tokens);
         let all = [batch, nodes];
         let depths = cache.depths(tree).reshape([1, nodes]).expand(all);
         let first = (cache.lengths() - cache.padding()).clamp_min(0);
@@ -63,13 +63,16 @@ impl TreeLm for Decoder {
             hidden: self.hidden_from_tree(tree, &depths, cache),
             positions: WritePositions::Flat(cache.places(cache.run(&cache.lengths(), nodes))),
         });
-        for (index, layer) in self.model.layers.iter().enumerate() {
-            x = layer.forward(x, |attention, qkv| {
-                attend(cache, index, attention, qkv, &rotations, targets.as_ref())
-            });
-        }
+        let logits = in_pool(x, |mut x| {
+            for (index, layer) in self.model.layers.iter().enumerate() {
+                x = layer.forward(x, |attention, qkv| {
+                    attend(cache, index, attention, qkv, &rotations, targets.as_ref())
+                });
+            }
+            self.logits(x)
+        });
         cache.grow(nodes);
-        self.logits(x)
+        logits
     }
 
     fn compact(&self, path: Tensor<2, Int>, nodes: usize, cache: &mut KvCache) {

@@ -1,4 +1,4 @@
-//! [`product`]: rows of activations times a matrix that stays in its stored blocks.
+//! [`product`] and [`products`]: rows of activations times matrices that stay in stored blocks.
 //!
 //! A product of one row reads every weight once and is bound by memory, so the blocks are decoded on
 //! the way. Eight rows of the matrix make a tile (`stored`). Its words are multiplied in integers
@@ -29,6 +29,9 @@ use stored::Stored;
 const TILE: usize = 8;
 /// Units of a tile that are decoded at a time, so that they stay in the fastest cache.
 const UNITS: usize = 64;
+/// Units that are decoded at a time for one row of activations. To multiply them takes less time
+/// than to read a line from memory, so that the machine never stops to read.
+const FEW_UNITS: usize = 8;
 /// Bytes of a cache line.
 const LINE: usize = 64;
 /// Work of at least this many multiplications is divided among threads.
@@ -69,94 +72,144 @@ pub fn is_supported(block: BlockType) -> bool {
 /// # Ok::<(), burn_dfa_gguf::block::BlockError>(())
 /// ```
 pub fn product(block: BlockType, weights: &[u8], x: &[f32], inputs: usize) -> Result<Vec<f32>, BlockError> {
-    assert!(is_supported(block), "blocks, not {block:?}");
+    let [y] = products([(block, weights)], x, inputs)?;
+    Ok(y)
+}
+
+/// Multiplies the same rows of activations by the transposes of several matrices. The results are
+/// those of [`product`] for each matrix; but the activations are quantized once, and the threads
+/// divide the work of all matrices at once.
+///
+/// # Shapes
+/// - `x`: `[rows, inputs]`
+/// - `matrices`: each `[outputs, inputs]`, with its type and its blocks
+/// - returns `[outputs, rows]` for each matrix
+///
+/// # Errors
+/// As [`product`], for any of the matrices.
+///
+/// # Panics
+/// As [`product`].
+pub fn products<const N: usize>(
+    matrices: [(BlockType, &[u8]); N],
+    x: &[f32],
+    inputs: usize,
+) -> Result<[Vec<f32>; N], BlockError> {
     assert!(x.len().is_multiple_of(inputs.max(1)), "whole rows of {inputs} activations");
-    let row = block.bytes_of(inputs)?;
-    if row == 0 {
-        return Ok(Vec::new());
+    for (block, weights) in matrices {
+        assert!(is_supported(block), "blocks, not {block:?}");
+        check(block, weights, inputs)?;
     }
-    let outputs = weights.len() / row;
-    if !weights.len().is_multiple_of(row) {
-        let (elements, expected) = (outputs * inputs, outputs * row);
-        return Err(BlockError::Bytes { block, elements, bytes: weights.len(), expected });
+    if inputs == 0 {
+        return Ok(matrices.map(|_| Vec::new()));
     }
     #[cfg(target_arch = "x86_64")]
     {
         if let Some(simd) = simd::Avx512::try_new() {
-            return Ok(of_type(simd, block, weights, x, inputs));
+            return Ok(on_machine(simd, matrices, x, inputs));
         }
         if let Some(simd) = pulp::x86::V3::try_new() {
-            return Ok(of_type(simd, block, weights, x, inputs));
+            return Ok(on_machine(simd, matrices, x, inputs));
         }
     }
     #[cfg(target_arch = "aarch64")]
     {
         if let Some(simd) = pulp::aarch64::Neon::try_new() {
-            return Ok(of_type(simd, block, weights, x, inputs));
+            return Ok(on_machine(simd, matrices, x, inputs));
         }
     }
-    Ok(of_type(Baseline, block, weights, x, inputs))
+    Ok(on_machine(Baseline, matrices, x, inputs))
 }
 
-fn of_type<S: Simd + Sync>(simd: S, block: BlockType, weights: &[u8], x: &[f32], inputs: usize) -> Vec<f32> {
-    match block {
-        BlockType::F32 | BlockType::F16 | BlockType::BF16 => Vec::new(),
-        BlockType::Q8_0 => of_stored::<S, stored::Q8_0, _, _>(simd, weights, x, inputs),
-        BlockType::Q4_0 => of_stored::<S, stored::Q4_0, _, _>(simd, weights, x, inputs),
-        BlockType::Q4_1 => of_stored::<S, stored::Q4_1, _, _>(simd, weights, x, inputs),
-        BlockType::Q5_0 => of_stored::<S, stored::Q5_0, _, _>(simd, weights, x, inputs),
-        BlockType::Q5_1 => of_stored::<S, stored::Q5_1, _, _>(simd, weights, x, inputs),
-        BlockType::Q2_K => of_stored::<S, stored::Q2_K, _, _>(simd, weights, x, inputs),
-        BlockType::Q3_K => of_stored::<S, stored::Q3_K, _, _>(simd, weights, x, inputs),
-        BlockType::Q4_K => of_stored::<S, stored::Q4_K, _, _>(simd, weights, x, inputs),
-        BlockType::Q5_K => of_stored::<S, stored::Q5_K, _, _>(simd, weights, x, inputs),
-        BlockType::Q6_K => of_stored::<S, stored::Q6_K, _, _>(simd, weights, x, inputs),
+/// Checks that the bytes are whole rows of a matrix.
+fn check(block: BlockType, weights: &[u8], inputs: usize) -> Result<(), BlockError> {
+    let row = block.bytes_of(inputs)?;
+    if row == 0 || weights.len().is_multiple_of(row) {
+        return Ok(());
     }
+    let outputs = weights.len() / row;
+    let (elements, expected) = (outputs * inputs, outputs * row);
+    Err(BlockError::Bytes { block, elements, bytes: weights.len(), expected })
 }
 
-fn of_stored<S: Simd + Sync, T: Stored<B, K>, const B: usize, const K: usize>(
+/// The products with matrices that were checked, by the instructions of a machine.
+fn on_machine<S: Simd + Sync, const N: usize>(
     simd: S,
-    weights: &[u8],
+    matrices: [(BlockType, &[u8]); N],
     x: &[f32],
     inputs: usize,
-) -> Vec<f32> {
+) -> [Vec<f32>; N] {
+    let rows = x.len() / inputs;
+    let row_bytes = |block: BlockType| inputs / block.elements() * block.bytes();
+    let mut products = matrices.map(|(block, weights)| vec![0.0; weights.len() / row_bytes(block) * rows]);
+    let total: usize = products.iter().map(Vec::len).sum();
+    if total == 0 {
+        return products;
+    }
     let x = simd.run(
         #[inline(always)]
         || Activations::quantize(simd, x),
     );
+    let is_shared = total * inputs >= SHARED;
+    // Two shares for each thread, since a thread may be delayed.
+    let count = if is_shared { 2 * rayon::current_num_threads() } else { 1 };
+    let share = (total / rows).div_ceil(count).next_multiple_of(TILE);
+    let shares = products.iter_mut().zip(matrices).flat_map(|(y, (block, weights))| {
+        let weights = weights.chunks(share * row_bytes(block));
+        y.chunks_mut(share * rows).zip(weights).map(move |(y, weights)| (block, weights, y))
+    });
+    let multiply = |(block, weights, y): (BlockType, &[u8], &mut [f32])| {
+        fill(simd, block, weights, &x.blocks, inputs, y);
+    };
+    if is_shared {
+        shares.collect::<Vec<_>>().into_par_iter().for_each(multiply);
+    } else {
+        shares.for_each(multiply);
+    }
+    products
+}
+
+/// Fills `y` `[outputs, rows]` with the products of rows of activations and rows of a matrix.
+fn fill<S: Simd>(simd: S, block: BlockType, weights: &[u8], x: &[Block], inputs: usize, y: &mut [f32]) {
+    match block {
+        BlockType::F32 | BlockType::F16 | BlockType::BF16 => unreachable!("a supported type"),
+        BlockType::Q8_0 => fill_stored::<S, stored::Q8_0, _, _>(simd, weights, x, inputs, y),
+        BlockType::Q4_0 => fill_stored::<S, stored::Q4_0, _, _>(simd, weights, x, inputs, y),
+        BlockType::Q4_1 => fill_stored::<S, stored::Q4_1, _, _>(simd, weights, x, inputs, y),
+        BlockType::Q5_0 => fill_stored::<S, stored::Q5_0, _, _>(simd, weights, x, inputs, y),
+        BlockType::Q5_1 => fill_stored::<S, stored::Q5_1, _, _>(simd, weights, x, inputs, y),
+        BlockType::Q2_K => fill_stored::<S, stored::Q2_K, _, _>(simd, weights, x, inputs, y),
+        BlockType::Q3_K => fill_stored::<S, stored::Q3_K, _, _>(simd, weights, x, inputs, y),
+        BlockType::Q4_K => fill_stored::<S, stored::Q4_K, _, _>(simd, weights, x, inputs, y),
+        BlockType::Q5_K => fill_stored::<S, stored::Q5_K, _, _>(simd, weights, x, inputs, y),
+        BlockType::Q6_K => fill_stored::<S, stored::Q6_K, _, _>(simd, weights, x, inputs, y),
+    }
+}
+
+fn fill_stored<S: Simd, T: Stored<B, K>, const B: usize, const K: usize>(
+    simd: S,
+    weights: &[u8],
+    x: &[Block],
+    inputs: usize,
+    y: &mut [f32],
+) {
     let (blocks, _) = weights.as_chunks::<B>();
     let per_row = inputs / (4 * K * T::UNITS);
-    let (rows, outputs) = (x.blocks.len() / (inputs / BLOCK), blocks.len() / per_row);
-    let mut y = vec![0.0; outputs * rows];
-    if rows == 0 {
-        return y;
-    }
-    let fill = |y: &mut [f32], blocks: &[[u8; B]]| {
-        simd.run(
-            #[inline(always)]
-            || {
-                let mut tile = Tile::<K>::ZERO;
-                let mut sums = vec![[0.0; TILE]; rows];
-                for (y, blocks) in y.chunks_mut(TILE * rows).zip(blocks.chunks(TILE * per_row)) {
-                    sums.fill([0.0; TILE]);
-                    tile.multiply::<S, T, B>(simd, blocks, per_row, &x.blocks, &mut sums);
-                    for (row, sums) in sums.iter().enumerate() {
-                        y.iter_mut().skip(row).step_by(rows).zip(sums).for_each(|(y, sum)| *y = *sum);
-                    }
+    let rows = x.len() / (inputs / BLOCK);
+    simd.run(
+        #[inline(always)]
+        || {
+            let mut tile = Tile::<K>::ZERO;
+            let mut sums = vec![[0.0; TILE]; rows];
+            for (y, blocks) in y.chunks_mut(TILE * rows).zip(blocks.chunks(TILE * per_row)) {
+                sums.fill([0.0; TILE]);
+                tile.multiply::<S, T, B>(simd, blocks, per_row, x, &mut sums);
+                for (row, sums) in sums.iter().enumerate() {
+                    y.iter_mut().skip(row).step_by(rows).zip(sums).for_each(|(y, sum)| *y = *sum);
                 }
-            },
-        );
-    };
-    if outputs * inputs * rows < SHARED {
-        fill(&mut y, blocks);
-    } else {
-        // Two shares for each thread, since a thread may be delayed.
-        let share = outputs.div_ceil(2 * rayon::current_num_threads()).next_multiple_of(TILE);
-        y.par_chunks_mut(share * rows)
-            .zip(blocks.par_chunks(share * per_row))
-            .for_each(|(y, blocks)| fill(y, blocks));
-    }
-    y
+            }
+        },
+    );
 }
 
 /// Decoded units of eight rows. No vector of a tile lies in two cache lines.
@@ -185,7 +238,8 @@ impl<const K: usize> Tile<K> {
         let rows: Lanes<&[[u8; B]]> =
             std::array::from_fn(|lane| &blocks[lane.min(last) * per_row..][..per_row]);
         let x_row = per_row * T::UNITS * K / 8;
-        let at_once = UNITS / T::UNITS;
+        let units = if sums.len() == 1 { FEW_UNITS } else { UNITS };
+        let at_once = (units / T::UNITS).max(1);
         let mut next = blocks.as_flattened().as_ptr().wrapping_add(blocks.len() * B);
         for from in (0..per_row).step_by(at_once) {
             let count = at_once.min(per_row - from);

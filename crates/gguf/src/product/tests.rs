@@ -5,7 +5,7 @@ use rand::{Rng, SeedableRng};
 
 use super::activations::Activations;
 use super::simd::{BLOCK, Baseline, Simd};
-use super::{BlockType, is_supported, of_type, product};
+use super::{BlockType, is_supported, on_machine, product, products};
 
 /// Random blocks with finite numbers.
 fn random_blocks(block: BlockType, count: usize, random: &mut StdRng) -> Vec<u8> {
@@ -72,7 +72,8 @@ fn check(block: BlockType, weights: &[u8], x: &[f32], inputs: usize) {
     assert_eq!(y.len(), weights.len() / row * rows);
     let bits = |y: &[f32]| y.iter().map(|y| y.to_bits()).collect::<Vec<_>>();
     on_all_machines!(|simd, name| {
-        assert_eq!(bits(&y), bits(&of_type(simd, block, weights, x, inputs)), "{block:?} on {name}");
+        let [found] = on_machine(simd, [(block, weights)], x, inputs);
+        assert_eq!(bits(&y), bits(&found), "{block:?} on {name}");
     });
     let scales: Vec<f64> =
         Activations::quantize(Baseline, x).blocks.iter().map(|block| f64::from(block.d)).collect();
@@ -163,6 +164,23 @@ fn rows_do_not_depend_on_other_rows() {
             let column: Vec<f32> = together.iter().skip(index).step_by(rows).copied().collect();
             assert_eq!(alone, column, "{block:?}, row {index}");
         }
+    }
+}
+
+#[test]
+fn several_matrices_are_multiplied_as_each_alone() {
+    let mut random = StdRng::seed_from_u64(7);
+    // Little work, and enough for several threads.
+    for (inputs, rows) in [(256, 1), (1024, 5)] {
+        let matrices = [(BlockType::Q4_1, 96), (BlockType::Q8_0, 33), (BlockType::Q6_K, 64)];
+        let matrices = matrices.map(|(block, outputs)| {
+            (block, random_blocks(block, outputs * inputs / block.elements(), &mut random))
+        });
+        let matrices = matrices.each_ref().map(|(block, weights)| (*block, &weights[..]));
+        let x: Vec<f32> = (0..rows * inputs).map(|_| random.random_range(-1.0..1.0)).collect();
+        let together = products(matrices, &x, inputs);
+        let alone = matrices.map(|(block, weights)| product(block, weights, &x, inputs).unwrap());
+        assert_eq!(together, Ok(alone));
     }
 }
 

@@ -415,11 +415,11 @@ pub(crate) fn attend<T: Number>(
                     *weight = dot(q, key) * scale;
                     greatest = greatest.max(*weight);
                 }
-                let mut total = 0.0;
+                // The compiler vectorizes the first loop alone: the sum has an order.
                 for weight in &mut weights {
                     *weight = exp(*weight - greatest);
-                    total += *weight;
                 }
+                let total: f32 = weights.iter().sum();
                 let mut sums = vec![0.0; width];
                 // Four slots at a time, so that sums are fetched and stored less often.
                 let (fours, rest) = weights.as_chunks::<4>();
