@@ -166,7 +166,7 @@ impl Simd for Baseline {
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
-    use std::arch::x86_64::{__m256, __m256i, __m512i, _MM_HINT_T0, _mm_prefetch, _mm512_dpbusd_epi32};
+    use std::arch::x86_64::{__m256, __m256i, _MM_HINT_T0, _mm_prefetch, _mm256_dpbusd_epi32};
 
     use pulp::cast;
     use pulp::x86::V3;
@@ -325,9 +325,9 @@ mod x86 {
         /// Adds the products of four unsigned and four signed bytes to each sum.
         #[inline(always)]
         #[allow(unsafe_code)]
-        fn add_products(self, sums: __m512i, unsigned: __m512i, signed: __m512i) -> __m512i {
+        fn add_products(self, sums: __m256i, unsigned: __m256i, signed: __m256i) -> __m256i {
             // SAFETY: only `try_new` makes an `Avx512`, and it has found the instruction.
-            unsafe { _mm512_dpbusd_epi32(sums, unsigned, signed) }
+            unsafe { _mm256_dpbusd_epi32(sums, unsigned, signed) }
         }
     }
 
@@ -367,33 +367,20 @@ mod x86 {
             weights: &[Lanes<u32>; K],
             x: [&[u32; K]; R],
         ) -> [Lanes<i32>; R] {
-            let avx512 = self.vnni.avx512f;
-            let (zero, offset) = (avx512._mm512_setzero_si512(), avx512._mm512_set1_epi8(-128));
-            let is_signed = matches!(range, Range::Signed);
-            let x = x.map(|x| x.as_chunks::<4>().0);
-            let (mut sums, mut offsets) = ([zero; R], [zero; R]);
-            // Two columns share a vector.
-            for (pair, columns) in weights.as_chunks::<2>().0.iter().enumerate() {
-                let column = (2 * pair % 4) as u32;
-                let order: __m512i = cast([[column; 8], [column + 1; 8]]);
-                // Signed weights get an offset of 128, whose products are subtracted in the end.
-                let mut weight: __m512i = cast(*columns);
-                if is_signed {
-                    weight = avx512._mm512_xor_si512(weight, offset);
-                }
+            let (avx, avx2) = (self.v3.avx, self.v3.avx2);
+            let mut sums = [avx._mm256_setzero_si256(); R];
+            for column in 0..K {
+                let weight: __m256i = cast(weights[column]);
                 for row in 0..R {
-                    let four = avx512._mm512_broadcast_i32x4(cast(x[row][pair / 2]));
-                    let x = avx512._mm512_permutexvar_epi32(order, four);
-                    sums[row] = self.add_products(sums[row], weight, x);
-                    if is_signed {
-                        offsets[row] = self.add_products(offsets[row], offset, x);
-                    }
+                    let x = avx._mm256_set1_epi32(x[row][column] as i32);
+                    let (unsigned, signed) = match range {
+                        Range::Signed => (avx2._mm256_abs_epi8(weight), avx2._mm256_sign_epi8(x, weight)),
+                        _ => (weight, x),
+                    };
+                    sums[row] = self.add_products(sums[row], unsigned, signed);
                 }
             }
-            std::array::from_fn(|row| {
-                let sums: [__m256i; 2] = cast(avx512._mm512_sub_epi32(sums[row], offsets[row]));
-                cast(self.v3.avx2._mm256_add_epi32(sums[0], sums[1]))
-            })
+            sums.map(cast)
         }
 
         #[inline(always)]
