@@ -27,8 +27,8 @@
 //!
 //! # Example
 //!
-//! A `Generator` of [burn-dfa-decoder](https://docs.rs/burn-dfa-decoder) is a model with its tokenizer.
-//! This one is embedded in [burn-dfa-tiny](https://docs.rs/burn-dfa-tiny), and
+//! A `Generator` of [burn-dfa-decoder](https://docs.rs/burn-dfa-decoder) is a model with its
+//! tokenizer. This one is embedded in [burn-dfa-tiny](https://docs.rs/burn-dfa-tiny), and
 //! `Generator::from_folder` reads a folder of Hugging Face or a GGUF file.
 //!
 //! ```

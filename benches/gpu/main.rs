@@ -2,8 +2,9 @@
 //! relative to a copy of the logits.
 //!
 //! The command is `cargo bench --features wgpu,fusion --bench gpu -- [models] [rows]`; the features
-//! `cuda,cuda-cpp` and `vulkan` work as well. `BURN_DEVICE` names the device, by default WGPU, CUDA or
-//! Vulkan, the first in this build. `scripts/gpu` carries the program to a machine without cargo.
+//! `cuda,cuda-cpp` and `vulkan` work as well. `BURN_DEVICE` names the device, by default WGPU, CUDA
+//! or Vulkan, the first in this build. `scripts/gpu` carries the program to a machine without
+//! cargo.
 //!
 //! - `--seconds N`: begins no measurement after N seconds
 //! - `--quick`: the smallest case of each kind

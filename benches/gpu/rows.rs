@@ -25,7 +25,8 @@ const DEPTHS: [usize; 5] = [1, 4, 8, 16, 31];
 /// Total bytes of all sets of logits, up to [`MAX_SETS`] sets.
 const BYTES: usize = 128 << 20;
 const MAX_SETS: usize = 8;
-/// The rows of logits that are made at once. All rows as `f32` may be larger than a buffer of a device.
+/// The rows of logits that are made at once. All rows as `f32` may be larger than a buffer of a
+/// device.
 const PART: usize = 64;
 /// Seconds per variant in a round.
 const ROUND: f64 = 0.04;
@@ -37,8 +38,8 @@ struct Case {
     dtype: DType,
     form: Form,
     place: Place,
-    /// Whether the batch keeps mask rows. Otherwise every step costs what the first visit of a state
-    /// costs.
+    /// Whether the batch keeps mask rows. Otherwise every step costs what the first visit of a
+    /// state costs.
     keeps: bool,
 }
 
@@ -83,8 +84,8 @@ fn cases(clock: &Clock, widths: &[usize], dtype: DType) -> Vec<Case> {
     let mut push = |width, batches: &[usize], dtype, form, place, keeps| {
         cases.extend(batches.iter().map(|&batch| Case { width, batch, dtype, form, place, keeps }));
     };
-    // Most schemas are byte-level. First with mask rows of a visited state, with many legal tokens and
-    // with few.
+    // Most schemas are byte-level. First with mask rows of a visited state, with many legal tokens
+    // and with few.
     push(widths[0], &batches, dtype, ByteLevel, Place::String, true);
     push(widths[0], small, dtype, ByteLevel, Letters, true);
     // Then without mask rows, as a fill, in both forms.

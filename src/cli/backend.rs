@@ -49,7 +49,8 @@ impl Backend {
             #[cfg(feature = "cuda")]
             Self::Cuda => Ok(Device::cuda(0)),
             #[cfg(feature = "remote")]
-            // As text, because a wrong address is wrong usage; a connection that is lost later is not.
+            // As text, because a wrong address is wrong usage; a connection that is lost later is
+            // not.
             Self::Remote(address) => Ok(crate::remote::connect(address).map_err(|error| error.to_string())?),
             #[allow(unreachable_patterns)]
             other => {

@@ -1,4 +1,5 @@
-//! Reads `generation_config.json`, the file in which a model folder recommends how to choose tokens.
+//! Reads `generation_config.json`, the file in which a model folder recommends how to choose
+//! tokens.
 
 use serde_json::{Map, Value};
 

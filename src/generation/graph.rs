@@ -32,15 +32,15 @@ const LEAST_CAPACITY: usize = 1 + RECORDING;
 /// It writes the same tokens as [`generate`](super::generate) with the same requests and
 /// configuration. Between two batches the prompts, budgets and seeds may change. The constraints
 /// may change within the capacity reserved by [`TensorOptions`](crate::TensorOptions). The
-/// [options](super::SamplingOptions) of the rows may change within the features used by the recorded
-/// requests, by the config or by its [`row_features`](GenerationConfig::row_features). The number
-/// of rows and the [`GenerationConfig`] are fixed.
+/// [options](super::SamplingOptions) of the rows may change within the features used by the
+/// recorded requests, by the config or by its [`row_features`](GenerationConfig::row_features). The
+/// number of rows and the [`GenerationConfig`] are fixed.
 ///
 /// The graph borrows the model. The model's [`step`](CausalLm::step) must read only its weights and
 /// the cache, upload nothing, and keep the cache in the same buffers, as [`Recordable`] promises.
 /// The graph stays on the thread and the stream that recorded it, as its device requires. On
-/// another stream every call returns [`ErrorKind::Input`](crate::ErrorKind::Input), and after a panic of the model
-/// [`ErrorKind::Model`](crate::ErrorKind::Model).
+/// another stream every call returns [`ErrorKind::Input`](crate::ErrorKind::Input), and after a
+/// panic of the model [`ErrorKind::Model`](crate::ErrorKind::Model).
 ///
 /// ```
 /// use burn::tensor::{Device, Int, Tensor};
@@ -100,10 +100,11 @@ impl<'m, M: CausalLm<Cache: InPlaceState> + Recordable> DecodeGraph<'m, M> {
     ///
     /// # Errors
     /// As [`generate`](super::generate), and:
-    /// - [`ErrorKind::Input`](crate::ErrorKind::Input): a `capacity` below 5, which recording takes, or above the positions
-    ///   of the model, or a processor or sampler of the application that may not be recorded;
-    /// - [`ErrorKind::Model`](crate::ErrorKind::Model): the device records graphs, but not of this step, which reads back or
-    ///   uploads.
+    /// - [`ErrorKind::Input`](crate::ErrorKind::Input): a `capacity` below 5, which recording
+    ///   takes, or above the positions of the model, or a processor or sampler of the application
+    ///   that may not be recorded;
+    /// - [`ErrorKind::Model`](crate::ErrorKind::Model): the device records graphs, but not of this
+    ///   step, which reads back or uploads.
     pub fn record(
         model: &'m M,
         vocabulary: &'m Vocabulary,
@@ -144,9 +145,9 @@ impl<'m, M: CausalLm<Cache: InPlaceState> + Recordable> DecodeGraph<'m, M> {
     /// The prompts are read outside of the graph; every token after the first is a replay.
     ///
     /// # Errors
-    /// As [`generate`](super::generate), and [`ErrorKind::Input`](crate::ErrorKind::Input) for another number of rows, or if
-    /// prompts and outputs exceed the capacity. After an error the graph serves the next batch,
-    /// except after a panic of the model.
+    /// As [`generate`](super::generate), and [`ErrorKind::Input`](crate::ErrorKind::Input) for
+    /// another number of rows, or if prompts and outputs exceed the capacity. After an error the
+    /// graph serves the next batch, except after a panic of the model.
     pub fn generate(&mut self, requests: &[Request]) -> Result<Vec<Output>> {
         self.stream(requests)?.finish()
     }

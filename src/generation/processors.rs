@@ -196,9 +196,9 @@ impl fmt::Debug for OwnSampler {
 /// The promise of the built-in processors and samplers.
 macro_rules! recordable {
     ($($built_in:ty),+) => {$(
-        // SAFETY: a processor has no tensors. `init` makes new tensors, and `process` returns new ones
-        // outside of `RowParam` and `Constant`. The tensors of a sampler never change. No call keeps a
-        // tensor.
+        // SAFETY: a processor has no tensors. `init` makes new tensors, and `process` returns new
+        // ones outside of `RowParam` and `Constant`. The tensors of a sampler never change. No call
+        // keeps a tensor.
         #[allow(unsafe_code)]
         unsafe impl Recordable for $built_in {}
     )+};
@@ -367,9 +367,9 @@ impl LogitsProcessor for Filters {
         (logits, (own, States(new)))
     }
 
-    /// If the application's processors alone precede a greedy choice, the choice finds the rows in which
-    /// they masked all legal tokens: the greatest logit is −∞. So only the token of such a row is
-    /// replaced, and no logits are written again.
+    /// If the application's processors alone precede a greedy choice, the choice finds the rows in
+    /// which they masked all legal tokens: the greatest logit is −∞. So only the token of such a
+    /// row is replaced, and no logits are written again.
     fn sample_step(
         &self,
         state: &mut Self::State,

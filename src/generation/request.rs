@@ -145,8 +145,8 @@ pub enum FinishReason {
     Stop,
     /// `max_new_tokens` were generated; only unconstrained rows end this way.
     MaxNewTokens,
-    /// The request's [`Cancel`] ended the row, or the caller [stopped](super::TokenStream::stop) the
-    /// stream.
+    /// The request's [`Cancel`] ended the row, or the caller [stopped](super::TokenStream::stop)
+    /// the stream.
     Cancelled,
 }
 
@@ -205,7 +205,8 @@ impl Output {
     ///
     /// # Errors
     /// - [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled): the row was canceled;
-    /// - [`ErrorKind::Output`](crate::ErrorKind::Output): it was cut off by `max_new_tokens`, or is no `T`.
+    /// - [`ErrorKind::Output`](crate::ErrorKind::Output): it was cut off by `max_new_tokens`, or is
+    ///   no `T`.
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T> {
         self.complete()?;
         serde_json::from_slice(&self.bytes).map_err(|error| self.refused::<T>(&error))

@@ -1,5 +1,5 @@
-//! [`ConstraintProcessor`]: the constraint as a processor, which advances the state by the last token
-//! and masks the logits.
+//! [`ConstraintProcessor`]: the constraint as a processor, which advances the state by the last
+//! token and masks the logits.
 
 use burn::tensor::{DType, Device, Int, Tensor};
 
@@ -17,7 +17,8 @@ use burn_dfa_tokens::{CompiledConstraint, Error, Result, RowPosition, StateId};
 /// the budget, so every row ends in time.
 ///
 /// Its two steps, [`advance`](Self::advance) and [`mask`](Self::mask), can be called separately.
-/// With [`continuous`](Self::continuous), rows begin and end independently, each with its constraint.
+/// With [`continuous`](Self::continuous), rows begin and end independently, each with its
+/// constraint.
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
@@ -70,8 +71,10 @@ impl ConstraintProcessor {
     /// budget.
     ///
     /// # Errors
-    /// - [`ErrorKind::Budget`](crate::ErrorKind::Budget): a budget is below the shortest output of the row's constraint;
-    /// - [`ErrorKind::Input`](crate::ErrorKind::Input): not one budget per row, or a budget of 2³¹ or more.
+    /// - [`ErrorKind::Budget`](crate::ErrorKind::Budget): a budget is below the shortest output of
+    ///   the row's constraint;
+    /// - [`ErrorKind::Input`](crate::ErrorKind::Input): not one budget per row, or a budget of 2³¹
+    ///   or more.
     pub fn with_budgets(mut self, budgets: &[usize]) -> Result<Self> {
         let device_constraint = self.device_constraint();
         check_budgets(budgets, &self.rows, |index, budget| device_constraint.needed_beyond(index, budget))?;
@@ -84,8 +87,9 @@ impl ConstraintProcessor {
     ///
     /// # Errors
     /// As [`DeviceConstraint::replace`], [`new`](Self::new) and
-    /// [`with_budgets`](Self::with_budgets), and [`ErrorKind::Input`](crate::ErrorKind::Input) for another number of rows, or
-    /// for a processor of [`continuous`](Self::continuous). An error changes nothing.
+    /// [`with_budgets`](Self::with_budgets), and [`ErrorKind::Input`](crate::ErrorKind::Input) for
+    /// another number of rows, or for a processor of [`continuous`](Self::continuous). An error
+    /// changes nothing.
     pub fn replace(
         &mut self,
         constraints: &[&CompiledConstraint],

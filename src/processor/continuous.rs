@@ -54,10 +54,12 @@ impl ConstraintProcessor {
     ///
     /// # Errors
     /// An error changes nothing.
-    /// - as [`Arena::admit`]; after [`ErrorKind::Full`](crate::ErrorKind::Full), try again when a row was released;
-    /// - [`ErrorKind::Budget`](crate::ErrorKind::Budget): the budget is below the shortest output of the constraint;
-    /// - [`ErrorKind::Input`](crate::ErrorKind::Input): the row does not exist or is not idle, or the processor was not made
-    ///   by [`continuous`](Self::continuous).
+    /// - as [`Arena::admit`]; after [`ErrorKind::Full`](crate::ErrorKind::Full), try again when a
+    ///   row was released;
+    /// - [`ErrorKind::Budget`](crate::ErrorKind::Budget): the budget is below the shortest output
+    ///   of the constraint;
+    /// - [`ErrorKind::Input`](crate::ErrorKind::Input): the row does not exist or is not idle, or
+    ///   the processor was not made by [`continuous`](Self::continuous).
     pub fn admit(
         &mut self,
         position: &mut Position,
@@ -95,8 +97,8 @@ impl ConstraintProcessor {
     /// Ends a row, finished or not, and releases its constraint; the row becomes idle.
     ///
     /// # Errors
-    /// [`ErrorKind::Input`](crate::ErrorKind::Input): the row does not exist or is idle, or the processor was not made by
-    /// [`continuous`](Self::continuous).
+    /// [`ErrorKind::Input`](crate::ErrorKind::Input): the row does not exist or is idle, or the
+    /// processor was not made by [`continuous`](Self::continuous).
     pub fn release(&mut self, position: &mut Position, row: usize) -> Result<()> {
         let (arena, seat) = self.seat_of(row)?;
         let index = seat.take().ok_or_else(|| Error::input(format!("row {row} is idle")))?;

@@ -23,8 +23,8 @@ const SECOND: [usize; 3] = [5, 4, 3];
 /// in a batch.
 const DTYPES: [(DType, f32); 3] = [(DType::F32, 1e-4), (DType::F16, 4e-3), (DType::BF16, 3e-2)];
 
-/// Checks the [laws](super#laws) on a few steps of batches of three rows with `vocab_size` logits, in
-/// each of `f32`, `f16` and `bf16` that the device supports:
+/// Checks the [laws](super#laws) on a few steps of batches of three rows with `vocab_size` logits,
+/// in each of `f32`, `f16` and `bf16` that the device supports:
 ///
 /// - the shape and the dtype of the logits are kept, and masked tokens stay masked;
 /// - a row gets the same logits alone and in a batch, with any padding of its prompt, and with one

@@ -220,8 +220,8 @@ fn mask_unless_last(logits: Tensor<2>, mask: Tensor<2, Bool>) -> Tensor<2> {
 /// # Shapes
 /// - `masked`, `otherwise`: `[batch, vocab_size]`
 pub(crate) fn unless_empty(masked: Tensor<2>, otherwise: Tensor<2>) -> Tensor<2> {
-    // NaN may be sampled, so a row is empty only if all logits equal −∞. The maximum of NaN and other
-    // logits is NaN.
+    // NaN may be sampled, so a row is empty only if all logits equal −∞. The maximum of NaN and
+    // other logits is NaN.
     let empty = masked.clone().max_dim(1).equal_elem(f32::NEG_INFINITY).expand(masked.dims());
     masked.mask_where(empty, otherwise)
 }

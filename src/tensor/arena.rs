@@ -86,7 +86,8 @@ impl Arena {
     ///
     /// # Errors
     /// - [`ErrorKind::Input`](crate::ErrorKind::Input): a capacity of 0 constraints or 0 states;
-    /// - [`ErrorKind::IncompatibleVocabulary`](crate::ErrorKind::IncompatibleVocabulary): `vocab_size` is below the size of the vocabulary;
+    /// - [`ErrorKind::IncompatibleVocabulary`](crate::ErrorKind::IncompatibleVocabulary):
+    ///   `vocab_size` is below the size of the vocabulary;
     /// - [`ErrorKind::Limit`](crate::ErrorKind::Limit): as [`DeviceConstraint::new`].
     pub fn new(
         vocabulary: &Vocabulary,
@@ -146,7 +147,8 @@ impl Arena {
     /// An error changes nothing.
     /// - [`ErrorKind::Full`](crate::ErrorKind::Full): there is no space until others are released;
     /// - [`ErrorKind::Input`](crate::ErrorKind::Input): it does not fit into an empty arena;
-    /// - [`ErrorKind::IncompatibleVocabulary`](crate::ErrorKind::IncompatibleVocabulary): a constraint of another vocabulary;
+    /// - [`ErrorKind::IncompatibleVocabulary`](crate::ErrorKind::IncompatibleVocabulary): a
+    ///   constraint of another vocabulary;
     /// - [`ErrorKind::Artifact`](crate::ErrorKind::Artifact): the constraint violates an invariant.
     pub fn admit(&mut self, constraint: &CompiledConstraint) -> Result<usize> {
         for (place, loaded) in self.loaded.iter_mut().enumerate() {

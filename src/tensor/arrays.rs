@@ -9,7 +9,8 @@ pub(crate) enum Array {
     /// `[states]`: the least number of tokens to the end, `i32::MAX` if it is unreachable; with
     /// calls `[states, ends]`: to each exit of the state's procedure.
     TokensToEnd,
-    /// `[states, 1 + ends]`, with calls: the stack operation of a state, as in `ConstraintParts::calls`.
+    /// `[states, 1 + ends]`, with calls: the stack operation of a state, as in
+    /// `ConstraintParts::calls`.
     Jumps,
     /// `[states, ends]`, with calls: the frames pushed on the shortest path to each exit.
     Frames,

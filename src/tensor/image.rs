@@ -201,8 +201,8 @@ pub(crate) struct Image {
     pub(crate) offsets: [usize; Array::ALL.len()],
     /// `[max(columns, vocab_size)]`: 0, 1, 2, …
     numbers: Tensor<1, Int>,
-    /// With byte-level constraints, the maximum number of symbols of a token; else 0. A recorded step
-    /// requires that it never changes.
+    /// With byte-level constraints, the maximum number of symbols of a token; else 0. A recorded
+    /// step requires that it never changes.
     pub(crate) longest: usize,
     /// With calls, the maximum number of consecutive states that read no byte. A recorded step
     /// requires that it never changes.

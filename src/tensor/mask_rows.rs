@@ -1,9 +1,9 @@
 //! Mask rows on the device: the legal tokens of the states that the rows of a batch have visited.
 //!
-//! The mask of a state hardly ever changes, so a step finds it once, by following the bytes of every
-//! token, and keeps it as one bit per token. A pool of such rows belongs to a batch: its
-//! [`Position`](super::Position) holds it, so a recorded step reads and writes the same buffer.
-//! The vocabulary of a draft model has rows of another size, and therefore another pool.
+//! The mask of a state hardly ever changes, so a step finds it once, by following the bytes of
+//! every token, and keeps it as one bit per token. A pool of such rows belongs to a batch: its
+//! [`Position`](super::Position) holds it, so a recorded step reads and writes the same buffer. The
+//! vocabulary of a draft model has rows of another size, and therefore another pool.
 //!
 //! A row is exact for its state and
 //! - a generation of the state: a constraint that is loaded again has another generation;
@@ -31,7 +31,8 @@ use super::{Image, Sizes};
 #[cfg(feature = "cube")]
 const WAYS: usize = 4;
 
-/// The maximum number of pools of a batch: of the model, and of draft models with other vocabularies.
+/// The maximum number of pools of a batch: of the model, and of draft models with other
+/// vocabularies.
 #[cfg(feature = "cube")]
 const MAX_POOLS: usize = 4;
 
@@ -107,11 +108,12 @@ impl MaskRows {
         Self {}
     }
 
-    /// The pool for steps under the constraints of an image on the current stream, made if it does not
-    /// exist; `None` without a pool. Another stream than the one on which the pool was made gets none,
-    /// because its kernels could take a slot that a kernel of the first stream reads.
+    /// The pool for steps under the constraints of an image on the current stream, made if it does
+    /// not exist; `None` without a pool. Another stream than the one on which the pool was made
+    /// gets none, because its kernels could take a slot that a kernel of the first stream reads.
     ///
-    /// Kernels write to the buffer of the pool, whatever handles of it exist: no operation copies it.
+    /// Kernels write to the buffer of the pool, whatever handles of it exist: no operation copies
+    /// it.
     #[cfg(feature = "cube")]
     pub(crate) fn pool(&self, image: &Image) -> Option<(PoolSizes, Tensor<1, Int>)> {
         let sizes = image.pool?;
@@ -152,8 +154,8 @@ pub(crate) mod tests {
 
     #[test]
     fn a_pool_has_as_many_slots_as_its_bytes_hold() {
-        // The numbers of a slot: the tag, and for each tile a bound and one or two words for every 32
-        // tokens.
+        // The numbers of a slot: the tag, and for each tile a bound and one or two words for every
+        // 32 tokens.
         for (vocab_size, ends, numbers) in
             [(300, 0, 8 + 257), (8_192, 1, 8 + 513), (8_193, 0, 8 + 2 * 257), (128_256, 3, 8 + 16 * 513)]
         {
@@ -200,7 +202,8 @@ pub(crate) mod tests {
             opened.ok()
         }
 
-        /// The clock of each pool, and the time of the last use of each filled slot whose bits count.
+        /// The clock of each pool, and the time of the last use of each filled slot whose bits
+        /// count.
         pub(crate) fn uses(rows: &MaskRows) -> Vec<(i32, Vec<i32>)> {
             let pools = rows.pools.as_ref().unwrap().lock().unwrap();
             let uses = |pool: &Pool| {
@@ -284,7 +287,8 @@ pub(crate) mod tests {
                 tokens.map(|token| compiled.can_end(&compiled.after(own, token))).collect::<Vec<_>>()
             };
             assert_ne!(legal(full), legal(above));
-            // In the first step the second row finds no free slot, because the first row asks for it.
+            // In the first step the second row finds no free slot, because the first row asks for
+            // it.
             let expected = [vec![1], vec![2, 2], vec![3, 3]];
             for (step, expected) in (1..).zip(expected) {
                 let logits = Tensor::zeros([2, width], (&device, DType::F32));

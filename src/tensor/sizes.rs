@@ -146,7 +146,8 @@ impl Sizes {
         )))
     }
 
-    /// Refuses a constraint if one of its tokens pushes more frames than a unit of the kernel holds.
+    /// Refuses a constraint if one of its tokens pushes more frames than a unit of the kernel
+    /// holds.
     pub(super) fn check_pushes(&self, pushes: usize) -> Result<()> {
         if pushes <= self.pushes {
             return Ok(());
@@ -183,8 +184,8 @@ fn longest_chain(depth: usize) -> usize {
     if depth == 0 { 0 } else { depth.saturating_add(2) }
 }
 
-/// The maximum number of frames that a token pushes on a stack of `depth` frames, for any constraint
-/// that `capacity` allows.
+/// The maximum number of frames that a token pushes on a stack of `depth` frames, for any
+/// constraint that `capacity` allows.
 fn reserved_pushes(
     capacity: Capacity,
     depth: usize,

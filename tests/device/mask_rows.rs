@@ -1,5 +1,5 @@
-//! Mask rows that a batch keeps on a device, against the host: with stacks and budgets, in batches of
-//! equal and different states, in pools of any size.
+//! Mask rows that a batch keeps on a device, against the host: with stacks and budgets, in batches
+//! of equal and different states, in pools of any size.
 
 mod random;
 mod trees;
@@ -25,8 +25,8 @@ fn with_slots(slots: usize) -> TensorOptions {
     TensorOptions::new().with_mask_rows_bytes(mask_rows_bytes(slots, true))
 }
 
-/// Within an object, `b` is legal only if an object with `a` came before or may still come: it depends
-/// on the frame, without a return into it.
+/// Within an object, `b` is legal only if an object with `a` came before or may still come: it
+/// depends on the frame, without a return into it.
 fn two_exits() -> Value {
     json!({"type": "array", "items": {"$ref": "#/$defs/t"}, "maxItems": 2,
         "contains": {"properties": {"k": {"const": "a"}}, "required": ["k"]},
@@ -137,8 +137,8 @@ fn recorded_steps_keep_rows() {
     }
 }
 
-/// Logits of every type, in rows whose widths allow loads of different sizes: masked in place if they
-/// have no other handle, else copied; also with the rows of a transposed matrix.
+/// Logits of every type, in rows whose widths allow loads of different sizes: masked in place if
+/// they have no other handle, else copied; also with the rows of a transposed matrix.
 #[test]
 fn rows_of_any_type_and_width_match_the_host() {
     let vocabulary = vocabulary();
@@ -192,8 +192,8 @@ const EXTREMES: [&[f32]; 6] = [
     &[-65_504.0, f32::NEG_INFINITY],
 ];
 
-/// The choices at the start of a constraint, in two visits: the second reads the mask that the first
-/// wrote.
+/// The choices at the start of a constraint, in two visits: the second reads the mask that the
+/// first wrote.
 fn choices(
     constraint: &CompiledConstraint,
     logits: &TensorData,
@@ -215,8 +215,8 @@ fn choices(
     })
 }
 
-/// NaN and zeros of both signs, infinities and equal logits, in any lane of a vector, any vector of a
-/// tile and any tile of a row.
+/// NaN and zeros of both signs, infinities and equal logits, in any lane of a vector, any vector of
+/// a tile and any tile of a row.
 #[test]
 fn choices_among_extreme_logits_match_the_host() {
     // Vectors of legal tokens, of illegal tokens, and of both.

@@ -321,8 +321,8 @@ impl Sampler for Near {
     }
 }
 
-/// The promise of processors and samplers that keep no tensor of a call, and whose own tensors do not
-/// change.
+/// The promise of processors and samplers that keep no tensor of a call, and whose own tensors do
+/// not change.
 macro_rules! recordable {
     ($($type:ty),*) => {$(
         // SAFETY: as above; each step computes a new state, which is written in place.
@@ -540,7 +540,8 @@ fn processors_of_bumblebees_examples_write_the_same_text_in_every_loop() {
             let outputs = in_every_loop(&name, &model, &vocabulary, &requests, &config, 2).tokens;
             outputs.into_iter().map(|tokens| vocabulary.decode(&tokens)).collect::<Vec<_>>()
         };
-        // The budgets of 12 and 10 tokens include the end, which only the first and the last row need.
+        // The budgets of 12 and 10 tokens include the end, which only the first and the last row
+        // need.
         let in_turn = Automaton::in_turn(&[97, 98, 99], vocabulary.len(), &device);
         let expected = ["abcabcabcab", "abcabcabc", "abcabcabc"].map(|text| text.as_bytes().to_vec());
         assert_eq!(texts("in turn", config().with_recordable_processor(in_turn)), expected, "{name}");

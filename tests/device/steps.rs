@@ -1,5 +1,5 @@
-//! One step (advance, mask, choose) in every form, with every kind of operation and on every device,
-//! against the host.
+//! One step (advance, mask, choose) in every form, with every kind of operation and on every
+//! device, against the host.
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use burn_dfa::ErrorKind;

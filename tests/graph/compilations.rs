@@ -168,8 +168,8 @@ fn schemas_run() {
 /// The rows of the batch with an arena.
 const ROWS: usize = 3;
 
-/// Steps of one batch, in which 200 schemas replace each other row by row. Burn compiles the write of a
-/// page for each of a few sizes, so kernels of Burn do not count.
+/// Steps of one batch, in which 200 schemas replace each other row by row. Burn compiles the write
+/// of a page for each of a few sizes, so kernels of Burn do not count.
 #[test]
 #[ignore = "run by a test above, in a process of its own"]
 fn schemas_run_in_an_arena() {

@@ -140,7 +140,8 @@ fn compare(name: &str, free: &[&str], constrained: &[&str], most: i64) {
     assert!(added <= most, "{added} kernels\nfree: {free:#?}\nconstrained: {constrained:#?}");
 }
 
-/// One kernel advances the rows, and one masks, adds noise if sampled, chooses and writes the token.
+/// One kernel advances the rows, and one masks, adds noise if sampled, chooses and writes the
+/// token.
 #[test]
 fn a_constrained_step_launches_no_more_kernels() {
     let _turn = alone();

@@ -184,8 +184,8 @@ const OVERTIME: Duration = Duration::from_secs(2);
 /// The maximum time of reading per MiB held with the input.
 const READING_TIME: Duration = Duration::from_millis(30);
 
-/// The time allowed to a slow or busy machine, as a multiple of the bounds. The bounds were measured
-/// on one machine, and the test looks for attacks without a bound on their time.
+/// The time allowed to a slow or busy machine, as a multiple of the bounds. The bounds were
+/// measured on one machine, and the test looks for attacks without a bound on their time.
 const SLOWNESS: u32 = 3;
 
 /// Checks that attacks, run in children by the test `obeying`, end as required, within memory and

@@ -73,7 +73,8 @@ pub struct Args {
     #[arg(long, default_value = "benches/results/peers.svg")]
     pub out: PathBuf,
 
-    /// A file that gets the figures, as `name=value` lines: benches/results/peers.txt, which prose quotes
+    /// A file that gets the figures, as `name=value` lines: benches/results/peers.txt, which prose
+    /// quotes
     #[arg(long, value_name = "FILE")]
     pub figures: Option<PathBuf>,
 

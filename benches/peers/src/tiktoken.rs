@@ -1,5 +1,5 @@
-//! Vocabularies of tiktoken: published ones, and larger ones made from them, with the size of recent
-//! models' vocabularies, since no crate provides one of that size.
+//! Vocabularies of tiktoken: published ones, and larger ones made from them, with the size of
+//! recent models' vocabularies, since no crate provides one of that size.
 //!
 //! Llama 3 and Gemma have 128,000 and 262,000 tokens; most of the new ones are words of more
 //! languages. A made vocabulary is a published one, with its ids, followed by missing tokens of

@@ -50,7 +50,8 @@ pub enum ErrorKind {
     Schema,
     /// A grammar is malformed or cannot be honored; see [`Error::location`].
     Grammar,
-    /// A `response_format` or `structured_outputs` object is malformed or asks for something that is not offered.
+    /// A `response_format` or `structured_outputs` object is malformed or asks for something that
+    /// is not offered.
     Request,
     /// A structural tag is malformed or cannot be honored exactly; see [`Error::pointer`].
     StructuralTag,
@@ -62,7 +63,8 @@ pub enum ErrorKind {
     Vocabulary,
     /// A compiled constraint meets a vocabulary or a row of logits that it was not compiled for.
     IncompatibleVocabulary,
-    /// The contents of a compiled constraint are no valid automaton, or its file is malformed or cannot be read or written.
+    /// The contents of a compiled constraint are no valid automaton, or its file is malformed or
+    /// cannot be read or written.
     Artifact,
     /// The output cannot be complete within `max_new_tokens`; see [`Error::tokens_needed`].
     Budget,
@@ -81,8 +83,9 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
-    /// Whether the constraint itself was refused, whatever the request: [`Pattern`](Self::Pattern), [`Schema`](Self::Schema),
-    /// [`Grammar`](Self::Grammar), [`Request`](Self::Request), [`StructuralTag`](Self::StructuralTag), [`Limit`](Self::Limit) or
+    /// Whether the constraint itself was refused, whatever the request: [`Pattern`](Self::Pattern),
+    /// [`Schema`](Self::Schema), [`Grammar`](Self::Grammar), [`Request`](Self::Request),
+    /// [`StructuralTag`](Self::StructuralTag), [`Limit`](Self::Limit) or
     /// [`Unsatisfiable`](Self::Unsatisfiable).
     pub fn is_constraint(self) -> bool {
         matches!(

@@ -53,8 +53,9 @@ pub struct Limits {
     /// [`bytes`](Self::bytes). The result is the same for any number, and 0 means 1. Default: the
     /// parallelism of the machine.
     pub threads: usize,
-    /// Ends the compilation from another thread with [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled). Checked together with
-    /// the time. Default: none.
+    /// Ends the compilation from another thread with
+    /// [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled). Checked together with the time.
+    /// Default: none.
     pub cancel: Option<Cancel>,
 }
 
@@ -201,10 +202,11 @@ impl ForcedText {
 /// A flag that cancels work from any thread: a compilation with the flag in its [`Limits`], and the
 /// rows of all requests that share it.
 ///
-/// A compilation checks the flag as often as its time, and ends with [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled).
-/// A generation checks it each time that the host reads tokens. The row ends with the tokens so far, and the other
-/// rows of the batch continue. A canceled flag stays canceled. Two flags are equal if canceling one
-/// cancels the other.
+/// A compilation checks the flag as often as its time, and ends with
+/// [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled). A generation checks it each time that the
+/// host reads tokens. The row ends with the tokens so far, and the other rows of the batch
+/// continue. A canceled flag stays canceled. Two flags are equal if canceling one cancels the
+/// other.
 ///
 /// ```
 /// use burn_dfa_tokens::{Cancel, Constraint, ErrorKind, Limits};

@@ -7,8 +7,8 @@
 /// counts. Each string has its own Knuth-Morris-Pratt automaton, so a byte takes amortized constant
 /// time even for repetitive texts and strings.
 ///
-/// Example: with the strings `END` and `\n\n`, the text `one\ntwo EN` is free up to `two `, and `EN`
-/// is held. After `D` the match is `END`.
+/// Example: with the strings `END` and `\n\n`, the text `one\ntwo EN` is free up to `two `, and
+/// `EN` is held. After `D` the match is `END`.
 #[derive(Clone, Debug, Default)]
 pub struct TextMatcher {
     strings: Vec<Progress>,

@@ -153,7 +153,8 @@ impl GrammarText {
     /// Builds the constraint.
     ///
     /// # Errors
-    /// - [`ErrorKind::Request`](crate::ErrorKind::Request): an unknown syntax, or a start rule for a regex;
+    /// - [`ErrorKind::Request`](crate::ErrorKind::Request): an unknown syntax, or a start rule for
+    ///   a regex;
     /// - the errors of [`Constraint::grammar`] and [`Constraint::regex`].
     pub fn to_constraint(&self) -> Result<Constraint> {
         self.read(&RegexOptions::default())
@@ -287,9 +288,9 @@ impl StructuredOutputs {
     /// Builds the constraint.
     ///
     /// # Errors
-    /// - [`ErrorKind::Request`](crate::ErrorKind::Request): not exactly one of `json`, `json_object`, `regex`, `choice`,
-    ///   `grammar`, `ebnf` and `structural_tag`; another field; a `whitespace_pattern` without the
-    ///   empty text;
+    /// - [`ErrorKind::Request`](crate::ErrorKind::Request): not exactly one of `json`,
+    ///   `json_object`, `regex`, `choice`, `grammar`, `ebnf` and `structural_tag`; another field; a
+    ///   `whitespace_pattern` without the empty text;
     /// - the errors of [`Constraint::json_schema`], [`Constraint::regex`], [`Constraint::choice`]
     ///   and [`Constraint::grammar`].
     pub fn to_constraint(&self) -> Result<Constraint> {
@@ -407,8 +408,8 @@ impl Constraint {
     /// ```
     ///
     /// # Errors
-    /// - [`ErrorKind::Request`](crate::ErrorKind::Request): neither form, both at once, malformed, or with unsupported
-    ///   features;
+    /// - [`ErrorKind::Request`](crate::ErrorKind::Request): neither form, both at once, malformed,
+    ///   or with unsupported features;
     /// - the errors of [`Constraint::json_schema`], [`Constraint::regex`], [`Constraint::choice`]
     ///   and [`Constraint::grammar`].
     pub fn from_request(request: &Value) -> Result<Option<Self>> {
@@ -428,8 +429,9 @@ impl Constraint {
     /// ```
     ///
     /// # Errors
-    /// See [`from_request`](Self::from_request); also [`ErrorKind::Request`](crate::ErrorKind::Request) if the text is not JSON
-    /// or has a duplicate name in an object.
+    /// See [`from_request`](Self::from_request); also
+    /// [`ErrorKind::Request`](crate::ErrorKind::Request) if the text is not JSON or has a duplicate
+    /// name in an object.
     pub fn from_request_str(request: &str) -> Result<Option<Self>> {
         Self::from_request_str_with(request, &RequestOptions::default())
     }

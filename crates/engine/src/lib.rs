@@ -20,8 +20,8 @@
 //! | `metrics` | [`Metrics`], which a program implements to measure the engine |
 //! | `error` | [`Refusal`], [`CompileError`], [`SubmitError`], [`Failure`], [`PoolError`] |
 //!
-//! The crate knows no protocol: the server and the SQL functions convert its errors and measurements
-//! to their own.
+//! The crate knows no protocol: the server and the SQL functions convert its errors and
+//! measurements to their own.
 
 mod cache;
 mod compilation;

@@ -27,8 +27,8 @@ impl BudgetInterval {
         reached
     }
 
-    /// Whether the end is reachable in `way()` tokens, which is at most `bound`. Does not call `way`
-    /// if the bound suffices; [`alike`](Self::alike) is narrower then.
+    /// Whether the end is reachable in `way()` tokens, which is at most `bound`. Does not call
+    /// `way` if the bound suffices; [`alike`](Self::alike) is narrower then.
     #[inline]
     pub(crate) fn reach_within(&mut self, bound: u32, way: impl FnOnce() -> u32) -> bool {
         self.reach(if bound <= self.tokens { bound } else { way() })

@@ -60,7 +60,8 @@ impl ConstraintCache {
     /// A cache in `folder`, created if missing, of at most `max_bytes`.
     ///
     /// # Errors
-    /// [`ErrorKind::Artifact`](crate::ErrorKind::Artifact): the folder cannot be created or written to.
+    /// [`ErrorKind::Artifact`](crate::ErrorKind::Artifact): the folder cannot be created or written
+    /// to.
     pub fn new(folder: impl AsRef<Path>, max_bytes: u64) -> Result<Self> {
         let folder = folder.as_ref().to_owned();
         let cache = Self { folder, max_bytes };

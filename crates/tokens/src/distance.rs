@@ -9,8 +9,8 @@
 //! least the distance of its position can always end. The distances are computed on demand: masks
 //! compare a budget with the distance in bytes first, and most budgets reach it.
 //!
-//! Example: from `{"a":` a shortest text is `0}`. With the tokens `0`, `}` and `7}`, the distance in
-//! bytes is 3 and the distance in tokens is 2, each including the end of sequence.
+//! Example: from `{"a":` a shortest text is `0}`. With the tokens `0`, `}` and `7}`, the distance
+//! in bytes is 3 and the distance in tokens is 2, each including the end of sequence.
 //!
 //! With calls, a token enters procedures and returns from them, but it ends at the RETURN of the
 //! procedure that it begins in: the text after it depends on the stack.
@@ -309,7 +309,8 @@ impl<'a> Paths<'a> {
     }
 
     /// The distance of a place, if all distances that it depends on are known; else the first
-    /// unknown ones are opened. Each of these places has fewer bytes or is a place of an entered procedure.
+    /// unknown ones are opened. Each of these places has fewer bytes or is a place of an entered
+    /// procedure.
     fn computed(&mut self, place: usize) -> Option<u32> {
         let (bytes, frames) = self.parts.bound_of(place);
         self.returns.clear();

@@ -361,8 +361,8 @@ impl CompiledConstraint {
         self.parts.calls.as_ref().map_or(0, |calls| calls.depth as usize)
     }
 
-    /// An upper bound on the frames that one token pushes on the stack of a row; 0 without calls. See
-    /// `Capacity`.
+    /// An upper bound on the frames that one token pushes on the stack of a row; 0 without calls.
+    /// See `Capacity`.
     pub fn pushes(&self) -> usize {
         self.parts.pushes() as usize
     }

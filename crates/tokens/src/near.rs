@@ -32,8 +32,8 @@ impl Near {
 }
 
 impl ConstraintParts {
-    /// The state near `position`: most tokens lead there by their first bytes, and the budget `left`
-    /// reaches the end from there. Known for rows that are written on demand only.
+    /// The state near `position`: most tokens lead there by their first bytes, and the budget
+    /// `left` reaches the end from there. Known for rows that are written on demand only.
     pub(crate) fn near(
         &self,
         position: &RowPosition,

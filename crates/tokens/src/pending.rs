@@ -34,7 +34,8 @@ pub struct PendingConstraint {
 
 /// The sending half of a [`PendingConstraint`]: delivers the result.
 ///
-/// If it is dropped without a result, as by a panic, the result is [`ErrorKind::Artifact`](crate::ErrorKind::Artifact).
+/// If it is dropped without a result, as by a panic, the result is
+/// [`ErrorKind::Artifact`](crate::ErrorKind::Artifact).
 ///
 /// ```
 /// use burn_dfa_tokens::{Constraint, ConstraintCache, ErrorKind, Limits, PendingConstraint, TokenId, Vocabulary};
@@ -95,8 +96,8 @@ impl PendingConstraint {
     /// The compiled constraint; blocks until compilation ends.
     ///
     /// # Errors
-    /// As [`CompiledConstraint::compile`]; [`ErrorKind::Artifact`](crate::ErrorKind::Artifact) if the sender was dropped without a
-    /// result.
+    /// As [`CompiledConstraint::compile`]; [`ErrorKind::Artifact`](crate::ErrorKind::Artifact) if
+    /// the sender was dropped without a result.
     pub fn wait(&self) -> Result<CompiledConstraint> {
         loop {
             if let Some(outcome) = self.wait_for(Duration::MAX) {

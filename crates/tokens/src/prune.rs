@@ -29,9 +29,11 @@ impl CompiledConstraint {
     /// ```
     ///
     /// # Errors
-    /// - [`ErrorKind::IncompatibleVocabulary`](crate::ErrorKind::IncompatibleVocabulary): the constraint was compiled for another vocabulary;
+    /// - [`ErrorKind::IncompatibleVocabulary`](crate::ErrorKind::IncompatibleVocabulary): the
+    ///   constraint was compiled for another vocabulary;
     /// - [`ErrorKind::Input`](crate::ErrorKind::Input): an id that the vocabulary does not have;
-    /// - [`ErrorKind::Vocabulary`](crate::ErrorKind::Vocabulary): more ids than a vocabulary may have.
+    /// - [`ErrorKind::Vocabulary`](crate::ErrorKind::Vocabulary): more ids than a vocabulary may
+    ///   have.
     pub fn prune(&self, vocabulary: &Vocabulary, ids: &[TokenId]) -> Result<Self> {
         self.check_vocabulary(vocabulary)?;
         if let Some(at) = ids.iter().position(|id| id.index() >= vocabulary.len()) {

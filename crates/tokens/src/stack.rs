@@ -86,8 +86,8 @@ impl Calls {
     }
 
     /// An upper bound on the frames that a token of the vocabulary adds to the stack at any time. A
-    /// byte pushes at most one frame, because a call enters a plain state; a special token counts as
-    /// one byte.
+    /// byte pushes at most one frame, because a call enters a plain state; a special token counts
+    /// as one byte.
     pub fn pushes(&self, vocabulary: &Vocabulary) -> u32 {
         vocabulary.most_bytes_of(&self.pushing).max(1).min(self.depth)
     }

@@ -189,7 +189,8 @@ mod tests {
             let amid = [states[0]].into_iter();
             steps.keep(MAX_STEPS, parts, states[at], states[at + 1], [set, CharacterSet::default()], amid);
         };
-        // As they are found: at first up to state 7, then further, and with another set from state 15 on.
+        // As they are found: at first up to state 7, then further, and with another set from state
+        // 15 on.
         (0..7).for_each(|at| keep(&mut steps, at, few));
         let ahead = |steps: &mut Steps, at: usize| {
             let ahead = steps.ahead(states[at]).unwrap();

@@ -19,7 +19,8 @@ use burn_dfa_gguf::is_end;
 /// ```
 ///
 /// # Errors
-/// [`ErrorKind::Vocabulary`](crate::ErrorKind::Vocabulary): not a JSON object, or the ids are not token ids.
+/// [`ErrorKind::Vocabulary`](crate::ErrorKind::Vocabulary): not a JSON object, or the ids are not
+/// token ids.
 pub fn eos_from_config(json: &str) -> Result<Vec<TokenId>> {
     let config = object(json)?;
     let own = &config["eos_token_id"];

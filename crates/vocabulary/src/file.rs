@@ -54,8 +54,8 @@ impl Vocabulary {
     /// vocabulary from any other reader.
     ///
     /// # Errors
-    /// [`ErrorKind::Vocabulary`](crate::ErrorKind::Vocabulary): the file cannot be read, is of another format or version, or is
-    /// damaged.
+    /// [`ErrorKind::Vocabulary`](crate::ErrorKind::Vocabulary): the file cannot be read, is of
+    /// another format or version, or is damaged.
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let bytes = std::fs::read(path).map_err(|error| cannot_read(path, &error))?;

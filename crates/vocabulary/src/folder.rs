@@ -47,8 +47,8 @@ impl ModelFiles<'static> {
     /// Reads the files of a folder, or the files that a GGUF file holds.
     ///
     /// # Errors
-    /// [`ErrorKind::Vocabulary`](crate::ErrorKind::Vocabulary), naming the file: no `tokenizer.json`, or a file that cannot be
-    /// read.
+    /// [`ErrorKind::Vocabulary`](crate::ErrorKind::Vocabulary), naming the file: no
+    /// `tokenizer.json`, or a file that cannot be read.
     pub fn read(folder: impl AsRef<Path>) -> Result<Self> {
         let folder = folder.as_ref();
         if GgufFile::is_gguf(folder) {
@@ -111,10 +111,10 @@ impl Vocabulary {
     ///   [`with_len`](Self::with_len).
     ///
     /// # Errors
-    /// [`ErrorKind::Vocabulary`](crate::ErrorKind::Vocabulary), naming the file: an unreadable `tokenizer.json`, see
-    /// [`from_tokenizer_json`](Self::from_tokenizer_json); a malformed other file; no
-    /// end-of-sequence id in any file, or an id without a token. In the last two cases set the ids
-    /// with [`from_files_without_eos`](Self::from_files_without_eos) and
+    /// [`ErrorKind::Vocabulary`](crate::ErrorKind::Vocabulary), naming the file: an unreadable
+    /// `tokenizer.json`, see [`from_tokenizer_json`](Self::from_tokenizer_json); a malformed other
+    /// file; no end-of-sequence id in any file, or an id without a token. In the last two cases set
+    /// the ids with [`from_files_without_eos`](Self::from_files_without_eos) and
     /// [`with_eos`](Self::with_eos).
     pub fn from_files(files: &ModelFiles) -> Result<Self> {
         let path = |name| files.folder.join(name);

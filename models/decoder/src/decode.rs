@@ -1,14 +1,14 @@
 //! Decoding with a cache: [`Decoder`] as a [`CausalLm`].
 //!
-//! The state of decoding is a [`KvCache`] on the device: the length and the padding of each row, the
-//! keys and the values. A step has constant shapes, reads nothing back and uploads nothing, so it
-//! can be recorded once and replayed. For replay it also writes the new state into the buffers of
-//! the old one.
+//! The state of decoding is a [`KvCache`] on the device: the length and the padding of each row,
+//! the keys and the values. A step has constant shapes, reads nothing back and uploads nothing, so
+//! it can be recorded once and replayed. For replay it also writes the new state into the buffers
+//! of the old one.
 //!
 //! The next position of row `b` sees the key at slot `k` if `padding[b] <= k <= lengths[b]`, and in
-//! a layer with a sliding window of `n` positions if also `lengths[b] - n < k`. A padded position of
-//! the prompt sees no key. All its scores are the same finite number, so its values are meaningless
-//! but finite, and no other position sees them.
+//! a layer with a sliding window of `n` positions if also `lengths[b] - n < k`. A padded position
+//! of the prompt sees no key. All its scores are the same finite number, so its values are
+//! meaningless but finite, and no other position sees them.
 //!
 //! A prompt is read in chunks of [`CHUNK`] positions, so that the memory of a pass grows in
 //! proportion to the length of the prompt, and not to its square.
@@ -89,9 +89,9 @@ impl CausalLm for Decoder {
 }
 
 // SAFETY: The tensors of a new cache share no buffers. Every method of this crate and of `KvCache`
-// that takes a cache by reference and changes it writes by `inplace` or `assign`, and drops its clones of the tensors before it
-// returns. The decoder keeps no tensors of calls, and its parameters do not change while it is
-// borrowed.
+// that takes a cache by reference and changes it writes by `inplace` or `assign`, and drops its
+// clones of the tensors before it returns. The decoder keeps no tensors of calls, and its
+// parameters do not change while it is borrowed.
 #[allow(unsafe_code)]
 unsafe impl Recordable for Decoder {}
 
@@ -154,8 +154,8 @@ impl Decoder {
         (logits, KvCache::of(keys, values, lengths, padding).aligned())
     }
 
-    /// Reads tokens at the slots from `at` on; returns the output of the last layer after each of the
-    /// `last` tokens, `[batch, last, hidden]`.
+    /// Reads tokens at the slots from `at` on; returns the output of the last layer after each of
+    /// the `last` tokens, `[batch, last, hidden]`.
     ///
     /// # Shapes
     /// - `tokens`: `[batch, length]`
@@ -222,8 +222,8 @@ impl Decoder {
     }
 }
 
-/// Writes `new` `[batch, kv_heads, count, head_dim]` at the slots from `at` on, in place. Returns all
-/// slots up to the last one written.
+/// Writes `new` `[batch, kv_heads, count, head_dim]` at the slots from `at` on, in place. Returns
+/// all slots up to the last one written.
 fn extend(buffer: &mut Tensor<4>, at: usize, new: Tensor<4>) -> Tensor<4> {
     let [batch, kv_heads, count, head_dim] = new.dims();
     let end = at + count;

@@ -345,8 +345,9 @@ impl TextFiles {
     }
 }
 
-/// A tokenizer with a BPE model. The reader of tokenizers with any model copies the vocabulary and the
-/// merges several times before it makes the model, and the allocator keeps the memory of the copies.
+/// A tokenizer with a BPE model. The reader of tokenizers with any model copies the vocabulary and
+/// the merges several times before it makes the model, and the allocator keeps the memory of the
+/// copies.
 type Bpe = TokenizerImpl<BPE, NormalizerWrapper, PreTokenizerWrapper, PostProcessorWrapper, DecoderWrapper>;
 
 /// The tokenizer, checked against the model's vocabulary.

@@ -11,7 +11,8 @@ const LENGTH: usize = 600;
 /// Padding of the second row, longer than a chunk.
 const PADDING: usize = 300;
 
-/// A layer that sees the whole text, and a layer with a window, which reaches into the chunk before.
+/// A layer that sees the whole text, and a layer with a window, which reaches into the chunk
+/// before.
 fn model(device: &Device) -> Decoder {
     device.seed(4);
     let config = DecoderConfig {

@@ -22,7 +22,8 @@ pub struct PromptTemplates {
     pub extract: String,
     /// The template of `classify`.
     pub classify: String,
-    /// The template of `matches` with an instruction; without an instruction the prompt is the text.
+    /// The template of `matches` with an instruction; without an instruction the prompt is the
+    /// text.
     pub matches: String,
 }
 

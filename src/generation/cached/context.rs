@@ -72,8 +72,8 @@ impl<'a> KvContext<'a> {
     }
 
     /// As [`hidden`](Self::hidden), for a sliding window: every token sees itself and at most the
-    /// `window - 1` positions before it. The window counts positions of the text, without padding and
-    /// other branches of a draft tree.
+    /// `window - 1` positions before it. The window counts positions of the text, without padding
+    /// and other branches of a draft tree.
     pub fn hidden_within(&mut self, window: usize) -> Tensor<4, Bool> {
         let shape @ [rows, _, count, end] = self.hidden.dims();
         let slots = match self.tree {

@@ -30,11 +30,11 @@ pub struct KvShape {
 /// Keys and values of a batch, of a fixed capacity. Each row has its own length.
 ///
 /// A *slot* holds the key and the value of one position. A row begins with its left padding, if it
-/// has any, and its length includes the padding. Every method that changes the cache writes into its
-/// existing buffers, as a recorded step requires. Integers are `i32`.
+/// has any, and its length includes the padding. Every method that changes the cache writes into
+/// its existing buffers, as a recorded step requires. Integers are `i32`.
 ///
-/// [`Cached`](super::Cached) runs a model with this cache. A model that implements the traits of the
-/// loops itself can use it directly:
+/// [`Cached`](super::Cached) runs a model with this cache. A model that implements the traits of
+/// the loops itself can use it directly:
 ///
 /// ```
 /// use burn::tensor::{DType, Device, Tensor};
@@ -136,9 +136,9 @@ impl KvCache {
         Self { padding: padding.cast(DType::I32).add_scalar(0), ..self }
     }
 
-    /// Whether all rows have one length: the cache was [aligned](Self::aligned), and since then every
-    /// change has lengthened all rows, or has assigned an aligned cache. A step can then write one slot
-    /// of all rows at once.
+    /// Whether all rows have one length: the cache was [aligned](Self::aligned), and since then
+    /// every change has lengthened all rows, or has assigned an aligned cache. A step can then
+    /// write one slot of all rows at once.
     pub fn is_aligned(&self) -> bool {
         self.is_aligned
     }
@@ -335,8 +335,8 @@ impl KvCache {
         self.upload(tree).depths
     }
 
-    /// `[rows, 1, nodes, capacity]`: true at the slots hidden from a node of a tree whose keys follow
-    /// each row. A node sees its row after the padding, its ancestors and itself.
+    /// `[rows, 1, nodes, capacity]`: true at the slots hidden from a node of a tree whose keys
+    /// follow each row. A node sees its row after the padding, its ancestors and itself.
     pub fn hidden_from_tree(&mut self, tree: &DraftTree) -> Tensor<4, Bool> {
         let UploadedTree { ancestors, .. } = self.upload(tree);
         let ([rows, _, capacity, _], nodes) = (self.shape, tree.len());
@@ -353,8 +353,8 @@ impl KvCache {
         seen.bool_not().swap_dims(1, 2).reshape([rows, 1, nodes, capacity])
     }
 
-    /// The slot of every key if the path to its node were a chain, `[rows, capacity]`: the length of
-    /// the row plus the depth of the node. A sliding window counts these slots.
+    /// The slot of every key if the path to its node were a chain, `[rows, capacity]`: the length
+    /// of the row plus the depth of the node. A sliding window counts these slots.
     pub fn chain_slots(&mut self, tree: &DraftTree) -> Tensor<2, Int> {
         let (all @ [rows, capacity], last) = ([self.rows(), self.capacity()], tree.len() as i32 - 1);
         let [slots, node] = self.slots_and_nodes();

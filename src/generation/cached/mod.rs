@@ -1,5 +1,5 @@
-//! Models of an application with a cache of keys and values: a [`Transformer`] reads new tokens, and
-//! [`Cached`] runs it in every loop.
+//! Models of an application with a cache of keys and values: a [`Transformer`] reads new tokens,
+//! and [`Cached`] runs it in every loop.
 
 mod context;
 mod kv_cache;
@@ -105,8 +105,8 @@ pub trait Transformer {
 pub struct Cached<M>(pub M);
 
 // SAFETY: The tensors of a new cache share no buffers, and its methods write in place. A context
-// drops its clones of the cache's tensors when the pass ends. `M` makes the promise for `forward_cached`
-// and `head`.
+// drops its clones of the cache's tensors when the pass ends. `M` makes the promise for
+// `forward_cached` and `head`.
 #[allow(unsafe_code)]
 unsafe impl<M: Transformer + Recordable> Recordable for Cached<M> {}
 

@@ -61,10 +61,12 @@ const PATIENCE: Duration = Duration::from_millis(1);
 /// size of the batch.
 ///
 /// The [`Capacity`](crate::Capacity) of [`GenerationConfig::tensors`] must reserve space for
-/// constraints. If the space is exhausted, [`admit`](Self::admit) returns [`ErrorKind::Full`](crate::ErrorKind::Full), and
-/// accepts the request after another row was released.
+/// constraints. If the space is exhausted, [`admit`](Self::admit) returns
+/// [`ErrorKind::Full`](crate::ErrorKind::Full), and accepts the request after another row was
+/// released.
 ///
-/// After a panic of the model or of a callback, every later call returns [`ErrorKind::Model`](crate::ErrorKind::Model).
+/// After a panic of the model or of a callback, every later call returns
+/// [`ErrorKind::Model`](crate::ErrorKind::Model).
 pub struct ContinuousBatch<'m, M: ContinuousLm> {
     session: Stepped<'m, ContinuousSession<'m, M>>,
     admission: Admission<'m>,
@@ -78,12 +80,13 @@ impl<'m, M: ContinuousLm> ContinuousBatch<'m, M> {
     /// A batch of `rows` idle rows, each for up to `capacity` tokens of prompt and output together.
     ///
     /// # Errors
-    /// - [`ErrorKind::Input`](crate::ErrorKind::Input): no rows, no capacity, more capacity than the model has positions, no space
-    ///   for constraints, or an option out of range;
-    /// - [`ErrorKind::IncompatibleVocabulary`](crate::ErrorKind::IncompatibleVocabulary): the model's logits are narrower than the
-    ///   vocabulary, or the vocabulary has no end-of-sequence token;
-    /// - [`ErrorKind::Limit`](crate::ErrorKind::Limit): the reserved space is larger than [`GenerationConfig::tensors`]
-    ///   allows.
+    /// - [`ErrorKind::Input`](crate::ErrorKind::Input): no rows, no capacity, more capacity than
+    ///   the model has positions, no space for constraints, or an option out of range;
+    /// - [`ErrorKind::IncompatibleVocabulary`](crate::ErrorKind::IncompatibleVocabulary): the
+    ///   model's logits are narrower than the vocabulary, or the vocabulary has no end-of-sequence
+    ///   token;
+    /// - [`ErrorKind::Limit`](crate::ErrorKind::Limit): the reserved space is larger than
+    ///   [`GenerationConfig::tensors`] allows.
     pub fn new(
         model: &'m M,
         vocabulary: &'m Vocabulary,
@@ -101,9 +104,10 @@ impl<'m, M: ContinuousLm> ContinuousBatch<'m, M> {
     /// returns [`ErrorKind::Input`](crate::ErrorKind::Input).
     ///
     /// # Errors
-    /// As [`new`](Self::new); [`ErrorKind::Input`](crate::ErrorKind::Input) for a processor or sampler of the application
-    /// that may not be recorded, and [`ErrorKind::Model`](crate::ErrorKind::Model) if the device records graphs, but not of
-    /// this step, which reads back or uploads.
+    /// As [`new`](Self::new); [`ErrorKind::Input`](crate::ErrorKind::Input) for a processor or
+    /// sampler of the application that may not be recorded, and
+    /// [`ErrorKind::Model`](crate::ErrorKind::Model) if the device records graphs, but not of this
+    /// step, which reads back or uploads.
     pub fn record(
         model: &'m M,
         vocabulary: &'m Vocabulary,
@@ -225,16 +229,19 @@ impl<'m, M: ContinuousLm> ContinuousBatch<'m, M> {
     ///
     /// # Errors
     /// An error changes nothing.
-    /// - [`ErrorKind::Full`](crate::ErrorKind::Full): there is no space for the constraint until other rows are released, or
-    ///   until an earlier pending constraint is loaded;
-    /// - [`ErrorKind::Input`](crate::ErrorKind::Input): the row does not exist, or is not idle. Prompt and `max_new_tokens`
-    ///   exceed the capacity of a row. An option is out of range, or uses a feature used neither by
-    ///   the config nor by its [`row_features`](GenerationConfig::row_features). The constraint is
-    ///   larger than the total space. The prompt or a stop string is empty, `max_new_tokens` is 0,
-    ///   or a prompt token is past the model's vocabulary;
+    /// - [`ErrorKind::Full`](crate::ErrorKind::Full): there is no space for the constraint until
+    ///   other rows are released, or until an earlier pending constraint is loaded;
+    /// - [`ErrorKind::Input`](crate::ErrorKind::Input): the row does not exist, or is not idle.
+    ///   Prompt and `max_new_tokens` exceed the capacity of a row. An option is out of range, or
+    ///   uses a feature used neither by the config nor by its
+    ///   [`row_features`](GenerationConfig::row_features). The constraint is larger than the total
+    ///   space. The prompt or a stop string is empty, `max_new_tokens` is 0, or a prompt token is
+    ///   past the model's vocabulary;
     /// - [`ErrorKind::Model`](crate::ErrorKind::Model): a call has panicked before;
-    /// - [`ErrorKind::Budget`](crate::ErrorKind::Budget): the constraint needs more than `max_new_tokens` tokens;
-    /// - [`ErrorKind::IncompatibleVocabulary`](crate::ErrorKind::IncompatibleVocabulary): a constraint of another vocabulary.
+    /// - [`ErrorKind::Budget`](crate::ErrorKind::Budget): the constraint needs more than
+    ///   `max_new_tokens` tokens;
+    /// - [`ErrorKind::IncompatibleVocabulary`](crate::ErrorKind::IncompatibleVocabulary): a
+    ///   constraint of another vocabulary.
     pub fn admit(&mut self, row: usize, request: &Request) -> Result<()> {
         self.admit_all(&[(row, request)]).pop().expect("a result for the request")
     }
@@ -337,7 +344,8 @@ impl<'m, M: ContinuousLm> ContinuousBatch<'m, M> {
     /// read. The other rows continue.
     ///
     /// # Errors
-    /// [`ErrorKind::Model`](crate::ErrorKind::Model) if the tokens could not be read, or a call has panicked before.
+    /// [`ErrorKind::Model`](crate::ErrorKind::Model) if the tokens could not be read, or a call has
+    /// panicked before.
     pub fn step(&mut self, steps: usize, mut on_chunk: impl FnMut(Chunk)) -> Result<()> {
         let mut left = steps;
         loop {
@@ -419,10 +427,11 @@ impl<'m, M: ContinuousLm> ContinuousBatch<'m, M> {
     /// becomes idle.
     ///
     /// # Errors
-    /// [`ErrorKind::Input`](crate::ErrorKind::Input) if the row does not exist, or is idle; [`ErrorKind::Model`](crate::ErrorKind::Model) if a call has
-    /// panicked before. After an error of the request itself, the row is idle as well:
-    /// [`ErrorKind::Model`](crate::ErrorKind::Model) if the logits of all legal tokens were −∞, and for a
-    /// [pending](Request::pending) constraint the errors of
+    /// [`ErrorKind::Input`](crate::ErrorKind::Input) if the row does not exist, or is idle;
+    /// [`ErrorKind::Model`](crate::ErrorKind::Model) if a call has panicked before. After an error
+    /// of the request itself, the row is idle as well:
+    /// [`ErrorKind::Model`](crate::ErrorKind::Model) if the logits of all legal tokens were −∞, and
+    /// for a [pending](Request::pending) constraint the errors of
     /// [`PendingConstraint::wait`](crate::PendingConstraint::wait) and of [`admit`](Self::admit).
     pub fn release(&mut self, row: usize) -> Result<Output> {
         let mut session = self.session.lock()?;

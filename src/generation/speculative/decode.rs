@@ -115,9 +115,9 @@ pub fn stream<'a, M: TreeLm>(
 /// ```
 ///
 /// # Errors
-/// As [`speculate`]; [`ErrorKind::Input`](crate::ErrorKind::Input) for a processor or sampler of the
-/// application that may not be recorded, and [`ErrorKind::Model`](crate::ErrorKind::Model) if the
-/// device records graphs, but not of this step.
+/// As [`speculate`]; [`ErrorKind::Input`](crate::ErrorKind::Input) for a processor or sampler of
+/// the application that may not be recorded, and [`ErrorKind::Model`](crate::ErrorKind::Model) if
+/// the device records graphs, but not of this step.
 pub fn speculate_recorded<M: TreeLm + Recordable>(
     model: &M,
     vocabulary: &Vocabulary,

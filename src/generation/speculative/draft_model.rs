@@ -92,9 +92,9 @@ impl<M: TreeLm> Drafter for DraftModel<'_, M> {
     }
 
     /// # Errors
-    /// - [`ErrorKind::Input`](crate::ErrorKind::Input): sequences and draft tokens exceed the positions of the draft model,
-    ///   or its vocabulary is not the model's and no ids are given, or ids are not tokens of the
-    ///   model;
+    /// - [`ErrorKind::Input`](crate::ErrorKind::Input): sequences and draft tokens exceed the
+    ///   positions of the draft model, or its vocabulary is not the model's and no ids are given,
+    ///   or ids are not tokens of the model;
     /// - as [`DeviceConstraint::new`] for the constraints in the draft model's ids.
     fn start(&mut self, context: &DrafterContext) -> Result<()> {
         let (device, own) = (self.model.device(), self.model.vocab_size());

@@ -202,13 +202,13 @@ impl<M: TreeLm, D: Drafter> Steps for SpeculativeSession<'_, M, D> {
     }
 }
 
-// SAFETY: `start` makes every tensor of the session, and takes the first step, which makes the pool of
-// mask rows. A step writes the tensors in place, or only reads them. A drafter may mask with its own
-// constraints: their pool is made by its first draft, in `start` or in the warm-up of the recording. The
-// position of the session holds all pools, and `MaskRows` never replaces one. Only the model, the
-// drafter, the application's processors and its sampler get clones of handles that a step writes, and
-// promise to keep none: `Stepped::record` takes the proof for processors and samplers. All work is on
-// the stream of the caller.
+// SAFETY: `start` makes every tensor of the session, and takes the first step, which makes the pool
+// of mask rows. A step writes the tensors in place, or only reads them. A drafter may mask with its
+// own constraints: their pool is made by its first draft, in `start` or in the warm-up of the
+// recording. The position of the session holds all pools, and `MaskRows` never replaces one. Only
+// the model, the drafter, the application's processors and its sampler get clones of handles that a
+// step writes, and promise to keep none: `Stepped::record` takes the proof for processors and
+// samplers. All work is on the stream of the caller.
 #[allow(unsafe_code)]
 unsafe impl<M: TreeLm + Recordable, D: Drafter + Recordable> Recordable for SpeculativeSession<'_, M, D> {}
 

@@ -111,8 +111,8 @@ fn after_on_stack(image: &Image, position: Position, tokens: Tensor<1, Int>) -> 
     rows.position(spend(remaining)).mask_rows(&none, position)
 }
 
-/// Advances rows with stacks by tokens in range: at once for token-level constraints, else symbol by
-/// symbol.
+/// Advances rows with stacks by tokens in range: at once for token-level constraints, else symbol
+/// by symbol.
 fn read(image: &Image, rows: &mut Rows, tokens: Tensor<1, Int>) {
     let (sizes, owner) = (&image.sizes, owners(image, rows.states.clone()));
     let class = image.cells(Array::Class, sizes.vocab_size, owner.clone(), tokens.clone());

@@ -5,11 +5,12 @@ use cubecl::prelude::*;
 use super::lookup::Lookup;
 use super::stack;
 
-/// Writes the positions of each row after the nodes of a branch into `tree`, `[batch, nodes, numbers]`.
+/// Writes the positions of each row after the nodes of a branch into `tree`,
+/// `[batch, nodes, numbers]`.
 ///
-/// A branch is `count` nodes from node `first` on. The first one follows `parent`, and each other node
-/// follows the node before it. Node 0 begins at `position`, with the last token of the row; any other
-/// node begins at its parent, and keeps the parent's position if its token is illegal.
+/// A branch is `count` nodes from node `first` on. The first one follows `parent`, and each other
+/// node follows the node before it. Node 0 begins at `position`, with the last token of the row;
+/// any other node begins at its parent, and keeps the parent's position if its token is illegal.
 #[cube(launch, create_dummy_kernel)]
 pub(super) fn follow_kernel(
     position: &Tensor<i32>,

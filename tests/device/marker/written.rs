@@ -75,8 +75,8 @@ fn generated_texts_pass_the_marker_in_time_in_every_form() {
                 }
                 let compiled = &both_forms[form];
                 let least = compiled.tokens_to_end(compiled.start()) as usize;
-                // The batch has a free row, and with `has_other` a byte-level constraint with other special
-                // tokens.
+                // The batch has a free row, and with `has_other` a byte-level constraint with other
+                // special tokens.
                 let requests: Vec<_> = (0..6)
                     .map(|row| {
                         let request = Request::new(vec![TokenId(97 + row)], least + rng.random_range(0..16));

@@ -1,5 +1,5 @@
-//! Rows that begin and end under random constraints, some with a stack, against the host. The pages of
-//! a constraint that has ended go to others between two steps, and so do the few mask rows.
+//! Rows that begin and end under random constraints, some with a stack, against the host. The pages
+//! of a constraint that has ended go to others between two steps, and so do the few mask rows.
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use burn_dfa::ErrorKind;

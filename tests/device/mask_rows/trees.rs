@@ -1,5 +1,5 @@
-//! Trees of draft tokens with a stack, in pools of few mask rows, against the host node by node. The
-//! nodes of all rows share the pool.
+//! Trees of draft tokens with a stack, in pools of few mask rows, against the host node by node.
+//! The nodes of all rows share the pool.
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use burn_dfa::processor::{ConstraintProcessor, DraftTree};

@@ -214,8 +214,8 @@ fn rows_with_stacks_begin_and_end_independently() {
 #[test]
 fn the_embedded_model_writes_the_same_in_a_slot_and_alone() {
     for (name, device) in devices::all() {
-        // Burn times products of matrices for every length of a prompt, and Mesa compiles each of their
-        // kernels for up to 20 s. `admission` tests the same model there.
+        // Burn times products of matrices for every length of a prompt, and Mesa compiles each of
+        // their kernels for up to 20 s. `admission` tests the same model there.
         if devices::is_software_gpu(name, &device) {
             continue;
         }

@@ -123,8 +123,8 @@ impl Call {
     /// The arguments as a value.
     ///
     /// # Errors
-    /// [`ErrorKind::Output`](crate::ErrorKind::Output): the arguments are not JSON, for example because the output was cut
-    /// off, or nested more than 128 deep.
+    /// [`ErrorKind::Output`](crate::ErrorKind::Output): the arguments are not JSON, for example
+    /// because the output was cut off, or nested more than 128 deep.
     pub fn value(&self) -> Result<Value> {
         self.parse()
     }

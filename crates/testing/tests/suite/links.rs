@@ -8,7 +8,8 @@ pub(super) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("the repository").to_owned()
 }
 
-/// The pages in `folder` and in folders below it, down to `depth`; without hidden folders and builds.
+/// The pages in `folder` and in folders below it, down to `depth`; without hidden folders and
+/// builds.
 pub(super) fn pages(folder: &Path, depth: usize) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).expect("a folder") {

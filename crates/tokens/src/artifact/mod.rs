@@ -67,8 +67,8 @@ impl<'a> Artifact<'a> {
     /// Finds metadata and tensors in a safetensors file.
     ///
     /// # Errors
-    /// [`ErrorKind::Artifact`](crate::ErrorKind::Artifact): not a safetensors file, or a file with tensors that overlap or lie
-    /// outside.
+    /// [`ErrorKind::Artifact`](crate::ErrorKind::Artifact): not a safetensors file, or a file with
+    /// tensors that overlap or lie outside.
     pub fn from_bytes(bytes: &'a [u8]) -> Result<Self> {
         Ok(Self { container: Container::read(bytes)?, len: bytes.len() })
     }
@@ -116,7 +116,8 @@ impl<'a> Artifact<'a> {
     /// The compiled constraint, for its own vocabulary. Nothing in the file is trusted.
     ///
     /// # Errors
-    /// As [`validate`](Self::validate); [`ErrorKind::IncompatibleVocabulary`](crate::ErrorKind::IncompatibleVocabulary) for another
+    /// As [`validate`](Self::validate);
+    /// [`ErrorKind::IncompatibleVocabulary`](crate::ErrorKind::IncompatibleVocabulary) for another
     /// vocabulary.
     pub fn to_constraint(&self, vocabulary: &Vocabulary, limits: &Limits) -> Result<CompiledConstraint> {
         let meter = Meter::start(limits);

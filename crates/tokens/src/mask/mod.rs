@@ -84,8 +84,8 @@ impl Masker {
     /// vocabulary.
     ///
     /// # Panics
-    /// If there are fewer logits than [tokens](CompiledConstraint::vocabulary_len), or if the state of
-    /// `position` is not a state of the constraint.
+    /// If there are fewer logits than [tokens](CompiledConstraint::vocabulary_len), or if the state
+    /// of `position` is not a state of the constraint.
     pub fn mask<L: Logit>(&self, position: &RowPosition, logits: &mut [L]) {
         self.apply(&self.legal(position).0, logits);
     }

@@ -1,6 +1,7 @@
 //! One row on the CPU: mask it, or choose from it.
 //!
-//! Where few tokens are legal, or few are illegal, only these are touched; otherwise all logits are passed in order.
+//! Where few tokens are legal, or few are illegal, only these are touched; otherwise all logits are
+//! passed in order.
 
 use half::{bf16, f16};
 
@@ -110,7 +111,8 @@ fn put<F: Logit>(row: &mut [F], tokens: &[u32], logits: &[F]) {
     tokens.iter().zip(logits).for_each(|(&id, &logit)| row[id as usize] = logit);
 }
 
-/// Puts −∞ everywhere. A vector that crosses from one line of the cache into the next takes a third longer to write.
+/// Puts −∞ everywhere. A vector that crosses from one line of the cache into the next takes a third
+/// longer to write.
 #[inline(always)]
 fn fill<F: Logit>(row: &mut [F]) {
     const LINE: usize = 64;
@@ -119,8 +121,8 @@ fn fill<F: Logit>(row: &mut [F]) {
     lines.fill(F::NEVER);
 }
 
-/// Writes −∞ at each bit that is 0. Most processors take several logits at once, in place or in a copy
-/// that is written as a whole.
+/// Writes −∞ at each bit that is 0. Most processors take several logits at once, in place or in a
+/// copy that is written as a whole.
 #[inline(always)]
 fn mask_in_order<F: Logit>(row: &mut [F], words: &[u64], is_copied: bool) {
     let (chunks, rest) = row.as_chunks_mut::<64>();
@@ -151,8 +153,9 @@ fn mask_in_order<F: Logit>(row: &mut [F], words: &[u64], is_copied: bool) {
     }
 }
 
-/// The logits, with −∞ at each bit that is 0, as a copy. Compilers turn this loop into writes of whole
-/// vectors. They turn the same code with iterators into masked writes, which take seven times as long.
+/// The logits, with −∞ at each bit that is 0, as a copy. Compilers turn this loop into writes of
+/// whole vectors. They turn the same code with iterators into masked writes, which take seven times
+/// as long.
 #[inline(always)]
 fn masked<F: Logit>(logits: [F; 32], word: u32) -> [F; 32] {
     let mut masked = [F::NEVER; 32];

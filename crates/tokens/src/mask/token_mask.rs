@@ -11,8 +11,9 @@ use burn_dfa_vocabulary::{TokenBits, TokenSet};
 pub enum TokenMask {
     /// One set.
     Alone(TokenSet),
-    /// A set that the vocabulary shares, plus `added`, minus the tokens of `removed` that are not in
-    /// `added`. Both lists are unsorted; `added` may repeat tokens and may contain tokens of the set.
+    /// A set that the vocabulary shares, plus `added`, minus the tokens of `removed` that are not
+    /// in `added`. Both lists are unsorted; `added` may repeat tokens and may contain tokens of the
+    /// set.
     Beside {
         /// The set.
         set: Arc<TokenSet>,
@@ -58,7 +59,8 @@ impl TokenMask {
         }
     }
 
-    /// The address of the set or the mask that is changed, and the tokens that are added and removed.
+    /// The address of the set or the mask that is changed, and the tokens that are added and
+    /// removed.
     fn difference(&self) -> Option<(*const (), [&Vec<u32>; 2])> {
         match self {
             Self::Alone(_) => None,

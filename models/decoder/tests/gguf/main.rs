@@ -1,5 +1,5 @@
-//! GGUF files that are made from folders as llama.cpp's converter makes them: the same configuration
-//! and weights are read from both. With `BURN_DFA_GGUF`, the real model as well.
+//! GGUF files that are made from folders as llama.cpp's converter makes them: the same
+//! configuration and weights are read from both. With `BURN_DFA_GGUF`, the real model as well.
 
 mod real_model;
 

@@ -38,8 +38,8 @@ pub struct Summary {
     /// Rows that must be refused, and how many of them were compiled.
     pub must_not_compile: usize,
     pub wrongly_compiled: usize,
-    /// Rows with an accepted valid instance, and how many of them have a least budget of at most the
-    /// tokens of the shortest one.
+    /// Rows with an accepted valid instance, and how many of them have a least budget of at most
+    /// the tokens of the shortest one.
     pub with_instance: usize,
     pub within_instance: usize,
     compiled: Vec<Compiled>,
