@@ -18,7 +18,10 @@ use super::error::Failure;
 /// let remote: Backend = "remote:ws://gpu:3000".parse().unwrap();
 /// assert_eq!(remote, Backend::Remote("ws://gpu:3000".to_owned()));
 /// let error = "tpu".parse::<Backend>().unwrap_err();
-/// assert_eq!(error, "no device of this name: there are flex, vulkan, wgpu, cuda and remote:ws://host:port");
+/// assert_eq!(
+///     error,
+///     "no device of this name: there are flex, vulkan, wgpu, cuda and remote:ws://host:port"
+/// );
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Backend {

@@ -24,7 +24,11 @@ use burn_dfa_tokens::Result;
 /// use burn_dfa::generation::{CausalLm, GenerationConfig, Request, generate};
 /// use burn_dfa::{Compile, Constraint, Result, TokenId, Vocabulary};
 ///
-/// fn year(model: &impl CausalLm, vocabulary: &Vocabulary, prompt: Vec<TokenId>) -> Result<String> {
+/// fn year(
+///     model: &impl CausalLm,
+///     vocabulary: &Vocabulary,
+///     prompt: Vec<TokenId>,
+/// ) -> Result<String> {
 ///     let constraint = Constraint::regex("[12][0-9]{3}")?.compile(vocabulary)?;
 ///     let requests = [Request::new(prompt, 8).with_constraint(&constraint)];
 ///     Ok(generate(model, vocabulary, &requests, &GenerationConfig::new())?[0].text())

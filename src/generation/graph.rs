@@ -72,11 +72,16 @@ const LEAST_CAPACITY: usize = 1 + RECORDING;
 ///
 /// let vocabulary = Vocabulary::from_bytes([Some(b"a".to_vec()), Some(b"b".to_vec()), None])?
 ///     .with_eos([TokenId(2)])?;
-/// let compiled = CompiledConstraint::compile(&Constraint::regex("[ab]{2}")?, &vocabulary, &Limits::default())?;
+/// let compiled = CompiledConstraint::compile(
+///     &Constraint::regex("[ab]{2}")?,
+///     &vocabulary,
+///     &Limits::default(),
+/// )?;
 /// let model = Counting(Tensor::eye(3, &Device::flex()));
 /// let requests = [Request::new(vec![TokenId(0)], 8).with_constraint(&compiled)];
 ///
-/// let mut graph = DecodeGraph::record(&model, &vocabulary, &requests, &GenerationConfig::new(), 16)?;
+/// let mut graph =
+///     DecodeGraph::record(&model, &vocabulary, &requests, &GenerationConfig::new(), 16)?;
 /// assert!(!graph.is_hardware()); // the CPU records nothing
 /// let outputs = graph.generate(&requests)?;
 /// assert_eq!(outputs[0].text(), "ba");

@@ -40,11 +40,16 @@ use burn::tensor::{Device, Int, Tensor};
 /// }
 ///
 /// let vocabulary = Vocabulary::from_bytes([Some("a"), Some("b"), None])?.with_eos([TokenId(2)])?;
-/// let compiled = CompiledConstraint::compile(&Constraint::regex("[ab]{2}")?, &vocabulary, &Limits::default())?;
+/// let compiled = CompiledConstraint::compile(
+///     &Constraint::regex("[ab]{2}")?,
+///     &vocabulary,
+///     &Limits::default(),
+/// )?;
 /// let requests = [Request::new(vec![TokenId(0)], 8).with_constraint(&compiled)];
 /// let model = Counting(Tensor::eye(3, &Device::flex()));
 /// let outputs = generate(&model, &vocabulary, &requests, &GenerationConfig::new())?;
-/// assert_eq!(outputs[0].text(), "ba"); // the constraint wants two letters, the model would end after one
+/// // The constraint wants two letters, the model would end after one.
+/// assert_eq!(outputs[0].text(), "ba");
 /// # Ok::<(), burn_dfa::Error>(())
 /// ```
 pub trait CausalLm {
@@ -148,7 +153,12 @@ pub trait CausalLm {
 ///     fn vocab_size(&self) -> usize {
 ///         self.0.dims()[0]
 ///     }
-///     fn prefill(&self, tokens: Tensor<2, Int>, _: Tensor<1, Int>, _: usize) -> (Tensor<2>, Self::Cache) {
+///     fn prefill(
+///         &self,
+///         tokens: Tensor<2, Int>,
+///         _: Tensor<1, Int>,
+///         _: usize,
+///     ) -> (Tensor<2>, Self::Cache) {
 ///         let [batch, length] = tokens.dims();
 ///         let read = Tensor::<1, Int>::full([batch], length as i32, (&self.device(), DType::I32));
 ///         (self.0.clone().select(0, read.clone()), read)
@@ -165,7 +175,8 @@ pub trait CausalLm {
 /// let vocabulary = Vocabulary::from_chars("012345678".chars())?.with_eos([TokenId(8)])?;
 /// let requests = [Request::new(vec![TokenId(0)], 8)];
 /// let model = Counting(Tensor::eye(9, &Device::flex()));
-/// let mut graph = DecodeGraph::record(&model, &vocabulary, &requests, &GenerationConfig::new(), 16)?;
+/// let mut graph =
+///     DecodeGraph::record(&model, &vocabulary, &requests, &GenerationConfig::new(), 16)?;
 /// let outputs = graph.generate(&requests)?;
 /// assert_eq!(outputs[0].text(), "1234567");
 /// # Ok::<(), burn_dfa::Error>(())

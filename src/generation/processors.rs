@@ -34,7 +34,8 @@ use crate::sampling::{FusedSampler, Greedy, GumbelMax, Sampler};
 ///     fn init(&self, _: &InitContext) {}
 ///     fn process(&self, _: (), logits: Tensor<2>, _: &StepContext) -> (Tensor<2>, ()) {
 ///         let [_, width] = logits.dims();
-///         let ids = Tensor::arange(0..width as i64, &logits.device()).float().cast(logits.dtype());
+///         let ids =
+///             Tensor::arange(0..width as i64, &logits.device()).float().cast(logits.dtype());
 ///         (logits - ids.unsqueeze::<2>() * 0.01, ())
 ///     }
 /// }

@@ -125,7 +125,7 @@ impl Request {
 /// fn advice(output: &Output) -> &'static str {
 ///     match output.finish {
 ///         FinishReason::EndOfSequence => "complete",
-///         FinishReason::MaxNewTokens => "cut off: raise max_new_tokens, or give the request a constraint",
+///         FinishReason::MaxNewTokens => "cut off: raise max_new_tokens, or set a constraint",
 ///         _ => "cancelled",
 ///     }
 /// }

@@ -23,7 +23,11 @@ use burn_dfa_tokens::Result;
 /// use burn_dfa::generation::{CausalLm, GenerationConfig, Output, Request, stream};
 /// use burn_dfa::{Result, Vocabulary};
 ///
-/// fn run(model: &impl CausalLm, vocabulary: &Vocabulary, requests: &[Request]) -> Result<Vec<Output>> {
+/// fn run(
+///     model: &impl CausalLm,
+///     vocabulary: &Vocabulary,
+///     requests: &[Request],
+/// ) -> Result<Vec<Output>> {
 ///     let mut chunks = stream(model, vocabulary, requests, &GenerationConfig::new())?;
 ///     for chunk in &mut chunks {
 ///         let chunk = chunk?;

@@ -30,7 +30,11 @@ use burn_dfa_tokens::{Compile, Error, Result};
 ///     age: u8,
 /// }
 ///
-/// fn ask(model: &impl CausalLm, vocabulary: &Vocabulary, prompt: Vec<TokenId>) -> Result<Option<Person>> {
+/// fn ask(
+///     model: &impl CausalLm,
+///     vocabulary: &Vocabulary,
+///     prompt: Vec<TokenId>,
+/// ) -> Result<Option<Person>> {
 ///     match generate_as(model, vocabulary, Request::new(prompt, 64), &GenerationConfig::new()) {
 ///         Ok(person) => Ok(Some(person)),
 ///         Err(error) if error.kind() == ErrorKind::Cancelled => Ok(None),

@@ -23,11 +23,15 @@ use burn_dfa_tokens::{CompiledConstraint, Error, Result, RowPosition, StateId};
 /// ```
 /// use burn::tensor::{Device, Tensor};
 /// use burn_dfa::processor::ConstraintProcessor;
-/// use burn_dfa::{Constraint, Limits, TensorOptions, DeviceConstraint, TokenId, CompiledConstraint, Vocabulary};
+/// use burn_dfa::{
+///     CompiledConstraint, Constraint, DeviceConstraint, Limits, TensorOptions, TokenId,
+///     Vocabulary,
+/// };
 ///
 /// let vocabulary = Vocabulary::from_bytes([Some(b"a".to_vec()), Some(b"b".to_vec()), None])?
 ///     .with_eos([TokenId(2)])?;
-/// let compiled = CompiledConstraint::compile(&Constraint::regex("ab*")?, &vocabulary, &Limits::default())?;
+/// let compiled =
+///     CompiledConstraint::compile(&Constraint::regex("ab*")?, &vocabulary, &Limits::default())?;
 /// let device = Device::flex();
 /// let constraint = DeviceConstraint::new(&[&compiled], 3, &TensorOptions::default(), &device)?;
 /// let processor = ConstraintProcessor::new(constraint, &[0])?;
@@ -182,13 +186,21 @@ impl ConstraintProcessor {
     /// ```
     /// use burn::tensor::{Device, Int, Tensor};
     /// use burn_dfa::processor::{ConstraintProcessor, DraftTree};
-    /// use burn_dfa::{Constraint, Limits, TensorOptions, DeviceConstraint, TokenId, CompiledConstraint, Vocabulary};
+    /// use burn_dfa::{
+    ///     CompiledConstraint, Constraint, DeviceConstraint, Limits, TensorOptions, TokenId,
+    ///     Vocabulary,
+    /// };
     ///
     /// let vocabulary = Vocabulary::from_bytes([Some(b"a".to_vec()), Some(b"b".to_vec()), None])?
     ///     .with_eos([TokenId(2)])?;
-    /// let compiled = CompiledConstraint::compile(&Constraint::regex("ab")?, &vocabulary, &Limits::default())?;
+    /// let compiled = CompiledConstraint::compile(
+    ///     &Constraint::regex("ab")?,
+    ///     &vocabulary,
+    ///     &Limits::default(),
+    /// )?;
     /// let device = Device::flex();
-    /// let constraint = DeviceConstraint::new(&[&compiled], 3, &TensorOptions::default(), &device)?;
+    /// let constraint =
+    ///     DeviceConstraint::new(&[&compiled], 3, &TensorOptions::default(), &device)?;
     /// let processor = ConstraintProcessor::new(constraint, &[0])?;
     ///
     /// // No token yet, and the drafts `a`, `b`.

@@ -16,15 +16,23 @@ impl ConstraintProcessor {
     /// ```
     /// use burn::tensor::{Device, Tensor};
     /// use burn_dfa::processor::ConstraintProcessor;
-    /// use burn_dfa::{Arena, Capacity, Constraint, Limits, TensorOptions, TokenId, CompiledConstraint, Vocabulary};
+    /// use burn_dfa::{
+    ///     Arena, Capacity, CompiledConstraint, Constraint, Limits, TensorOptions, TokenId,
+    ///     Vocabulary,
+    /// };
     ///
     /// let vocabulary = Vocabulary::from_bytes([Some(b"a".to_vec()), Some(b"b".to_vec()), None])?
     ///     .with_eos([TokenId(2)])?;
-    /// let compiled = CompiledConstraint::compile(&Constraint::regex("ab*")?, &vocabulary, &Limits::default())?;
+    /// let compiled = CompiledConstraint::compile(
+    ///     &Constraint::regex("ab*")?,
+    ///     &vocabulary,
+    ///     &Limits::default(),
+    /// )?;
     /// let device = Device::flex();
     /// let capacity = Capacity::new().with_constraints(2).with_states(64).with_classes(8);
     /// let options = TensorOptions::new().with_capacity(capacity);
-    /// let mut processor = ConstraintProcessor::continuous(Arena::new(&vocabulary, 3, &options, &device)?, 3)?;
+    /// let mut processor =
+    ///     ConstraintProcessor::continuous(Arena::new(&vocabulary, 3, &options, &device)?, 3)?;
     /// let mut position = processor.start();
     ///
     /// processor.admit(&mut position, 0, Some(&compiled), 8)?;
@@ -35,7 +43,10 @@ impl ConstraintProcessor {
     /// assert_eq!(masked.into_data().try_to_vec::<f32>().unwrap(), expected);
     ///
     /// processor.release(&mut position, 0)?;
-    /// assert_eq!(position.is_done().into_data().try_to_vec::<bool>().unwrap(), [true, true, false]);
+    /// assert_eq!(
+    ///     position.is_done().into_data().try_to_vec::<bool>().unwrap(),
+    ///     [true, true, false]
+    /// );
     /// # Ok::<(), burn_dfa::Error>(())
     /// ```
     pub fn continuous(arena: Arena, rows: usize) -> Result<Self> {

@@ -33,7 +33,10 @@ use burn_dfa_tokens::{ArenaSpace, CompiledConstraint, Error, Result, StateId};
 ///
 /// ```
 /// use burn::tensor::Device;
-/// use burn_dfa::{Arena, Capacity, CompiledConstraint, Constraint, ErrorKind, Limits, TensorOptions, TokenId, Vocabulary};
+/// use burn_dfa::{
+///     Arena, Capacity, CompiledConstraint, Constraint, ErrorKind, Limits, TensorOptions, TokenId,
+///     Vocabulary,
+/// };
 ///
 /// let vocabulary = Vocabulary::from_bytes([Some(b"a".to_vec()), Some(b"b".to_vec()), None])?
 ///     .with_eos([TokenId(2)])?;

@@ -62,12 +62,17 @@ pub(crate) use text::BY_CLASS;
 ///
 /// ```
 /// use burn::tensor::Device;
-/// use burn_dfa::{Constraint, Limits, TensorOptions, DeviceConstraint, TokenId, CompiledConstraint, Vocabulary};
+/// use burn_dfa::{
+///     CompiledConstraint, Constraint, DeviceConstraint, Limits, TensorOptions, TokenId,
+///     Vocabulary,
+/// };
 ///
 /// let vocabulary = Vocabulary::from_bytes([Some(b"a".to_vec()), Some(b"b".to_vec()), None])?
 ///     .with_eos([TokenId(2)])?;
-/// let compiled = CompiledConstraint::compile(&Constraint::regex("ab*")?, &vocabulary, &Limits::default())?;
-/// let constraint = DeviceConstraint::new(&[&compiled], 3, &TensorOptions::default(), &Device::flex())?;
+/// let compiled =
+///     CompiledConstraint::compile(&Constraint::regex("ab*")?, &vocabulary, &Limits::default())?;
+/// let constraint =
+///     DeviceConstraint::new(&[&compiled], 3, &TensorOptions::default(), &Device::flex())?;
 ///
 /// let states = constraint.states(&[constraint.start(0)])?;
 /// let illegal = constraint.illegal(states, None);

@@ -142,7 +142,9 @@ impl TensorOptions {
 ///
 /// ```
 /// use burn::tensor::Device;
-/// use burn_dfa::{Kernels, TensorOptions, DeviceConstraint, TokenId, CompiledConstraint, Vocabulary};
+/// use burn_dfa::{
+///     CompiledConstraint, DeviceConstraint, Kernels, TensorOptions, TokenId, Vocabulary,
+/// };
 ///
 /// let vocabulary = Vocabulary::from_bytes([Some("a"), None])?.with_eos([TokenId(1)])?;
 /// let compiled = CompiledConstraint::unconstrained(&vocabulary);

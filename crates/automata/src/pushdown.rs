@@ -50,7 +50,9 @@ pub enum Jump {
 /// use serde_json::json;
 ///
 /// let nested = Constraint::json_schema(json!({"type": "array", "items": {"$ref": "#"}}))?;
-/// let Some(ByteAutomaton::Pushdown(automaton)) = nested.to_automaton(&Limits::default())? else { panic!() };
+/// let Some(ByteAutomaton::Pushdown(automaton)) = nested.to_automaton(&Limits::default())? else {
+///     panic!()
+/// };
 /// let call = automaton.read(ByteStateId::START, b'[');
 /// let (enter, returns) = automaton.call(call).unwrap();
 /// assert!(automaton.call(enter).is_none() && returns.len() == 1);

@@ -36,7 +36,8 @@ impl ByteDfa {
     /// ```
     /// use burn_dfa_tokens::{Constraint, Limits};
     ///
-    /// let dfa = Constraint::regex("[a-z]+@[a-z]+\\.org")?.to_byte_dfa(&Limits::default())?.unwrap();
+    /// let dfa =
+    ///     Constraint::regex("[a-z]+@[a-z]+\\.org")?.to_byte_dfa(&Limits::default())?.unwrap();
     /// let word = dfa.sample(7, 20).unwrap();
     /// assert!(dfa.matches(&word));
     /// assert_eq!(dfa.sample(7, 20), Some(word));

@@ -143,12 +143,15 @@ struct Misread {
 /// use burn_dfa_tokens::{Constraint, Limits};
 /// use serde_json::json;
 ///
-/// let set = Constraint::json_schema(json!({"type": "array", "items": {"type": "string"}, "uniqueItems": true}))?;
+/// let set = Constraint::json_schema(
+///     json!({"type": "array", "items": {"type": "string"}, "uniqueItems": true}),
+/// )?;
 /// let error = set.to_automaton(&Limits::default()).unwrap_err();
 /// assert_eq!(error.pointer(), Some("/uniqueItems"));
 /// assert_eq!(
 ///     error.unenforced().unwrap().to_string(),
-///     "`uniqueItems`: no finite automaton remembers so many items; list fewer values for them with `enum`, or lower `maxItems`"
+///     "`uniqueItems`: no finite automaton remembers so many items; list fewer values for them \
+///      with `enum`, or lower `maxItems`"
 /// );
 /// # Ok::<(), burn_dfa_tokens::Error>(())
 /// ```

@@ -16,7 +16,10 @@ use crate::threads;
 /// let vocabulary = Vocabulary::from_chars("abc.".chars())?.with_eos([TokenId(3)])?;
 /// let wide = Constraint::regex("[abc]{5000}")?;
 /// let limits = Limits::new().with_states(1000);
-/// assert_eq!(CompiledConstraint::compile(&wide, &vocabulary, &limits).unwrap_err().kind(), ErrorKind::Limit);
+/// assert_eq!(
+///     CompiledConstraint::compile(&wide, &vocabulary, &limits).unwrap_err().kind(),
+///     ErrorKind::Limit
+/// );
 /// # Ok::<(), burn_dfa_tokens::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -165,9 +168,12 @@ impl Limits {
 /// default.
 ///
 /// ```
-/// use burn_dfa_tokens::{Constraint, ForcedText, Limits, StateId, TokenId, CompiledConstraint, Vocabulary};
+/// use burn_dfa_tokens::{
+///     CompiledConstraint, Constraint, ForcedText, Limits, StateId, TokenId, Vocabulary,
+/// };
 ///
-/// let vocabulary = Vocabulary::from_bytes([Some("i"), Some("t"), Some("it"), None])?.with_eos([TokenId(3)])?;
+/// let vocabulary =
+///     Vocabulary::from_bytes([Some("i"), Some("t"), Some("it"), None])?.with_eos([TokenId(3)])?;
 /// let constraint = Constraint::regex("it")?;
 /// let allows_i = |limits: &Limits| -> Result<bool, burn_dfa_tokens::Error> {
 ///     let compiled = CompiledConstraint::compile(&constraint, &vocabulary, limits)?;

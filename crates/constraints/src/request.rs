@@ -21,7 +21,10 @@ use burn_dfa_common::{Error, Result};
 /// let json = JsonOptions::new().with_whitespace(Whitespace::Compact);
 /// let options = RequestOptions::new().with_json(json);
 /// let body = r#"{"structured_outputs": {"json": {"const": [1, 2]}}}"#;
-/// let dfa = Constraint::from_request_str_with(body, &options)?.unwrap().to_byte_dfa(&Limits::default())?.unwrap();
+/// let dfa = Constraint::from_request_str_with(body, &options)?
+///     .unwrap()
+///     .to_byte_dfa(&Limits::default())?
+///     .unwrap();
 /// assert!(dfa.matches(b"[1,2]") && !dfa.matches(b"[1, 2]"));
 /// # Ok::<(), burn_dfa_tokens::Error>(())
 /// ```
@@ -108,7 +111,8 @@ pub enum ResponseFormat {
 /// use serde_json::json;
 ///
 /// let definition = json!({"syntax": "lark", "definition": "start: /[0-9]+/ (\"+\" /[0-9]+/)*"});
-/// let format: ResponseFormat = serde_json::from_value(json!({"type": "grammar", "grammar": definition}))?;
+/// let format: ResponseFormat =
+///     serde_json::from_value(json!({"type": "grammar", "grammar": definition}))?;
 /// assert!(format.to_constraint()?.is_some());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -180,7 +184,8 @@ impl GrammarText {
 /// use burn_dfa_tokens::constraint::NamedSchema;
 /// use serde_json::json;
 ///
-/// let named: NamedSchema = serde_json::from_value(json!({"name": "n", "schema": {"type": "null"}}))?;
+/// let named: NamedSchema =
+///     serde_json::from_value(json!({"name": "n", "schema": {"type": "null"}}))?;
 /// assert_eq!(named.name.as_deref(), Some("n"));
 /// assert_eq!(named.strict, None);
 /// # Ok::<(), serde_json::Error>(())
@@ -423,7 +428,8 @@ impl Constraint {
     /// use burn_dfa_tokens::{Constraint, Limits};
     ///
     /// let body = r#"{"structured_outputs": {"json": {"const": 9007199254740993.0}}}"#;
-    /// let dfa = Constraint::from_request_str(body)?.unwrap().to_byte_dfa(&Limits::default())?.unwrap();
+    /// let dfa =
+    ///     Constraint::from_request_str(body)?.unwrap().to_byte_dfa(&Limits::default())?.unwrap();
     /// assert!(dfa.matches(b"9007199254740993") && !dfa.matches(b"9007199254740992"));
     /// # Ok::<(), burn_dfa_tokens::Error>(())
     /// ```
@@ -444,7 +450,8 @@ impl Constraint {
     /// use burn_dfa_tokens::constraint::{RegexOptions, RequestOptions};
     ///
     /// let body = r#"{"structured_outputs": {"regex": "\\d+"}}"#;
-    /// let ascii = RequestOptions::new().with_regexes(RegexOptions::new().with_ascii_classes(true));
+    /// let ascii =
+    ///     RequestOptions::new().with_regexes(RegexOptions::new().with_ascii_classes(true));
     /// let constraint = Constraint::from_request_str_with(body, &ascii)?.unwrap();
     /// assert_eq!(constraint.definition().unwrap(), r#"{"regex":"[[:digit:]]+"}"#);
     /// # Ok::<(), burn_dfa_tokens::Error>(())

@@ -59,7 +59,9 @@ impl Constraint {
     /// use burn_dfa_tokens::{Constraint, Limits};
     ///
     /// let compact = JsonOptions::new().with_whitespace(Whitespace::Compact);
-    /// let dfa = Constraint::from_type_with::<Vec<u8>>(&compact)?.to_byte_dfa(&Limits::default())?.unwrap();
+    /// let dfa = Constraint::from_type_with::<Vec<u8>>(&compact)?
+    ///     .to_byte_dfa(&Limits::default())?
+    ///     .unwrap();
     /// assert!(dfa.matches(b"[1,2]") && !dfa.matches(b"[1, 2]"));
     /// # Ok::<(), burn_dfa_tokens::Error>(())
     /// ```

@@ -3,7 +3,8 @@
 //!
 //! ```text
 //! source ──▶ Compiler: Frontend, Pool, cache ──▶ RequestConstraint ─┐
-//! prompt ──▶ Prompt ────────────────────────────────────────────────┴─▶ Engine: queue ──▶ thread: ContinuousBatch ──▶ Generation: events
+//! prompt ──▶ Prompt ────────────────────────────────────────────────┴─▶ Engine: queue
+//!     ──▶ thread: ContinuousBatch ──▶ Generation: events
 //! ```
 //!
 //! | module | contains |

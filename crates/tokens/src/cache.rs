@@ -28,7 +28,9 @@ use burn_dfa_vocabulary::Vocabulary;
 /// users.
 ///
 /// ```
-/// use burn_dfa_tokens::{Constraint, Limits, ConstraintCache, TokenId, CompiledConstraint, Vocabulary};
+/// use burn_dfa_tokens::{
+///     CompiledConstraint, Constraint, ConstraintCache, Limits, TokenId, Vocabulary,
+/// };
 ///
 /// # let folder = std::env::temp_dir().join(format!("burn-dfa-doc-cache-{}", std::process::id()));
 /// let vocabulary = Vocabulary::from_chars("ab.".chars())?.with_eos([TokenId(2)])?;

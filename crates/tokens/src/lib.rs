@@ -121,7 +121,8 @@ use whole::TokenStates;
 /// // 0: a, 1: b, 2: end of sequence
 /// let vocabulary = Vocabulary::from_bytes([Some(b"a".to_vec()), Some(b"b".to_vec()), None])?
 ///     .with_eos([TokenId(2)])?;
-/// let compiled = CompiledConstraint::compile(&Constraint::regex("ab*")?, &vocabulary, &Limits::default())?;
+/// let compiled =
+///     CompiledConstraint::compile(&Constraint::regex("ab*")?, &vocabulary, &Limits::default())?;
 ///
 /// let start = compiled.start();
 /// assert_eq!(compiled.next(start, TokenId(1)), StateId::DEAD);

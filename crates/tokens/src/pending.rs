@@ -17,7 +17,9 @@ use burn_dfa_vocabulary::Vocabulary;
 /// finished, at the latest at [`Limits::time`].
 ///
 /// ```
-/// use burn_dfa_tokens::{Constraint, Limits, PendingConstraint, TokenId, CompiledConstraint, Vocabulary};
+/// use burn_dfa_tokens::{
+///     CompiledConstraint, Constraint, Limits, PendingConstraint, TokenId, Vocabulary,
+/// };
 ///
 /// let vocabulary = Vocabulary::from_chars("ab.".chars())?.with_eos([TokenId(2)])?;
 /// let (constraint, limits) = (Constraint::regex("ab*")?, Limits::default());
@@ -38,13 +40,18 @@ pub struct PendingConstraint {
 /// [`ErrorKind::Artifact`](crate::ErrorKind::Artifact).
 ///
 /// ```
-/// use burn_dfa_tokens::{Constraint, ConstraintCache, ErrorKind, Limits, PendingConstraint, TokenId, Vocabulary};
+/// use burn_dfa_tokens::{
+///     Constraint, ConstraintCache, ErrorKind, Limits, PendingConstraint, TokenId, Vocabulary,
+/// };
 ///
 /// # let folder = std::env::temp_dir().join(format!("burn-dfa-doc-pending-{}", std::process::id()));
 /// let vocabulary = Vocabulary::from_chars("ab.".chars())?.with_eos([TokenId(2)])?;
-/// let (constraint, cache) = (Constraint::regex("ab*")?, ConstraintCache::new(&folder, 256 << 20)?);
+/// let (constraint, cache) =
+///     (Constraint::regex("ab*")?, ConstraintCache::new(&folder, 256 << 20)?);
 /// let (sender, pending) = PendingConstraint::channel();
-/// std::thread::spawn(move || sender.send(cache.compile(&constraint, &vocabulary, &Limits::default())));
+/// std::thread::spawn(move || {
+///     sender.send(cache.compile(&constraint, &vocabulary, &Limits::default()))
+/// });
 /// assert_eq!(pending.wait()?.class_count(), 5);
 ///
 /// let (sender, pending) = PendingConstraint::channel();

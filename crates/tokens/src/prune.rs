@@ -20,7 +20,11 @@ impl CompiledConstraint {
     ///
     /// let vocabulary = Vocabulary::from_bytes([Some("a"), Some("b"), Some("ab"), None])?
     ///     .with_eos([TokenId(3)])?;
-    /// let compiled = CompiledConstraint::compile(&Constraint::regex("ab")?, &vocabulary, &Limits::default())?;
+    /// let compiled = CompiledConstraint::compile(
+    ///     &Constraint::regex("ab")?,
+    ///     &vocabulary,
+    ///     &Limits::default(),
+    /// )?;
     /// let pruned = compiled.prune(&vocabulary, &[TokenId(3), TokenId(2)])?;
     /// let start = compiled.start();
     /// assert_eq!(pruned.next(start, TokenId(1)), compiled.next(start, TokenId(2)));

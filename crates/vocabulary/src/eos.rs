@@ -86,7 +86,9 @@ impl Vocabulary {
     /// use burn_dfa_tokens::vocabulary::TokenKind;
     /// use burn_dfa_tokens::{TokenId, Vocabulary};
     ///
-    /// let special = |names: &[&str]| Vocabulary::from_tokens(names.iter().map(|name| (TokenKind::Special, *name)));
+    /// let special = |names: &[&str]| {
+    ///     Vocabulary::from_tokens(names.iter().map(|name| (TokenKind::Special, *name)))
+    /// };
     /// let ends = special(&["<bos>", "<eos>", "<end_of_turn>", "<start_of_turn>"])?.known_ends();
     /// assert_eq!(ends, [TokenId(1), TokenId(2)]);
     /// // In the harmony format other messages follow <|end|>.

@@ -32,7 +32,8 @@ impl Vocabulary {
     /// ```
     /// use burn_dfa_tokens::{TokenId, Vocabulary};
     ///
-    /// let vocabulary = Vocabulary::from_bytes([Some("a"), Some("bc"), None])?.with_eos([TokenId(2)])?;
+    /// let vocabulary =
+    ///     Vocabulary::from_bytes([Some("a"), Some("bc"), None])?.with_eos([TokenId(2)])?;
     /// let path = std::env::temp_dir().join(format!("burn-dfa-doc-{}", std::process::id()));
     /// vocabulary.save(&path)?;
     /// assert_eq!(Vocabulary::load(&path)?, vocabulary);

@@ -19,7 +19,8 @@ use burn_dfa_gguf::{GgufError, GgufFile};
 ///
 /// let files = ModelFiles {
 ///     tokenizer: br#"{"model": {"type": "BPE", "vocab": {"a": 0, "</s>": 1}, "merges": []},
-///         "decoder": {"type": "Fuse"}, "added_tokens": [{"id": 1, "content": "</s>", "special": true}]}"#
+///         "decoder": {"type": "Fuse"},
+///         "added_tokens": [{"id": 1, "content": "</s>", "special": true}]}"#
 ///         .into(),
 ///     generation_config: Some(r#"{"eos_token_id": 1}"#.into()),
 ///     ..ModelFiles::default()

@@ -10,7 +10,8 @@
 //!     generate: GenerateArgs,
 //! }
 //!
-//! let args = Args::parse_from(["tool", "--prompt", "Name a color.", "--choice", "red", "--choice", "blue"]);
+//! let args = ["tool", "--prompt", "Name a color.", "--choice", "red", "--choice", "blue"];
+//! let args = Args::parse_from(args);
 //! assert!(args.generate.constraint.is_some());
 //! assert!(args.generate.load()?.is_none()); // `--model` names no model
 //! # Ok::<(), burn_dfa::cli::Failure>(())

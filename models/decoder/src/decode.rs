@@ -36,7 +36,8 @@ const CHUNK: usize = 256;
 ///
 /// let device = Device::flex();
 /// let model = DecoderConfig::new(128, 32, 64, 2, 4).init(&device);
-/// let prompts = Tensor::<2, Int>::from_ints([[3, 1, 4], [0, 1, 5]], &device); // the second is padded
+/// // The second is padded.
+/// let prompts = Tensor::<2, Int>::from_ints([[3, 1, 4], [0, 1, 5]], &device);
 /// let (logits, mut cache) = model.prefill(prompts, Tensor::from_ints([0, 1], &device), 16);
 /// let tokens = logits.argmax(1).reshape([2]);
 /// assert_eq!(model.step(tokens, &mut cache).dims(), [2, 128]);

@@ -91,7 +91,8 @@ impl Pretrained {
     /// let folder = Pretrained::open("SmolLM2-135M-Instruct")?;
     /// // A constraint that is refused is known before gigabytes are read.
     /// let constraint = Constraint::regex("[0-9]+")?;
-    /// let compiled = CompiledConstraint::compile(&constraint, folder.vocabulary(), &Limits::default())?;
+    /// let compiled =
+    ///     CompiledConstraint::compile(&constraint, folder.vocabulary(), &Limits::default())?;
     /// let pretrained = folder.load(None, &Device::flex(), |_| ())?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

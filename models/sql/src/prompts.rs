@@ -13,7 +13,8 @@ use crate::engine::Sizes;
 /// ```
 /// use burn_dfa_sql::PromptTemplates;
 ///
-/// let templates = PromptTemplates { classify: "Is this {labels}? {text}".into(), ..PromptTemplates::plain() };
+/// let templates =
+///     PromptTemplates { classify: "Is this {labels}? {text}".into(), ..PromptTemplates::plain() };
 /// assert_eq!(templates.extract, "{text}");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]

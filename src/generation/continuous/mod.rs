@@ -46,7 +46,10 @@ const PATIENCE: Duration = Duration::from_millis(1);
 /// use burn_dfa::generation::{Output, Request, ContinuousLm, ContinuousBatch};
 ///
 /// /// Runs one request to its end in the first idle row, beside whatever the other rows do.
-/// fn run<M: ContinuousLm>(batch: &mut ContinuousBatch<M>, request: &Request) -> burn_dfa::Result<Option<Output>> {
+/// fn run<M: ContinuousLm>(
+///     batch: &mut ContinuousBatch<M>,
+///     request: &Request,
+/// ) -> burn_dfa::Result<Option<Output>> {
 ///     let Some(row) = batch.idle().next() else { return Ok(None) };
 ///     batch.admit(row, request)?;
 ///     while batch.finished().all(|finished| finished != row) {
@@ -253,7 +256,7 @@ impl<'m, M: ContinuousLm> ContinuousBatch<'m, M> {
     /// use burn_dfa::{ErrorKind, Result};
     /// use burn_dfa::generation::{Request, ContinuousLm, ContinuousBatch};
     ///
-    /// /// Fills the idle rows; gives the requests that are not to be tried again, with their errors.
+    /// /// Fills the idle rows; returns the requests that cannot succeed, with their errors.
     /// fn fill<M: ContinuousLm>(
     ///     batch: &mut ContinuousBatch<M>,
     ///     waiting: &mut Vec<Request>,

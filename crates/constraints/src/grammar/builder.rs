@@ -173,11 +173,17 @@ impl Expression {
     ///
     /// let mut builder = Grammar::builder();
     /// let word = Expression::constraint(Constraint::regex("[ab]*")?);
-    /// builder.define("root", Expression::sequence([word.max_tokens(2), Expression::literal(".")]))?;
+    /// builder
+    ///     .define("root", Expression::sequence([word.max_tokens(2), Expression::literal(".")]))?;
     /// let constraint = Constraint::from_grammar(builder.finish("root")?);
-    /// let vocabulary = Vocabulary::from_bytes([Some("a"), Some("b"), Some("ab"), Some("."), None])?.with_eos([TokenId(4)])?;
+    /// let vocabulary =
+    ///     Vocabulary::from_bytes([Some("a"), Some("b"), Some("ab"), Some("."), None])?
+    ///         .with_eos([TokenId(4)])?;
     /// let compiled = CompiledConstraint::compile(&constraint, &vocabulary, &Limits::default())?;
-    /// assert!(compiled.accepts(&[2, 0, 3, 4].map(TokenId)) && !compiled.accepts(&[0, 1, 0, 3, 4].map(TokenId)));
+    /// assert!(
+    ///     compiled.accepts(&[2, 0, 3, 4].map(TokenId))
+    ///         && !compiled.accepts(&[0, 1, 0, 3, 4].map(TokenId))
+    /// );
     /// # Ok::<(), burn_dfa_tokens::Error>(())
     /// ```
     #[must_use]

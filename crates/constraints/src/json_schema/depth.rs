@@ -57,9 +57,11 @@ const CERTAIN: u64 = 2;
 ///
 /// let bytes = (b' '..=b'~').map(|byte| Some([byte])).chain([None]);
 /// let vocabulary = Vocabulary::from_bytes(bytes)?.with_eos([TokenId(95)])?;
-/// let list = json!({"type": "object", "properties": {"next": {"$ref": "#"}}, "additionalProperties": false});
+/// let next = json!({"next": {"$ref": "#"}});
+/// let list = json!({"type": "object", "properties": next, "additionalProperties": false});
 /// let copied = Limits::new().with_frames(0);
-/// let compiled = CompiledConstraint::compile(&Constraint::json_schema(list)?, &vocabulary, &copied)?;
+/// let compiled =
+///     CompiledConstraint::compile(&Constraint::json_schema(list)?, &vocabulary, &copied)?;
 /// let unrolled = compiled.unrolled().unwrap();
 /// assert_eq!((unrolled.recursion, unrolled.any), (Some(8), None));
 /// # Ok::<(), burn_dfa_tokens::Error>(())

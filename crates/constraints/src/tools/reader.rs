@@ -23,7 +23,8 @@ use burn_dfa_common::{Error, Result};
 /// let tools = Tools::new([Tool::new("now")])?.with_format(ToolFormat::Hermes);
 /// let mut reader = tools.reader()?;
 /// let mut text = String::new();
-/// for chunk in ["It is <", "tool_call>\n{\"name\": \"no", "w\", \"arguments\": {}}\n</tool_call>"] {
+/// for chunk in ["It is <", "tool_call>\n{\"name\": \"no", "w\", \"arguments\": {}}\n</tool_call>"]
+/// {
 ///     for event in reader.push(chunk.as_bytes())? {
 ///         if let ReplyEvent::Text(delta) = event {
 ///             text.push_str(&delta);
