@@ -197,12 +197,12 @@ impl Arena {
                 "a byte-level constraint reads its marker as a token of its own, for which an arena has no room: compile it with `CompiledConstraint::compile_token_level`",
             ));
         }
-        if constraint.exits() > sizes.ends || constraint.exits() > 0 && constraint.frames() != sizes.depth {
+        if constraint.exits() > sizes.exits || constraint.exits() > 0 && constraint.frames() != sizes.depth {
             return Err(Error::input(format!(
                 "a constraint with calls of {} exits and a stack of {} frames in an arena of {} and {}: reserve them in `TensorOptions::capacity`",
                 constraint.exits(),
                 constraint.frames(),
-                sizes.ends,
+                sizes.exits,
                 sizes.depth
             )));
         }

@@ -97,7 +97,7 @@ impl CpuConstraints {
             for frame in frames.chunks_exact(self.frame.max(1)).take(depth) {
                 own.frames.push(self.own_state(frame[0]).1.0);
                 own.frames.extend(
-                    frame[1..=calls.ends]
+                    frame[1..=calls.exits]
                         .iter()
                         .map(|&cost| if cost == i32::MAX { u32::MAX } else { cost as u32 }),
                 );

@@ -73,7 +73,7 @@ impl Array {
 
     fn declare(self, sizes: &Sizes) -> Declared {
         use Written::{PerConstraint, PerState, Texts};
-        let &Sizes { states, columns, constraints, vocab_size, texts, symbols, alphabet, ends, .. } = sizes;
+        let &Sizes { states, columns, constraints, vocab_size, texts, symbols, alphabet, exits, .. } = sizes;
         let byte_level = usize::from(sizes.is_byte_level());
         let declare = |rows, columns, idle, written| Declared { rows, columns, idle, written };
         match self {
@@ -81,10 +81,10 @@ impl Array {
                 declare(states, columns, StateId::DEAD.0 as i32, PerState(|s, state, out| s.next(state, out)))
             }
             Self::TokensToEnd => {
-                declare(states, ends.max(1), i32::MAX, PerState(|s, state, out| s.tokens_to_end(state, out)))
+                declare(states, exits.max(1), i32::MAX, PerState(|s, state, out| s.tokens_to_end(state, out)))
             }
             Self::Jumps => declare(states, sizes.frame(), 0, PerState(|s, state, out| s.jumps(state, out))),
-            Self::Frames => declare(states, ends, 0, PerState(|s, state, out| s.frames(state, out))),
+            Self::Frames => declare(states, exits, 0, PerState(|s, state, out| s.frames(state, out))),
             Self::Shortest => {
                 declare(states, byte_level, 0, PerState(|s, state, out| s.shortest(state, out)))
             }
@@ -159,7 +159,7 @@ impl Source<'_> {
     }
 
     fn tokens_to_end(&self, state: StateId, out: &mut Vec<i32>) {
-        let exits = self.constraint.parts().calls.as_ref().map_or(1, |calls| calls.ends);
+        let exits = self.constraint.parts().calls.as_ref().map_or(1, |calls| calls.exits);
         let ways = &self.ways[state.index() * exits..][..exits];
         out.extend(ways.iter().map(|&way| i32::try_from(way).unwrap_or(i32::MAX)));
     }

@@ -74,7 +74,7 @@ impl PoolSizes {
     /// A pool of at most `max_bytes`, and of about a slot for every state; `None` if not even one
     /// slot fits.
     pub(super) fn new(sizes: &Sizes, max_bytes: usize) -> Option<Self> {
-        let tile = 1 + TILE_WORDS * if sizes.ends > 0 { 2 } else { 1 };
+        let tile = 1 + TILE_WORDS * if sizes.exits > 0 { 2 } else { 1 };
         let row = tiles(sizes.vocab_size) * tile;
         let max = max_bytes.min(i32::MAX as usize) / size_of::<i32>();
         let slots = max.saturating_sub(CLOCK) / (TAG + row);
@@ -135,7 +135,7 @@ impl MaskRows {
 pub(crate) mod tests {
     use super::*;
 
-    fn sizes(states: usize, vocab_size: usize, ends: usize) -> Sizes {
+    fn sizes(states: usize, vocab_size: usize, exits: usize) -> Sizes {
         Sizes {
             states,
             columns: 9,
@@ -144,9 +144,9 @@ pub(crate) mod tests {
             texts: 1,
             symbols: vocab_size,
             alphabet: 300,
-            ends,
-            depth: if ends > 0 { 4 } else { 0 },
-            pushes: if ends > 0 { 4 } else { 0 },
+            exits,
+            depth: if exits > 0 { 4 } else { 0 },
+            pushes: if exits > 0 { 4 } else { 0 },
             chain: 0,
             runs_kernels: true,
         }
@@ -156,17 +156,17 @@ pub(crate) mod tests {
     fn a_pool_has_as_many_slots_as_its_bytes_hold() {
         // The numbers of a slot: the tag, and for each tile a bound and one or two words for every
         // 32 tokens.
-        for (vocab_size, ends, numbers) in
+        for (vocab_size, exits, numbers) in
             [(300, 0, 8 + 257), (8_192, 1, 8 + 513), (8_193, 0, 8 + 2 * 257), (128_256, 3, 8 + 16 * 513)]
         {
-            let sizes = sizes(400, vocab_size, ends);
+            let sizes = sizes(400, vocab_size, exits);
             let slots = |bytes| PoolSizes::new(&sizes, bytes).map_or(0, |pool| pool.slots());
             for count in [1, 2, 3, 4, 40] {
                 let bytes = 4 * (8 + count * numbers);
-                assert_eq!(slots(bytes), count, "{vocab_size} tokens, {ends} exits");
+                assert_eq!(slots(bytes), count, "{vocab_size} tokens, {exits} exits");
                 assert_eq!(PoolSizes::new(&sizes, bytes).map(|pool| 4 * pool.len()), Some(bytes));
                 // One byte less holds fewer slots.
-                assert!(slots(bytes - 1) < count, "{vocab_size} tokens, {ends} exits");
+                assert!(slots(bytes - 1) < count, "{vocab_size} tokens, {exits} exits");
             }
             assert_eq!((slots(0), slots(31), slots(4 * numbers)), (0, 0, 0));
             // A slot for every state, in whole sets.

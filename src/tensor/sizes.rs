@@ -21,7 +21,7 @@ pub(crate) struct Sizes {
     pub(crate) alphabet: usize,
     /// For constraints with calls: the maximum number of exits of a procedure, and of frames of a
     /// stack; else 0.
-    pub(crate) ends: usize,
+    pub(crate) exits: usize,
     pub(crate) depth: usize,
     /// The maximum number of frames pushed by one token, or an upper bound if no kernel needs it.
     pub(crate) pushes: usize,
@@ -47,7 +47,7 @@ impl Sizes {
         let texts = texts(constraints);
         // Only byte-level constraints have calls.
         let capacity = if texts.is_empty() { Capacity { exits: 0, ..capacity } } else { capacity };
-        let (ends, depth, pushes) = stack_of(constraints, capacity, runs_kernels)?;
+        let (exits, depth, pushes) = stack_of(constraints, capacity, runs_kernels)?;
         let chain = if capacity.exits > 0 { longest_chain(depth) } else { chain_of(constraints) };
         let columns = constraints.iter().map(|constraint| constraint.class_count()).max().unwrap_or(0);
         // At least one token with its own symbol, so a constraint with such a token can replace a
@@ -61,7 +61,7 @@ impl Sizes {
             texts: texts.len(),
             symbols: texts.iter().map(|text| text.symbols(vocab_size)).sum(),
             alphabet: if texts.is_empty() { 0 } else { FIRST_SPECIAL as usize + tokens },
-            ends,
+            exits,
             depth,
             pushes,
             chain,
@@ -85,7 +85,7 @@ impl Sizes {
             texts: 1,
             symbols: Text::of(vocabulary).symbols(vocab_size),
             alphabet: FIRST_SPECIAL as usize,
-            ends: capacity.exits,
+            exits: capacity.exits,
             depth,
             pushes: reserved_pushes(capacity, depth, Some(vocabulary), runs_kernels),
             chain: longest_chain(depth),
@@ -95,12 +95,12 @@ impl Sizes {
 
     /// The size of a stack frame in numbers; 0 without a stack.
     pub(crate) fn frame(&self) -> usize {
-        if self.ends > 0 { 1 + self.ends } else { 0 }
+        if self.exits > 0 { 1 + self.exits } else { 0 }
     }
 
     /// The size of a position in numbers.
     pub(crate) fn numbers(&self) -> usize {
-        if self.ends > 0 { 3 + self.depth * self.frame() } else { 2 }
+        if self.exits > 0 { 3 + self.depth * self.frame() } else { 2 }
     }
 
     /// The pages of an arena.
@@ -142,7 +142,7 @@ impl Sizes {
         }
         Err(Error::input(format!(
             "tokens that push up to {} frames of {} exits on a stack need too much space in a kernel: compile with fewer `Limits::frames`, reserve fewer with `Capacity::with_pushes`, or take `Kernels::BuiltIn`",
-            self.pushes, self.ends
+            self.pushes, self.exits
         )))
     }
 
@@ -167,8 +167,8 @@ impl Sizes {
             && self.texts >= other.texts
             && self.symbols >= other.symbols
             && self.alphabet >= other.alphabet
-            && self.ends >= other.ends
-            && (other.ends == 0 || self.depth == other.depth)
+            && self.exits >= other.exits
+            && (other.exits == 0 || self.depth == other.depth)
     }
 }
 
@@ -238,7 +238,7 @@ fn stack_of(
             other.depth
         )));
     }
-    let ends = calls.iter().map(|(_, calls)| calls.ends).max().unwrap_or(0);
+    let exits = calls.iter().map(|(_, calls)| calls.exits).max().unwrap_or(0);
     let pushes = if runs_kernels {
         // Later constraints may push more frames per token.
         let reserved = match capacity.exits {
@@ -249,7 +249,7 @@ fn stack_of(
     } else {
         depth
     };
-    Ok((ends.max(capacity.exits), depth, pushes))
+    Ok((exits.max(capacity.exits), depth, pushes))
 }
 
 #[cfg(test)]

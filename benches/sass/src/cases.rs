@@ -56,7 +56,7 @@ impl Form {
         let mut offsets = SequenceArg::new();
         (0..12).for_each(|array: u32| offsets.push(array * 64));
         let has_stack = self.room.is_some();
-        let ends = if has_stack { 3 } else { 0 };
+        let exits = if has_stack { 3 } else { 0 };
         let room = self.room.unwrap_or(1);
         let vocabulary = VOCABULARY as u32;
         LookupLaunch::new(
@@ -68,7 +68,7 @@ impl Form {
             256,
             self.is_byte_level,
             self.is_byte_level,
-            ends,
+            exits,
             8,
             8,
             has_stack,

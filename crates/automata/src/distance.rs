@@ -1,4 +1,4 @@
-//! The shortest paths to the ends of procedures, in automata with calls.
+//! The shortest paths to the exits of procedures, in automata with calls.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -10,7 +10,8 @@ use burn_dfa_common::{Result, limits::Meter};
 /// bits.
 pub const FARTHEST: u32 = 1 << 30;
 
-/// The shortest path from a state to an end; among equally short paths, one with the fewest frames.
+/// The shortest path from a state to an exit; among equally short paths, one with the fewest
+/// frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Distance {
     /// Bytes, and one for the end of the text; [`FARTHEST`] or more if no path exists.
@@ -20,10 +21,10 @@ pub struct Distance {
 }
 
 impl Distance {
-    /// No path to the end.
+    /// No path to the exit.
     pub const NONE: Self = Self { bytes: u32::MAX, frames: u32::MAX };
 
-    /// Whether there is a path to the end.
+    /// Whether there is a path to the exit.
     pub fn is_some(self) -> bool {
         self.bytes < FARTHEST
     }
@@ -46,8 +47,8 @@ impl PartialOrd for Distance {
 pub struct Graph<'a> {
     /// The number of states.
     pub states: usize,
-    /// Maximum number of ends of a state.
-    pub ends: usize,
+    /// Maximum number of exits of a state.
+    pub exits: usize,
     /// For each state, its predecessors by a byte.
     pub backward: Csr,
     /// The states in which a text may end.
@@ -59,7 +60,7 @@ pub struct Graph<'a> {
 }
 
 impl Graph<'_> {
-    /// The distance from each state to each end, `[states, ends]`.
+    /// The distance from each state to each exit, `[states, exits]`.
     ///
     /// Reference: D. E. Knuth, *A Generalization of Dijkstra's Algorithm*, Information Processing
     /// Letters 6(1), 1977.
@@ -67,39 +68,40 @@ impl Graph<'_> {
     /// # Errors
     /// If a limit is breached.
     pub fn distances(&self, meter: &Meter) -> Result<Vec<Distance>> {
-        let Self { states, ends, ref backward, .. } = *self;
+        let Self { states, exits, ref backward, .. } = *self;
         let callers = Csr::new(states, self.calls.iter().map(|(&state, call)| (call.enter, state)));
-        // For each return state, its calls: the call state times the number of ends, plus the exit.
+        // For each return state, its calls: the call state times the number of exits, plus the
+        // exit.
         let returned = self.calls.iter().flat_map(|(&state, call)| {
             let outcomes = call.returns.iter().enumerate();
-            outcomes.map(move |(outcome, &to)| (to, state * ends as u32 + outcome as u32))
+            outcomes.map(move |(outcome, &to)| (to, state * exits as u32 + outcome as u32))
         });
         let returned = Csr::new(states, returned);
         let mut found = Found {
-            ways: vec![Distance::NONE; states * ends],
-            last: vec![false; states * ends],
-            ends,
+            ways: vec![Distance::NONE; states * exits],
+            last: vec![false; states * exits],
+            exits,
             queue: Queue::default(),
         };
         let none = Distance { bytes: 0, frames: 0 };
         self.accepting.iter().for_each(|&state| found.push(Distance { bytes: 1, ..none }, state, 0));
         self.returning.iter().for_each(|&(state, outcome)| found.push(none, state, outcome));
         let mut count = 0;
-        while let Some((way, state, end)) = found.pop() {
+        while let Some((way, state, exit)) = found.pop() {
             count += 1;
             if count % 4096 == 0 {
                 meter.time()?;
             }
             let longer = Distance { bytes: way.bytes + 1, ..way };
-            backward.of(state).iter().for_each(|&before| found.push(longer, before, end));
+            backward.of(state).iter().for_each(|&before| found.push(longer, before, exit));
             // The path through a procedure, and on from the return state.
             let through = |procedure: Distance, rest: Distance| Distance {
                 bytes: procedure.bytes + rest.bytes,
                 frames: (procedure.frames + 1).max(rest.frames),
             };
             for &caller in callers.of(state) {
-                let Some(&to) = self.calls[&caller].returns.get(end as usize) else { continue };
-                for after in 0..ends as u32 {
+                let Some(&to) = self.calls[&caller].returns.get(exit as usize) else { continue };
+                for after in 0..exits as u32 {
                     if to != 0
                         && let Some(rest) = found.shortest(to, after)
                     {
@@ -108,9 +110,9 @@ impl Graph<'_> {
                 }
             }
             for &place in returned.of(state) {
-                let (caller, outcome) = (place / ends as u32, place % ends as u32);
+                let (caller, outcome) = (place / exits as u32, place % exits as u32);
                 if let Some(procedure) = found.shortest(self.calls[&caller].enter, outcome) {
-                    found.push(through(procedure, way), caller, end);
+                    found.push(through(procedure, way), caller, exit);
                 }
             }
         }
@@ -120,56 +122,56 @@ impl Graph<'_> {
 
 /// The paths found so far.
 struct Found {
-    /// The shortest path of each state to each end, `[states, ends]`.
+    /// The shortest path of each state to each exit, `[states, exits]`.
     ways: Vec<Distance>,
     /// Whether the path is final.
     last: Vec<bool>,
-    ends: usize,
+    exits: usize,
     /// Paths with unprocessed predecessors.
     queue: Queue,
 }
 
 impl Found {
-    fn place(&self, state: u32, end: u32) -> usize {
-        state as usize * self.ends + end as usize
+    fn place(&self, state: u32, exit: u32) -> usize {
+        state as usize * self.exits + exit as usize
     }
 
     /// Adds a path if it is shorter than the known one.
     #[inline(always)]
-    fn push(&mut self, way: Distance, state: u32, end: u32) {
-        let place = self.place(state, end);
+    fn push(&mut self, way: Distance, state: u32, exit: u32) {
+        let place = self.place(state, exit);
         if way.is_some() && way < self.ways[place] {
             self.ways[place] = way;
-            self.queue.push(way, state, end);
+            self.queue.push(way, state, exit);
         }
     }
 
     /// The shortest path not yet processed; marks it as final.
     fn pop(&mut self) -> Option<(Distance, u32, u32)> {
         loop {
-            let (way, state, end) = self.queue.pop()?;
-            let place = self.place(state, end);
+            let (way, state, exit) = self.queue.pop()?;
+            let place = self.place(state, exit);
             if self.ways[place] == way {
                 self.last[place] = true;
-                return Some((way, state, end));
+                return Some((way, state, exit));
             }
         }
     }
 
-    /// The path from a state to an end, if it is final.
-    fn shortest(&self, state: u32, end: u32) -> Option<Distance> {
-        let place = self.place(state, end);
+    /// The path from a state to an exit, if it is final.
+    fn shortest(&self, state: u32, exit: u32) -> Option<Distance> {
+        let place = self.place(state, exit);
         self.last[place].then(|| self.ways[place])
     }
 }
 
-/// A priority queue of paths with their state and end. No path is shorter than an already processed
-/// one, and most are one byte longer, so the queue stores these lengths separately.
+/// A priority queue of paths with their state and exit. No path is shorter than an already
+/// processed one, and most are one byte longer, so the queue stores these lengths separately.
 #[derive(Default)]
 struct Queue {
     /// The length in bytes of the current paths.
     bytes: u32,
-    /// The frames, the states and the ends of the current paths; the fewest frames come last.
+    /// The frames, the states and the exits of the current paths; the fewest frames come last.
     now: Vec<(u32, u32, u32)>,
     /// Current paths added during processing.
     more: BinaryHeap<Reverse<(u32, u32, u32)>>,
@@ -179,11 +181,11 @@ struct Queue {
 }
 
 impl Queue {
-    fn push(&mut self, way: Distance, state: u32, end: u32) {
+    fn push(&mut self, way: Distance, state: u32, exit: u32) {
         match way.bytes - self.bytes {
-            0 => self.more.push(Reverse((way.frames, state, end))),
-            1 => self.next.push((way.frames, state, end)),
-            _ => self.later.push(Reverse((way, state, end))),
+            0 => self.more.push(Reverse((way.frames, state, exit))),
+            1 => self.next.push((way.frames, state, exit)),
+            _ => self.later.push(Reverse((way, state, exit))),
         }
     }
 
@@ -196,17 +198,17 @@ impl Queue {
                 std::mem::swap(&mut self.now, &mut self.next);
                 self.now.sort_unstable_by_key(|&(frames, ..)| Reverse(frames));
             }
-            while let Some(Reverse((way, state, end))) = self.later.peek().copied()
+            while let Some(Reverse((way, state, exit))) = self.later.peek().copied()
                 && way.bytes <= self.bytes + 1
             {
                 self.later.pop();
-                self.push(way, state, end);
+                self.push(way, state, exit);
             }
         }
         let frames = |&(frames, ..): &(u32, u32, u32)| frames;
         let more = self.more.peek().map(|Reverse(more)| frames(more));
         let is_more = more.is_some_and(|more| self.now.last().is_none_or(|now| more < frames(now)));
         let found = if is_more { self.more.pop().map(|Reverse(more)| more) } else { self.now.pop() };
-        found.map(|(frames, state, end)| (Distance { bytes: self.bytes, frames }, state, end))
+        found.map(|(frames, state, exit)| (Distance { bytes: self.bytes, frames }, state, exit))
     }
 }

@@ -165,7 +165,7 @@ struct Landing {
 
 impl ConstraintParts {
     fn exits(&self) -> usize {
-        self.calls.as_ref().map_or(1, |calls| calls.ends)
+        self.calls.as_ref().map_or(1, |calls| calls.exits)
     }
 
     /// The bound on the distance of a place, and the frames that the path adds to the stack.

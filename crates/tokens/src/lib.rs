@@ -354,7 +354,7 @@ impl CompiledConstraint {
     /// The maximum number of exits of a procedure; 0 without calls. See
     /// `Capacity`.
     pub fn exits(&self) -> usize {
-        self.parts.calls.as_ref().map_or(0, |calls| calls.ends)
+        self.parts.calls.as_ref().map_or(0, |calls| calls.exits)
     }
 
     /// The maximum number of frames on the stack of a row; 0 without calls.

@@ -35,14 +35,14 @@ pub struct Calls {
     /// The most frames on the stack.
     pub depth: u32,
     /// The maximum number of exits of a procedure; at least 1.
-    pub ends: usize,
-    /// `[states, 1 + ends]`: 0 for a plain state; for a call state the entered state, then the
+    pub exits: usize,
+    /// `[states, 1 + exits]`: 0 for a plain state; for a call state the entered state, then the
     /// return state of each exit; for a RETURN state −1 minus its exit.
     pub jumps: Vec<i32>,
-    /// `[states, ends]`: the least number of bytes to each exit; in the outermost part, exit 0 is
+    /// `[states, exits]`: the least number of bytes to each exit; in the outermost part, exit 0 is
     /// the end of the text, and the end of the sequence counts. `u32::MAX` if no path exists.
     pub ways: Vec<u32>,
-    /// `[states, ends]`: the number of frames added by the path.
+    /// `[states, exits]`: the number of frames added by the path.
     pub frames: Vec<u32>,
     /// The longest sequence of call and RETURN states without a byte between them.
     pub chain: u32,
@@ -65,14 +65,14 @@ impl Calls {
     /// [effects](effect) of the states to which the byte leads.
     pub(super) fn new(
         depth: usize,
-        ends: usize,
+        exits: usize,
         jumps: Vec<i32>,
         ways: &[Distance],
         entered: &[u32; 256],
     ) -> Self {
         let mut calls = Self {
             depth: depth as u32,
-            ends,
+            exits,
             jumps,
             ways: ways.iter().map(|way| if way.is_some() { way.bytes } else { NONE }).collect(),
             frames: ways.iter().map(|way| if way.is_some() { way.frames } else { 0 }).collect(),
@@ -96,7 +96,7 @@ impl Calls {
     /// to a call, possibly by further RETURNs.
     fn pushing_effects(&self) -> u32 {
         // By exit: the effects of the return states of all calls.
-        let mut after = vec![0u32; self.ends];
+        let mut after = vec![0u32; self.exits];
         for jump in self.jumps.chunks_exact(self.frame()).filter(|jump| jump[0] > 0) {
             for (after, &to) in after.iter_mut().zip(&jump[1..]) {
                 *after |= effect(self.jump(to as u32)[0]);
@@ -142,7 +142,7 @@ impl Calls {
 
     /// Frame size: the call state, then its costs.
     pub fn frame(&self) -> usize {
-        1 + self.ends
+        1 + self.exits
     }
 
     pub fn jump(&self, state: u32) -> &[i32] {
@@ -155,11 +155,11 @@ impl Calls {
     }
 
     pub fn ways_of(&self, state: StateId) -> &[u32] {
-        &self.ways[state.index() * self.ends..][..self.ends]
+        &self.ways[state.index() * self.exits..][..self.exits]
     }
 
     pub fn frames_of(&self, state: StateId) -> &[u32] {
-        &self.frames[state.index() * self.ends..][..self.ends]
+        &self.frames[state.index() * self.exits..][..self.exits]
     }
 
     fn ways(&self, state: u32) -> impl Iterator<Item = (u32, u32)> + '_ {
@@ -215,7 +215,7 @@ pub struct StackGraph<'a> {
     calls: &'a Calls,
     /// The call state, the depth and the frame below; the first entry is the empty stack.
     frames: Vec<(u32, u32, StackTop)>,
-    /// `[frames, ends]`
+    /// `[frames, exits]`
     costs: Vec<u32>,
     /// The costs of frames are cached if they are pushed on one of the first `cached` frames: all
     /// frames that are never forgotten, or none.
@@ -245,7 +245,7 @@ impl<'a> StackGraph<'a> {
             parts,
             calls,
             frames: vec![(0, 0, StackTop::EMPTY)],
-            costs: vec![NONE; calls.ends],
+            costs: vec![NONE; calls.exits],
             cached: 0,
             known: FastMap::default(),
         };
@@ -255,7 +255,7 @@ impl<'a> StackGraph<'a> {
             stacks.costs.extend_from_slice(&frame[1..]);
         }
         let frames = stacks.frames.len() as u32;
-        stacks.cached = if calls.ends >= thresholds.min_exits { frames } else { 0 };
+        stacks.cached = if calls.exits >= thresholds.min_exits { frames } else { 0 };
         (stacks, StackTop(frames - 1))
     }
 
@@ -284,7 +284,7 @@ impl<'a> StackGraph<'a> {
     }
 
     fn costs(&self, top: StackTop) -> &[u32] {
-        &self.costs[top.0 as usize * self.calls.ends..][..self.calls.ends]
+        &self.costs[top.0 as usize * self.calls.exits..][..self.calls.exits]
     }
 
     /// The number of frames of all stacks, as an argument for [`forget`](Self::forget).
@@ -295,7 +295,7 @@ impl<'a> StackGraph<'a> {
     /// Forgets the frames pushed since `mark`.
     pub fn forget(&mut self, mark: usize) {
         self.frames.truncate(mark);
-        self.costs.truncate(mark * self.calls.ends);
+        self.costs.truncate(mark * self.calls.exits);
     }
 
     /// Whether a row rests in `state` after entering it.

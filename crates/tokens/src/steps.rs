@@ -123,7 +123,7 @@ impl Steps {
         let first = self.amid.len();
         self.amid.extend(amid);
         let amid = first..self.amid.len();
-        let mut own = vec![(0, 0); parts.calls.as_ref().map_or(1, |calls| calls.ends)];
+        let mut own = vec![(0, 0); parts.calls.as_ref().map_or(1, |calls| calls.exits)];
         let states = std::iter::once(&state).chain(&self.amid[amid.clone()]);
         states.for_each(|&state| add_farthest(parts, state, &mut own));
         let same = self.farthest.take().filter(|known| **known == *own);

@@ -115,14 +115,14 @@ fn needed(lookup: &Lookup, position: &Tensor<i32>, base: usize) -> Needed {
     if comptime!(lookup.has_stack) {
         depth = stack::depth_of(lookup, position, base);
         exits = 0i32;
-        let mut end = 0u32;
-        while end < lookup.ends {
-            let beyond = stack::beyond(lookup, position, base, depth, end);
+        let mut exit = 0u32;
+        while exit < lookup.exits {
+            let beyond = stack::beyond(lookup, position, base, depth, exit);
             if beyond < FARTHEST {
-                exits |= 1i32 << i32::cast_from(end);
+                exits |= 1i32 << i32::cast_from(exit);
                 greatest = max(greatest, beyond);
             }
-            end += 1;
+            exit += 1;
         }
     }
     let generation = lookup.entry(Place::Generation, state);

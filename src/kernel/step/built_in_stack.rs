@@ -108,15 +108,15 @@ impl<'a> Rows<'a> {
 
     /// The least number of tokens from `states` to the end, `i32::MAX` if it is unreachable.
     fn cost(&self, states: Tensor<1, Int>) -> Tensor<1, Int> {
-        let ends = self.image.sizes.ends as i32;
+        let exits = self.image.sizes.exits as i32;
         let outermost = self.depth.clone().equal_elem(0);
         let mut least = states.full_like(NONE);
-        for end in 0..ends {
-            let at = states.clone() * ends + end;
+        for exit in 0..exits {
+            let at = states.clone() * exits + exit;
             let way = self.image.entries(Array::TokensToEnd, at.clone());
             let frames = self.image.entries(Array::Frames, at);
-            let base = if end == 0 { 0 } else { NONE };
-            let cost = self.top(1 + end as usize).mask_fill(outermost.clone(), base);
+            let base = if exit == 0 { 0 } else { NONE };
+            let cost = self.top(1 + exit as usize).mask_fill(outermost.clone(), base);
             let far = FARTHEST as i32 - 1;
             let out = way.clone().greater_elem(far).bool_or(cost.clone().greater_elem(far));
             let out = out.bool_or((self.depth.clone() + frames).greater_elem(self.image.sizes.depth as i32));

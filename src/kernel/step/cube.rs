@@ -39,7 +39,7 @@ pub(crate) struct KernelImage<B: Backend> {
     alphabet: u32,
     is_byte_level: bool,
     has_owner: bool,
-    ends: u32,
+    exits: u32,
     depth: u32,
     pushes: u32,
     /// The mask rows of the batch; arbitrary without `rows`.
@@ -331,10 +331,10 @@ impl KernelImage<CubeBackend> {
             self.alphabet,
             self.is_byte_level,
             self.has_owner,
-            self.ends,
+            self.exits,
             self.depth,
             self.pushes,
-            self.ends > 0,
+            self.exits > 0,
             self.room(),
         )
     }
@@ -343,7 +343,7 @@ impl KernelImage<CubeBackend> {
     /// another compilation of the kernels. A software Vulkan compiles a large array for minutes.
     /// 384 numbers are 64 frames of 5 exits, for an arena without `Capacity::pushes`.
     fn room(&self) -> u32 {
-        let needed = if self.ends > 0 { self.pushes * (self.ends + 1) } else { 0 };
+        let needed = if self.exits > 0 { self.pushes * (self.exits + 1) } else { 0 };
         [1, 16, 64, 256, 384].into_iter().find(|&size| needed <= size).unwrap_or(MAX_PUSHED as u32)
     }
 
@@ -380,7 +380,7 @@ impl KernelImage<Dispatch> {
             alphabet: sizes.alphabet as u32,
             is_byte_level: sizes.is_byte_level(),
             has_owner: sizes.has_owner(),
-            ends: sizes.ends as u32,
+            exits: sizes.exits as u32,
             depth: sizes.depth as u32,
             pushes: sizes.pushes as u32,
         }

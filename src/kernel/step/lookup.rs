@@ -20,7 +20,7 @@ pub(super) struct Lookup {
     #[cube(comptime)]
     pub(super) has_owner: bool,
     /// For constraints with calls, see `tensor::Sizes`; else 0.
-    pub(super) ends: u32,
+    pub(super) exits: u32,
     pub(super) depth: u32,
     pub(super) pushes: u32,
     #[cube(comptime)]

@@ -43,7 +43,7 @@ fn top(
     pushed: u32,
     place: u32,
 ) -> i32 {
-    let frame = lookup.ends + 1;
+    let frame = lookup.exits + 1;
     let mut number = 0i32;
     if pushed > 0 {
         number = own[((pushed - 1) * frame + place) as usize];
@@ -66,14 +66,14 @@ fn cost(
 ) -> i32 {
     let depth = at.kept + at.pushed;
     let mut least = NONE.runtime();
-    let mut end = 0u32;
-    while end < lookup.ends {
-        let way = lookup.entry(Place::TokensToEnd, state * lookup.ends + end);
-        let frames = u32::cast_from(lookup.entry(Place::Frames, state * lookup.ends + end));
+    let mut exit = 0u32;
+    while exit < lookup.exits {
+        let way = lookup.entry(Place::TokensToEnd, state * lookup.exits + exit);
+        let frames = u32::cast_from(lookup.entry(Place::Frames, state * lookup.exits + exit));
         let mut cost = NONE.runtime();
         if depth > 0 {
-            cost = top(lookup, position, base, own, at.kept, at.pushed, 1 + end);
-        } else if end == 0 {
+            cost = top(lookup, position, base, own, at.kept, at.pushed, 1 + exit);
+        } else if exit == 0 {
             cost = 0i32;
         }
         if way < FARTHEST && cost < FARTHEST {
@@ -86,7 +86,7 @@ fn cost(
                 at.far = true;
             }
         }
-        end += 1;
+        exit += 1;
     }
     least
 }
@@ -95,7 +95,7 @@ fn cost(
 /// until the state reads a byte.
 #[cube]
 fn epsilon_closure(lookup: &Lookup, position: &Tensor<i32>, base: usize, own: &mut Array<i32>, at: &mut At) {
-    let frame = lookup.ends + 1;
+    let frame = lookup.exits + 1;
     let mut jump = lookup.entry(Place::Jumps, at.state * frame);
     while jump != 0 {
         let mut next = 0u32;
@@ -105,15 +105,15 @@ fn epsilon_closure(lookup: &Lookup, position: &Tensor<i32>, base: usize, own: &m
             if kept + pushed < lookup.depth && pushed < lookup.pushes {
                 let from = pushed * frame;
                 own[from as usize] = i32::cast_from(at.state);
-                let mut end = 0u32;
-                while end < lookup.ends {
-                    let to = lookup.entry(Place::Jumps, at.state * frame + 1 + end);
+                let mut exit = 0u32;
+                while exit < lookup.exits {
+                    let to = lookup.entry(Place::Jumps, at.state * frame + 1 + exit);
                     let mut found = NONE.runtime();
                     if to > 0 {
                         found = cost(lookup, position, base, &*own, at, u32::cast_from(to));
                     }
-                    own[(from + 1 + end) as usize] = found;
-                    end += 1;
+                    own[(from + 1 + exit) as usize] = found;
+                    exit += 1;
                 }
                 pushed += 1;
                 next = u32::cast_from(jump);
@@ -194,11 +194,11 @@ pub(super) fn depth_of(lookup: &Lookup, position: &Tensor<i32>, base: usize) -> 
 /// The number of tokens from an exit of the top procedure of a position to the end; [`NONE`] if it
 /// is unreachable.
 #[cube]
-pub(super) fn beyond(lookup: &Lookup, position: &Tensor<i32>, base: usize, depth: u32, end: u32) -> i32 {
+pub(super) fn beyond(lookup: &Lookup, position: &Tensor<i32>, base: usize, depth: u32, exit: u32) -> i32 {
     let mut cost = NONE.runtime();
     if depth > 0 {
-        cost = position[base + HEAD + ((depth - 1) * (lookup.ends + 1) + 1 + end) as usize];
-    } else if end == 0 {
+        cost = position[base + HEAD + ((depth - 1) * (lookup.exits + 1) + 1 + exit) as usize];
+    } else if exit == 0 {
         cost = 0i32;
     }
     cost
@@ -254,7 +254,7 @@ fn advance_on_stack(
         kept = at.kept;
         pushed = at.pushed;
     }
-    let frame = lookup.ends + 1;
+    let frame = lookup.exits + 1;
     let mut number = 0u32;
     while number < pushed * frame {
         position[base + HEAD + (kept * frame + number) as usize] = own[number as usize];

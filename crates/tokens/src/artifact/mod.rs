@@ -192,7 +192,7 @@ impl ConstraintParts {
     fn check_by_exit(&self, array: StoredArray, found: &[u32], own: &[u32]) -> Result<()> {
         match found.iter().zip(own).position(|(found, own)| found != own) {
             Some(at) => {
-                let state = at / self.calls.as_ref().map_or(1, |calls| calls.ends);
+                let state = at / self.calls.as_ref().map_or(1, |calls| calls.exits);
                 let what = format!("state {state}: {} instead of {}", found[at], own[at]);
                 Err(broken(array.declare().name, what))
             }
