@@ -27,7 +27,7 @@
 mod ahead;
 mod closure;
 mod conflict;
-mod ends;
+mod exits;
 mod forks;
 mod frames;
 mod outcomes;
@@ -218,11 +218,11 @@ struct Subsets<'n, 'm> {
     call_of: FastMap<(u32, u32, Frame), u32>,
     /// Sets of tags with their exits.
     endings: Interner<u32>,
-    /// The lookahead of an exit, see [`ends`], and a set of tags.
+    /// The lookahead of an exit, see [`exits`], and a set of tags.
     outcomes: Interner<u32>,
     /// The known exits of each procedure, and the forbidden ones.
-    ends_known: FastMap<(u32, u32), ()>,
-    forbidden_known: FastMap<(u32, u32, Option<u32>), ()>,
+    known_exits: FastMap<(u32, u32), ()>,
+    known_forbidden: FastMap<(u32, u32, Option<u32>), ()>,
     /// Calls with an exit and no target yet.
     owed: Vec<(u32, u32)>,
     /// Calls not yet checked to stop at a forbidden exit.
@@ -271,8 +271,8 @@ impl<'n, 'm> Subsets<'n, 'm> {
             call_of: FastMap::default(),
             endings: Interner::new(),
             outcomes: Interner::new(),
-            ends_known: FastMap::default(),
-            forbidden_known: FastMap::default(),
+            known_exits: FastMap::default(),
+            known_forbidden: FastMap::default(),
             aheads: FastMap::default(),
             owed: Vec::new(),
             unchecked: Vec::new(),
