@@ -130,7 +130,7 @@ struct Source<'a> {
     /// The rows of the transition table, one after the other.
     next: Cow<'a, [u32]>,
     /// The distances of all states in tokens, to each exit with calls.
-    ways: Vec<u32>,
+    distances: Vec<u32>,
 }
 
 /// Maps the states of a constraint to their numbers in the image.
@@ -160,8 +160,8 @@ impl Source<'_> {
 
     fn tokens_to_end(&self, state: StateId, out: &mut Vec<i32>) {
         let exits = self.constraint.parts().calls.as_ref().map_or(1, |calls| calls.exits);
-        let ways = &self.ways[state.index() * exits..][..exits];
-        out.extend(ways.iter().map(|&way| i32::try_from(way).unwrap_or(i32::MAX)));
+        let distances = &self.distances[state.index() * exits..][..exits];
+        out.extend(distances.iter().map(|&distance| i32::try_from(distance).unwrap_or(i32::MAX)));
     }
 
     fn jumps(&self, state: StateId, out: &mut Vec<i32>) {
@@ -288,7 +288,7 @@ impl Image {
             generation: generation(),
             numbers: Numbers::Paged(pages),
             next: constraint.parts().next.all(),
-            ways: constraint.parts().all_distances(),
+            distances: constraint.parts().all_distances(),
         };
         for (array, offset) in Array::ALL.into_iter().zip(self.offsets) {
             let Declared { columns, idle, written, .. } = array.declare(&sizes);
@@ -391,7 +391,7 @@ fn write_all(
             generation,
             numbers: Numbers::Joined(joined, index),
             next: constraint.parts().next.all(),
-            ways: constraint.parts().all_distances(),
+            distances: constraint.parts().all_distances(),
         })
         .collect();
     let mut values = Vec::with_capacity(Array::offset(sizes, Array::ALL.len()));

@@ -32,7 +32,8 @@ impl Distance {
 
 impl Ord for Distance {
     fn cmp(&self, other: &Self) -> Ordering {
-        let [own, other] = [self, other].map(|way| u64::from(way.bytes) << 32 | u64::from(way.frames));
+        let [own, other] =
+            [self, other].map(|distance| u64::from(distance.bytes) << 32 | u64::from(distance.frames));
         own.cmp(&other)
     }
 }
@@ -78,7 +79,7 @@ impl Graph<'_> {
         });
         let returned = Csr::new(states, returned);
         let mut found = Found {
-            ways: vec![Distance::NONE; states * exits],
+            distances: vec![Distance::NONE; states * exits],
             last: vec![false; states * exits],
             exits,
             queue: Queue::default(),
@@ -87,12 +88,12 @@ impl Graph<'_> {
         self.accepting.iter().for_each(|&state| found.push(Distance { bytes: 1, ..none }, state, 0));
         self.returning.iter().for_each(|&(state, outcome)| found.push(none, state, outcome));
         let mut count = 0;
-        while let Some((way, state, exit)) = found.pop() {
+        while let Some((distance, state, exit)) = found.pop() {
             count += 1;
             if count % 4096 == 0 {
                 meter.time()?;
             }
-            let longer = Distance { bytes: way.bytes + 1, ..way };
+            let longer = Distance { bytes: distance.bytes + 1, ..distance };
             backward.of(state).iter().for_each(|&before| found.push(longer, before, exit));
             // The path through a procedure, and on from the return state.
             let through = |procedure: Distance, rest: Distance| Distance {
@@ -105,25 +106,25 @@ impl Graph<'_> {
                     if to != 0
                         && let Some(rest) = found.shortest(to, after)
                     {
-                        found.push(through(way, rest), caller, after);
+                        found.push(through(distance, rest), caller, after);
                     }
                 }
             }
             for &place in returned.of(state) {
                 let (caller, outcome) = (place / exits as u32, place % exits as u32);
                 if let Some(procedure) = found.shortest(self.calls[&caller].enter, outcome) {
-                    found.push(through(procedure, way), caller, exit);
+                    found.push(through(procedure, distance), caller, exit);
                 }
             }
         }
-        Ok(found.ways)
+        Ok(found.distances)
     }
 }
 
 /// The paths found so far.
 struct Found {
     /// The shortest path of each state to each exit, `[states, exits]`.
-    ways: Vec<Distance>,
+    distances: Vec<Distance>,
     /// Whether the path is final.
     last: Vec<bool>,
     exits: usize,
@@ -138,22 +139,22 @@ impl Found {
 
     /// Adds a path if it is shorter than the known one.
     #[inline(always)]
-    fn push(&mut self, way: Distance, state: u32, exit: u32) {
+    fn push(&mut self, distance: Distance, state: u32, exit: u32) {
         let place = self.place(state, exit);
-        if way.is_some() && way < self.ways[place] {
-            self.ways[place] = way;
-            self.queue.push(way, state, exit);
+        if distance.is_some() && distance < self.distances[place] {
+            self.distances[place] = distance;
+            self.queue.push(distance, state, exit);
         }
     }
 
     /// The shortest path not yet processed; marks it as final.
     fn pop(&mut self) -> Option<(Distance, u32, u32)> {
         loop {
-            let (way, state, exit) = self.queue.pop()?;
+            let (distance, state, exit) = self.queue.pop()?;
             let place = self.place(state, exit);
-            if self.ways[place] == way {
+            if self.distances[place] == distance {
                 self.last[place] = true;
-                return Some((way, state, exit));
+                return Some((distance, state, exit));
             }
         }
     }
@@ -161,7 +162,7 @@ impl Found {
     /// The path from a state to an exit, if it is final.
     fn shortest(&self, state: u32, exit: u32) -> Option<Distance> {
         let place = self.place(state, exit);
-        self.last[place].then(|| self.ways[place])
+        self.last[place].then(|| self.distances[place])
     }
 }
 
@@ -181,28 +182,28 @@ struct Queue {
 }
 
 impl Queue {
-    fn push(&mut self, way: Distance, state: u32, exit: u32) {
-        match way.bytes - self.bytes {
-            0 => self.more.push(Reverse((way.frames, state, exit))),
-            1 => self.next.push((way.frames, state, exit)),
-            _ => self.later.push(Reverse((way, state, exit))),
+    fn push(&mut self, distance: Distance, state: u32, exit: u32) {
+        match distance.bytes - self.bytes {
+            0 => self.more.push(Reverse((distance.frames, state, exit))),
+            1 => self.next.push((distance.frames, state, exit)),
+            _ => self.later.push(Reverse((distance, state, exit))),
         }
     }
 
     fn pop(&mut self) -> Option<(Distance, u32, u32)> {
         while self.now.is_empty() && self.more.is_empty() {
-            let later = self.later.peek().map(|Reverse((way, ..))| way.bytes);
+            let later = self.later.peek().map(|Reverse((distance, ..))| distance.bytes);
             let next = (!self.next.is_empty()).then_some(self.bytes + 1);
             self.bytes = next.into_iter().chain(later).min()?;
             if next == Some(self.bytes) {
                 std::mem::swap(&mut self.now, &mut self.next);
                 self.now.sort_unstable_by_key(|&(frames, ..)| Reverse(frames));
             }
-            while let Some(Reverse((way, state, exit))) = self.later.peek().copied()
-                && way.bytes <= self.bytes + 1
+            while let Some(Reverse((distance, state, exit))) = self.later.peek().copied()
+                && distance.bytes <= self.bytes + 1
             {
                 self.later.pop();
-                self.push(way, state, exit);
+                self.push(distance, state, exit);
             }
         }
         let frames = |&(frames, ..): &(u32, u32, u32)| frames;

@@ -67,7 +67,7 @@ pub struct Pushdown {
     /// Maximum number of exits of a state.
     exits: usize,
     /// `[states, exits]`
-    ways: Vec<Distance>,
+    distances: Vec<Distance>,
     /// The maximum number of frames on the stack.
     frames: usize,
 }
@@ -121,8 +121,10 @@ impl Pushdown {
             returning: untrimmed.returning.iter().copied().zip(0..).collect(),
             calls: &untrimmed.calls,
         };
-        let ways = graph.distances(meter)?;
-        let is_live = |state: u32| ways[state as usize * exits..][..exits].iter().any(|way| way.is_some());
+        let distances = graph.distances(meter)?;
+        let is_live = |state: u32| {
+            distances[state as usize * exits..][..exits].iter().any(|distance| distance.is_some())
+        };
         if !is_live(start) || untrimmed.calls.contains_key(&start) {
             return Ok(None);
         }
@@ -130,8 +132,10 @@ impl Pushdown {
             untrimmed.returning.iter().enumerate().map(|(at, &state)| (state, at as u32)).collect();
         // Numbered in order of discovery; states without a path to an exit are dead.
         const UNMET: u32 = u32::MAX;
-        let unmet = |ways: &[Distance]| if ways.iter().any(|way| way.is_some()) { UNMET } else { 0 };
-        let mut number_of: Vec<u32> = ways.chunks_exact(exits).map(unmet).collect();
+        let unmet = |distances: &[Distance]| {
+            if distances.iter().any(|distance| distance.is_some()) { UNMET } else { 0 }
+        };
+        let mut number_of: Vec<u32> = distances.chunks_exact(exits).map(unmet).collect();
         let mut queue = Vec::with_capacity(states);
         queue.extend([0, start]);
         number_of[start as usize] = 1;
@@ -156,7 +160,7 @@ impl Pushdown {
                 Some(call) => {
                     let mut returns = Vec::with_capacity(call.returns.len());
                     for (exit, &to) in call.returns.iter().enumerate() {
-                        let is_reached = ways[call.enter as usize * exits + exit].is_some();
+                        let is_reached = distances[call.enter as usize * exits + exit].is_some();
                         if is_reached && !is_live(to) {
                             return Ok(None);
                         }
@@ -172,9 +176,9 @@ impl Pushdown {
                 meter.time()?;
             }
         }
-        let ways =
-            queue.iter().flat_map(|&state| &ways[state as usize * exits..][..exits]).copied().collect();
-        Ok(Some(Self { rows: Arc::new(rows.into()), jumps, exits, ways, frames: meter.limits().frames }))
+        let distances =
+            queue.iter().flat_map(|&state| &distances[state as usize * exits..][..exits]).copied().collect();
+        Ok(Some(Self { rows: Arc::new(rows.into()), jumps, exits, distances, frames: meter.limits().frames }))
     }
 
     /// Puts `front`, the rows of states from 1 on, before this automaton. The old start gets the
@@ -197,15 +201,15 @@ impl Pushdown {
         }
         rows.check(meter)?;
         let to_start = missing.iter().map(|missing| {
-            let way = self.ways[self.exits];
-            Distance { bytes: way.bytes.saturating_add(*missing), ..way }
+            let distance = self.distances[self.exits];
+            Distance { bytes: distance.bytes.saturating_add(*missing), ..distance }
         });
-        let mut ways = vec![Distance::NONE; exits];
-        for way in to_start {
-            ways.push(way);
-            ways.resize(ways.len() + exits - 1, Distance::NONE);
+        let mut distances = vec![Distance::NONE; exits];
+        for distance in to_start {
+            distances.push(distance);
+            distances.resize(distances.len() + exits - 1, Distance::NONE);
         }
-        ways.extend_from_slice(&self.ways[exits..]);
+        distances.extend_from_slice(&self.distances[exits..]);
         let mut jumps = vec![Jump::None; shift as usize + 1];
         jumps.extend(self.jumps.into_iter().skip(1).map(|jump| match jump {
             Jump::Call(call) => {
@@ -214,7 +218,7 @@ impl Pushdown {
             }
             jump => jump,
         }));
-        Ok(Self { rows: Arc::new(rows.into()), jumps, exits, ways, frames: self.frames })
+        Ok(Self { rows: Arc::new(rows.into()), jumps, exits, distances, frames: self.frames })
     }
 
     /// Number of states, the dead one included.
@@ -324,7 +328,7 @@ impl Pushdown {
     /// The distance from each state to each exit, `[states, exits]`.
     #[doc(hidden)]
     pub fn distances(&self) -> &[Distance] {
-        &self.ways
+        &self.distances
     }
 
     /// The distance from each state to each exit along bytes of the given classes alone,
@@ -333,7 +337,7 @@ impl Pushdown {
     /// # Errors
     /// If a limit is breached.
     #[doc(hidden)]
-    pub fn ways_along(&self, classes: &[bool], meter: &Meter) -> Result<Option<Vec<Distance>>> {
+    pub fn distances_along(&self, classes: &[bool], meter: &Meter) -> Result<Option<Vec<Distance>>> {
         let states = self.state_count();
         let class_of = self.rows.classes();
         let is_read =
@@ -358,9 +362,10 @@ impl Pushdown {
             returning: returning.collect(),
             calls: &calls.collect(),
         };
-        let ways = graph.distances(meter)?;
-        let is_same = ways.iter().zip(&self.ways).all(|(along, all)| along.is_some() == all.is_some());
-        Ok(is_same.then_some(ways))
+        let distances = graph.distances(meter)?;
+        let is_same =
+            distances.iter().zip(&self.distances).all(|(along, all)| along.is_some() == all.is_some());
+        Ok(is_same.then_some(distances))
     }
 
     /// The same automaton with another maximum number of frames.

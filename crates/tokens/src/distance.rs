@@ -63,8 +63,8 @@ impl Distances {
     }
 
     /// Distances from an artifact, `[states, exits]`.
-    pub(super) fn stored(ways: Vec<u32>) -> Self {
-        Source::Stored(ways.into()).into()
+    pub(super) fn stored(distances: Vec<u32>) -> Self {
+        Source::Stored(distances.into()).into()
     }
 }
 
@@ -172,7 +172,7 @@ impl ConstraintParts {
     fn bound_of(&self, place: usize) -> (u32, u32) {
         match &self.calls {
             None => (self.bound_to_end[place], 0),
-            Some(calls) => (calls.ways[place], calls.frames[place]),
+            Some(calls) => (calls.bytes_to_exit[place], calls.frames[place]),
         }
     }
 
@@ -191,7 +191,7 @@ impl ConstraintParts {
         match &self.distances.source {
             Source::Exact => bound,
             Source::Pruned(parts) => parts.distance_of(place),
-            Source::Stored(ways) => ways[place],
+            Source::Stored(distances) => distances[place],
             Source::Paths => {
                 let known = self.distances.known.get();
                 let known = known.and_then(|known| known[place].load(Ordering::Relaxed).checked_sub(1));
@@ -202,18 +202,18 @@ impl ConstraintParts {
 
     /// The numbers of tokens from all states to all exits, `[states, exits]`.
     pub fn all_distances(&self) -> Vec<u32> {
-        let mut ways = vec![0; self.bound_to_end.len() * self.exits()];
+        let mut distances = vec![0; self.bound_to_end.len() * self.exits()];
         let own = matches!(self.distances.source, Source::Paths);
-        threads::rows(&mut ways, 1, threads::available(), SHARED_PLACES, |first, ways| {
+        threads::rows(&mut distances, 1, threads::available(), SHARED_PLACES, |first, distances| {
             let mut paths = if own { Paths::new(self) } else { None };
-            for (place, way) in (first..).zip(ways) {
-                *way = match &mut paths {
+            for (place, distance) in (first..).zip(distances) {
+                *distance = match &mut paths {
                     Some(paths) => paths.find(place),
                     None => self.distance_of(place),
                 };
             }
         });
-        ways
+        distances
     }
 
     /// See [`CompiledConstraint::tokens_to_end`].
@@ -295,15 +295,15 @@ impl<'a> Paths<'a> {
     /// list and not a recursion: a path may have as many bytes as the constraint has states.
     fn find(&mut self, place: usize) -> u32 {
         loop {
-            if let Some(way) = self.known(place) {
+            if let Some(distance) = self.known(place) {
                 self.open.clear();
-                return way;
+                return distance;
             }
             let next = self.open.last().copied().unwrap_or(place);
             if self.known(next).is_some() {
                 self.open.pop();
-            } else if let Some(way) = self.computed(next) {
-                self.known[next].store(way.saturating_add(1), Ordering::Relaxed);
+            } else if let Some(distance) = self.computed(next) {
+                self.known[next].store(distance.saturating_add(1), Ordering::Relaxed);
             }
         }
     }
@@ -502,11 +502,11 @@ impl<'a> Paths<'a> {
     fn sum(&mut self, at: Landing) -> Option<u32> {
         let (mut sum, mut place, mut below) = (Some(0u32), at.place, at.returns);
         for _ in 0..=at.depth {
-            let way = self.known(place);
-            if way.is_none() {
+            let distance = self.known(place);
+            if distance.is_none() {
                 self.open.push(place);
             }
-            sum = sum.zip(way).map(|(sum, way)| sum.saturating_add(way));
+            sum = sum.zip(distance).map(|(sum, distance)| sum.saturating_add(distance));
             (place, below) = self.returns[below];
         }
         sum
@@ -524,14 +524,14 @@ impl<'a> Paths<'a> {
             [0, ..] => Step::Read,
             [enter, returns @ ..] if *enter > 0 => {
                 let returns = returns.iter().enumerate().filter(|&(_, &to)| to != 0);
-                let mut ways = returns
+                let mut paths = returns
                     .map(|(outcome, &to)| (*enter as usize * exits + outcome, to as usize * exits + exit));
                 let is_shortest = |&(enter, to): &(usize, usize)| {
                     let [procedure, rest] = [enter, to].map(|place| parts.bound_of(place));
                     let is_path = procedure.0 > 0 && procedure.0.saturating_add(rest.0) == bytes;
                     is_path && procedure.1 < frames && rest.1 <= frames
                 };
-                ways.find(is_shortest).map_or(Step::Bound, |(enter, to)| Step::Call(enter, to))
+                paths.find(is_shortest).map_or(Step::Bound, |(enter, to)| Step::Call(enter, to))
             }
             _ if bytes == 0 => Step::Return,
             _ => Step::Bound,

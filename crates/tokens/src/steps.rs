@@ -84,7 +84,7 @@ fn add_farthest(parts: &ConstraintParts, state: StateId, all: &mut [(u32, u32)])
     let Some(calls) = &parts.calls else {
         return all[0].0 = all[0].0.max(parts.bound_to_end[state.index()]);
     };
-    widen(all, calls.ways_of(state).iter().copied().zip(calls.frames_of(state).iter().copied()));
+    widen(all, calls.bytes_of(state).iter().copied().zip(calls.frames_of(state).iter().copied()));
 }
 
 /// Raises the longest distances and the most frames to `others`.

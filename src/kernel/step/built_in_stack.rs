@@ -113,14 +113,14 @@ impl<'a> Rows<'a> {
         let mut least = states.full_like(NONE);
         for exit in 0..exits {
             let at = states.clone() * exits + exit;
-            let way = self.image.entries(Array::TokensToEnd, at.clone());
+            let tokens = self.image.entries(Array::TokensToEnd, at.clone());
             let frames = self.image.entries(Array::Frames, at);
             let base = if exit == 0 { 0 } else { NONE };
             let cost = self.top(1 + exit as usize).mask_fill(outermost.clone(), base);
             let far = FARTHEST as i32 - 1;
-            let out = way.clone().greater_elem(far).bool_or(cost.clone().greater_elem(far));
+            let out = tokens.clone().greater_elem(far).bool_or(cost.clone().greater_elem(far));
             let out = out.bool_or((self.depth.clone() + frames).greater_elem(self.image.sizes.depth as i32));
-            let sum = way.clamp_max(far) + cost.clamp_max(far);
+            let sum = tokens.clamp_max(far) + cost.clamp_max(far);
             let out = out.bool_or(sum.clone().greater_elem(far));
             least = least.min_pair(sum.mask_fill(out, NONE));
         }

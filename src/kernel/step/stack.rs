@@ -68,7 +68,7 @@ fn cost(
     let mut least = NONE.runtime();
     let mut exit = 0u32;
     while exit < lookup.exits {
-        let way = lookup.entry(Place::TokensToEnd, state * lookup.exits + exit);
+        let tokens = lookup.entry(Place::TokensToEnd, state * lookup.exits + exit);
         let frames = u32::cast_from(lookup.entry(Place::Frames, state * lookup.exits + exit));
         let mut cost = NONE.runtime();
         if depth > 0 {
@@ -76,8 +76,8 @@ fn cost(
         } else if exit == 0 {
             cost = 0i32;
         }
-        if way < FARTHEST && cost < FARTHEST {
-            let sum = way + cost;
+        if tokens < FARTHEST && cost < FARTHEST {
+            let sum = tokens + cost;
             if depth + frames > lookup.depth {
                 at.limited = true;
             } else if sum < FARTHEST {

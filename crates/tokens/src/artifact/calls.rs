@@ -3,7 +3,7 @@
 use super::arrays::{Dimension, StoredArray};
 use super::error::broken;
 use super::stored::StoredTable;
-use crate::pushdown::reserved_ways;
+use crate::pushdown::reserved_distances;
 use crate::stack::{Calls, effect};
 use crate::{CompiledConstraint, StateId};
 use burn_dfa_automata::{Call, Csr, Distance, FastMap, Graph, MAX_EXITS};
@@ -143,7 +143,7 @@ impl StoredTable<'_> {
             let all = along(&all)?;
             let lost = distances.iter().zip(&all).position(|(one, any)| one.is_some() != any.is_some());
             if let Some(at) = lost {
-                let what = format!("state {}: its way to the end takes a byte that is no token", at / exits);
+                let what = format!("state {}: its path to the end takes a byte that is no token", at / exits);
                 return Err(broken("symbols", what));
             }
         }
@@ -164,10 +164,10 @@ impl StoredTable<'_> {
         }
         let start = distances[self.start.index() * exits];
         if !start.is_some() || start.frames as usize > self.frames {
-            let what = format!("no way to the end on a stack of {} frames", self.frames);
+            let what = format!("no path to the end on a stack of {} frames", self.frames);
             return Err(broken("start", what));
         }
-        distances.splice(..StateId::RESERVED as usize * exits, reserved_ways(exits));
+        distances.splice(..StateId::RESERVED as usize * exits, reserved_distances(exits));
         Ok(distances)
     }
 

@@ -64,7 +64,7 @@ impl StoredTable<'_> {
         let found = self.distance(state);
         if found != expected {
             let [found, expected] = [found, expected].map(|tokens| match tokens {
-                NO_PATH => "no way to the end".to_owned(),
+                NO_PATH => "no path to the end".to_owned(),
                 _ => format!("{tokens} tokens to the end"),
             });
             let name = self.bounds().declare().name;
@@ -217,7 +217,7 @@ impl StoredTable<'_> {
         if alone || own && self.has_end(start) {
             return Ok(());
         }
-        let what = format!("{start} of {states} states, from which there is no way to the end");
+        let what = format!("{start} of {states} states, from which there is no path to the end");
         Err(broken("start", what))
     }
 
@@ -231,7 +231,7 @@ impl StoredTable<'_> {
         }
         let lost = |&to: &u32| to != StateId::DEAD.0 && !self.has_end(StateId(to));
         if self.form == Form::ByteLevel && rows().any(|row| row[bytes.end..].iter().any(lost)) {
-            return Err(broken("next", "a marker leads to where there is no way to the end"));
+            return Err(broken("next", "a marker leads to where there is no path to the end"));
         }
         Ok(())
     }

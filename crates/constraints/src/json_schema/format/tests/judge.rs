@@ -32,7 +32,7 @@ fn is_known(name: &str) -> bool {
         < NAMES.iter().position(|&(known, _)| known == "base64")
 }
 
-/// A member, drawn at random: wandering for a while, then on the shortest way to the end.
+/// A member, drawn at random: wandering for a while, then on the shortest path to the end.
 fn draw(dfa: &ByteDfa, distances: &[usize], random: &mut StdRng) -> String {
     let (mut state, mut text) = (dfa.start(), Vec::new());
     let wander = random.random_range(0..40);
@@ -46,11 +46,11 @@ fn draw(dfa: &ByteDfa, distances: &[usize], random: &mut StdRng) -> String {
             usize::MAX => false,
             there => !hurry || there < here,
         };
-        let ways: Vec<u8> = (0..=255).filter(leads).collect();
-        if ways.is_empty() {
+        let bytes: Vec<u8> = (0..=255).filter(leads).collect();
+        if bytes.is_empty() {
             return String::from_utf8(text).unwrap();
         }
-        let byte = ways[random.random_range(0..ways.len())];
+        let byte = bytes[random.random_range(0..bytes.len())];
         text.push(byte);
         state = dfa.next(state, byte);
     }
