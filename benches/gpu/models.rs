@@ -12,7 +12,7 @@ use burn_dfa::sampling::Greedy;
 use burn_dfa::{Capacity, CompiledConstraint, DeviceConstraint, Limits, TensorOptions, TokenId, Vocabulary};
 use burn_dfa_decoder::Decoder;
 
-use crate::clock::{Clock, Recorded, Times, Way, in_turns, seconds, way};
+use crate::clock::{Clock, Recorded, Times, Variant, in_turns, seconds, variant};
 use crate::launches::Launches;
 use crate::model::{self, SHAPES, SMALL, Shape};
 use crate::table::{self, Table};
@@ -136,14 +136,14 @@ impl Subject {
         device.sync().expect("the device");
         let launches = Launches::default();
         if !is_recorded {
-            let mut ways = [way(&device, || free.step()), way(&device, || constrained.step())];
-            let counts = ways.each_mut().map(|way| {
+            let mut variants = [variant(&device, || free.step()), variant(&device, || constrained.step())];
+            let counts = variants.each_mut().map(|variant| {
                 // Autotuning and fusion settle after a few steps.
-                way(4);
-                launches.during(|| way(1));
+                variant(4);
+                launches.during(|| variant(1));
                 launches.count()
             });
-            return (in_turns(clock, ROUND, ways), Some(counts), false);
+            return (in_turns(clock, ROUND, variants), Some(counts), false);
         }
         // The warm-up runs of the step complete first; the last run is recorded.
         let mut free = launches.during(|| {
@@ -161,8 +161,11 @@ impl Subject {
         });
         let counts = [free_count, launches.count()];
         let is_hardware = free.is_hardware() && constrained.is_hardware();
-        let times =
-            in_turns(clock, ROUND, [way(&device, || free.replay()), way(&device, || constrained.replay())]);
+        let times = in_turns(
+            clock,
+            ROUND,
+            [variant(&device, || free.replay()), variant(&device, || constrained.replay())],
+        );
         (times, Some(counts), is_hardware)
     }
 
@@ -187,11 +190,11 @@ impl Subject {
         });
         let is_hardware = graphs.iter().all(DecodeGraph::is_hardware);
         let mut index = 0;
-        let ways = graphs.each_mut().map(|graph| {
+        let variants = graphs.each_mut().map(|graph| {
             let requests = &requests[index];
             index += 1;
             let device = device.clone();
-            let way: Way = Box::new(move |runs| {
+            let variant: Variant = Box::new(move |runs| {
                 let generations = runs.div_ceil(NEW);
                 let spent = seconds(&device, || {
                     for _ in 0..generations {
@@ -200,9 +203,9 @@ impl Subject {
                 });
                 spent * runs as f64 / (generations * NEW) as f64
             });
-            way
+            variant
         });
-        (in_turns(clock, ROUND, ways), None, is_hardware)
+        (in_turns(clock, ROUND, variants), None, is_hardware)
     }
 
     /// Steps of a continuous batch, after admission of its rows.
@@ -219,11 +222,11 @@ impl Subject {
         });
         let is_hardware = slots.iter().all(ContinuousBatch::is_hardware);
         let mut index = 0;
-        let ways = slots.each_mut().map(|slots| {
+        let variants = slots.each_mut().map(|slots| {
             let requests = &requests[index];
             index += 1;
             let device = device.clone();
-            let way: Way = Box::new(move |runs| {
+            let variant: Variant = Box::new(move |runs| {
                 let mut spent = 0.0;
                 let mut left = runs;
                 while left > 0 {
@@ -238,9 +241,9 @@ impl Subject {
                 }
                 spent
             });
-            way
+            variant
         });
-        (in_turns(clock, ROUND, ways), None, is_hardware)
+        (in_turns(clock, ROUND, variants), None, is_hardware)
     }
 }
 

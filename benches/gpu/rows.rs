@@ -11,7 +11,7 @@ use burn_dfa::Vocabulary;
 use burn_dfa::processor::{InPlaceState, LogitsProcessor, StepContext};
 use burn_dfa::sampling::{Greedy, Sampler};
 
-use crate::clock::{Clock, Recorded, Way, in_turns, way};
+use crate::clock::{Clock, Recorded, Variant, in_turns, variant};
 use crate::places::{Form, Place};
 use crate::table::{self, Table};
 use crate::{model, vocabulary};
@@ -169,16 +169,16 @@ impl Case {
             greedy.is_hardware(),
             choose.is_hardware(),
         ];
-        let ways: [Way; 5] = [
-            way(device, || copy.replay()),
-            way(device, || mask.replay()),
-            way(device, || in_place.replay()),
-            way(device, || greedy.replay()),
-            way(device, || choose.replay()),
+        let variants: [Variant; 5] = [
+            variant(device, || copy.replay()),
+            variant(device, || mask.replay()),
+            variant(device, || in_place.replay()),
+            variant(device, || greedy.replay()),
+            variant(device, || choose.replay()),
         ];
-        let times = in_turns(clock, ROUND, ways);
+        let times = in_turns(clock, ROUND, variants);
         let count = sets.len() as f64;
-        let of_one = |way| times.median(way) / count;
+        let of_one = |variant| times.median(variant) / count;
         table.row(&[
             width.to_string(),
             batch.to_string(),

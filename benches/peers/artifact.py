@@ -66,10 +66,10 @@ class Artifact:
             return int(self.to_end[state])
         depth = stack[2] if stack else 0
         least = NEVER_ENDS
-        for way, height, exit_number in zip(self.to_exit[state], self.heights[state], range(self.to_exit.shape[1])):
+        for tokens, height, exit_number in zip(self.to_exit[state], self.heights[state], range(self.to_exit.shape[1])):
             cost = stack[3][exit_number] if stack else 0 if exit_number == 0 else NEVER_ENDS
-            if way < NEVER_ENDS and cost < NEVER_ENDS and depth + height <= self.frames:
-                least = min(least, int(way) + cost)
+            if tokens < NEVER_ENDS and cost < NEVER_ENDS and depth + height <= self.frames:
+                least = min(least, int(tokens) + cost)
         return least
 
     def step(self, position: Position, column: int) -> Position:

@@ -90,20 +90,20 @@ def measure(process, work, number):
     is_grammar = not {"regex", "schema"} & case.keys()
     patience = work["grammar_patience" if is_grammar else "patience"]
     result, texts, batches = {}, [], []
-    ways = 1 if sys.argv[1] == "glrmask" else 2
+    modes = 1 if sys.argv[1] == "glrmask" else 2
     try:
         process.begin(number)
         times = []
         for _ in range(work["first_runs"]):
             line = process.next(patience)
             if "refusal" in line:
-                return [line] * ways
+                return [line] * modes
             times.append(line["first_mask"])
         result = {"first_mask": statistics.median(times), "bytes": line["bytes"]}
     except TimeoutError:
-        return [{"refusal": f"no mask within {patience} s"}] * ways
+        return [{"refusal": f"no mask within {patience} s"}] * modes
     except ChildProcessError:
-        return [{"refusal": "its process ends"}] * ways
+        return [{"refusal": "its process ends"}] * modes
     try:
         for _ in case["texts"]:
             texts.append(process.next(work["text_patience"] * (work["runs"] + 1))["text"])
@@ -114,10 +114,10 @@ def measure(process, work, number):
     return [
         {
             **result,
-            "texts": [times and [step[way] for step in times] for times in texts],
-            "batches": [[times and [step[way] for step in times] for times in kinds] for kinds in batches],
+            "texts": [times and [step[mode] for step in times] for times in texts],
+            "batches": [[times and [step[mode] for step in times] for times in kinds] for kinds in batches],
         }
-        for way in range(ways)
+        for mode in range(modes)
     ]
 
 

@@ -167,7 +167,9 @@ impl<'a> Meter<'a> {
     fn stop(self, tokens: usize) -> Measured {
         let (elapsed, after) = (self.began.elapsed(), self.counts.now());
         let each = |of: usize| {
-            std::array::from_fn(|way| (after[of][way] - self.before[of][way]) as f64 / tokens as f64)
+            std::array::from_fn(|direction| {
+                (after[of][direction] - self.before[of][direction]) as f64 / tokens as f64
+            })
         };
         Measured { per_second: tokens as f64 / elapsed.as_secs_f64(), bytes: each(0), messages: each(1) }
     }

@@ -262,10 +262,10 @@ pub fn steps(
                 }
             }
         }
-        for ((outcome, ways), failed) in outcomes.iter_mut().zip(&runs).zip(&failed) {
-            outcome.batches.push([0, 1].map(|way| {
-                let counts = !failed[way] && !ways[way].is_empty();
-                counts.then(|| medians(&ways[way]))
+        for ((outcome, modes), failed) in outcomes.iter_mut().zip(&runs).zip(&failed) {
+            outcome.batches.push([0, 1].map(|mode| {
+                let counts = !failed[mode] && !modes[mode].is_empty();
+                counts.then(|| medians(&modes[mode]))
             }));
         }
     }

@@ -558,9 +558,9 @@ ws ::= " "*"#;
                     // The cache has masks of earlier positions and of other budgets.
                     let (kept, _) = masker.legal(&position);
                     near += usize::from(matches!(&*kept, TokenMask::Near { .. }));
-                    let mut ways = vec![legal];
-                    ways.extend(Some(kept).filter(|kept| *kept != ways[0]));
-                    for legal in ways {
+                    let mut masks = vec![legal];
+                    masks.extend(Some(kept).filter(|kept| *kept != masks[0]));
+                    for legal in masks {
                         let mut masked = vec![1.0f32; vocabulary.len()];
                         masker.apply(&legal, &mut masked);
                         let masked = masked.iter().enumerate().filter(|(_, logit)| logit.is_finite());
