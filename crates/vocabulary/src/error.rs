@@ -40,9 +40,9 @@ pub(super) fn not_json(reason: impl Display) -> Error {
 
 /// The error for an unreadable file.
 pub(super) fn cannot_read(path: &Path, error: &std::io::Error) -> Error {
-    let way_out = match path.ends_with("tokenizer.json") && error.kind() == std::io::ErrorKind::NotFound {
+    let remedy = match path.ends_with("tokenizer.json") && error.kind() == std::io::ErrorKind::NotFound {
         true => ": name the folder of a model, which holds one",
         false => "",
     };
-    Error::vocabulary(format!("cannot read {}: {error}{way_out}", path.display()))
+    Error::vocabulary(format!("cannot read {}: {error}{remedy}", path.display()))
 }

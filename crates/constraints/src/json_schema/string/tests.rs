@@ -80,10 +80,10 @@ fn strings_have_their_spellings_and_no_other() {
             let texts = quote(&content, 1, Some(3), spelling, &meter).unwrap();
             for (turn, string) in strings.iter().enumerate() {
                 let member = content.matches(string.as_bytes()) && (1..=3).contains(&size(string));
-                let ways = spellings(string, spelling);
-                let most = ways.iter().map(Vec::len).max().unwrap_or(1);
+                let options = spellings(string, spelling);
+                let most = options.iter().map(Vec::len).max().unwrap_or(1);
                 for at in 0..most {
-                    let written = ways
+                    let written = options
                         .iter()
                         .enumerate()
                         .flat_map(|(place, of)| of[(at + place * turn) % of.len()].clone());
