@@ -14,20 +14,20 @@ const MAX_RUNS: usize = 2000;
 pub struct Clock {
     began: Instant,
     /// After this number of seconds, no further measurement begins.
-    pub most_seconds: Option<f64>,
+    pub max_seconds: Option<f64>,
     /// Runs only the smallest case of each kind, once.
     pub is_quick: bool,
 }
 
 impl Default for Clock {
     fn default() -> Self {
-        Self { began: Instant::now(), most_seconds: None, is_quick: false }
+        Self { began: Instant::now(), max_seconds: None, is_quick: false }
     }
 }
 
 impl Clock {
     pub fn is_over(&self) -> bool {
-        self.most_seconds.is_some_and(|most| self.began.elapsed().as_secs_f64() >= most)
+        self.max_seconds.is_some_and(|max| self.began.elapsed().as_secs_f64() >= max)
     }
 
     /// The cases to measure: all, or only the first.
@@ -54,8 +54,8 @@ impl Clock {
     /// A clock for the first of the `parts` remaining parts, which share the remaining time.
     pub fn share(&self, parts: usize) -> Self {
         let spent = self.began.elapsed().as_secs_f64();
-        let most_seconds = self.most_seconds.map(|most| spent + (most - spent).max(0.0) / parts as f64);
-        Self { most_seconds, ..*self }
+        let max_seconds = self.max_seconds.map(|max| spent + (max - spent).max(0.0) / parts as f64);
+        Self { max_seconds, ..*self }
     }
 }
 

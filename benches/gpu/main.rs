@@ -53,7 +53,7 @@ fn main() -> ExitCode {
                 return ExitCode::SUCCESS;
             }
             "--seconds" => match arguments.next().and_then(|seconds| seconds.parse().ok()) {
-                Some(seconds) => clock.most_seconds = Some(seconds),
+                Some(seconds) => clock.max_seconds = Some(seconds),
                 None => return refuse("--seconds takes a number"),
             },
             name => match PARTS.iter().find(|(part, _)| *part == name) {

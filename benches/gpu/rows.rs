@@ -79,7 +79,7 @@ fn cases(clock: &Clock, widths: &[usize], dtype: DType) -> Vec<Case> {
     use Place::{Letters, Nested};
     let batches = clock.cases(BATCHES.to_vec());
     let (small, large) = batches.split_at(batches.len().min(2));
-    let most = &batches[batches.len() - 1..];
+    let largest = &batches[batches.len() - 1..];
     let mut cases = Vec::new();
     let mut push = |width, batches: &[usize], dtype, form, place, keeps| {
         cases.extend(batches.iter().map(|&batch| Case { width, batch, dtype, form, place, keeps }));
@@ -112,7 +112,7 @@ fn cases(clock: &Clock, widths: &[usize], dtype: DType) -> Vec<Case> {
             }
         }
         for form in [TokenLevel, ByteLevel] {
-            push(width, most, dtype, form, Letters, true);
+            push(width, largest, dtype, form, Letters, true);
         }
         if dtype != DType::F32 {
             push(width, &batches, DType::F32, TokenLevel, Place::String, true);

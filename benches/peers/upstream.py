@@ -317,7 +317,7 @@ class GlrMask:
 
 # Literals, regexes and comments of Lark, and the repetitions outside of them.
 PIECES = re.compile(
-    r'"(?:\\.|[^"\\])*"|//[^\n]*|/(?:\\.|\[(?:\\.|[^\]\\])*\]|[^/\\\n])+/|\{(?P<least>\d+)(?:,(?P<most>\d+))?\}'
+    r'"(?:\\.|[^"\\])*"|//[^\n]*|/(?:\\.|\[(?:\\.|[^\]\\])*\]|[^/\\\n])+/|\{(?P<lowest>\d+)(?:,(?P<highest>\d+))?\}'
 )
 
 
@@ -325,8 +325,8 @@ def repeated(lark):
     """Lark with repetitions as Lark's own parser writes them, `~ 2..3`, instead of llguidance's `{2,3}`."""
 
     def written(piece):
-        least, most = piece["least"], piece["most"]
-        return piece[0] if least is None else f"~ {least}..{most}" if most else f"~ {least}"
+        lowest, highest = piece["lowest"], piece["highest"]
+        return piece[0] if lowest is None else f"~ {lowest}..{highest}" if highest else f"~ {lowest}"
 
     return PIECES.sub(written, lark)
 

@@ -89,11 +89,11 @@ fn advice(limit: Limit) -> &'static str {
         Limit::States(_) => ", or raise --max-states",
         Limit::Bytes(_) => ", or raise --max-bytes",
         Limit::Time(_) => ", or raise --max-seconds",
-        Limit::DeviceBytes(most) if most >= MAX_ON_DEVICE => "",
+        Limit::DeviceBytes(max) if max >= MAX_ON_DEVICE => "",
         Limit::DeviceBytes(_) => ", or raise --max-device-bytes",
         Limit::Binding(_) => ", or give --form byte-level",
         Limit::Nesting(_) => ", or lower --recursion or --any-depth",
-        Limit::Frames(most) if most >= Limits::MAX_FRAMES => "",
+        Limit::Frames(max) if max >= Limits::MAX_FRAMES => "",
         Limit::Frames(_) => ", or raise --max-frames",
         _ => "",
     }

@@ -124,8 +124,8 @@ impl<'m, M: CausalLm<Cache: InPlaceState> + Recordable> DecodeGraph<'m, M> {
                 "a graph of {capacity} slots: recording alone takes {LEAST_CAPACITY}"
             )));
         }
-        if let Some(most) = model.max_positions().filter(|&most| capacity > most) {
-            return Err(Error::input(format!("a graph of {capacity} slots of a model of {most} positions")));
+        if let Some(max) = model.max_positions().filter(|&max| capacity > max) {
+            return Err(Error::input(format!("a graph of {capacity} slots of a model of {max} positions")));
         }
         let mut short = requests.to_vec();
         short.iter_mut().for_each(|request| request.prompt.truncate(1));

@@ -42,7 +42,7 @@ pub struct TokenStream<'a> {
     /// Steps between two reads.
     every: usize,
     /// Steps in all, and how many of them are read.
-    most: usize,
+    max_steps: usize,
     read: usize,
     rows: Vec<Row<'a>>,
     /// The tokens of the last read that are not returned yet.
@@ -69,7 +69,7 @@ impl<'a> TokenStream<'a> {
         Self {
             steps: Box::new(steps),
             every,
-            most: batch.steps,
+            max_steps: batch.steps,
             read: 0,
             rows: batch.host_rows(),
             new: Vec::new().into_iter().enumerate(),
@@ -109,7 +109,7 @@ impl<'a> TokenStream<'a> {
                 }
             }
             self.rows.iter_mut().for_each(Row::end_if_cancelled);
-            let end = self.read.saturating_add(self.every).min(self.most);
+            let end = self.read.saturating_add(self.every).min(self.max_steps);
             if end == self.read || self.rows.iter().all(Row::is_finished) {
                 return Ok(None);
             }

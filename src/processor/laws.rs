@@ -312,8 +312,8 @@ impl<P: LogitsProcessor> Run<'_, P> {
         if let Some([sampled, greatest]) = tokens {
             let rows = sampled.into_iter().zip(greatest).zip(logits.chunks_exact(vocab_size)).enumerate();
             for (row, ((sampled, greatest), logits)) in rows {
-                let [own, most] = [sampled, greatest].map(|token| logits.get(token as usize));
-                let is_close = own.zip(most).is_some_and(|(&own, &most)| self.laws.is_close(own, most));
+                let [own, max] = [sampled, greatest].map(|token| logits.get(token as usize));
+                let is_close = own.zip(max).is_some_and(|(&own, &max)| self.laws.is_close(own, max));
                 if sampled != greatest && !is_close {
                     return Err(Error::input(format!(
                         "`LogitsProcessor::sample_step` does not sample the logits of `process`: in step {} row {} \

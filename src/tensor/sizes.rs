@@ -125,9 +125,9 @@ impl Sizes {
 
     /// Refuses a device constraint too large for its options, for the device or for `i32` indices.
     pub(super) fn check(&self, max_bytes: usize, largest_binding: Option<usize>) -> Result<()> {
-        let most = max_bytes.min(i32::MAX as usize);
-        if self.bytes() > most {
-            return Err(Error::limit(Limit::DeviceBytes(most)));
+        let max = max_bytes.min(i32::MAX as usize);
+        if self.bytes() > max {
+            return Err(Error::limit(Limit::DeviceBytes(max)));
         }
         match largest_binding {
             Some(binding) if self.bytes() > binding => Err(Error::limit(Limit::Binding(binding))),

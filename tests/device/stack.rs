@@ -284,7 +284,7 @@ fn a_byte_pushes_at_most_one_frame() {
     let mut rng = StdRng::seed_from_u64(21);
     for constraint in &constraints {
         let frame = 1 + constraint.exits();
-        let mut most = 0usize;
+        let mut max_pushed = 0usize;
         for _ in 0..6 {
             let mut at = RowPosition::unlimited(constraint.start());
             for _ in 0..30 {
@@ -293,7 +293,7 @@ fn a_byte_pushes_at_most_one_frame() {
                     let after = constraint.after(&at, token);
                     let pairs = at.frames.chunks(frame).zip(after.frames.chunks(frame));
                     let kept = pairs.take_while(|(before, after)| before == after).count();
-                    most = most.max(after.frames.len() / frame - kept);
+                    max_pushed = max_pushed.max(after.frames.len() / frame - kept);
                     if after.state != StateId::DEAD && after.state != StateId::DONE {
                         steps.push(after);
                     }
@@ -304,7 +304,11 @@ fn a_byte_pushes_at_most_one_frame() {
                 at = steps.swap_remove(rng.random_range(0..steps.len()));
             }
         }
-        assert!(0 < most && most <= constraint.pushes(), "{most} frames, {} at most", constraint.pushes());
+        assert!(
+            0 < max_pushed && max_pushed <= constraint.pushes(),
+            "{max_pushed} frames, {} at most",
+            constraint.pushes()
+        );
     }
 }
 
@@ -457,9 +461,9 @@ fn depth_is_bounded_only_by_the_stack() {
     let deeper = compile(&json!({}), &vocabulary, 128);
     assert!(deeper.accepts(&tokens(&text(70))));
     let constraint = compact(&json!({}));
-    let most = Limits::new().with_frames(Limits::MAX_FRAMES + 1);
+    let too_many = Limits::new().with_frames(Limits::MAX_FRAMES + 1);
     assert_eq!(
-        CompiledConstraint::compile(&constraint, &vocabulary, &most).unwrap_err().kind(),
+        CompiledConstraint::compile(&constraint, &vocabulary, &too_many).unwrap_err().kind(),
         ErrorKind::Limit
     );
     assert_eq!(compiled.next(compiled.start(), TokenId(u32::from(b']'))), StateId::DEAD);

@@ -294,10 +294,10 @@ fn a_constraint_too_large_for_the_token_level_form_is_byte_level() {
     );
     let states = constraint.to_byte_dfa(&Limits::default()).unwrap().unwrap().state_count();
     let entries = states * vocabulary.len();
-    for (most, is_byte_level) in [(entries, false), (entries - 1, true)] {
-        let limits = Limits::default().with_token_level_entries(most);
+    for (max_entries, is_byte_level) in [(entries, false), (entries - 1, true)] {
+        let limits = Limits::default().with_token_level_entries(max_entries);
         let compiled = CompiledConstraint::compile(&constraint, &vocabulary, &limits).unwrap();
-        assert_eq!(compiled.is_byte_level(), is_byte_level, "{most} of {entries}");
+        assert_eq!(compiled.is_byte_level(), is_byte_level, "{max_entries} of {entries}");
     }
 }
 

@@ -177,14 +177,14 @@ fn schemas_run_in_an_arena() {
     let embedded = Embedded::load(&Device::flex());
     let (vocabulary, width) = (&embedded.vocabulary, embedded.vocabulary.len());
     let constraints: Vec<_> = (0..212).map(|number| compile(number, vocabulary)).collect();
-    let most = |count: fn(&CompiledConstraint) -> usize| constraints.iter().map(count).max().unwrap();
+    let max = |count: fn(&CompiledConstraint) -> usize| constraints.iter().map(count).max().unwrap();
     let capacity = Capacity::new()
         .with_constraints(ROWS)
         // A constraint takes whole pages of 32 states.
-        .with_states(ROWS * (most(CompiledConstraint::state_count) + 32))
-        .with_classes(most(CompiledConstraint::class_count))
-        .with_stack(most(CompiledConstraint::exits), most(CompiledConstraint::frames))
-        .with_pushes(most(CompiledConstraint::pushes));
+        .with_states(ROWS * (max(CompiledConstraint::state_count) + 32))
+        .with_classes(max(CompiledConstraint::class_count))
+        .with_stack(max(CompiledConstraint::exits), max(CompiledConstraint::frames))
+        .with_pushes(max(CompiledConstraint::pushes));
     let options = TensorOptions::new().with_capacity(capacity);
     let arena = Arena::new(vocabulary, width, &options, &device).unwrap();
     let mut processor = ConstraintProcessor::continuous(arena, ROWS).unwrap();

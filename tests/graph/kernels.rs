@@ -129,15 +129,15 @@ fn recorded(step: &mut dyn FnMut(), device: &Device) -> Vec<&'static str> {
 
 const RUNS: [(&str, Kernels); 2] = [("eager", eager), ("recorded", recorded)];
 
-/// Expects that a constraint adds at most `most` kernels.
-fn compare(name: &str, free: &[&str], constrained: &[&str], most: i64) {
+/// Expects that a constraint adds at most `max` kernels.
+fn compare(name: &str, free: &[&str], constrained: &[&str], max: i64) {
     let added = constrained.len() as i64 - free.len() as i64;
     eprintln!(
         "{name}: {} kernels a step, {} constrained, kernels_added={added}",
         free.len(),
         constrained.len()
     );
-    assert!(added <= most, "{added} kernels\nfree: {free:#?}\nconstrained: {constrained:#?}");
+    assert!(added <= max, "{added} kernels\nfree: {free:#?}\nconstrained: {constrained:#?}");
 }
 
 /// One kernel advances the rows, and one masks, adds noise if sampled, chooses and writes the

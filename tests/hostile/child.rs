@@ -208,10 +208,10 @@ pub fn hold(attacks: &[Attack], obeying: &str) {
         if !ends.iter().any(|end| report.end == format!("{end:?}")) {
             failed.push(format!("{}: {:?} was to come of it", attack.name, attack.end));
         }
-        let most = STRUCTURES * limits.bytes as u64 + READING * held;
+        let max = STRUCTURES * limits.bytes as u64 + READING * held;
         let longest = limits.time + (OVERTIME + READING_TIME * mib(held) as u32) * SLOWNESS;
-        if memory > most || time > longest {
-            let used = format!("{memory} bytes of at most {most}, {time:?} of at most {longest:?}");
+        if memory > max || time > longest {
+            let used = format!("{memory} bytes of at most {max}, {time:?} of at most {longest:?}");
             failed.push(format!("{}: {used}", attack.name));
         }
     }

@@ -95,8 +95,7 @@ fn a_full_arena_holds_requests_up() {
 #[test]
 fn waiting_times_match_queueing_theory() {
     let rate = 0.7;
-    let args =
-        ["trace", "--rate", "0.7", "--seconds", "300000", "--prompt", "1", "--output", "2", "--most", "2"];
+    let args = "trace --rate 0.7 --seconds 300000 --prompt 1 --output 2 --max-tokens 2".split(' ');
     let output = succeeds(example("capacity").args(args).args(["--constrained", "0"]));
     let trace = file("queue.csv", &output);
     let costs = costs("queue.json", &[1], 0.0, 0.0);

@@ -149,8 +149,8 @@ pub fn steps(
             verdicts.iter().flatten().filter(|verdicts| verdicts[place] == Verdict::Accepted).count()
         };
         let counts: Vec<usize> = (first..first + candidates.len()).map(takers).collect();
-        let most = counts.iter().copied().max().unwrap_or(0);
-        let chosen = counts.iter().position(|&count| count == most).unwrap_or(0);
+        let max = counts.iter().copied().max().unwrap_or(0);
+        let chosen = counts.iter().position(|&count| count == max).unwrap_or(0);
         places.push(first + chosen);
         first += candidates.len();
         texts.extend(candidates.into_iter().nth(chosen));

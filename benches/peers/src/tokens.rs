@@ -118,7 +118,7 @@ impl Tokens {
 struct Longest {
     ids: HashMap<Vec<u8>, u32>,
     /// The length of the longest token.
-    most: usize,
+    longest: usize,
 }
 
 impl Longest {
@@ -128,13 +128,13 @@ impl Longest {
         for (id, bytes) in vocabulary.iter() {
             ids.entry(bytes.to_vec()).or_insert(id.0);
         }
-        Self { most: ids.keys().map(Vec::len).max().unwrap_or(0), ids }
+        Self { longest: ids.keys().map(Vec::len).max().unwrap_or(0), ids }
     }
 
     fn cut(&self, mut text: &[u8]) -> Option<Vec<u32>> {
         let mut tokens = Vec::new();
         while !text.is_empty() {
-            let lengths = (1..=self.most.min(text.len())).rev();
+            let lengths = (1..=self.longest.min(text.len())).rev();
             let (length, id) =
                 lengths.filter_map(|length| Some((length, *self.ids.get(&text[..length])?))).next()?;
             tokens.push(id);

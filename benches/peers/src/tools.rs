@@ -35,8 +35,8 @@ struct Schema {
 /// Measures all catalogs, prints them, and returns the figures.
 pub fn figures(tokens: &Tokens, effort: &Effort) -> Figures {
     let engines: Vec<Box<dyn Engine>> = ENGINES.iter().map(|&engine| ALL[engine](tokens)).collect();
-    let most = if effort.runs == 1 { COUNTS[1] } else { COUNTS[2] };
-    let schemas = schemas(&engines, most);
+    let max = if effort.runs == 1 { COUNTS[1] } else { COUNTS[2] };
+    let schemas = schemas(&engines, max);
     if schemas.is_empty() {
         return Figures::new();
     }

@@ -229,7 +229,7 @@ mod tests {
         let letters = || Expr::Chars(vec![('a', 'z')]);
         let blanks = || repeat(word(" "), 0, None);
         let words = || Expr::Concat(vec![repeat(letters(), 1, None), blanks()]);
-        for (expr, most) in [
+        for (expr, max) in [
             // The states before minimization. Of 50 repetitions, the intervals would be 1,275.
             (repeat(words(), 1, Some(50)), 200),
             (repeat(words(), 0, Some(50)), 200),
@@ -240,7 +240,7 @@ mod tests {
             let mut builder = Builder { nfa: &mut nfa, steps: &mut 0 };
             let start = builder.add(&expr, Nfa::ACCEPT).unwrap();
             let states = nfa.subset_count(start).unwrap();
-            assert!(states <= most, "{states} states of {expr:?}");
+            assert!(states <= max, "{states} states of {expr:?}");
         }
     }
 

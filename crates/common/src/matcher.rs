@@ -117,8 +117,8 @@ mod tests {
     #[test]
     fn random_texts_are_cut_where_a_search_finds_the_first_string() {
         let mut random = Random(1);
-        let word = |random: &mut Random, most: usize| -> String {
-            (0..=random.below(most)).map(|_| if random.below(2) == 0 { 'a' } else { 'b' }).collect()
+        let word = |random: &mut Random, max: usize| -> String {
+            (0..=random.below(max)).map(|_| if random.below(2) == 0 { 'a' } else { 'b' }).collect()
         };
         for _ in 0..2000 {
             let strings: Vec<String> = (0..random.below(4)).map(|_| word(&mut random, 6)).collect();

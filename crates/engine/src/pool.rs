@@ -120,8 +120,8 @@ impl Queue {
         if !self.has_space() {
             let of_client = self.turns.iter().find(|(other, _)| *other == client);
             let own = of_client.map_or(0, |(_, waiting)| waiting.len());
-            let most = self.turns.iter_mut().max_by_key(|(_, waiting)| waiting.len());
-            match most.filter(|(_, waiting)| waiting.len() > own + 1) {
+            let busiest = self.turns.iter_mut().max_by_key(|(_, waiting)| waiting.len());
+            match busiest.filter(|(_, waiting)| waiting.len() > own + 1) {
                 Some((_, waiting)) => refused.extend(waiting.pop_back()),
                 None => {
                     refused.push(work);

@@ -81,7 +81,7 @@ impl ClassMap {
 
 impl From<Vec<u32>> for ClassMap {
     fn from(class: Vec<u32>) -> Self {
-        match class.iter().fold(0, |most, &class| most.max(class)) {
+        match class.iter().fold(0, |greatest, &class| greatest.max(class)) {
             0..=0xff => Self::Bytes(class.into_iter().map(|class| class as u8).collect()),
             0x100..=0xffff => Self::Halves(class.into_iter().map(|class| class as u16).collect()),
             _ => Self::Words(class),

@@ -371,8 +371,8 @@ impl<'a> Paths<'a> {
     }
 
     /// Adds the visits of the children of a node, from a landing that reads bytes; of these, the
-    /// visits whose path has at most `most` more bytes and frames.
-    fn read(&mut self, from: Visit, most: (u32, u32)) {
+    /// visits whose path has at most `max` more bytes and frames.
+    fn read(&mut self, from: Visit, max: (u32, u32)) {
         let trie = self.trie;
         let (mut children, first) = (trie.children(from.node), self.visits.len());
         match self.parts.leads_by_runs(self.state(from.at.place)) {
@@ -381,7 +381,7 @@ impl<'a> Paths<'a> {
                     let bytes = (run.first, run.last);
                     // Most runs have no child below the root.
                     let Some((mut node, _)) = trie.next_child_within(&mut children, bytes) else { continue };
-                    let Some(edge) = self.edge(from, entered(run), most) else { continue };
+                    let Some(edge) = self.edge(from, entered(run), max) else { continue };
                     loop {
                         self.visit(from, node, edge);
                         let Some((next, _)) = trie.next_child_within(&mut children, bytes) else { break };
@@ -391,7 +391,7 @@ impl<'a> Paths<'a> {
             }
             leads @ TransitionView::Row(..) => {
                 while let Some((node, byte)) = trie.next_child(&mut children, |_| true) {
-                    if let Some(edge) = self.edge(from, leads.after(byte), most) {
+                    if let Some(edge) = self.edge(from, leads.after(byte), max) {
                         self.visit(from, node, edge);
                     }
                 }

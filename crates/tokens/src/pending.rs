@@ -113,13 +113,13 @@ impl PendingConstraint {
         }
     }
 
-    /// The compiled constraint; `None` if compilation takes longer than `most`.
+    /// The compiled constraint; `None` if compilation takes longer than `timeout`.
     ///
     /// # Errors
     /// As [`wait`](Self::wait).
-    pub fn wait_for(&self, most: Duration) -> Option<Result<CompiledConstraint>> {
+    pub fn wait_for(&self, timeout: Duration) -> Option<Result<CompiledConstraint>> {
         let unknown = |outcome: &mut Option<_>| outcome.is_none();
-        let waited = self.shared.is_known.wait_timeout_while(self.shared.outcome(), most, unknown);
+        let waited = self.shared.is_known.wait_timeout_while(self.shared.outcome(), timeout, unknown);
         waited.unwrap_or_else(PoisonError::into_inner).0.clone()
     }
 }

@@ -92,7 +92,7 @@ impl Calls {
     /// byte pushes at most one frame, because a call enters a plain state; a special token counts
     /// as one byte.
     pub fn pushes(&self, vocabulary: &Vocabulary) -> u32 {
-        vocabulary.most_bytes_of(&self.pushing).max(1).min(self.depth)
+        vocabulary.max_bytes_of(&self.pushing).max(1).min(self.depth)
     }
 
     /// The [effects](effect) after which a frame may be pushed: calls, and RETURNs whose exit leads

@@ -14,14 +14,14 @@ pub(super) fn too_wide(len: usize) -> Error {
 
 /// Refuses a token of too many bytes, and too many bytes in total.
 pub(super) fn check_bytes(token: usize, all: usize) -> Result<()> {
-    let (what, bytes, most) = match token > Vocabulary::MAX_TOKEN_BYTES {
+    let (what, bytes, max) = match token > Vocabulary::MAX_TOKEN_BYTES {
         true => ("a token", token, Vocabulary::MAX_TOKEN_BYTES),
         false => ("all tokens", all, Vocabulary::MAX_BYTES),
     };
-    if bytes <= most {
+    if bytes <= max {
         return Ok(());
     }
-    Err(Error::vocabulary(format!("{what} of {bytes} bytes, the limit is {most}")))
+    Err(Error::vocabulary(format!("{what} of {bytes} bytes, the limit is {max}")))
 }
 
 /// `error`, attributed to the file at `path`.

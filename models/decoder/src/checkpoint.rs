@@ -263,7 +263,7 @@ impl<'a> Checkpoint<'a> {
             }
         }
         let [first, rest @ ..] = counts;
-        rest.into_iter().fold(first, |most, other| if other.1 > most.1 { other } else { most }).0
+        rest.into_iter().fold(first, |best, other| if other.1 > best.1 { other } else { best }).0
     }
 
     /// Whether a tensor is a matrix in blocks that multiply as they are stored.

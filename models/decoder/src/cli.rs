@@ -340,8 +340,8 @@ impl GenerateArgs {
         };
         eprintln!("{DIM}{said}{DIM:#}");
         if outputs.iter().any(|output| output.finish == FinishReason::MaxNewTokens) {
-            let most = self.sampling.max_tokens;
-            eprintln!("{DIM}note: cut off by --max-tokens {most}: raise it, or give a constraint{DIM:#}");
+            let max = self.sampling.max_tokens;
+            eprintln!("{DIM}note: cut off by --max-tokens {max}: raise it, or give a constraint{DIM:#}");
         }
         Ok(())
     }

@@ -142,8 +142,8 @@ impl<'m, M: ContinuousLm> ContinuousBatch<'m, M> {
         if rows == 0 || capacity == 0 {
             return Err(Error::input(format!("a batch of {rows} rows of {capacity} tokens: it needs both")));
         }
-        if let Some(most) = model.max_positions().filter(|&most| capacity > most) {
-            return Err(Error::input(format!("rows of {capacity} tokens for a model of {most} positions")));
+        if let Some(max) = model.max_positions().filter(|&max| capacity > max) {
+            return Err(Error::input(format!("rows of {capacity} tokens for a model of {max} positions")));
         }
         if config.prompt_chunk.is_some() && !model.reads_in_chunks() {
             return Err(Error::input(

@@ -100,9 +100,9 @@ impl<M: TreeLm> Drafter for DraftModel<'_, M> {
         let (device, own) = (self.model.device(), self.model.vocab_size());
         let vocab_size = context.constraint.device_constraint().vocab_size();
         let capacity = context.slots + context.unread + self.drafts;
-        if let Some(most) = self.model.max_positions().filter(|&most| capacity > most) {
+        if let Some(max) = self.model.max_positions().filter(|&max| capacity > max) {
             return Err(Error::input(format!(
-                "texts of {} tokens and their drafts exceed the draft model's {most} positions",
+                "texts of {} tokens and their drafts exceed the draft model's {max} positions",
                 context.slots
             )));
         }

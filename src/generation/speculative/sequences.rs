@@ -91,11 +91,11 @@ impl Sequences {
     /// Appends the first `counts[b]` tokens to row `b`; a full row keeps its length.
     ///
     /// # Shapes
-    /// - `tokens`: `[batch, most]`
+    /// - `tokens`: `[batch, max]`
     /// - `counts`: `[batch]`, `i32`
     ///
     /// # Panics
-    /// If `most` is more than the slots.
+    /// If `max` is more than the slots.
     pub fn append(&mut self, tokens: Tensor<2, Int>, counts: Tensor<1, Int>) {
         let longest = self.longest_before(&tokens);
         self.write(self.lengths(), tokens);

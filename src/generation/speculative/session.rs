@@ -64,9 +64,9 @@ impl<'m, M: TreeLm, D: Drafter> SpeculativeSession<'m, M, D> {
         let tree = drafter.tree();
         let longest = batch.length + batch.steps;
         let (slots, capacity) = (longest + tree.depth() + 1, longest + tree.len());
-        if let Some(most) = model.max_positions().filter(|&most| capacity > most) {
+        if let Some(max) = model.max_positions().filter(|&max| capacity > max) {
             return Err(Error::input(format!(
-                "prompts of up to {} tokens, {} new ones and {} drafts exceed the model's {most} positions",
+                "prompts of up to {} tokens, {} new ones and {} drafts exceed the model's {max} positions",
                 batch.length,
                 batch.steps,
                 tree.len() - 1

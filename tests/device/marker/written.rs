@@ -107,8 +107,8 @@ fn generated_texts_pass_the_marker_in_time_in_every_form() {
                         ),
                     ];
                     // A software Vulkan is much slower than Flex.
-                    let most = if name == "flex" { drafters.len() } else { 1 };
-                    for (drafter, make) in drafters.into_iter().take(most) {
+                    let max = if name == "flex" { drafters.len() } else { 1 };
+                    for (drafter, make) in drafters.into_iter().take(max) {
                         let rows = speculate(&model, &vocabulary, &requests, &config, make);
                         let rows: Vec<_> = rows.unwrap().into_iter().map(|row| row.output).collect();
                         if temperature.is_none() {

@@ -73,12 +73,12 @@ fn options(constraints: &[CompiledConstraint], slots: usize) -> TensorOptions {
     let mut pages: Vec<usize> =
         constraints.iter().map(|constraint| constraint.state_count().div_ceil(PAGE)).collect();
     pages.sort_unstable_by(|a, b| b.cmp(a));
-    let most = |count: fn(&CompiledConstraint) -> usize| constraints.iter().map(count).max().unwrap();
+    let max = |count: fn(&CompiledConstraint) -> usize| constraints.iter().map(count).max().unwrap();
     let capacity = Capacity::new()
         .with_constraints(4)
         .with_states(PAGE * pages[..3].iter().sum::<usize>())
-        .with_classes(most(CompiledConstraint::class_count))
-        .with_stack(most(CompiledConstraint::exits), FRAMES);
+        .with_classes(max(CompiledConstraint::class_count))
+        .with_stack(max(CompiledConstraint::exits), FRAMES);
     TensorOptions::new().with_capacity(capacity).with_mask_rows_bytes(mask_rows_bytes(slots, true))
 }
 

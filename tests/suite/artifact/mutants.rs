@@ -398,10 +398,10 @@ fn forged_headers_are_refused_or_sound() {
         }
     }
     // Tensors whose end offsets overflow.
-    let most = (1u64 << 61) - 1;
+    let max = (1u64 << 61) - 1;
     let mut far = serde_json::Map::new();
-    for (at, length) in [most; 8].into_iter().chain([7]).enumerate() {
-        let start = at as u64 * most;
+    for (at, length) in [max; 8].into_iter().chain([7]).enumerate() {
+        let start = at as u64 * max;
         let info = serde_json::json!({"dtype": "U8", "shape": [length], "data_offsets": [start, start.wrapping_add(length)]});
         far.insert(format!("tensor {at}"), info);
     }

@@ -325,7 +325,7 @@ impl<'n, 'm> Subsets<'n, 'm> {
     /// The deterministic automaton.
     fn finish(&self, start: u32) -> Outcome<UntrimmedPda> {
         let merged = self.merged();
-        if merged.most > MAX_EXITS {
+        if merged.max_exits > MAX_EXITS {
             return Err(Error::limit(Limit::Exits(MAX_EXITS)).into());
         }
         // States, then calls, then RETURN states, numbered from 1 on.
@@ -345,9 +345,9 @@ impl<'n, 'm> Subsets<'n, 'm> {
             let runs = self.runs[row.from..row.to].iter();
             rows.push(row.accepting, runs.map(|&(first, last, to)| (first, last, number(procedure, to))));
         }
-        rows.reserve(self.calls.len() + merged.most);
+        rows.reserve(self.calls.len() + merged.max_exits);
         let call = |call: &CallState| {
-            let mut returns = vec![0; merged.most];
+            let mut returns = vec![0; merged.max_exits];
             for (&outcome, &to) in &call.returns {
                 if let Some(outcome) = merged.number(call.procedure, outcome) {
                     returns[outcome as usize] = number(call.within, to);
@@ -359,7 +359,7 @@ impl<'n, 'm> Subsets<'n, 'm> {
             rows,
             start: 1 + start,
             calls: self.calls.iter().zip(calls..).map(|(of, state)| (state, call(of))).collect(),
-            returning: (returning..).take(merged.most).collect(),
+            returning: (returning..).take(merged.max_exits).collect(),
         })
     }
 

@@ -184,8 +184,8 @@ impl Identities {
     }
 
     fn counted(&mut self, counted: &Counted) -> Option<Identity> {
-        let Counted { name, body, most, cut_short } = counted;
-        let fields = Fields::of("counted").bytes(name.as_bytes()).number(*most as usize);
+        let Counted { name, body, max_tokens, cut_short } = counted;
+        let fields = Fields::of("counted").bytes(name.as_bytes()).number(*max_tokens as usize);
         let fields = fields.all(&[self.expression(body)?]);
         Some(match cut_short {
             None => fields.end(),

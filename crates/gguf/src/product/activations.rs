@@ -31,7 +31,7 @@ impl Activations {
         // each of them.
         for (block, x) in blocks.iter_mut().zip(x) {
             let (greatest, zeros) = simd.magnitudes(x);
-            let greatest = greatest.into_iter().fold(0.0, |most, next| if next > most { next } else { most });
+            let greatest = greatest.into_iter().fold(0.0, |max, next| if next > max { next } else { max });
             // A zero times infinity or NaN is NaN, and then so is the scale.
             let greatest = greatest + zeros.into_iter().sum::<f32>();
             let inverse = 127.0 / greatest;

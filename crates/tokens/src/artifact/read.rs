@@ -47,8 +47,8 @@ impl Artifact<'_> {
     /// The frames of a stack.
     fn frames(&self, text: &str) -> Result<usize> {
         let frames = text.parse().ok().filter(|frames| (1..=Limits::MAX_FRAMES).contains(frames));
-        let most = Limits::MAX_FRAMES;
-        frames.ok_or_else(|| broken("frames", format!("{text:?} is no number from 1 to {most}")))
+        let max = Limits::MAX_FRAMES;
+        frames.ok_or_else(|| broken("frames", format!("{text:?} is no number from 1 to {max}")))
     }
 }
 

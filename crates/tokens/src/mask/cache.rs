@@ -21,7 +21,7 @@ struct Kept {
     /// The masks, with the number of positions that share each: most positions in strings do.
     legal: FastMap<Arc<TokenMask>, usize>,
     bytes: usize,
-    most_bytes: usize,
+    max_bytes: usize,
 }
 
 /// A position as a key: the frames on the stack, then the state.
@@ -40,9 +40,9 @@ pub(super) fn key_of(position: &RowPosition) -> PositionKey {
 }
 
 impl MaskCache {
-    /// A cache of at most `most_bytes` bytes.
-    pub(super) fn new(most_bytes: usize) -> Self {
-        Self(Mutex::new(Kept { most_bytes, ..Kept::default() }))
+    /// A cache of at most `max_bytes` bytes.
+    pub(super) fn new(max_bytes: usize) -> Self {
+        Self(Mutex::new(Kept { max_bytes, ..Kept::default() }))
     }
 
     /// The mask of a position, and the budgets for which it holds, if the mask is cached and `left`
@@ -78,7 +78,7 @@ impl Kept {
             Some(before) => self.forget(&key, &before.legal),
             None => self.order.push_back(key),
         }
-        while self.bytes > self.most_bytes
+        while self.bytes > self.max_bytes
             && let Some(first) = self.order.pop_front()
         {
             if let Some(row) = self.rows.remove(&first) {
@@ -120,7 +120,7 @@ mod tests {
         let legal = |token: u32| Arc::new(TokenMask::Alone(TokenSet::Few(vec![token; 100])));
         let key = |state: u32| PositionKey::from([7, state]);
         let [bytes_of_key, of_legal] = [bytes_of_key(&key(0)), of_legal(&legal(0))];
-        let mut kept = Kept { most_bytes: 3 * (bytes_of_key + of_legal), ..Kept::default() };
+        let mut kept = Kept { max_bytes: 3 * (bytes_of_key + of_legal), ..Kept::default() };
         let positions = |kept: &Kept| {
             let mut positions: Vec<u32> = kept.rows.keys().map(|key| key[1]).collect();
             positions.sort_unstable();

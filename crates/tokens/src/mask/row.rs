@@ -307,9 +307,9 @@ mod tests {
             let is_legal = |id: usize| legal.get(id) == Some(&true);
             let at = |id: usize| if is_legal(id) { logits[id] } else { f32::NEG_INFINITY };
             let expected: Vec<f32> = (0..logits.len()).map(at).collect();
-            let most = expected.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+            let max = expected.iter().copied().fold(f32::NEG_INFINITY, f32::max);
             let first_nan = expected.iter().position(|logit| logit.is_nan());
-            let first = first_nan.or_else(|| expected.iter().position(|&logit| logit == most));
+            let first = first_nan.or_else(|| expected.iter().position(|&logit| logit == max));
             let best = first.unwrap() as u32;
             for form in &masks {
                 let mut row = logits.clone();

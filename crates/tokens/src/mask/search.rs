@@ -151,10 +151,10 @@ impl Found {
             })
         });
         // Tokens with more than `LONGEST` characters in their rests are decided one by one.
-        let longer = || slices.slices.iter().filter(|slice| slice.spelled.most == LONGEST);
-        for (slice, most) in longer().filter_map(|slice| Some((slice, slice.reach?))) {
+        let longer = || slices.slices.iter().filter(|slice| slice.spelled.max_rest == LONGEST);
+        for (slice, reach) in longer().filter_map(|slice| Some((slice, slice.reach?))) {
             let Spelled { first, within, .. } = slice.spelled;
-            let long = characters.long_up_to(most, first, within);
+            let long = characters.long_up_to(reach, first, within);
             self.text.extend(long.filter(|&token| special.column(token).is_none()).map(|token| token.0));
         }
         let long = longer().filter(|slice| slice.reach.is_none());

@@ -283,13 +283,13 @@ impl Reader<'_> {
     /// The slice from a configuration, and its configuration of `near`; `None` if unknown.
     fn slice(&mut self, mut at: Configuration) -> Option<(TokenSlice, Option<Configuration>)> {
         let longest = self.characters.longest();
-        let (mut within, mut most, mut found) = (CharacterSet::default(), 0, 0);
+        let (mut within, mut length, mut found) = (CharacterSet::default(), 0, 0);
         let (mut dead, mut stays, mut goes_on) = (CharacterSet::ALL, None, false);
         let is_known = loop {
             if !self.can_end(at) {
                 return None;
             }
-            let among = (most > 0).then_some(within);
+            let among = (length > 0).then_some(within);
             let StepEffect { steps, next, sets: [on, off], is_new } = self.steps(at, among)?;
             found += usize::from(is_new);
             dead = dead.and(off);
@@ -301,7 +301,7 @@ impl Reader<'_> {
             if within.is_empty() {
                 // The slice is empty: either no character may follow the first one, or characters
                 // differ.
-                if most > 0 || on != CharacterSet::default() {
+                if length > 0 || on != CharacterSet::default() {
                     return None;
                 }
                 break true;
@@ -310,22 +310,22 @@ impl Reader<'_> {
                 (stays, goes_on) = (Some(at), true);
                 break true;
             }
-            most += steps;
-            if most > longest {
+            length += steps;
+            if length > longest {
                 goes_on = true;
                 break true;
             }
             // Known steps cost little; each unknown step is one more search.
-            if found > LONGEST && most > LONGEST {
+            if found > LONGEST && length > LONGEST {
                 break false;
             }
             at = next;
         };
         let open = CharacterSet::CHARACTERS.without(within).without(dead);
-        let reach = if goes_on { usize::MAX } else { most };
-        let most = if goes_on { ANY_LENGTH } else { most.min(LONGEST) };
+        let reach = if goes_on { usize::MAX } else { length };
+        let max_rest = if goes_on { ANY_LENGTH } else { length.min(LONGEST) };
         let slice = TokenSlice {
-            spelled: Spelled { first: Default::default(), within, most },
+            spelled: Spelled { first: Default::default(), within, max_rest },
             reach: is_known.then_some(reach),
             open,
             near: stays.map(|(state, _)| Near::of(state, within)),

@@ -321,7 +321,7 @@ fn quantized_blocks() {
         let tokens = Tensor::<2, Int>::from_ints([[5, 9, 3], [0, 15, 1]], &device);
         let [expected, logits] =
             [&expected, &found].map(|model| model.forward(tokens.clone()).try_into_vec_as::<f32>().unwrap());
-        let greatest = expected.iter().fold(0.0f32, |most, logit| most.max(logit.abs()));
+        let greatest = expected.iter().fold(0.0f32, |greatest, logit| greatest.max(logit.abs()));
         for (expected, logit) in expected.iter().zip(&logits) {
             let error = (expected - logit).abs() / greatest;
             assert!(error < 0.03, "{block:?}: {logit} is not near {expected}");

@@ -129,8 +129,8 @@ pub async fn begin(app: &Arc<App>, client: Client, mut wanted: PreparedRequest) 
         client,
     };
     if ask.answers() > app.engine.config().max_queue {
-        let most = app.engine.config().max_queue;
-        let message = format!("{} answers are more than the {most} that may wait", ask.answers());
+        let max = app.engine.config().max_queue;
+        let message = format!("{} answers are more than the {max} that may wait", ask.answers());
         return Err(ApiError::invalid("n", message));
     }
     let reader = |_| ChoiceReader::new(&format);
@@ -307,29 +307,29 @@ fn budget(
         return too_long(message, wanted.prompt_param);
     }
     let param = wanted.max_tokens_param;
-    let most = match wanted.max_tokens {
+    let max = match wanted.max_tokens {
         Some(0) => {
             return Err(ApiError::invalid(param, format!("`{param}` of 0 leaves nothing to generate")));
         }
-        Some(most) if most > left => {
+        Some(max) if max > left => {
             let message = format!(
-                "the prompt has {prompt} tokens and the answer at most {most}, which together are more than {slots}: lower `{param}` to {left}"
+                "the prompt has {prompt} tokens and the answer at most {max}, which together are more than {slots}: lower `{param}` to {left}"
             );
             return too_long(message, param);
         }
-        Some(most) => most,
+        Some(max) => max,
         None if constraint.is_some() => left,
         None => left.min(wanted.usual_tokens),
     };
     let least = wanted.sampling.min_tokens;
-    if least > most {
+    if least > max {
         let message = format!(
-            "an answer has at most {most} tokens, and is to have at least {least}: lower `min_tokens` to {most}"
+            "an answer has at most {max} tokens, and is to have at least {least}: lower `min_tokens` to {max}"
         );
         return Err(ApiError::invalid("min_tokens", message));
     }
     let needed = constraint.map_or(0, RequestConstraint::tokens_needed);
-    if needed > most { Err(ApiError::budget(param, needed, most)) } else { Ok(most) }
+    if needed > max { Err(ApiError::budget(param, needed, max)) } else { Ok(max) }
 }
 
 #[cfg(test)]

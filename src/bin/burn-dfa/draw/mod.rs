@@ -168,10 +168,10 @@ impl Draw {
         Ok(())
     }
 
-    fn check(&self, count: usize, what: &str, most: usize) -> Result<()> {
-        let most = self.max_nodes.unwrap_or(most);
-        if count > most {
-            return Err(format!("{count} {what} exceed --max-nodes {most}: raise it").into());
+    fn check(&self, count: usize, what: &str, max: usize) -> Result<()> {
+        let max = self.max_nodes.unwrap_or(max);
+        if count > max {
+            return Err(format!("{count} {what} exceed --max-nodes {max}: raise it").into());
         }
         Ok(())
     }

@@ -223,10 +223,10 @@ fn attributes_are_exact_over_recursion_that_is_a_loop() {
         let least = usize::from(body == "\"a\" t");
         let text = |n: usize| "a".repeat(n) + "b";
         let of = |attribute: &str| format!("root ::= r \".\"\nr[{attribute}] ::= s\ns ::= {body}{rest}");
-        for most in 0..5 {
-            let grammar = of(&format!("max_chars={most}"));
+        for max in 0..5 {
+            let grammar = of(&format!("max_chars={max}"));
             for n in least..5 {
-                language(&grammar, &format!("{}.", text(n)), n < most);
+                language(&grammar, &format!("{}.", text(n)), n < max);
             }
             language(&grammar, "a.", false);
         }

@@ -64,9 +64,11 @@ impl<'t> Cursor<'t> {
             }
             "max_tokens" => {
                 self.equals(name)?;
-                let most = u32::try_from(self.count()?).ok().filter(|most| (1..=MAX_TOKENS).contains(most));
-                attributes.max_tokens = most;
-                if most.is_none() {
+                let max_tokens = u32::try_from(self.count()?)
+                    .ok()
+                    .filter(|max_tokens| (1..=MAX_TOKENS).contains(max_tokens));
+                attributes.max_tokens = max_tokens;
+                if max_tokens.is_none() {
                     let reason = format!("`max_tokens` is a number from 1 to {MAX_TOKENS}");
                     return Err(self.error_at(at, reason));
                 }

@@ -138,8 +138,8 @@ impl Emitter<'_, '_> {
         let opened = self.copy(id, kind, exits, level)?;
         let states = self.rows.state_count() - before;
         if let Some(calls) = &mut self.calls {
-            let most = calls.copied.entry((id, kind)).or_default();
-            *most = states.max(*most);
+            let max = calls.copied.entry((id, kind)).or_default();
+            *max = states.max(*max);
         }
         Ok(opened)
     }

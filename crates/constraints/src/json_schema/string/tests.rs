@@ -81,8 +81,8 @@ fn strings_have_their_spellings_and_no_other() {
             for (turn, string) in strings.iter().enumerate() {
                 let member = content.matches(string.as_bytes()) && (1..=3).contains(&size(string));
                 let options = spellings(string, spelling);
-                let most = options.iter().map(Vec::len).max().unwrap_or(1);
-                for at in 0..most {
+                let max = options.iter().map(Vec::len).max().unwrap_or(1);
+                for at in 0..max {
                     let written = options
                         .iter()
                         .enumerate()

@@ -118,11 +118,11 @@ impl Uncounted {
         from
     }
 
-    /// The greatest number of characters, up to `most`, that lead from each unit to at most `units`
+    /// The greatest number of characters, up to `max`, that lead from each unit to at most `units`
     /// units.
-    pub(in super::super) fn narrow_for(&self, units: usize, most: u64) -> u64 {
+    pub(in super::super) fn narrow_for(&self, units: usize, max: u64) -> u64 {
         let mut reached: Vec<Units> = (0..self.units.len()).map(|unit| [unit].into()).collect();
-        for count in 0..most {
+        for count in 0..max {
             for reached in &mut reached {
                 *reached = self.reached(reached, 1);
                 if reached.len() > units {
@@ -130,7 +130,7 @@ impl Uncounted {
                 }
             }
         }
-        most
+        max
     }
 
     /// A description of the texts from a unit on, given the units after each number of characters.

@@ -97,8 +97,8 @@ fn comparisons_are_exact() {
     let mut random = StdRng::seed_from_u64(13);
     let mut number = |exponents: bool| {
         let mut text = String::from(if random.random_bool(0.3) { "-" } else { "" });
-        let digits = |random: &mut StdRng, most: usize| -> String {
-            (0..random.random_range(1..=most))
+        let digits = |random: &mut StdRng, max: usize| -> String {
+            (0..random.random_range(1..=max))
                 .map(|_| ['0', '0', '1', '9', '5'][random.random_range(0..5)])
                 .collect()
         };

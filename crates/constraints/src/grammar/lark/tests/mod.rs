@@ -55,8 +55,8 @@ impl Matcher<'_> {
                 let ends = self.ends(&terminal.body, from);
                 match &self.grammar.lexing {
                     Lexing::Longest { ignored: Some(ignored), once, .. } => {
-                        let most = once.then_some(1);
-                        self.all(&ends, |from| self.times(ignored, 0, most, from))
+                        let max = once.then_some(1);
+                        self.all(&ends, |from| self.times(ignored, 0, max, from))
                     }
                     _ => ends,
                 }

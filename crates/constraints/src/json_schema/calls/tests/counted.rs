@@ -17,11 +17,11 @@ fn string(min: u64, max: Option<u64>, pattern: Option<&str>) -> Value {
     schema
 }
 
-/// All texts of up to `most` of `parts`, one after the other.
-fn words(parts: &[&str], most: usize) -> Vec<String> {
+/// All texts of up to `max` of `parts`, one after the other.
+fn words(parts: &[&str], max: usize) -> Vec<String> {
     let mut all = vec![String::new()];
     let mut from = 0;
-    for _ in 0..most {
+    for _ in 0..max {
         let to = all.len();
         for at in from..to {
             let word = all[at].clone();
