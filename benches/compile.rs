@@ -183,15 +183,15 @@ fn panels() -> [Panel; 3] {
         "required": ["name", "age"]
     }));
     let object = object.unwrap();
-    let widths = [1_000, 3_000, 10_000, 20_000, vocabulary.len()].map(|width| {
-        let cut = vocabulary.clone().with_eos([TokenId(2)]).unwrap().with_len(width).unwrap();
+    let vocab_sizes = [1_000, 3_000, 10_000, 20_000, vocabulary.len()].map(|vocab_size| {
+        let cut = vocabulary.clone().with_eos([TokenId(2)]).unwrap().with_len(vocab_size).unwrap();
         warm(&cut);
-        (width as f64, measure(&object, &cut).0)
+        (vocab_size as f64, measure(&object, &cut).0)
     });
     [
         Panel { title: "states (strings of at most n characters)", points: states.to_vec() },
         Panel { title: "token classes (choices of n words)", points: classes.to_vec() },
-        Panel { title: "tokens (an object)", points: widths.to_vec() },
+        Panel { title: "tokens (an object)", points: vocab_sizes.to_vec() },
     ]
 }
 

@@ -22,7 +22,7 @@ fn main() {
     divan::main();
 }
 
-const WIDTH: usize = 49_152;
+const VOCAB_SIZE: usize = 49_152;
 
 /// SmolLM2's vocabulary if the test data has it, else all bytes and numbered words.
 static VOCABULARY: LazyLock<Vocabulary> = LazyLock::new(|| {
@@ -32,9 +32,9 @@ static VOCABULARY: LazyLock<Vocabulary> = LazyLock::new(|| {
         return Vocabulary::from_tokenizer_json(json).unwrap().with_eos([TokenId(0)]).unwrap();
     }
     let bytes = (0..=u8::MAX).map(|byte| vec![byte]);
-    let words = (256..WIDTH as u32 - 1).map(|id| format!("word{id}").into_bytes());
+    let words = (256..VOCAB_SIZE as u32 - 1).map(|id| format!("word{id}").into_bytes());
     let vocabulary = Vocabulary::from_bytes(bytes.chain(words).map(Some).chain([None])).unwrap();
-    vocabulary.with_eos([TokenId(WIDTH as u32 - 1)]).unwrap()
+    vocabulary.with_eos([TokenId(VOCAB_SIZE as u32 - 1)]).unwrap()
 });
 
 const SCHEMA: &str = r#"{"type": "object", "properties": {"name": {"type": "string"}, "address": {"type": "string",
@@ -88,7 +88,7 @@ fn at(case: Case, batch: usize, device: &Device) -> (ConstraintProcessor, Positi
     };
     let compiled = compile(&constraint, &VOCABULARY, &limits).unwrap();
     let options = TensorOptions { kernels, max_bytes: 1 << 30, ..TensorOptions::default() };
-    let device_constraint = DeviceConstraint::new(&[&compiled], WIDTH, &options, device).unwrap();
+    let device_constraint = DeviceConstraint::new(&[&compiled], VOCAB_SIZE, &options, device).unwrap();
     let processor = ConstraintProcessor::new(device_constraint, &vec![0; batch]).unwrap();
     let mut state = processor.start();
     let text: &[u8] = match place {
@@ -110,12 +110,12 @@ fn device() -> Device {
 }
 
 fn logits(batch: usize, device: &Device) -> TensorData {
-    Tensor::<2>::random([batch, WIDTH], Distribution::Normal(0.0, 3.0), device).into_data()
+    Tensor::<2>::random([batch, VOCAB_SIZE], Distribution::Normal(0.0, 3.0), device).into_data()
 }
 
 fn context(batch: usize, device: &Device) -> StepContext {
     StepContext {
-        tokens: Tensor::full([batch], WIDTH as i32, (device, DType::I32)),
+        tokens: Tensor::full([batch], VOCAB_SIZE as i32, (device, DType::I32)),
         step: Tensor::zeros([1], (device, DType::I32)),
     }
 }
@@ -147,13 +147,13 @@ fn mask_chain_of_4<const BATCH: usize>(bencher: Bencher, case: Case) {
     let data = logits(BATCH * NODES, &device);
     // No last token, and draft tokens that are legal in a string and illegal in a key.
     let letter = VOCABULARY.iter().find(|(_, bytes)| bytes == b"a").expect("every byte is a token").0;
-    let tokens = [WIDTH as i32, letter.0 as i32, letter.0 as i32, letter.0 as i32, letter.0 as i32];
+    let tokens = [VOCAB_SIZE as i32, letter.0 as i32, letter.0 as i32, letter.0 as i32, letter.0 as i32];
     let tokens = TensorData::new(tokens.repeat(BATCH), [BATCH, NODES]);
     let tokens = Tensor::<2, Int>::from_data(tokens, (&device, DType::I32));
     let tree = DraftTree::chain(NODES - 1);
     bencher
         .with_inputs(|| {
-            let logits = Tensor::<2>::from_data(data.clone(), &device).reshape([BATCH, NODES, WIDTH]);
+            let logits = Tensor::<2>::from_data(data.clone(), &device).reshape([BATCH, NODES, VOCAB_SIZE]);
             device.sync().unwrap();
             logits
         })
@@ -171,7 +171,7 @@ fn choose_greedy<const BATCH: usize>(bencher: Bencher, case: Case) {
 
 #[divan::bench(args = CASES, consts = [1, 8])]
 fn choose_sampled<const BATCH: usize>(bencher: Bencher, case: Case) {
-    choose::<BATCH, _>(bencher, case, |device| GumbelMax::new(&[7; BATCH], WIDTH, device).unwrap());
+    choose::<BATCH, _>(bencher, case, |device| GumbelMax::new(&[7; BATCH], VOCAB_SIZE, device).unwrap());
 }
 
 fn choose<const BATCH: usize, S: Sampler + Sync>(

@@ -87,7 +87,7 @@ struct Subject {
 impl Subject {
     fn new(shape: &Shape, dtype: DType, device: &Device) -> Self {
         let model = shape.init(dtype, device);
-        let vocabulary = vocabulary::of_width(model.vocab_size());
+        let vocabulary = vocabulary::of_size(model.vocab_size());
         let constraint = CompiledConstraint::compile(&constraint::text(), &vocabulary, &Limits::default())
             .expect("a constraint");
         Self { name: shape.name, model, vocabulary, constraint }
@@ -126,9 +126,9 @@ impl Subject {
     /// Single steps, which the host does not read.
     fn steps(&self, is_recorded: bool, batch: usize, clock: &Clock) -> Measured {
         let device = self.model.device();
-        let width = self.model.vocab_size();
+        let vocab_size = self.model.vocab_size();
         let device_constraint =
-            DeviceConstraint::new(&[&self.constraint], width, &TensorOptions::default(), &device)
+            DeviceConstraint::new(&[&self.constraint], vocab_size, &TensorOptions::default(), &device)
                 .expect("a device constraint");
         let constraint = ConstraintProcessor::new(device_constraint, &vec![0; batch]).expect("rows");
         let mut free = Sequence::start(&self.model, None::<ConstraintProcessor>, batch);
@@ -262,16 +262,15 @@ struct Sequence<'a, P: LogitsProcessor> {
 
 impl<'a, P: LogitsProcessor> Sequence<'a, P> {
     fn start(model: &'a Decoder, chain: P, batch: usize) -> Self {
-        let (device, width) = (model.device(), model.vocab_size());
+        let (device, vocab_size) = (model.device(), model.vocab_size());
         let prompt: Vec<i32> = (0..batch * PROMPT).map(|at| 256 + (7 * at % 1024) as i32).collect();
         let prompt: Tensor<2, Int> =
             Tensor::from_data(TensorData::new(prompt, [batch, PROMPT]), (&device, DType::I32));
         let padding = Tensor::zeros([batch], (&device, DType::I32));
-        let state =
-            chain.init(&InitContext { prompt: prompt.clone(), padding: padding.clone(), vocab_size: width });
+        let state = chain.init(&InitContext { prompt: prompt.clone(), padding: padding.clone(), vocab_size });
         let (logits, cache) = model.prefill(prompt, padding, CAPACITY);
         let context = StepContext {
-            tokens: Tensor::full([batch], width as i32, (&device, DType::I32)),
+            tokens: Tensor::full([batch], vocab_size as i32, (&device, DType::I32)),
             step: Tensor::zeros([1], (&device, DType::I32)),
         };
         let mut sequence = Self { model, chain, cache, state, context };

@@ -17,7 +17,7 @@ use crate::table::{self, Table};
 use crate::{model, vocabulary};
 
 /// The vocabulary sizes of Llama 3, SmolLM2 and Gemma 3.
-const WIDTHS: [usize; 3] = [128_256, 49_152, 262_144];
+const VOCAB_SIZES: [usize; 3] = [128_256, 49_152, 262_144];
 const BATCHES: [usize; 4] = [1, 8, 64, 512];
 /// Objects around the string, each in a list: an object and its list take about two of the 64
 /// frames of a stack.
@@ -33,7 +33,7 @@ const ROUND: f64 = 0.04;
 
 #[derive(Clone, Copy, Debug)]
 struct Case {
-    width: usize,
+    vocab_size: usize,
     batch: usize,
     dtype: DType,
     form: Form,
@@ -44,8 +44,9 @@ struct Case {
 }
 
 pub fn measure(device: &Device, clock: &Clock) {
-    let widths = clock.cases(WIDTHS.to_vec());
-    let vocabularies: Vec<Vocabulary> = widths.iter().map(|width| vocabulary::of_width(*width)).collect();
+    let vocab_sizes = clock.cases(VOCAB_SIZES.to_vec());
+    let vocabularies: Vec<Vocabulary> =
+        vocab_sizes.iter().map(|vocab_size| vocabulary::of_size(*vocab_size)).collect();
     let columns = [
         "logits",
         "batch",
@@ -67,55 +68,58 @@ pub fn measure(device: &Device, clock: &Clock) {
     ];
     let table = Table::begin("Rows of logits", &columns);
     let name = |case: &Case| format!("{case:?}");
-    clock.each(cases(clock, &widths, model::dtype(device)), name, |case| {
-        let index = widths.iter().position(|width| *width == case.width).expect("one of the widths");
+    clock.each(cases(clock, &vocab_sizes, model::dtype(device)), name, |case| {
+        let index = vocab_sizes
+            .iter()
+            .position(|vocab_size| *vocab_size == case.vocab_size)
+            .expect("one of the sizes");
         case.measure(&vocabularies[index], device, clock, &table);
     });
 }
 
 /// The cases, most informative first.
-fn cases(clock: &Clock, widths: &[usize], dtype: DType) -> Vec<Case> {
+fn cases(clock: &Clock, vocab_sizes: &[usize], dtype: DType) -> Vec<Case> {
     use Form::{ByteLevel, TokenLevel};
     use Place::{Letters, Nested};
     let batches = clock.cases(BATCHES.to_vec());
     let (small, large) = batches.split_at(batches.len().min(2));
     let largest = &batches[batches.len() - 1..];
     let mut cases = Vec::new();
-    let mut push = |width, batches: &[usize], dtype, form, place, keeps| {
-        cases.extend(batches.iter().map(|&batch| Case { width, batch, dtype, form, place, keeps }));
+    let mut push = |vocab_size, batches: &[usize], dtype, form, place, keeps| {
+        cases.extend(batches.iter().map(|&batch| Case { vocab_size, batch, dtype, form, place, keeps }));
     };
     // Most schemas are byte-level. First with mask rows of a visited state, with many legal tokens
     // and with few.
-    push(widths[0], &batches, dtype, ByteLevel, Place::String, true);
-    push(widths[0], small, dtype, ByteLevel, Letters, true);
+    push(vocab_sizes[0], &batches, dtype, ByteLevel, Place::String, true);
+    push(vocab_sizes[0], small, dtype, ByteLevel, Letters, true);
     // Then without mask rows, as a fill, in both forms.
-    push(widths[0], small, dtype, ByteLevel, Place::String, false);
+    push(vocab_sizes[0], small, dtype, ByteLevel, Place::String, false);
     for keeps in [false, true] {
-        push(widths[0], small, dtype, TokenLevel, Place::String, keeps);
+        push(vocab_sizes[0], small, dtype, TokenLevel, Place::String, keeps);
     }
-    push(widths[0], large, dtype, ByteLevel, Place::String, false);
-    push(widths[0], &[8], dtype, ByteLevel, Nested(DEPTHS[0]), true);
-    for &width in &widths[1..] {
-        push(width, &batches, dtype, ByteLevel, Place::String, true);
-        push(width, &[8], dtype, ByteLevel, Nested(DEPTHS[0]), true);
+    push(vocab_sizes[0], large, dtype, ByteLevel, Place::String, false);
+    push(vocab_sizes[0], &[8], dtype, ByteLevel, Nested(DEPTHS[0]), true);
+    for &vocab_size in &vocab_sizes[1..] {
+        push(vocab_size, &batches, dtype, ByteLevel, Place::String, true);
+        push(vocab_size, &[8], dtype, ByteLevel, Nested(DEPTHS[0]), true);
     }
     for keeps in [false, true] {
-        push(widths[0], large, dtype, TokenLevel, Place::String, keeps);
+        push(vocab_sizes[0], large, dtype, TokenLevel, Place::String, keeps);
     }
-    for &width in &widths[1..] {
-        push(width, &batches, dtype, TokenLevel, Place::String, true);
+    for &vocab_size in &vocab_sizes[1..] {
+        push(vocab_size, &batches, dtype, TokenLevel, Place::String, true);
     }
-    for &width in widths {
+    for &vocab_size in vocab_sizes {
         for batch in clock.cases(vec![8, 64]) {
             for depth in clock.cases(DEPTHS.to_vec()) {
-                push(width, &[batch], dtype, ByteLevel, Nested(depth), true);
+                push(vocab_size, &[batch], dtype, ByteLevel, Nested(depth), true);
             }
         }
         for form in [TokenLevel, ByteLevel] {
-            push(width, largest, dtype, form, Letters, true);
+            push(vocab_size, largest, dtype, form, Letters, true);
         }
         if dtype != DType::F32 {
-            push(width, &batches, DType::F32, TokenLevel, Place::String, true);
+            push(vocab_size, &batches, DType::F32, TokenLevel, Place::String, true);
         }
     }
     cases
@@ -123,15 +127,15 @@ fn cases(clock: &Clock, widths: &[usize], dtype: DType) -> Vec<Case> {
 
 impl Case {
     fn measure(&self, vocabulary: &Vocabulary, device: &Device, clock: &Clock, table: &Table) {
-        let (width, batch) = (vocabulary.len(), self.batch);
-        let bytes = batch * width * self.dtype.size();
+        let (vocab_size, batch) = (vocabulary.len(), self.batch);
+        let bytes = batch * vocab_size * self.dtype.size();
         let sets: Vec<Tensor<2>> =
-            (0..(BYTES / bytes).clamp(1, MAX_SETS)).map(|_| self.logits(width, device)).collect();
+            (0..(BYTES / bytes).clamp(1, MAX_SETS)).map(|_| self.logits(vocab_size, device)).collect();
         let (processor, position) = self.place.rows(self.form, batch, self.keeps, vocabulary, device);
         let legal = legal(processor.mask(&position, sets[0].clone()));
         assert!(legal > 0, "{self:?}: the rows are in the constraint");
         let context = || StepContext {
-            tokens: Tensor::full([batch], width as i32, (device, DType::I32)),
+            tokens: Tensor::full([batch], vocab_size as i32, (device, DType::I32)),
             step: Tensor::zeros([1], (device, DType::I32)),
         };
         let [none, mut free, mut chosen] = [context(), context(), context()];
@@ -180,7 +184,7 @@ impl Case {
         let count = sets.len() as f64;
         let of_one = |variant| times.median(variant) / count;
         table.row(&[
-            width.to_string(),
+            vocab_size.to_string(),
             batch.to_string(),
             table::dtype(self.dtype),
             self.form.name(),
@@ -202,12 +206,12 @@ impl Case {
 
     /// Random logits with the letter `a` as the maximum, so that each choice keeps a row in its
     /// string.
-    fn logits(&self, width: usize, device: &Device) -> Tensor<2> {
+    fn logits(&self, vocab_size: usize, device: &Device) -> Tensor<2> {
         let letter = vocabulary::byte(b'a').0 as usize;
-        let mut logits = Tensor::<2>::empty([self.batch, width], (device, self.dtype));
+        let mut logits = Tensor::<2>::empty([self.batch, vocab_size], (device, self.dtype));
         for first in (0..self.batch).step_by(PART) {
             let rows = PART.min(self.batch - first);
-            let part = Tensor::<2>::random([rows, width], Distribution::Normal(0.0, 3.0), device);
+            let part = Tensor::<2>::random([rows, vocab_size], Distribution::Normal(0.0, 3.0), device);
             let great = Tensor::full([rows, 1], 100.0, device);
             let part = part.slice_assign(s![.., letter..letter + 1], great).cast(self.dtype);
             logits = logits.slice_assign(s![first..first + rows, ..], part);

@@ -167,9 +167,9 @@ class XGrammar:
         # For the copies between the steps; XGrammar uses separate threads.
         torch.set_num_threads(1)
         self.torch, self.xgrammar, self.eos, self.window = torch, xgrammar, work["eos"], work["window"]
-        self.width = len(words)
+        self.vocab_size = len(words)
         self.info = xgrammar.TokenizerInfo(words, vocab_size=len(words), stop_token_ids=[self.eos])
-        self.template = torch.linspace(-8.0, 8.0, self.width).reshape(1, -1)
+        self.template = torch.linspace(-8.0, 8.0, self.vocab_size).reshape(1, -1)
 
     def compile(self, compiler, case):
         if "regex" in case:
@@ -186,7 +186,7 @@ class XGrammar:
 
     def first_mask(self, case):
         compiler = self.xgrammar.GrammarCompiler(self.info, max_threads=2)
-        mask = self.xgrammar.allocate_token_bitmask(1, self.width)
+        mask = self.xgrammar.allocate_token_bitmask(1, self.vocab_size)
         logits = self.template.clone()
         self.torch.ones(64 << 18).sum()
         began = time.perf_counter()
@@ -199,7 +199,7 @@ class XGrammar:
     def text(self, grammar, text):
         """The times of each step; None if a token is rejected."""
         matcher = self.xgrammar.GrammarMatcher(grammar)
-        mask = self.xgrammar.allocate_token_bitmask(1, self.width)
+        mask = self.xgrammar.allocate_token_bitmask(1, self.vocab_size)
         logits = self.template.clone()
         times = []
         for token in [None, *text]:
@@ -223,7 +223,7 @@ class XGrammar:
             for token in text[:start]:
                 matcher.accept_token(token)
         together = self.xgrammar.BatchGrammarMatcher(max_threads=threads)
-        mask = self.xgrammar.allocate_token_bitmask(rows, self.width)
+        mask = self.xgrammar.allocate_token_bitmask(rows, self.vocab_size)
         template = self.template.repeat(rows, 1)
         logits = template.clone()
         times = []

@@ -231,8 +231,9 @@ pub(crate) mod tests {
             let ids: Vec<TokenId> = (0..=256).map(TokenId).collect();
             let pruned = compiled.prune(&vocabulary, &ids).unwrap();
             let processor = |compiled: &CompiledConstraint| {
-                let (width, options) = (compiled.vocabulary_len(), TensorOptions::new());
-                let device_constraint = DeviceConstraint::new(&[compiled], width, &options, &device).unwrap();
+                let (vocab_size, options) = (compiled.vocabulary_len(), TensorOptions::new());
+                let device_constraint =
+                    DeviceConstraint::new(&[compiled], vocab_size, &options, &device).unwrap();
                 ConstraintProcessor::new(device_constraint, &[0]).unwrap()
             };
             let (model, draft) = (processor(&compiled), processor(&pruned));
@@ -272,18 +273,18 @@ pub(crate) mod tests {
             let [.., above, full, _] = &positions[..] else { panic!("there are lists in lists") };
             assert_eq!((above.state, above.frames.len()), (full.state, full.frames.len() / 2));
 
-            let width = vocabulary.len();
+            let vocab_size = vocabulary.len();
             let on_device =
-                DeviceConstraint::new(&[&compiled], width, &TensorOptions::new(), &device).unwrap();
+                DeviceConstraint::new(&[&compiled], vocab_size, &TensorOptions::new(), &device).unwrap();
             let processor = ConstraintProcessor::new(on_device, &[0, 0]).unwrap();
             let mut position = processor.start();
             for count in 0..positions.len() - 2 {
-                let last = if count + 3 == positions.len() { width as i32 } else { open.0 as i32 };
+                let last = if count + 3 == positions.len() { vocab_size as i32 } else { open.0 as i32 };
                 let tokens = Tensor::from_data([open.0 as i32, last], (&device, DType::I32));
                 position = processor.advance(position, tokens);
             }
             let legal = |own: &RowPosition| {
-                let tokens = (0..width as u32).map(TokenId);
+                let tokens = (0..vocab_size as u32).map(TokenId);
                 tokens.map(|token| compiled.can_end(&compiled.after(own, token))).collect::<Vec<_>>()
             };
             assert_ne!(legal(full), legal(above));
@@ -291,7 +292,7 @@ pub(crate) mod tests {
             // it.
             let expected = [vec![1], vec![2, 2], vec![3, 3]];
             for (step, expected) in (1..).zip(expected) {
-                let logits = Tensor::zeros([2, width], (&device, DType::F32));
+                let logits = Tensor::zeros([2, vocab_size], (&device, DType::F32));
                 let masked = processor.mask(&position, logits).into_data().try_to_vec::<f32>().unwrap();
                 let found: Vec<bool> = masked.iter().map(|&logit| logit == 0.0).collect();
                 assert_eq!(found, [legal(full), legal(above)].concat(), "step {step}");

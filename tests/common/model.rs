@@ -21,7 +21,7 @@ pub fn run(
 /// Logits from a bank of random rows, chosen by a hash of the text.
 pub struct RandomLm {
     rows: Vec<Vec<f32>>,
-    /// `[BANK, width]`
+    /// `[BANK, vocab_size]`
     bank: Tensor<2>,
 }
 
@@ -47,15 +47,15 @@ impl InPlaceState for Hashes {
 }
 
 impl RandomLm {
-    pub fn new(width: usize, seed: u64, dtype: DType, device: &Device) -> Self {
+    pub fn new(vocab_size: usize, seed: u64, dtype: DType, device: &Device) -> Self {
         let mut rng = StdRng::seed_from_u64(seed);
-        let row = |_| (0..width).map(|_| rng.random_range(-4.0..4.0)).collect();
+        let row = |_| (0..vocab_size).map(|_| rng.random_range(-4.0..4.0)).collect();
         Self::of((0..BANK).map(row).collect(), dtype, device)
     }
 
     /// The same logit for every token.
-    pub fn constant(value: f32, width: usize, device: &Device) -> Self {
-        Self::of(vec![vec![value; width]; BANK as usize], DType::F32, device)
+    pub fn constant(value: f32, vocab_size: usize, device: &Device) -> Self {
+        Self::of(vec![vec![value; vocab_size]; BANK as usize], DType::F32, device)
     }
 
     fn of(rows: Vec<Vec<f32>>, dtype: DType, device: &Device) -> Self {

@@ -161,13 +161,18 @@ fn filtered(mut logits: Vec<f32>, options: &SamplingOptions, prompt: &[i32], out
 }
 
 /// The output of a request, step by step on the host; only the noise is the library's.
-fn reference(model: &RandomLm, vocabulary: &Vocabulary, width: usize, request: &Request) -> Vec<TokenId> {
+fn reference(
+    model: &RandomLm,
+    vocabulary: &Vocabulary,
+    vocab_size: usize,
+    request: &Request,
+) -> Vec<TokenId> {
     let device = Device::flex();
     let free = CompiledConstraint::unconstrained(vocabulary);
     let (constraint, options) =
         (request.constraint.as_ref().unwrap_or(&free), request.sampling.as_ref().unwrap());
     let prompt: Vec<i32> = request.prompt.iter().map(|token| token.0 as i32).collect();
-    let noise = GumbelMax::new(&[request.seed], width, &device).unwrap();
+    let noise = GumbelMax::new(&[request.seed], vocab_size, &device).unwrap();
     let (mut state, mut output) = (constraint.start(), Vec::new());
     while output.len() < request.max_new_tokens {
         let mut logits = model.logits_after(&[&prompt[..], &output].concat()).to_vec();
@@ -180,7 +185,7 @@ fn reference(model: &RandomLm, vocabulary: &Vocabulary, width: usize, request: &
             }
         }
         let logits = filtered(logits, options, &prompt, &output);
-        let logits = Tensor::<1>::from_floats(&logits[..], &device).reshape([1, width]);
+        let logits = Tensor::<1>::from_floats(&logits[..], &device).reshape([1, vocab_size]);
         let step = Tensor::<1, Int>::from_data([output.len() as i32], (&device, DType::I32));
         let chosen = match options.is_greedy() {
             true => logits.argmax(1).reshape([1]).cast(DType::I32),

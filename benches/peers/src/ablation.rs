@@ -128,7 +128,7 @@ fn tables(cases: &[Case], tokens: &Tokens, runs: usize, limit: Duration) -> Stri
     let mut page = format!(
         "\n## {}, {} ids: {grammars} grammars, {schemas} schemas, {} positions\n",
         tokens.name,
-        tokens.width(),
+        tokens.vocab_size(),
         times[0][0].len()
     );
     for (at, visits) in ["first visits", "later visits"].into_iter().enumerate() {

@@ -129,7 +129,7 @@ impl Args {
     /// slowly, and batched steps write more bytes.
     pub fn effort_of(&self, tokens: &Tokens) -> Effort {
         let effort = self.effort();
-        if tokens.width() < 100_000 {
+        if tokens.vocab_size() < 100_000 {
             return effort;
         }
         Effort {

@@ -117,7 +117,7 @@ pub fn steps(
     batches: &[usize],
     verdicts: impl Fn(usize, &[&[u32]]) -> Vec<Verdict>,
 ) -> Walks {
-    let logits = logits(tokens.width());
+    let logits = logits(tokens.vocab_size());
     // A variant compiles the same grammars and accepts the same texts as its engine.
     let own = |index: usize| (0..=index).rev().find(|&own| !engines[own].is_variant()).unwrap_or(index);
     let mut grammars: Vec<Option<Box<dyn Compiled>>> = Vec::new();

@@ -121,10 +121,10 @@ impl Subject {
     /// The step times without and with a constraint.
     fn run(&self, processor: &ConstraintProcessor, steps: usize) -> [Vec<f64>; 2] {
         let device = self.model.device();
-        let width = self.model.vocab_size();
+        let vocab_size = self.model.vocab_size();
         let mut state = processor.start();
         let context = || StepContext {
-            tokens: Tensor::full([1], width as i32, (&device, DType::I32)),
+            tokens: Tensor::full([1], vocab_size as i32, (&device, DType::I32)),
             step: Tensor::zeros([1], (&device, DType::I32)),
         };
         let mut contexts = [context(), context()];
@@ -154,11 +154,11 @@ impl Subject {
 
     /// A processor with one row of the constraint.
     fn processor(&self, constraint: &Constraint) -> ConstraintProcessor {
-        let (width, device) = (self.model.vocab_size(), self.model.device());
+        let (vocab_size, device) = (self.model.vocab_size(), self.model.device());
         let compiled = CompiledConstraint::compile(constraint, &self.vocabulary, &Limits::default())
             .expect("a constraint");
         let device_constraint =
-            DeviceConstraint::new(&[&compiled], width, &TensorOptions::default(), &device)
+            DeviceConstraint::new(&[&compiled], vocab_size, &TensorOptions::default(), &device)
                 .expect("a device constraint");
         ConstraintProcessor::new(device_constraint, &[0]).expect("one row")
     }

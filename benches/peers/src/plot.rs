@@ -41,7 +41,7 @@ pub fn draw(results: &[Results], path: &Path) -> Result<(), Failure> {
     root.fill(&WHITE)?;
     for (area, results) in root.split_evenly((results.len(), 1)).iter().zip(results) {
         let (left, right) = area.split_horizontally(560);
-        let name = format!("{}, {} tokens", results.vocabulary, results.width);
+        let name = format!("{}, {} tokens", results.vocabulary, results.vocab_size);
         let ticks =
             |x: f64| QUANTILES.get(x.round() as usize).map_or(String::new(), |(name, _)| name.to_string());
         let title = format!("{name}: a step, batch 1");

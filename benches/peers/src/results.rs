@@ -18,7 +18,7 @@ pub struct Results {
     pub vocabulary: String,
     /// The prefix of the names of its figures.
     pub prefix: String,
-    pub width: usize,
+    pub vocab_size: usize,
     pub engines: Vec<&'static str>,
     pub cases: Vec<Measured>,
     /// For each engine, the growth of resident memory for each case of its list.
@@ -113,7 +113,7 @@ pub fn measure(tokens: &Tokens, cases: &[Case], effort: &Effort, python: &Python
     Results {
         vocabulary: tokens.name.clone(),
         prefix: tokens.prefix.clone(),
-        width: tokens.width(),
+        vocab_size: tokens.vocab_size(),
         engines: names,
         cases: measured,
         growth,

@@ -8,7 +8,7 @@ use crate::statistics::{QUANTILES, quantile};
 
 /// Prints all tables of one vocabulary.
 pub fn print(results: &Results) {
-    println!("\n# {}, {} ids\n", results.vocabulary, results.width);
+    println!("\n# {}, {} ids\n", results.vocabulary, results.vocab_size);
     reasons(results);
     if results.cases.iter().any(|case| case.kind != Kind::Grammar) {
         schemas(results);

@@ -78,11 +78,11 @@ impl ModelFiles<'static> {
         let path = path.as_ref();
         let files = file.tokenizer_files().map_err(|error| in_gguf(path, &error))?;
         // A file of a tokenizer alone has no embedding matrix.
-        let width = file.vocab_size().ok();
+        let vocab_size = file.vocab_size().ok();
         Ok(Self {
             folder: path.to_owned(),
             tokenizer: files.tokenizer.into_bytes().into(),
-            config: width.map(|width| format!(r#"{{"vocab_size": {width}}}"#).into()),
+            config: vocab_size.map(|vocab_size| format!(r#"{{"vocab_size": {vocab_size}}}"#).into()),
             generation_config: Some(files.generation_config.into()),
             tokenizer_config: Some(files.tokenizer_config.into()),
             chat_template: None,
@@ -153,8 +153,8 @@ impl Vocabulary {
         let tokenizer = Self::from_tokenizer_json(&files.tokenizer);
         let vocabulary = tokenizer.map_err(|error| in_file(&path("tokenizer.json"), &error))?;
         let config = (path("config.json"), &files.config);
-        match parse(&config, eos::width)?.flatten() {
-            Some(width) => vocabulary.with_len(width).map_err(|error| in_file(&config.0, &error)),
+        match parse(&config, eos::vocab_size)?.flatten() {
+            Some(vocab_size) => vocabulary.with_len(vocab_size).map_err(|error| in_file(&config.0, &error)),
             None => Ok(vocabulary),
         }
     }

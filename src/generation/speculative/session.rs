@@ -100,8 +100,8 @@ impl<'m, M: TreeLm, D: Drafter> SpeculativeSession<'m, M, D> {
             let chain = Tensor::stack(drafts.iter().map(|draft| draft.tokens.clone()).collect(), 1);
             model.prefill_chain(prompt, padding, chain, capacity)
         };
-        let [_, _, logit_width] = logits.dims();
-        chooser.constraint().check(&logits.clone().narrow(1, 0, 1).reshape([batch.len(), logit_width]))?;
+        let [_, _, columns] = logits.dims();
+        chooser.constraint().check(&logits.clone().narrow(1, 0, 1).reshape([batch.len(), columns]))?;
         let rows = 2 * batch.len();
         let mut session = Self {
             cache,

@@ -126,7 +126,7 @@ impl Handles {
 
 impl Sent {
     /// Refuses rows narrower than the vocabulary.
-    pub(super) fn check_width(&self, vocab_size: usize) -> Result<(), Refused> {
+    pub(super) fn check_vocab_size(&self, vocab_size: usize) -> Result<(), Refused> {
         let needed = self.constraints.vocabulary_len();
         if vocab_size < needed {
             Err(format!("rows of {vocab_size} logits for {needed} tokens"))

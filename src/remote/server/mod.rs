@@ -250,7 +250,7 @@ fn mask(call: &mut Call, handles: &Handles) -> Result<Vec<HandleKind<Flex>>, Ref
     expect("logits", rows, dims::<1>("tokens", &tokens)?[0])?;
     call.instead = Some(vec![illegal(&logits), zeros(&position)]);
     let sent = handles.get(&call.int(0)?)?;
-    sent.check_width(vocab_size)?;
+    sent.check_vocab_size(vocab_size)?;
     let constraints = StepConstraints::Local(sent.constraints);
     call.inputs.clear();
     let (logits, position) = Flex::mask_after(constraints, logits, position, tokens);
@@ -279,7 +279,7 @@ fn mask_tree(call: &mut Call, handles: &Handles) -> Result<Vec<HandleKind<Flex>>
     debug_assert_eq!(tree.layout().num_elements(), places);
     call.instead = Some(vec![illegal(&logits), int(tree)]);
     let sent = handles.get(&call.int(0)?)?;
-    sent.check_width(vocab_size)?;
+    sent.check_vocab_size(vocab_size)?;
     let constraints = StepConstraints::Local(sent.constraints);
     call.inputs.clear();
     let (logits, tree) = Flex::mask_tree(constraints, logits, position, tokens, parents.into());
@@ -316,7 +316,7 @@ fn choose(
     let none = FlexTensor::filled_typed(tokens.layout().shape().clone(), DType::I32, -1i32);
     call.instead = Some(vec![int(none), zeros(&position)]);
     let sent = handles.get(&call.int(0)?)?;
-    sent.check_width(vocab_size)?;
+    sent.check_vocab_size(vocab_size)?;
     let constraints = StepConstraints::Local(sent.constraints);
     call.inputs.clear();
     let (tokens, position) = Flex::choose_after(constraints, logits, position, tokens, sampler);

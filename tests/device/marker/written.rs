@@ -293,7 +293,7 @@ fn markers_that_no_vocabulary_has_are_refused() {
 #[test]
 fn constraints_with_and_without_a_marker_replace_each_other() {
     let vocabulary = words();
-    let (device, width) = (Device::flex(), vocabulary.len());
+    let (device, vocab_size) = (Device::flex(), vocabulary.len());
     let walk = |constraint: &Constraint| {
         CompiledConstraint::compile_byte_level(constraint, &vocabulary, &limits()).unwrap()
     };
@@ -306,12 +306,12 @@ fn constraints_with_and_without_a_marker_replace_each_other() {
         ..burn_dfa::Capacity::new()
     };
     let options = TensorOptions { capacity, kernels: Kernels::BuiltIn, ..TensorOptions::default() };
-    let mut tensors = DeviceConstraint::new(&[&without], width, &options, &device).unwrap();
+    let mut tensors = DeviceConstraint::new(&[&without], vocab_size, &options, &device).unwrap();
     for compiled in [&with, &without] {
         tensors.replace(&[compiled]).unwrap();
         let states = tensors.states(&[tensors.start(0)]).unwrap();
         let illegal = crate::common::bools(tensors.illegal(states, None));
-        let expected: Vec<_> = (0..width as u32)
+        let expected: Vec<_> = (0..vocab_size as u32)
             .map(|id| compiled.next(compiled.start(), TokenId(id)) == StateId::DEAD)
             .collect();
         assert_eq!(illegal, expected);

@@ -11,7 +11,7 @@ use rand::{Rng, SeedableRng, rngs::StdRng};
 use crate::common::{devices, ints, mask_rows_bytes};
 
 const ROWS: usize = 16;
-const WIDTH: usize = 110;
+const VOCAB_SIZE: usize = 110;
 const PAGE: usize = 32;
 
 /// The printable characters of ASCII, a few words, two ends.
@@ -159,8 +159,8 @@ impl<'a> Soak<'a> {
         let mut tokens = Vec::with_capacity(ROWS);
         for (index, row) in self.rows.iter_mut().enumerate() {
             let mut legal = Vec::new();
-            for token in 0..WIDTH as u32 {
-                let at = index * WIDTH + token as usize;
+            for token in 0..VOCAB_SIZE as u32 {
+                let at = index * VOCAB_SIZE + token as usize;
                 let allowed = allows(row.as_ref(), &self.ends, token);
                 let expected = if allowed { values[at] } else { f32::NEG_INFINITY };
                 assert_eq!(masked[at], expected, "{}: row {index}, token {token}", self.name);
@@ -195,15 +195,16 @@ fn soak(
     if let Some(slots) = slots {
         options.mask_rows_bytes = mask_rows_bytes(slots, false);
     }
-    let arena = Arena::new(&vocabulary, WIDTH, &options, device).unwrap();
+    let arena = Arena::new(&vocabulary, VOCAB_SIZE, &options, device).unwrap();
     if let Some(slots) = slots {
         assert_eq!(arena.device_constraint().mask_row_count(), slots);
     }
     let (room, bytes) = (arena.room(), arena.device_constraint().bytes());
     let processor = ConstraintProcessor::continuous(arena, ROWS).unwrap();
     let mut rng = StdRng::seed_from_u64(8);
-    let values: Vec<f32> = (0..ROWS * WIDTH).map(|_| rng.random_range(-6.0..6.0)).collect();
-    let logits = Tensor::<2>::from_data(TensorData::new(values.clone(), [ROWS, WIDTH]), (device, DType::F32));
+    let values: Vec<f32> = (0..ROWS * VOCAB_SIZE).map(|_| rng.random_range(-6.0..6.0)).collect();
+    let logits =
+        Tensor::<2>::from_data(TensorData::new(values.clone(), [ROWS, VOCAB_SIZE]), (device, DType::F32));
     let mut soak = Soak {
         name: format!("{name}, {kernels:?}, both forms: {both_forms}, {slots:?} mask rows"),
         pool: &pool,

@@ -112,16 +112,17 @@ fn sound_on_stack(constraint: &CompiledConstraint, vocabulary: &Vocabulary, what
 }
 
 /// Checks that the masks of a device along a walk equal the host's.
-fn agrees_on_stack(constraint: &CompiledConstraint, width: usize, kernels: Kernels) {
+fn agrees_on_stack(constraint: &CompiledConstraint, vocab_size: usize, kernels: Kernels) {
     let options = TensorOptions { kernels, ..TensorOptions::default() };
     let device = Device::flex();
-    let tensors = DeviceConstraint::new(&[constraint], width, &options, &device).unwrap();
+    let tensors = DeviceConstraint::new(&[constraint], vocab_size, &options, &device).unwrap();
     let processor = ConstraintProcessor::new(tensors, &[0]).unwrap();
     let (mut own, mut position) = (RowPosition::unlimited(constraint.start()), processor.start());
     for _ in 0..8 {
-        let logits = burn::tensor::Tensor::<2>::zeros([1, width], &device);
+        let logits = burn::tensor::Tensor::<2>::zeros([1, vocab_size], &device);
         let masked = processor.mask(&position, logits).into_data().try_to_vec::<f32>().unwrap();
-        let next: Vec<_> = (0..width as u32).map(|token| constraint.after(&own, TokenId(token))).collect();
+        let next: Vec<_> =
+            (0..vocab_size as u32).map(|token| constraint.after(&own, TokenId(token))).collect();
         let legal: Vec<bool> = next.iter().map(|next| constraint.can_end(next)).collect();
         assert_eq!(masked.iter().map(|&logit| logit == 0.0).collect::<Vec<_>>(), legal);
         let Some(token) = legal.iter().position(|&legal| legal) else { return };
@@ -131,16 +132,16 @@ fn agrees_on_stack(constraint: &CompiledConstraint, width: usize, kernels: Kerne
 }
 
 /// Checks that the lookups of the device equal the host's.
-fn agrees(constraint: &CompiledConstraint, width: usize, kernels: Kernels) {
+fn agrees(constraint: &CompiledConstraint, vocab_size: usize, kernels: Kernels) {
     if constraint.exits() > 0 {
-        return agrees_on_stack(constraint, width, kernels);
+        return agrees_on_stack(constraint, vocab_size, kernels);
     }
     let options = TensorOptions { kernels, ..TensorOptions::default() };
-    let tensors = DeviceConstraint::new(&[constraint], width, &options, &Device::flex()).unwrap();
+    let tensors = DeviceConstraint::new(&[constraint], vocab_size, &options, &Device::flex()).unwrap();
     let states: Vec<_> = (0..constraint.state_count() as u32).map(StateId).collect();
     let illegal = tensors.illegal(tensors.states(&states).unwrap(), None);
     let illegal = crate::common::bools(illegal);
-    for (&state, row) in states.iter().zip(illegal.chunks_exact(width)) {
+    for (&state, row) in states.iter().zip(illegal.chunks_exact(vocab_size)) {
         for (token, &illegal) in row.iter().enumerate() {
             assert_eq!(illegal, constraint.next(state, TokenId(token as u32)) == StateId::DEAD);
         }

@@ -74,7 +74,7 @@ pub trait Rows {
     /// Advances rows by a token, without a mask. Not timed.
     fn advance(&mut self, tokens: &[Option<u32>]) -> Result<(), String>;
 
-    /// Takes fresh logits `[rows, width]` and the previously chosen tokens, if any. Not timed.
+    /// Takes fresh logits `[rows, vocab_size]` and the previously chosen tokens, if any. Not timed.
     fn prepare(&mut self, logits: &[f32], chosen: Option<&[u32]>);
 
     /// Advances and masks. Timed.

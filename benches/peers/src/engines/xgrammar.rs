@@ -24,7 +24,7 @@ pub(super) enum Mode {
 pub(super) struct XGrammar {
     information: TokenizerInfo,
     compiler: RefCell<GrammarCompiler>,
-    width: usize,
+    vocab_size: usize,
     mode: Mode,
 }
 
@@ -45,7 +45,7 @@ impl XGrammar {
         )
         .expect("a vocabulary");
         let compiler = RefCell::new(compiler(&information));
-        Self { information, compiler, width: words.len(), mode }
+        Self { information, compiler, vocab_size: words.len(), mode }
     }
 }
 
@@ -80,7 +80,7 @@ impl Engine for XGrammar {
         };
         let compiled = compiled.map_err(|error| error.to_string())?;
         let matcher = GrammarMatcher::from_compiled_grammar(&compiled, false);
-        Ok(Box::new(Automaton { compiled, matcher, width: self.width, mode: self.mode }))
+        Ok(Box::new(Automaton { compiled, matcher, vocab_size: self.vocab_size, mode: self.mode }))
     }
 
     fn is_variant(&self) -> bool {
@@ -95,13 +95,13 @@ impl Engine for XGrammar {
 struct Automaton {
     compiled: CompiledGrammar,
     matcher: GrammarMatcher,
-    width: usize,
+    vocab_size: usize,
     mode: Mode,
 }
 
 impl Compiled for Automaton {
     fn start(&self, rows: usize, on_all_cores: bool) -> Box<dyn Rows> {
-        let words = get_bitmask_size(self.width as i32) as usize;
+        let words = get_bitmask_size(self.vocab_size as i32) as usize;
         let row = || Row {
             matcher: self.matcher.clone(),
             mask: vec![-1; words],

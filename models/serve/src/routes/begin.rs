@@ -95,11 +95,11 @@ pub async fn begin(app: &Arc<App>, client: Client, mut wanted: PreparedRequest) 
     if !app.is_ready() {
         return Err(ApiError::overloaded("the server is shutting down"));
     }
-    let width = app.text.vocabulary().len();
+    let vocab_size = app.text.vocabulary().len();
     let biased = wanted.sampling.options.logit_bias.iter().map(|(token, _)| ("logit_bias", token));
     let stops = wanted.sampling.stop_tokens.iter().map(|token| ("stop_token_ids", token));
-    if let Some((param, token)) = biased.chain(stops).find(|(_, token)| token.index() >= width) {
-        return Err(ApiError::invalid(param, format!("{token} is no token, of {width} that there are")));
+    if let Some((param, token)) = biased.chain(stops).find(|(_, token)| token.index() >= vocab_size) {
+        return Err(ApiError::invalid(param, format!("{token} is no token, of {vocab_size} that there are")));
     }
     let (own, prompts, param) = (app.clone(), wanted.prompts.clone(), wanted.prompt_param);
     let (tools, warnings) = (wanted.tools.clone(), std::mem::take(&mut wanted.warnings));
@@ -183,13 +183,16 @@ fn encode(
             tokens.into_iter().map(own).collect::<Vec<_>>()
         }
     };
-    let width = app.text.vocabulary().len();
+    let vocab_size = app.text.vocabulary().len();
     for prompt in &prompts {
         if prompt.is_empty() {
             return Err(ApiError::invalid(param, "the prompt has no token"));
         }
-        if let Some(token) = prompt.iter().find(|token| token.index() >= width) {
-            return Err(ApiError::invalid(param, format!("{token} is no token, of {width} that there are")));
+        if let Some(token) = prompt.iter().find(|token| token.index() >= vocab_size) {
+            return Err(ApiError::invalid(
+                param,
+                format!("{token} is no token, of {vocab_size} that there are"),
+            ));
         }
     }
     if prompts.is_empty() {

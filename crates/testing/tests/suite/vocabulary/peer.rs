@@ -15,11 +15,11 @@ fn assert_same(name: &str, json: &str, first: &str, rounds: usize) {
     let peer: Tokenizer = json.parse().unwrap();
     let vocabulary = Vocabulary::from_tokenizer_json(json).unwrap();
     let first = peer.token_to_id(first).unwrap();
-    let width = vocabulary.len() as u32;
+    let vocab_size = vocabulary.len() as u32;
     let mut rng = StdRng::seed_from_u64(3);
-    let single = (0..width).map(|id| vec![id]);
+    let single = (0..vocab_size).map(|id| vec![id]);
     let random =
-        (0..rounds).map(|_| (0..rng.random_range(0..12)).map(|_| rng.random_range(0..width)).collect());
+        (0..rounds).map(|_| (0..rng.random_range(0..12)).map(|_| rng.random_range(0..vocab_size)).collect());
     let (mut same, mut not_text) = (0, 0);
     for sequence in single.chain(random.collect::<Vec<_>>()) {
         let sequence = [vec![first], sequence].concat();
