@@ -207,7 +207,7 @@ fn print_places(vocabulary: &Vocabulary, ids: &HashMap<&[u8], u32>, dtype: DType
         "\n| the first visit of a new table, medians of {COMPILATIONS} | legal tokens | first | again |"
     );
     println!("|---|---:|---:|---:|");
-    for (name, constraint, text) in places(vocabulary) {
+    for (name, constraint, text) in positions(vocabulary) {
         let (mut first, mut again, mut left) = (Vec::new(), Vec::new(), 0);
         for _ in 0..COMPILATIONS {
             let compiled = CompiledConstraint::compile(&constraint, vocabulary, &Limits::default())
@@ -229,7 +229,7 @@ fn print_places(vocabulary: &Vocabulary, ids: &HashMap<&[u8], u32>, dtype: DType
 }
 
 /// Positions: a name, a constraint, and the text before the position.
-fn places(vocabulary: &Vocabulary) -> [(&'static str, Constraint, &'static str); 4] {
+fn positions(vocabulary: &Vocabulary) -> [(&'static str, Constraint, &'static str); 4] {
     let schema = |of: Value| {
         let properties = json!({"type": "object", "properties": {"a": of}, "required": ["a"]});
         compact(properties).expect("a schema")

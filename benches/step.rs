@@ -44,7 +44,7 @@ const NESTED: &str = r##"{"type": "object", "properties": {"list": {"type": "arr
     "required": ["list", "name"], "additionalProperties": false}"##;
 
 #[derive(Clone, Copy, Debug)]
-enum Place {
+enum Workload {
     String,
     Key,
     /// In a string of a recursive schema.
@@ -60,27 +60,27 @@ enum Form {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Case(Kernels, Form, Place);
+struct Case(Kernels, Form, Workload);
 
 const CASES: [Case; 8] = [
-    Case(Kernels::BuiltIn, Form::TokenLevel, Place::String),
-    Case(Kernels::Fused, Form::TokenLevel, Place::String),
-    Case(Kernels::BuiltIn, Form::TokenLevel, Place::Key),
-    Case(Kernels::Fused, Form::TokenLevel, Place::Key),
-    Case(Kernels::Fused, Form::ByteLevel, Place::String),
-    Case(Kernels::Fused, Form::ByteLevel, Place::Key),
-    Case(Kernels::Fused, Form::ByteLevel, Place::Nested),
-    Case(Kernels::Fused, Form::ByteLevel, Place::Text),
+    Case(Kernels::BuiltIn, Form::TokenLevel, Workload::String),
+    Case(Kernels::Fused, Form::TokenLevel, Workload::String),
+    Case(Kernels::BuiltIn, Form::TokenLevel, Workload::Key),
+    Case(Kernels::Fused, Form::TokenLevel, Workload::Key),
+    Case(Kernels::Fused, Form::ByteLevel, Workload::String),
+    Case(Kernels::Fused, Form::ByteLevel, Workload::Key),
+    Case(Kernels::Fused, Form::ByteLevel, Workload::Nested),
+    Case(Kernels::Fused, Form::ByteLevel, Workload::Text),
 ];
 
 /// The processor of `batch` rows, and their position after the beginning of an object.
 fn at(case: Case, batch: usize, device: &Device) -> (ConstraintProcessor, Position) {
-    let Case(kernels, form, place) = case;
+    let Case(kernels, form, workload) = case;
     let limits = Limits::default();
-    let constraint = match place {
-        Place::Text => triggers::endless(100),
-        Place::Nested => Constraint::json_schema(NESTED.parse().unwrap()).unwrap(),
-        Place::String | Place::Key => Constraint::json_schema(SCHEMA.parse().unwrap()).unwrap(),
+    let constraint = match workload {
+        Workload::Text => triggers::endless(100),
+        Workload::Nested => Constraint::json_schema(NESTED.parse().unwrap()).unwrap(),
+        Workload::String | Workload::Key => Constraint::json_schema(SCHEMA.parse().unwrap()).unwrap(),
     };
     let compile = match form {
         Form::TokenLevel => CompiledConstraint::compile_token_level,
@@ -91,11 +91,11 @@ fn at(case: Case, batch: usize, device: &Device) -> (ConstraintProcessor, Positi
     let device_constraint = DeviceConstraint::new(&[&compiled], VOCAB_SIZE, &options, device).unwrap();
     let processor = ConstraintProcessor::new(device_constraint, &vec![0; batch]).unwrap();
     let mut state = processor.start();
-    let text: &[u8] = match place {
-        Place::String => b"{\"name\": \"Ad",
-        Place::Key => b"{\"na",
-        Place::Nested => b"{\"list\": [{\"list\": [], \"name\": \"Ad",
-        Place::Text => b"Let me see: 1 < 2",
+    let text: &[u8] = match workload {
+        Workload::String => b"{\"name\": \"Ad",
+        Workload::Key => b"{\"na",
+        Workload::Nested => b"{\"list\": [{\"list\": [], \"name\": \"Ad",
+        Workload::Text => b"Let me see: 1 < 2",
     };
     for byte in text {
         let token = VOCABULARY.iter().find(|(_, bytes)| bytes == &[*byte]).expect("every byte is a token").0;

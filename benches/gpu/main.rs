@@ -18,12 +18,12 @@ mod constraint;
 mod launches;
 mod model;
 mod models;
-mod places;
 #[path = "../published.rs"]
 mod published;
 mod rows;
 mod table;
 mod vocabulary;
+mod workloads;
 
 use std::process::ExitCode;
 

@@ -12,8 +12,8 @@ use burn_dfa::processor::{InPlaceState, LogitsProcessor, StepContext};
 use burn_dfa::sampling::{Greedy, Sampler};
 
 use crate::clock::{Clock, Recorded, Variant, in_turns, variant};
-use crate::places::{Form, Place};
 use crate::table::{self, Table};
+use crate::workloads::{Form, Workload};
 use crate::{model, vocabulary};
 
 /// The vocabulary sizes of Llama 3, SmolLM2 and Gemma 3.
@@ -37,7 +37,7 @@ struct Case {
     batch: usize,
     dtype: DType,
     form: Form,
-    place: Place,
+    workload: Workload,
     /// Whether the batch keeps mask rows. Otherwise every step costs what the first visit of a
     /// state costs.
     keeps: bool,
@@ -80,34 +80,34 @@ pub fn measure(device: &Device, clock: &Clock) {
 /// The cases, most informative first.
 fn cases(clock: &Clock, vocab_sizes: &[usize], dtype: DType) -> Vec<Case> {
     use Form::{ByteLevel, TokenLevel};
-    use Place::{Letters, Nested};
+    use Workload::{Letters, Nested};
     let batches = clock.cases(BATCHES.to_vec());
     let (small, large) = batches.split_at(batches.len().min(2));
     let largest = &batches[batches.len() - 1..];
     let mut cases = Vec::new();
-    let mut push = |vocab_size, batches: &[usize], dtype, form, place, keeps| {
-        cases.extend(batches.iter().map(|&batch| Case { vocab_size, batch, dtype, form, place, keeps }));
+    let mut push = |vocab_size, batches: &[usize], dtype, form, workload, keeps| {
+        cases.extend(batches.iter().map(|&batch| Case { vocab_size, batch, dtype, form, workload, keeps }));
     };
     // Most schemas are byte-level. First with mask rows of a visited state, with many legal tokens
     // and with few.
-    push(vocab_sizes[0], &batches, dtype, ByteLevel, Place::String, true);
+    push(vocab_sizes[0], &batches, dtype, ByteLevel, Workload::String, true);
     push(vocab_sizes[0], small, dtype, ByteLevel, Letters, true);
     // Then without mask rows, as a fill, in both forms.
-    push(vocab_sizes[0], small, dtype, ByteLevel, Place::String, false);
+    push(vocab_sizes[0], small, dtype, ByteLevel, Workload::String, false);
     for keeps in [false, true] {
-        push(vocab_sizes[0], small, dtype, TokenLevel, Place::String, keeps);
+        push(vocab_sizes[0], small, dtype, TokenLevel, Workload::String, keeps);
     }
-    push(vocab_sizes[0], large, dtype, ByteLevel, Place::String, false);
+    push(vocab_sizes[0], large, dtype, ByteLevel, Workload::String, false);
     push(vocab_sizes[0], &[8], dtype, ByteLevel, Nested(DEPTHS[0]), true);
     for &vocab_size in &vocab_sizes[1..] {
-        push(vocab_size, &batches, dtype, ByteLevel, Place::String, true);
+        push(vocab_size, &batches, dtype, ByteLevel, Workload::String, true);
         push(vocab_size, &[8], dtype, ByteLevel, Nested(DEPTHS[0]), true);
     }
     for keeps in [false, true] {
-        push(vocab_sizes[0], large, dtype, TokenLevel, Place::String, keeps);
+        push(vocab_sizes[0], large, dtype, TokenLevel, Workload::String, keeps);
     }
     for &vocab_size in &vocab_sizes[1..] {
-        push(vocab_size, &batches, dtype, TokenLevel, Place::String, true);
+        push(vocab_size, &batches, dtype, TokenLevel, Workload::String, true);
     }
     for &vocab_size in vocab_sizes {
         for batch in clock.cases(vec![8, 64]) {
@@ -119,7 +119,7 @@ fn cases(clock: &Clock, vocab_sizes: &[usize], dtype: DType) -> Vec<Case> {
             push(vocab_size, largest, dtype, form, Letters, true);
         }
         if dtype != DType::F32 {
-            push(vocab_size, &batches, DType::F32, TokenLevel, Place::String, true);
+            push(vocab_size, &batches, DType::F32, TokenLevel, Workload::String, true);
         }
     }
     cases
@@ -131,7 +131,7 @@ impl Case {
         let bytes = batch * vocab_size * self.dtype.size();
         let sets: Vec<Tensor<2>> =
             (0..(BYTES / bytes).clamp(1, MAX_SETS)).map(|_| self.logits(vocab_size, device)).collect();
-        let (processor, position) = self.place.rows(self.form, batch, self.keeps, vocabulary, device);
+        let (processor, position) = self.workload.rows(self.form, batch, self.keeps, vocabulary, device);
         let legal = legal(processor.mask(&position, sets[0].clone()));
         assert!(legal > 0, "{self:?}: the rows are in the constraint");
         let context = || StepContext {
@@ -188,7 +188,7 @@ impl Case {
             batch.to_string(),
             table::dtype(self.dtype),
             self.form.name(),
-            self.place.name(),
+            self.workload.name(),
             if self.keeps { "kept".into() } else { "none".into() },
             legal.to_string(),
             table::microseconds(of_one(0)),

@@ -217,7 +217,7 @@ class XGrammar:
 
     def batch(self, grammar, texts, rows, threads):
         """The times of each step of rows at different positions of the texts."""
-        window, texts, starts = places(texts, rows, self.window)
+        window, texts, starts = batch_rows(texts, rows, self.window)
         matchers = [self.xgrammar.GrammarMatcher(grammar) for _ in range(rows)]
         for matcher, text, start in zip(matchers, texts, starts):
             for token in text[:start]:
@@ -299,7 +299,7 @@ class GlrMask:
 
     def batch(self, grammar, texts, rows, _threads):
         """The times of each step of rows at different positions of the texts."""
-        window, texts, starts = places(texts, rows, self.window)
+        window, texts, starts = batch_rows(texts, rows, self.window)
         states = [grammar.start() for _ in range(rows)]
         for state, text, start in zip(states, texts, starts):
             state.commit_tokens(text[:start])
@@ -340,7 +340,7 @@ def slashed(regex):
     return escaped
 
 
-def places(texts, rows, window):
+def batch_rows(texts, rows, window):
     """The steps of a batch, and the text and start of each row."""
     window = min(window, (min(map(len, texts)) + 1) // 2)
     texts = [texts[row % len(texts)] for row in range(rows)]

@@ -62,12 +62,12 @@ const MISUSED: u8 = 2;
 /// ```
 pub fn message(error: &Error) -> String {
     if let Some(limit) = error.breached() {
-        let place = match error.pointer() {
+        let location = match error.pointer() {
             Some("") => ", most of it at the root of the schema".to_owned(),
             Some(pointer) => format!(", most of it at {pointer}"),
             None => String::new(),
         };
-        return format!("the constraint needs more than {limit}{place}: simplify it{}", advice(limit));
+        return format!("the constraint needs more than {limit}{location}: simplify it{}", advice(limit));
     }
     if let Some(message) = error.unenforced_with("--ignore-unenforceable") {
         return message;

@@ -154,12 +154,12 @@ impl Arena {
     ///   constraint of another vocabulary;
     /// - [`ErrorKind::Artifact`](crate::ErrorKind::Artifact): the constraint violates an invariant.
     pub fn admit(&mut self, constraint: &CompiledConstraint) -> Result<usize> {
-        for (place, loaded) in self.loaded.iter_mut().enumerate() {
+        for (at, loaded) in self.loaded.iter_mut().enumerate() {
             if let Some(loaded) = loaded
                 && loaded.constraint.is(constraint)
             {
                 loaded.holders += 1;
-                return Ok(place + 1);
+                return Ok(at + 1);
             }
         }
         let fingerprint = super::check(&[constraint], self.device_constraint.vocab_size())?;
@@ -175,17 +175,17 @@ impl Arena {
         let count = pages_of(constraint.state_count());
         self.expect_room(constraint, count)?;
         let needed = ArenaSpace { states: count * PAGE, constraints: 1 };
-        let Some(place) = self.loaded.iter().position(Option::is_none).filter(|_| count <= self.free.len())
+        let Some(at) = self.loaded.iter().position(Option::is_none).filter(|_| count <= self.free.len())
         else {
             return Err(Error::full(needed, self.room()));
         };
         let pages: Vec<u32> = self.free.iter().copied().take(count).collect();
-        let index = place + 1;
+        let index = at + 1;
         self.device_constraint.store.put(index, constraint, &pages)?;
         pages.iter().for_each(|page| _ = self.free.remove(page));
         self.device_constraint.starts[index] = placed(&pages, constraint.start());
         self.device_constraint.on_host[index] = Some(constraint.clone());
-        self.loaded[place] = Some(Loaded { constraint: constraint.clone(), pages, holders: 1 });
+        self.loaded[at] = Some(Loaded { constraint: constraint.clone(), pages, holders: 1 });
         Ok(index)
     }
 
@@ -230,12 +230,12 @@ impl Arena {
         if index == Self::UNCONSTRAINED {
             return Ok(());
         }
-        let place = self.loaded.get_mut(index - 1);
-        let Some((place, loaded)) = place.and_then(|place| place.take().map(|loaded| (place, loaded))) else {
+        let entry = self.loaded.get_mut(index - 1);
+        let Some((entry, loaded)) = entry.and_then(|entry| entry.take().map(|loaded| (entry, loaded))) else {
             return Err(Error::input(format!("constraint {index} of an arena: it is not loaded")));
         };
         if loaded.holders > 1 {
-            *place = Some(Loaded { holders: loaded.holders - 1, ..loaded });
+            *entry = Some(Loaded { holders: loaded.holders - 1, ..loaded });
             return Ok(());
         }
         self.free.extend(loaded.pages);
@@ -264,7 +264,7 @@ impl Arena {
 
     /// How often a constraint is loaded.
     pub fn holders(&self, index: usize) -> usize {
-        let loaded = index.checked_sub(1).and_then(|place| self.loaded.get(place)?.as_ref());
+        let loaded = index.checked_sub(1).and_then(|at| self.loaded.get(at)?.as_ref());
         loaded.map_or(0, |loaded| loaded.holders)
     }
 }

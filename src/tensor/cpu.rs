@@ -130,18 +130,18 @@ impl CpuConstraints {
     /// Writes the position of a row under constraint `index`.
     fn write(&self, index: usize, own: &RowPosition, position: &mut [i32]) {
         let state = |state: u32| self.placement.state(index, StateId(state)).0 as i32;
-        let [place, remaining, stack @ ..] = position else { return };
-        (*place, *remaining) = (state(own.state.0), own.remaining as i32);
+        let [out, remaining, stack @ ..] = position else { return };
+        (*out, *remaining) = (state(own.state.0), own.remaining as i32);
         if let ([depth, frames @ ..], Some(calls)) =
             (stack, &self.constraints[index].constraint().parts().calls)
         {
             *depth = (own.frames.len() / calls.frame()) as i32;
-            for (place, frame) in
+            for (out, frame) in
                 frames.chunks_exact_mut(self.frame.max(1)).zip(own.frames.chunks_exact(calls.frame()))
             {
-                place[0] = state(frame[0]);
-                for (place, &cost) in place[1..].iter_mut().zip(&frame[1..]) {
-                    *place = i32::try_from(cost).unwrap_or(i32::MAX);
+                out[0] = state(frame[0]);
+                for (out, &cost) in out[1..].iter_mut().zip(&frame[1..]) {
+                    *out = i32::try_from(cost).unwrap_or(i32::MAX);
                 }
             }
         }

@@ -97,7 +97,7 @@ fn column(tensor: &Tensor<2, Int>, at: usize) -> Tensor<1, Int> {
 
 impl Hashes {
     /// The indices of `slots`, `[batch, count]`, in the flat buffer.
-    fn places(&self, slots: Tensor<2, Int>) -> Tensor<1, Int> {
+    fn indices(&self, slots: Tensor<2, Int>) -> Tensor<1, Int> {
         let ([batch, count], [_, capacity]) = (slots.dims(), self.after.dims());
         let options = (&slots.device(), DType::I32);
         let rows = Tensor::<1, Int>::arange(0..batch as i64, options) * capacity as i32;
@@ -113,10 +113,10 @@ impl Hashes {
 
     fn write(&mut self, slots: Tensor<2, Int>, hashes: Tensor<2, Int>) {
         let [batch, capacity] = self.after.dims();
-        let (places, hashes) = (self.places(slots), hashes.reshape([-1]));
+        let (indices, hashes) = (self.indices(slots), hashes.reshape([-1]));
         self.after.inplace(|after| {
             let flat = after.reshape([batch * capacity]);
-            flat.select_assign(0, places, hashes, IndexingUpdateOp::Assign).reshape([batch, capacity])
+            flat.select_assign(0, indices, hashes, IndexingUpdateOp::Assign).reshape([batch, capacity])
         });
     }
 

@@ -16,8 +16,8 @@ const TYPES: [DType; 3] = [DType::F32, DType::F16, DType::BF16];
 
 /// `count` words of five letters, and the end.
 fn vocabulary(count: usize) -> Vocabulary {
-    let letter = |id: usize, place: u32| (b'a' + (id / 5usize.pow(place) % 5) as u8) as char;
-    let word = |id: usize| (0..5).rev().map(|place| letter(id, place)).collect::<String>();
+    let letter = |id: usize, digit: u32| (b'a' + (id / 5usize.pow(digit) % 5) as u8) as char;
+    let word = |id: usize| (0..5).rev().map(|digit| letter(id, digit)).collect::<String>();
     let words = (0..count).map(|id| Some(word(id))).chain([None]);
     Vocabulary::from_bytes(words).unwrap().with_eos([TokenId(count as u32)]).unwrap()
 }
@@ -93,9 +93,9 @@ fn check(vocabulary: &Vocabulary, constraints: &[CompiledConstraint], vocab_size
                 let (masked, _) = processor.process(processor.start(), logits(), &context());
                 let found = bits(masked.clone());
                 let wrong = (0..found.len()).find(|&at| found[at] != expected[at]);
-                let place = wrong.map(|at| (at / vocab_size, at % vocab_size, kept(at)));
+                let first_wrong = wrong.map(|at| (at / vocab_size, at % vocab_size, kept(at)));
                 assert_eq!(
-                    place, None,
+                    first_wrong, None,
                     "{dtype:?}, {batch} rows of {vocab_size}, time {time}: row, token, legal"
                 );
                 let gumbel = GumbelMax::new(&vec![7; batch], vocab_size, &device).unwrap();

@@ -104,8 +104,8 @@ fn unenforceable_keywords_are_ignored_on_request() {
     ] {
         let remedy =
             format!("or leave `{keyword}` out with --ignore-unenforceable, and check the value afterwards");
-        let place = format!("JSON schema, at /{keyword}: `{keyword}`: ");
-        refuses(&mut tool(&["check", "--schema", schema, value]), &[&place, why, &remedy]);
+        let location = format!("JSON schema, at /{keyword}: `{keyword}`: ");
+        refuses(&mut tool(&["check", "--schema", schema, value]), &[&location, why, &remedy]);
         let explained = tool(&["explain", "--schema", schema]).output().unwrap();
         let said = text(&explained.stdout);
         assert!(explained.status.code() == Some(1) && said.contains(&remedy), "{said}");

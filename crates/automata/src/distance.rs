@@ -110,8 +110,8 @@ impl Graph<'_> {
                     }
                 }
             }
-            for &place in returned.of(state) {
-                let (caller, outcome) = (place / exits as u32, place % exits as u32);
+            for &index in returned.of(state) {
+                let (caller, outcome) = (index / exits as u32, index % exits as u32);
                 if let Some(procedure) = found.shortest(self.calls[&caller].enter, outcome) {
                     found.push(through(procedure, distance), caller, exit);
                 }
@@ -133,16 +133,16 @@ struct Found {
 }
 
 impl Found {
-    fn place(&self, state: u32, exit: u32) -> usize {
+    fn index(&self, state: u32, exit: u32) -> usize {
         state as usize * self.exits + exit as usize
     }
 
     /// Adds a path if it is shorter than the known one.
     #[inline(always)]
     fn push(&mut self, distance: Distance, state: u32, exit: u32) {
-        let place = self.place(state, exit);
-        if distance.is_some() && distance < self.distances[place] {
-            self.distances[place] = distance;
+        let index = self.index(state, exit);
+        if distance.is_some() && distance < self.distances[index] {
+            self.distances[index] = distance;
             self.queue.push(distance, state, exit);
         }
     }
@@ -151,9 +151,9 @@ impl Found {
     fn pop(&mut self) -> Option<(Distance, u32, u32)> {
         loop {
             let (distance, state, exit) = self.queue.pop()?;
-            let place = self.place(state, exit);
-            if self.distances[place] == distance {
-                self.last[place] = true;
+            let index = self.index(state, exit);
+            if self.distances[index] == distance {
+                self.last[index] = true;
                 return Some((distance, state, exit));
             }
         }
@@ -161,8 +161,8 @@ impl Found {
 
     /// The path from a state to an exit, if it is final.
     fn shortest(&self, state: u32, exit: u32) -> Option<Distance> {
-        let place = self.place(state, exit);
-        self.last[place].then(|| self.distances[place])
+        let index = self.index(state, exit);
+        self.last[index].then(|| self.distances[index])
     }
 }
 

@@ -61,12 +61,12 @@ impl Expr {
             Self::Dfa(dfa) => dfa.state_count(),
             Self::Union(exprs) | Self::Concat(exprs) => sum(exprs),
             Self::Repeat { expr, min, max } => {
-                let place = Arc::as_ptr(expr);
-                let states = match known.get(&place) {
+                let pointer = Arc::as_ptr(expr);
+                let states = match known.get(&pointer) {
                     Some(&states) => states,
                     None => {
                         let states = expr.states(known);
-                        known.insert(place, states);
+                        known.insert(pointer, states);
                         states
                     }
                 };

@@ -128,7 +128,7 @@ enum Kind {
 #[derive(Clone, Debug, PartialEq)]
 struct Misread {
     /// Line and column.
-    place: Option<(usize, usize)>,
+    location: Option<(usize, usize)>,
     rule: Option<String>,
     reason: String,
     /// The line of text, and below it a caret.
@@ -271,15 +271,15 @@ impl Error {
         reason: String,
         snippet: String,
     ) -> Self {
-        let place = Some((line, column));
-        Kind::Grammar(Box::new(Misread { place, rule, reason, snippet })).into()
+        let location = Some((line, column));
+        Kind::Grammar(Box::new(Misread { location, rule, reason, snippet })).into()
     }
 
     /// An error of a grammar as a whole.
     #[doc(hidden)]
     pub fn grammar_as_a_whole(reason: impl Into<String>) -> Self {
         let (reason, snippet) = (reason.into(), String::new());
-        Kind::Grammar(Box::new(Misread { place: None, rule: None, reason, snippet })).into()
+        Kind::Grammar(Box::new(Misread { location: None, rule: None, reason, snippet })).into()
     }
 
     #[doc(hidden)]
@@ -416,7 +416,7 @@ impl Error {
     /// [`Grammar`](ErrorKind::Grammar) errors with a location.
     pub fn location(&self) -> Option<(usize, usize)> {
         match &self.kind {
-            Kind::Grammar(misread) => misread.place,
+            Kind::Grammar(misread) => misread.location,
             _ => None,
         }
     }
@@ -509,9 +509,9 @@ impl fmt::Display for Error {
                 f.write_str(&self.unenforced_with("`JsonOptions::unenforceable`").unwrap_or_default())
             }
             Kind::Grammar(misread) => {
-                let Misread { place, rule, reason, snippet } = &**misread;
+                let Misread { location, rule, reason, snippet } = &**misread;
                 f.write_str("grammar")?;
-                if let Some((line, column)) = place {
+                if let Some((line, column)) = location {
                     write!(f, ", line {line}, column {column}")?;
                 }
                 if let Some(rule) = rule {
@@ -532,13 +532,13 @@ impl fmt::Display for Error {
                 )
             }
             Kind::Limit { limit: limit @ Limit::Nesting(_), pointer } => {
-                let place = match pointer.as_deref() {
+                let location = match pointer.as_deref() {
                     None | Some("") => String::new(),
                     Some(pointer) => format!(", the last at {pointer} of the schema"),
                 };
                 write!(
                     f,
-                    "the constraint needs more than {limit}{place}: nest the schema less, or lower `JsonOptions::recursion` or `JsonOptions::any_depth`"
+                    "the constraint needs more than {limit}{location}: nest the schema less, or lower `JsonOptions::recursion` or `JsonOptions::any_depth`"
                 )
             }
             Kind::Limit { limit, pointer } => {
@@ -554,12 +554,12 @@ impl fmt::Display for Error {
                     Limit::Time(_) => "which ran out",
                     _ => "most of them",
                 };
-                let place = match pointer.as_deref() {
+                let location = match pointer.as_deref() {
                     None => String::new(),
                     Some("") => format!(", {of} at the root of the schema"),
                     Some(pointer) => format!(", {of} at {pointer} of the schema"),
                 };
-                write!(f, "the constraint needs more than {limit}{place}: simplify it{raise}")
+                write!(f, "the constraint needs more than {limit}{location}: simplify it{raise}")
             }
             Kind::Unsatisfiable(reason) => write!(f, "nothing satisfies the constraint: {reason}"),
             Kind::Vocabulary(reason) => write!(f, "vocabulary: {reason}"),

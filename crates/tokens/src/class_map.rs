@@ -46,11 +46,11 @@ impl ClassMap {
         if !tokens.is_empty() {
             self.widen(class);
         }
-        let places = tokens.iter().map(|token| token.index());
+        let indices = tokens.iter().map(|token| token.index());
         match self {
-            Self::Bytes(classes) => places.for_each(|at| classes[at] = class as u8),
-            Self::Halves(classes) => places.for_each(|at| classes[at] = class as u16),
-            Self::Words(classes) => places.for_each(|at| classes[at] = class),
+            Self::Bytes(classes) => indices.for_each(|at| classes[at] = class as u8),
+            Self::Halves(classes) => indices.for_each(|at| classes[at] = class as u16),
+            Self::Words(classes) => indices.for_each(|at| classes[at] = class),
         }
     }
 

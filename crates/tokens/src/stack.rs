@@ -278,9 +278,9 @@ impl<'a> StackGraph<'a> {
         let depth = self.frames[top.0 as usize].1 as usize;
         let frame = self.calls.frame();
         let mut frames = vec![0; depth * frame];
-        for place in frames.chunks_exact_mut(frame).rev() {
-            place[0] = self.frames[top.0 as usize].0;
-            place[1..].copy_from_slice(self.costs(top));
+        for out in frames.chunks_exact_mut(frame).rev() {
+            out[0] = self.frames[top.0 as usize].0;
+            out[1..].copy_from_slice(self.costs(top));
             top = self.frames[top.0 as usize].2;
         }
         frames

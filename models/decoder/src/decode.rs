@@ -110,7 +110,7 @@ impl Decoder {
         let positions = if cache.is_aligned() {
             WritePositions::Slot(lengths.narrow(0, 0, 1).clamp_max(capacity as i32 - 1))
         } else {
-            WritePositions::Flat(cache.places(lengths.unsqueeze_dim(1)))
+            WritePositions::Flat(cache.indices(lengths.unsqueeze_dim(1)))
         };
         let shape = [rows, 1, 1, capacity];
         let key = cache.slots().reshape([1, 1, 1, capacity]).expand(shape);

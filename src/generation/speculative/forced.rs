@@ -165,12 +165,12 @@ fn joined(
             let beyond = count.clone() * -1 + at as i32;
             let is_forced = beyond.clone().lower_elem(0);
             let of_rest = beyond.clone().clamp(0, last);
-            let place = (of_rest.clone() + max_forced as i32).mask_fill(is_forced.clone(), at as i32);
-            let tokens = all.clone().gather(1, place.reshape([batch, 1])).reshape([batch]);
+            let index = (of_rest.clone() + max_forced as i32).mask_fill(is_forced.clone(), at as i32);
+            let tokens = all.clone().gather(1, index.reshape([batch, 1])).reshape([batch]);
             let certain = is_forced.bool_or(beyond.greater_elem(last));
             let probabilities = distributions.clone().map(|distributions| {
-                let place = of_rest.reshape([batch, 1, 1]).expand([batch, 1, vocab_size]);
-                let sampled = distributions.gather(1, place).reshape([batch, vocab_size]);
+                let index = of_rest.reshape([batch, 1, 1]).expand([batch, 1, vocab_size]);
+                let sampled = distributions.gather(1, index).reshape([batch, vocab_size]);
                 let itself =
                     DraftToken { tokens: tokens.clone(), probabilities: None }.distribution(vocab_size);
                 sampled.mask_where(certain.reshape([batch, 1]).expand([batch, vocab_size]), itself)

@@ -138,8 +138,8 @@ impl<'m, M: TreeLm, D: Drafter> SpeculativeSession<'m, M, D> {
         let path = self.paths.clone().select(0, acceptance.last_accepted.clone());
         let accepted = self.depths.clone().select(0, acceptance.last_accepted);
         let next = acceptance.next_token.reshape([batch, 1]);
-        let places = self.sequences.steps(self.tree.depth() + 1);
-        let new = appended(tokens, path.clone(), next, accepted.clone(), places);
+        let steps = self.sequences.steps(self.tree.depth() + 1);
+        let new = appended(tokens, path.clone(), next, accepted.clone(), steps);
         let logprobs =
             observed.map(|(top, logits)| encode(self.along(&path, logits), &new.clone().reshape([-1]), top));
         if !tree.is_chain() {
@@ -159,8 +159,8 @@ impl<'m, M: TreeLm, D: Drafter> SpeculativeSession<'m, M, D> {
     /// - `logits`: `[2 * batch, nodes, vocab_size]`, of the model, then within the constraint
     fn along(&self, path: &Tensor<2, Int>, logits: Tensor<3>) -> Tensor<2> {
         let [rows, nodes, vocab_size] = logits.dims();
-        let places = Tensor::cat(vec![path.clone(), path.clone()], 0) + self.rows.clone() * nodes as i32;
-        logits.reshape([rows * nodes, vocab_size]).select(0, places.reshape([-1]))
+        let indices = Tensor::cat(vec![path.clone(), path.clone()], 0) + self.rows.clone() * nodes as i32;
+        logits.reshape([rows * nodes, vocab_size]).select(0, indices.reshape([-1]))
     }
 
     /// The number of steps so far.
@@ -225,20 +225,20 @@ fn nodes(last: Tensor<1, Int>, drafts: &[DraftToken]) -> Tensor<2, Int> {
 /// - `path`: `[batch, depth + 1]`
 /// - `next`: `[batch, 1]`
 /// - `accepted`: `[batch]`
-/// - `places`: 0, 1, …, `[depth + 1]`
+/// - `steps`: 0, 1, …, `[depth + 1]`
 fn appended(
     tokens: Tensor<2, Int>,
     path: Tensor<2, Int>,
     next: Tensor<2, Int>,
     accepted: Tensor<1, Int>,
-    places: Tensor<1, Int>,
+    steps: Tensor<1, Int>,
 ) -> Tensor<2, Int> {
     let [batch, columns] = path.dims();
     if columns == 1 {
         return next;
     }
     let drafts = tokens.gather(1, path).slice([0..batch, 1..columns]);
-    let places = places.reshape([1, columns]).expand([batch, columns]);
-    let over = places.greater_equal(accepted.reshape([batch, 1]).expand([batch, columns]));
+    let steps = steps.reshape([1, columns]).expand([batch, columns]);
+    let over = steps.greater_equal(accepted.reshape([batch, 1]).expand([batch, columns]));
     Tensor::cat(vec![drafts, next.clone()], 1).mask_where(over, next.expand([batch, columns]))
 }

@@ -10,7 +10,7 @@ use super::lookup::Lookup;
 use super::noise::Keys;
 use super::rows::{ARRIVED, FILL, HIT, KIND, LEFT, LIMITED, Rows, SLOT, WALK};
 use super::stack::{self, FARTHEST};
-use crate::tensor::arrays::Array as Place;
+use crate::tensor::arrays::Array as ImageArray;
 
 /// The positions before the last token, if they are not in the buffer of the new ones.
 #[derive(CubeLaunch, CubeType)]
@@ -125,7 +125,7 @@ fn needed(lookup: &Lookup, position: &Tensor<i32>, base: usize) -> Needed {
             exit += 1;
         }
     }
-    let generation = lookup.entry(Place::Generation, state);
+    let generation = lookup.entry(ImageArray::Generation, state);
     Needed { state: i32::cast_from(state), generation, depth: i32::cast_from(depth), exits, greatest }
 }
 

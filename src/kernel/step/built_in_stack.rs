@@ -59,7 +59,7 @@ impl<'a> Rows<'a> {
     /// Pushes a frame in call states, and pops a frame in RETURN states.
     fn jump(&mut self) {
         let (frame, depth) = (self.image.sizes.frame() as i32, self.image.sizes.depth as i32);
-        let jump = |state: Tensor<1, Int>, place| self.image.entries(Array::Jumps, state * frame + place);
+        let jump = |state: Tensor<1, Int>, index| self.image.entries(Array::Jumps, state * frame + index);
         let enter = jump(self.states.clone(), 0);
         let (calls, returns) = (enter.clone().greater_elem(0), enter.clone().lower_elem(0));
         let no_room = calls.clone().bool_and(self.depth.clone().greater_equal_elem(depth));
@@ -78,8 +78,8 @@ impl<'a> Rows<'a> {
         let outcome = (enter.clone().neg()).clamp(1, frame - 1);
         let back = self.image.entries(Array::Jumps, popped * frame + outcome);
 
-        for (place, number) in numbers.into_iter().enumerate() {
-            self.write(self.depth.clone() * frame + (3 + place as i32), number, pushes.clone());
+        for (index, number) in numbers.into_iter().enumerate() {
+            self.write(self.depth.clone() * frame + (3 + index as i32), number, pushes.clone());
         }
         let ones = self.depth.ones_like();
         let depth = self.depth.clone();
@@ -99,9 +99,9 @@ impl<'a> Rows<'a> {
     }
 
     /// A number of the top frame; arbitrary on an empty stack.
-    fn top(&self, place: usize) -> Tensor<1, Int> {
+    fn top(&self, index: usize) -> Tensor<1, Int> {
         let frame = self.image.sizes.frame() as i32;
-        let column = (self.depth.clone() - 1).clamp_min(0) * frame + (3 + place as i32);
+        let column = (self.depth.clone() - 1).clamp_min(0) * frame + (3 + index as i32);
         let rows = column.dims()[0];
         self.values.clone().gather(1, column.reshape([rows, 1])).reshape([rows])
     }

@@ -7,7 +7,7 @@
 use cubecl::prelude::*;
 
 use super::lookup::Lookup;
-use crate::tensor::arrays::Array as Place;
+use crate::tensor::arrays::Array as ImageArray;
 
 /// An infinite distance or cost.
 pub(super) const NONE: i32 = i32::MAX;
@@ -41,14 +41,14 @@ fn top(
     own: &Array<i32>,
     kept: u32,
     pushed: u32,
-    place: u32,
+    index: u32,
 ) -> i32 {
     let frame = lookup.exits + 1;
     let mut number = 0i32;
     if pushed > 0 {
-        number = own[((pushed - 1) * frame + place) as usize];
+        number = own[((pushed - 1) * frame + index) as usize];
     } else if kept > 0 {
-        number = position[base + HEAD + ((kept - 1) * frame + place) as usize];
+        number = position[base + HEAD + ((kept - 1) * frame + index) as usize];
     }
     number
 }
@@ -68,8 +68,8 @@ fn cost(
     let mut least = NONE.runtime();
     let mut exit = 0u32;
     while exit < lookup.exits {
-        let tokens = lookup.entry(Place::TokensToEnd, state * lookup.exits + exit);
-        let frames = u32::cast_from(lookup.entry(Place::Frames, state * lookup.exits + exit));
+        let tokens = lookup.entry(ImageArray::TokensToEnd, state * lookup.exits + exit);
+        let frames = u32::cast_from(lookup.entry(ImageArray::Frames, state * lookup.exits + exit));
         let mut cost = NONE.runtime();
         if depth > 0 {
             cost = top(lookup, position, base, own, at.kept, at.pushed, 1 + exit);
@@ -96,7 +96,7 @@ fn cost(
 #[cube]
 fn epsilon_closure(lookup: &Lookup, position: &Tensor<i32>, base: usize, own: &mut Array<i32>, at: &mut At) {
     let frame = lookup.exits + 1;
-    let mut jump = lookup.entry(Place::Jumps, at.state * frame);
+    let mut jump = lookup.entry(ImageArray::Jumps, at.state * frame);
     while jump != 0 {
         let mut next = 0u32;
         let mut kept = at.kept;
@@ -107,7 +107,7 @@ fn epsilon_closure(lookup: &Lookup, position: &Tensor<i32>, base: usize, own: &m
                 own[from as usize] = i32::cast_from(at.state);
                 let mut exit = 0u32;
                 while exit < lookup.exits {
-                    let to = lookup.entry(Place::Jumps, at.state * frame + 1 + exit);
+                    let to = lookup.entry(ImageArray::Jumps, at.state * frame + 1 + exit);
                     let mut found = NONE.runtime();
                     if to > 0 {
                         found = cost(lookup, position, base, &*own, at, u32::cast_from(to));
@@ -128,7 +128,7 @@ fn epsilon_closure(lookup: &Lookup, position: &Tensor<i32>, base: usize, own: &m
                 let call = u32::cast_from(max(top(lookup, position, base, &*own, kept, pushed, 0u32), 0));
                 let outcome = u32::cast_from(-jump);
                 next = u32::cast_from(
-                    lookup.entry(Place::Jumps, min(call, lookup.states - 1) * frame + outcome),
+                    lookup.entry(ImageArray::Jumps, min(call, lookup.states - 1) * frame + outcome),
                 );
                 if pushed > 0 {
                     pushed -= 1;
@@ -140,7 +140,7 @@ fn epsilon_closure(lookup: &Lookup, position: &Tensor<i32>, base: usize, own: &m
         at.state = next;
         at.kept = kept;
         at.pushed = pushed;
-        jump = lookup.entry(Place::Jumps, at.state * frame);
+        jump = lookup.entry(ImageArray::Jumps, at.state * frame);
     }
 }
 
@@ -157,16 +157,16 @@ fn follow(lookup: &Lookup, position: &Tensor<i32>, base: usize, own: &mut Array<
         limited: false.runtime(),
         far: false.runtime(),
     };
-    let text = lookup.entry(Place::Text, owner);
+    let text = lookup.entry(ImageArray::Text, owner);
     if text < 0 {
         at.state = lookup.step(state, lookup.class_of(owner, token));
         epsilon_closure(lookup, position, base, own, &mut at);
     } else {
-        let place = u32::cast_from(text) * (lookup.vocab_size + 1) + token;
-        let mut symbol = u32::cast_from(lookup.entry(Place::Offsets, place));
-        let end = u32::cast_from(lookup.entry(Place::Offsets, place + 1));
+        let offset = u32::cast_from(text) * (lookup.vocab_size + 1) + token;
+        let mut symbol = u32::cast_from(lookup.entry(ImageArray::Offsets, offset));
+        let end = u32::cast_from(lookup.entry(ImageArray::Offsets, offset + 1));
         // In forced text only the longest token is legal.
-        if end - symbol < u32::cast_from(lookup.entry(Place::Shortest, state)) {
+        if end - symbol < u32::cast_from(lookup.entry(ImageArray::Shortest, state)) {
             at.state = 0u32.runtime();
         }
         while symbol < end && at.state != 0 {
@@ -280,7 +280,7 @@ pub(super) fn to_end(lookup: &Lookup, position: &Tensor<i32>, base: usize, own: 
         };
         cost(lookup, position, base, own, &mut at, state)
     } else {
-        lookup.entry(Place::TokensToEnd, state)
+        lookup.entry(ImageArray::TokensToEnd, state)
     }
 }
 

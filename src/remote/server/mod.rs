@@ -273,10 +273,10 @@ fn mask_tree(call: &mut Call, handles: &Handles) -> Result<Vec<HandleKind<Flex>>
     {
         return Err("no tree of rows".to_owned());
     }
-    let places = batch.checked_mul(nodes).and_then(|places| places.checked_mul(numbers));
-    let places = places.filter(|&places| places < 1 << 28).ok_or("a tree too large")?;
+    let count = batch.checked_mul(nodes).and_then(|count| count.checked_mul(numbers));
+    let count = count.filter(|&count| count < 1 << 28).ok_or("a tree too large")?;
     let tree = FlexTensor::zeros(Shape::from([batch, nodes, numbers]), DType::I32);
-    debug_assert_eq!(tree.layout().num_elements(), places);
+    debug_assert_eq!(tree.layout().num_elements(), count);
     call.instead = Some(vec![illegal(&logits), int(tree)]);
     let sent = handles.get(&call.int(0)?)?;
     sent.check_vocab_size(vocab_size)?;

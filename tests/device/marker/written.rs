@@ -119,14 +119,14 @@ fn generated_texts_pass_the_marker_in_time_in_every_form() {
                     for (drafter, rows) in &outputs {
                         for (request, output) in requests.iter().zip(rows) {
                             let Some(followed) = &request.constraint else { continue };
-                            let place =
+                            let what =
                                 format!("{name}, {drafter}, {marker:?}, {compiled:?}: {:?}", output.text());
-                            assert_eq!(output.finish, FinishReason::EndOfSequence, "{place}");
-                            assert!(output.tokens.len() <= request.max_new_tokens, "{place}");
+                            assert_eq!(output.finish, FinishReason::EndOfSequence, "{what}");
+                            assert!(output.tokens.len() <= request.max_new_tokens, "{what}");
                             let text = &output.tokens[..output.tokens.len() - 1];
                             if std::ptr::eq(followed, compiled) {
                                 let inner = |bytes: &[u8]| member.matches(bytes);
-                                assert!(admits(&marker, &inner, &vocabulary, text), "{place}");
+                                assert!(admits(&marker, &inner, &vocabulary, text), "{what}");
                             }
                             generations += 1;
                         }

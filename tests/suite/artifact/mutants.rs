@@ -21,7 +21,7 @@ struct Fate {
     refused: usize,
     loaded: usize,
     /// Counts by the location named in the error.
-    places: BTreeMap<String, usize>,
+    fields: BTreeMap<String, usize>,
 }
 
 impl Fate {
@@ -51,12 +51,12 @@ impl Fate {
                     error.kind() == ErrorKind::Limit,
                 ];
                 assert!(kinds.contains(&true), "{}: {message}", what());
-                let place = if error.kind() == ErrorKind::Limit {
+                let field = if error.kind() == ErrorKind::Limit {
                     "limit"
                 } else {
                     message.split('`').nth(1).unwrap_or("vocabulary")
                 };
-                *self.places.entry(place.to_owned()).or_default() += 1;
+                *self.fields.entry(field.to_owned()).or_default() += 1;
                 None
             }
         }
@@ -200,8 +200,8 @@ fn forged_fields_under_a_correct_checksum_are_refused_or_sound() {
                 wide[..width].copy_from_slice(old);
                 for new in numbers(i32::from_le_bytes(wide), sizes.0, sizes.1) {
                     let mut lie = file.clone();
-                    let place = &mut lie.tensors.get_mut(tensor).unwrap().data[at * width..][..width];
-                    place.copy_from_slice(&new.to_le_bytes()[..width]);
+                    let stored = &mut lie.tensors.get_mut(tensor).unwrap().data[at * width..][..width];
+                    stored.copy_from_slice(&new.to_le_bytes()[..width]);
                     meet(&lie, &|| format!("{name}, {tensor}[{at}] = {new}"));
                 }
             }
@@ -246,7 +246,7 @@ fn forged_fields_under_a_correct_checksum_are_refused_or_sound() {
         "form",
         "fingerprint",
     ];
-    assert!(fields.iter().all(|field| fate.places.contains_key(*field)), "{fate:?}");
+    assert!(fields.iter().all(|field| fate.fields.contains_key(*field)), "{fate:?}");
 }
 
 /// Missing tensors, and tensors with another name, type, shape or length.

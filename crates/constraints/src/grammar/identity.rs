@@ -208,12 +208,12 @@ impl Identities {
         part: &Arc<T>,
         of: impl Fn(&mut Self, &T) -> Option<Identity>,
     ) -> Option<Identity> {
-        let place = Arc::as_ptr(part) as usize;
-        if let Some(&known) = self.known.get(&place) {
+        let pointer = Arc::as_ptr(part) as usize;
+        if let Some(&known) = self.known.get(&pointer) {
             return Some(known);
         }
         let identity = of(self, part)?;
-        self.known.insert(place, identity);
+        self.known.insert(pointer, identity);
         Some(identity)
     }
 

@@ -59,8 +59,8 @@ impl fmt::Display for Note {
             Treatment::Read(reason) => ("read", reason),
             Treatment::Repeated(reason) => ("repeated", reason),
         };
-        let place = if self.pointer.is_empty() { "the root" } else { &self.pointer };
-        write!(f, "{place}: {what}: {reason}")
+        let pointer = if self.pointer.is_empty() { "the root" } else { &self.pointer };
+        write!(f, "{pointer}: {what}: {reason}")
     }
 }
 

@@ -108,14 +108,14 @@ impl StoredTable<'_> {
         let size = self.sizes.of(entries);
         let Some(mut at) = first(&self[array], |entry| entry as usize >= size) else { return Ok(()) };
         let entry = self[array][at].cast_signed();
-        let mut place = Vec::new();
+        let mut location = Vec::new();
         for &dimension in shape.iter().rev() {
             let size = self.sizes.of(dimension);
-            place.push(format!("{} {}", dimension.names()[0], at % size));
+            location.push(format!("{} {}", dimension.names()[0], at % size));
             at /= size;
         }
-        place.reverse();
-        Err(broken(name, format!("{}: {entry} of {size} {}", place.join(", "), entries.names()[1])))
+        location.reverse();
+        Err(broken(name, format!("{}: {entry} of {size} {}", location.join(", "), entries.names()[1])))
     }
 
     /// Marks the columns with tokens.

@@ -497,12 +497,12 @@ ws ::= " "*"#;
         .unwrap();
         let masker = Masker::new(&constraint);
         let start = RowPosition::unlimited(constraint.start());
-        let places = [start.clone(), constraint.after(&start, TokenId(b'a'.into()))];
+        let positions = [start.clone(), constraint.after(&start, TokenId(b'a'.into()))];
         let near = |at: &RowPosition| {
             constraint.parts().near(at, &mut BudgetInterval::new(100), &Thresholds::default()).unwrap().stays
         };
-        assert_eq!(places.each_ref().map(near), [places[1].state, places[0].state]);
-        for position in places {
+        assert_eq!(positions.each_ref().map(near), [positions[1].state, positions[0].state]);
+        for position in positions {
             let mut found = tokens(&masker.legal(&position).0, vocabulary.len());
             found.sort_unstable();
             assert_eq!(found, reference::tokens(&constraint, &vocabulary, &position));

@@ -48,11 +48,11 @@ impl Alternative {
     /// This alternative with more conditions; `None` if they contradict each other.
     pub(super) fn holding(mut self, more: &[Held]) -> Option<Self> {
         for held in more {
-            if let Err(place) = self.held.binary_search(held) {
+            if let Err(at) = self.held.binary_search(held) {
                 if self.held.contains(&Held { negated: !held.negated, ..*held }) {
                     return None;
                 }
-                self.held.insert(place, *held);
+                self.held.insert(at, *held);
             }
         }
         Some(self)

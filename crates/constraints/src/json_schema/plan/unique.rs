@@ -102,9 +102,9 @@ impl Planner<'_> {
         }
         let mut goals = Vec::new();
         for at in 0..count {
-            let of_place = first.iter().filter(|(place, _)| *place == at).map(|(_, below)| *below);
+            let of_item = first.iter().filter(|(index, _)| *index == at).map(|(_, below)| *below);
             let of_rest = rest.iter().filter(|(from, _)| *from <= at).map(|(_, below)| *below);
-            goals.push(self.formulas.and(of_place.chain(of_rest)));
+            goals.push(self.formulas.and(of_item.chain(of_rest)));
         }
         goals.push(self.formulas.and(rest.iter().map(|(_, below)| *below)));
         Some(goals)

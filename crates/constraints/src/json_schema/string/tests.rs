@@ -86,7 +86,7 @@ fn strings_have_their_spellings_and_no_other() {
                     let written = options
                         .iter()
                         .enumerate()
-                        .flat_map(|(place, of)| of[(at + place * turn) % of.len()].clone());
+                        .flat_map(|(index, of)| of[(at + index * turn) % of.len()].clone());
                     let text: Vec<u8> = [b'"'].into_iter().chain(written).chain([b'"']).collect();
                     assert_eq!(serde_json::from_slice::<String>(&text).unwrap(), *string);
                     assert_eq!(texts.matches(&text), member, "{regex}: {string:?} as {text:?}");

@@ -194,7 +194,7 @@ fn a_byte_order_mark_is_skipped() {
 /// Compares with `serde_json`.
 #[test]
 fn invalid_json_is_refused_at_its_location() {
-    for (schema, pointer, place) in [
+    for (schema, pointer, location) in [
         ("", "", "line 1, column 1 (byte 0)"),
         ("{", "", "line 1, column 2 (byte 1)"),
         ("{\"items\": \n {\"type\": nul}}", "/items/type", "line 2, column 11 (byte 21)"),
@@ -207,7 +207,7 @@ fn invalid_json_is_refused_at_its_location() {
         let error = refusal(schema);
         assert_eq!(error.pointer(), Some(pointer), "{schema:?}: {error}");
         assert!(
-            error.to_string().contains("it is not JSON: at ") && error.to_string().contains(place),
+            error.to_string().contains("it is not JSON: at ") && error.to_string().contains(location),
             "{error}"
         );
     }

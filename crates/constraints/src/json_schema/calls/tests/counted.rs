@@ -261,8 +261,9 @@ fn many_items_are_counted_at_their_borders() {
 #[test]
 fn a_part_with_several_uses_is_called() {
     let part = json!({"type": "object", "properties": {"name": {"type": "string"}, "size": {"type": "number"}}, "additionalProperties": false});
-    let places: serde_json::Map<String, Value> = (0..6).map(|at| (format!("p{at}"), part.clone())).collect();
-    let schema = json!({"type": "object", "properties": places, "additionalProperties": false});
+    let properties: serde_json::Map<String, Value> =
+        (0..6).map(|at| (format!("p{at}"), part.clone())).collect();
+    let schema = json!({"type": "object", "properties": properties, "additionalProperties": false});
     let words = [
         "\"p0\": {}",
         "\"p1\": {\"name\": \"\"}",
