@@ -52,10 +52,10 @@ fn mask_within<F: Logit>(row: &mut [F], vocabulary_len: usize, legal: &TokenMask
     let (row, beyond) = row.split_at_mut(vocabulary_len);
     beyond.fill(F::NEVER);
     match legal {
-        TokenMask::Near { place, added, removed } => {
+        TokenMask::MaskDelta { base, added, removed } => {
             let kept = logits_of(row, added);
-            keep_legal(row, place);
-            put_beside(row, [added, removed], &kept);
+            keep_legal(row, base);
+            put_changes(row, [added, removed], &kept);
         }
         legal => keep_legal(row, legal),
     }
@@ -66,18 +66,18 @@ fn mask_within<F: Logit>(row: &mut [F], vocabulary_len: usize, legal: &TokenMask
 fn keep_legal<F: Logit>(row: &mut [F], legal: &TokenMask) {
     match legal {
         TokenMask::Alone(set) => keep(row, set),
-        TokenMask::Beside { set, added, removed } => {
+        TokenMask::SetDelta { base, added, removed } => {
             let kept = logits_of(row, added);
-            keep(row, set);
-            put_beside(row, [added, removed], &kept);
+            keep(row, base);
+            put_changes(row, [added, removed], &kept);
         }
-        TokenMask::Near { .. } => unreachable!("a place near another"),
+        TokenMask::MaskDelta { .. } => unreachable!("the base is a delta itself"),
     }
 }
 
 /// Puts −∞ at some tokens, and then gives others the logits back that they had.
 #[inline(always)]
-fn put_beside<F: Logit>(row: &mut [F], [added, removed]: [&[u32]; 2], kept: &[F]) {
+fn put_changes<F: Logit>(row: &mut [F], [added, removed]: [&[u32]; 2], kept: &[F]) {
     removed.iter().for_each(|&id| row[id as usize] = F::NEVER);
     put(row, added, kept);
 }
@@ -295,10 +295,11 @@ mod tests {
             };
             let (added, removed) = (ids(&|id| legal[id] && !other[id]), ids(&|id| other[id] && !legal[id]));
             let mut masks: Vec<TokenMask> = forms(&legal).into_iter().map(TokenMask::Alone).collect();
-            for (set, place) in forms(&other).into_iter().zip(forms(&other)) {
-                let (set, place) = (Arc::new(set), Arc::new(TokenMask::Alone(place)));
-                masks.push(TokenMask::Beside { set, added: added.clone(), removed: removed.clone() });
-                masks.push(TokenMask::Near { place, added: added.clone(), removed: removed.clone() });
+            for (set, other) in forms(&other).into_iter().zip(forms(&other)) {
+                let base = Arc::new(set);
+                masks.push(TokenMask::SetDelta { base, added: added.clone(), removed: removed.clone() });
+                let base = Arc::new(TokenMask::Alone(other));
+                masks.push(TokenMask::MaskDelta { base, added: added.clone(), removed: removed.clone() });
             }
             // Equal logits, NaN, −∞, and logits past the vocabulary.
             let values = [0.0, 1.0, 2.0, f32::NEG_INFINITY, if share == 1 { f32::NAN } else { 3.0 }];

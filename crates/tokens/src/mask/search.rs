@@ -89,15 +89,15 @@ fn near(at: &Row<'_>, tokens: u32) -> Option<(TokenMask, Range<u32>)> {
     // Two positions may be near one another: the other mask is found without `near`.
     let key = key_of(there.position);
     let kept = at.cache.find(&key, tokens);
-    let (place, alike) = kept.unwrap_or_else(|| looked_up(&there, &key, tokens));
-    if matches!(&*place, TokenMask::Alone(TokenSet::Few(_)) | TokenMask::Near { .. }) {
+    let (base, alike) = kept.unwrap_or_else(|| looked_up(&there, &key, tokens));
+    if matches!(&*base, TokenMask::Alone(TokenSet::Few(_)) | TokenMask::MaskDelta { .. }) {
         return None;
     }
     added.shrink_to_fit();
     removed.shrink_to_fit();
     let own = left.alike();
     let alike = own.start.max(alike.start)..own.end.min(alike.end);
-    Some((TokenMask::Near { place, added, removed }, alike))
+    Some((TokenMask::MaskDelta { base, added, removed }, alike))
 }
 
 /// The legal tokens of a row: whole classes, tokens of slices, and tokens that were read.
@@ -264,7 +264,7 @@ fn with(known: Known, mut added: Vec<u32>, mut removed: Vec<u32>, all: usize) ->
             TokenSet::Most(_) | TokenSet::Bits(..) if added.len() + removed.len() <= longest => {
                 added.shrink_to_fit();
                 removed.shrink_to_fit();
-                return TokenMask::Beside { set, added, removed };
+                return TokenMask::SetDelta { base: set, added, removed };
             }
             set => set.to_bits(all).into_owned(),
         },
@@ -553,11 +553,11 @@ ws ::= " "*"#;
                     *(if found.known.is_some() { &mut by_slices } else { &mut read }) += 1;
                     let legal = Arc::new(found.legal(&row));
                     with_less += usize::from(
-                        matches!(&*legal, TokenMask::Beside { removed, .. } if !removed.is_empty()),
+                        matches!(&*legal, TokenMask::SetDelta { removed, .. } if !removed.is_empty()),
                     );
                     // The cache has masks of earlier positions and of other budgets.
                     let (kept, _) = masker.legal(&position);
-                    near += usize::from(matches!(&*kept, TokenMask::Near { .. }));
+                    near += usize::from(matches!(&*kept, TokenMask::MaskDelta { .. }));
                     let mut masks = vec![legal];
                     masks.extend(Some(kept).filter(|kept| *kept != masks[0]));
                     for legal in masks {
