@@ -1,6 +1,6 @@
 //! The mask search: the legal tokens of one row on the CPU.
 //!
-//! A search first asks the cache, then a position near this one ([`near`]), then the token slices
+//! A search first asks the cache, then a position near this one ([`delta`]), then the token slices
 //! ([`token_slices`](crate::token_slices)), and reads the remaining tokens from tries.
 //!
 //! Example: a position inside a JSON string, with the slice of the example in that module:
@@ -43,7 +43,7 @@ impl Row<'_> {
 /// The mask of a row, and the budgets after the next token that have the same mask.
 pub(super) fn legal(at: &Row<'_>) -> (Arc<TokenMask>, Range<u32>) {
     let (key, left) = (key_of(at.position), at.left());
-    let found = || match near(at, left) {
+    let found = || match delta(at, left) {
         Some(found) => keep(at, &key, found),
         None => looked_up(at, &key, left),
     };
@@ -66,27 +66,27 @@ fn keep(at: &Row<'_>, key: &PositionKey, found: (TokenMask, Range<u32>)) -> (Arc
 
 /// The mask as a difference from the mask of a near position, with the budgets that have the same
 /// mask; `None` if no position is near.
-fn near(at: &Row<'_>, tokens: u32) -> Option<(TokenMask, Range<u32>)> {
+fn delta(at: &Row<'_>, tokens: u32) -> Option<(TokenMask, Range<u32>)> {
     let parts = at.constraint.parts();
     let TokenReading::Bytes { vocabulary, .. } = &parts.reading else { return None };
     let mut left = BudgetInterval::new(tokens);
-    let near = parts.near(at.position, &mut left, at.thresholds)?;
-    if [at.position.state, near.stays].into_iter().any(|state| parts.shortest(state) > 1) {
+    let self_loop = parts.near_state(at.position, &mut left, at.thresholds)?;
+    if [at.position.state, self_loop.state].into_iter().any(|state| parts.shortest(state) > 1) {
         return None;
     }
     let mut position = at.position.clone();
-    position.state = near.stays;
+    position.state = self_loop.state;
     let there = Row { position: &position, ..*at };
     if classes(at, &mut left) != classes(&there, &mut left) {
         return None;
     }
     let mut found = Found::default();
-    found.read(at, &mut left, [Unread::all(vocabulary.trie()).beside(near)]);
+    found.read(at, &mut left, [Unread::all(vocabulary.trie()).differing_from(self_loop)]);
     let Found { text: mut added, mut removed, .. } = found;
     if added.len() + removed.len() > TokenSet::longest_list(at.constraint.vocabulary_len()) {
         return None;
     }
-    // Two positions may be near one another: the other mask is found without `near`.
+    // Two positions may be near one another: the other mask is found without `delta`.
     let key = key_of(there.position);
     let kept = at.cache.find(&key, tokens);
     let (base, alike) = kept.unwrap_or_else(|| looked_up(&there, &key, tokens));
@@ -141,9 +141,10 @@ impl Found {
         self.known = Some(known_by(vocabulary, &slices, at.thresholds.max_shared));
         self.removed = special.tokens().iter().map(|(token, _)| token.0).collect();
         let begun = Unread::begun(trie, slices.read);
-        let beside = slices.slices.iter().filter_map(|slice| Some((slice, slice.near?)));
-        let beside =
-            beside.flat_map(|(slice, near)| Unread::begun(trie, slice.beside).map(|all| all.beside(near)));
+        let exceptions = slices.slices.iter().filter_map(|slice| Some((slice, slice.self_loop?)));
+        let exceptions = exceptions.flat_map(|(slice, self_loop)| {
+            Unread::begun(trie, slice.exceptions).map(|all| all.differing_from(self_loop))
+        });
         let beyond = slices.slices.iter().flat_map(|slice| {
             slice.open.bytes().flat_map(move |byte| {
                 let begun = Unread::begun(characters.with(byte, vocabulary), slice.spelled.first);
@@ -160,7 +161,7 @@ impl Found {
         let long = longer().filter(|slice| slice.reach.is_none());
         let long = long.flat_map(|slice| Unread::begun(characters.long(), slice.spelled.first));
         let cut = [Unread::all(characters.cut())];
-        self.read(at, left, cut.into_iter().chain(long).chain(begun).chain(beside).chain(beyond));
+        self.read(at, left, cut.into_iter().chain(long).chain(begun).chain(exceptions).chain(beyond));
     }
 
     /// Reads tokens from tries.
@@ -499,7 +500,11 @@ ws ::= " "*"#;
         let start = RowPosition::unlimited(constraint.start());
         let positions = [start.clone(), constraint.after(&start, TokenId(b'a'.into()))];
         let near = |at: &RowPosition| {
-            constraint.parts().near(at, &mut BudgetInterval::new(100), &Thresholds::default()).unwrap().stays
+            constraint
+                .parts()
+                .near_state(at, &mut BudgetInterval::new(100), &Thresholds::default())
+                .unwrap()
+                .state
         };
         assert_eq!(positions.each_ref().map(near), [positions[1].state, positions[0].state]);
         for position in positions {
@@ -514,7 +519,7 @@ ws ::= " "*"#;
     fn masks_equal_the_reference_search() {
         let vocabulary = words();
         let ids = || (0..vocabulary.len() as u32).map(TokenId);
-        let (mut by_slices, mut read, mut with_less, mut near) = (0, 0, 0, 0);
+        let (mut by_slices, mut read, mut with_less, mut with_delta) = (0, 0, 0, 0);
         let settings = [64, 3, 0].into_iter().flat_map(|frames| {
             [ForcedText::AnyToken, ForcedText::Longest]
                 .map(|forced| Limits::new().with_frames(frames).with_forced_text(forced))
@@ -557,7 +562,7 @@ ws ::= " "*"#;
                     );
                     // The cache has masks of earlier positions and of other budgets.
                     let (kept, _) = masker.legal(&position);
-                    near += usize::from(matches!(&*kept, TokenMask::MaskDelta { .. }));
+                    with_delta += usize::from(matches!(&*kept, TokenMask::MaskDelta { .. }));
                     let mut masks = vec![legal];
                     masks.extend(Some(kept).filter(|kept| *kept != masks[0]));
                     for legal in masks {
@@ -582,6 +587,6 @@ ws ::= " "*"#;
         }
         assert!(by_slices > 1000 && read > 500, "{by_slices} by slices, {read} without");
         assert!(with_less > 10, "{with_less} sets of which tokens are taken away");
-        assert!(near > 300, "{near} places near others");
+        assert!(with_delta > 300, "{with_delta} positions near others");
     }
 }
