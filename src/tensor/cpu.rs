@@ -15,7 +15,7 @@ pub(crate) struct CpuConstraints {
     /// The size of a stack frame in numbers.
     frame: usize,
     /// The maximum size of the mask cache of each constraint, in bytes.
-    kept_bytes: usize,
+    mask_cache_bytes: usize,
 }
 
 /// A row of a batch with its constraint.
@@ -42,13 +42,13 @@ impl CpuRow<'_> {
 }
 
 impl CpuConstraints {
-    pub(crate) fn joined(constraints: &[&CompiledConstraint], frame: usize, kept_bytes: usize) -> Self {
+    pub(crate) fn joined(constraints: &[&CompiledConstraint], frame: usize, mask_cache_bytes: usize) -> Self {
         let placement = Placement::Joined(Joined::new(constraints));
         let constraints = constraints
             .iter()
-            .map(|&constraint| Arc::new(Masker::with_cache_bytes(constraint, kept_bytes)))
+            .map(|&constraint| Arc::new(Masker::with_cache_bytes(constraint, mask_cache_bytes)))
             .collect();
-        Self { constraints, placement, frame, kept_bytes }
+        Self { constraints, placement, frame, mask_cache_bytes }
     }
 
     /// A paged arena for `count` constraints, with only the first, `free`, loaded.
@@ -57,19 +57,20 @@ impl CpuConstraints {
         count: usize,
         pages: usize,
         frame: usize,
-        kept_bytes: usize,
+        mask_cache_bytes: usize,
     ) -> Self {
         Self {
-            constraints: repeat_n(Arc::new(Masker::with_cache_bytes(free, kept_bytes)), count).collect(),
+            constraints: repeat_n(Arc::new(Masker::with_cache_bytes(free, mask_cache_bytes)), count)
+                .collect(),
             placement: Placement::Paged(Paged::new(count, pages)),
             frame,
-            kept_bytes,
+            mask_cache_bytes,
         }
     }
 
     /// Loads a constraint into pages.
     pub(crate) fn put(&mut self, index: usize, constraint: &CompiledConstraint, pages: &[u32]) {
-        self.place(index, Arc::new(Masker::with_cache_bytes(constraint, self.kept_bytes)), pages);
+        self.place(index, Arc::new(Masker::with_cache_bytes(constraint, self.mask_cache_bytes)), pages);
     }
 
     /// Unloads a constraint.
@@ -118,8 +119,8 @@ impl CpuConstraints {
     }
 
     /// The maximum size of the mask cache of each constraint, in bytes.
-    pub(super) fn kept_bytes(&self) -> usize {
-        self.kept_bytes
+    pub(super) fn mask_cache_bytes(&self) -> usize {
+        self.mask_cache_bytes
     }
 
     fn own_state(&self, state: i32) -> (usize, StateId) {

@@ -160,7 +160,7 @@ impl Store {
             Self::Remote(remote) => remote.replace(constraints)?,
             #[cfg(feature = "flex")]
             Self::Cpu(cpu) => {
-                *cpu = Arc::new(CpuConstraints::joined(constraints, cpu.frame(), cpu.kept_bytes()))
+                *cpu = Arc::new(CpuConstraints::joined(constraints, cpu.frame(), cpu.mask_cache_bytes()))
             }
             #[cfg(feature = "cube")]
             Self::Cube(image) => image.replace(constraints, joined),

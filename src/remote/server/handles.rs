@@ -83,11 +83,13 @@ impl Handles {
             .iter()
             .map(|bytes| read_constraint(bytes, &vocabulary, frame))
             .collect::<Result<_, _>>()?;
-        let kept_bytes = TensorOptions::default().mask_cache_bytes;
+        let mask_cache_bytes = TensorOptions::default().mask_cache_bytes;
         let constraints = match (&compiled[..], count) {
             ([], _) => return Err("no constraint".to_owned()),
-            (compiled, 0) => CpuConstraints::joined(&compiled.iter().collect::<Vec<_>>(), frame, kept_bytes),
-            ([free], count) => CpuConstraints::paged(free, count, pages, frame, kept_bytes),
+            (compiled, 0) => {
+                CpuConstraints::joined(&compiled.iter().collect::<Vec<_>>(), frame, mask_cache_bytes)
+            }
+            ([free], count) => CpuConstraints::paged(free, count, pages, frame, mask_cache_bytes),
             (more, _) => return Err(format!("{} constraints in a new arena", more.len())),
         };
         Ok(self.keep(Sent { constraints: Arc::new(constraints), vocabulary, frame, room: (count, pages) }))

@@ -14,7 +14,7 @@ pub(super) enum Mode {
     /// Each run starts with an empty mask cache.
     Fresh,
     /// Runs share the mask cache.
-    Kept,
+    Cached,
 }
 
 /// The library on Flex.
@@ -38,7 +38,7 @@ impl Engine for BurnDfa {
     fn name(&self) -> &'static str {
         match self.mode {
             Mode::Fresh => "burn-dfa",
-            Mode::Kept => "burn-dfa, kept masks",
+            Mode::Cached => "burn-dfa, kept masks",
         }
     }
 
@@ -82,7 +82,7 @@ impl Compiled for BurnDfaConstraint {
     fn start(&self, rows: usize, _on_all_cores: bool) -> Box<dyn Rows> {
         let device_constraint = match self.mode {
             Mode::Fresh => tensors(&self.compiled, &self.device).expect("the constraint that was compiled"),
-            Mode::Kept => self.processor.device_constraint().clone(),
+            Mode::Cached => self.processor.device_constraint().clone(),
         };
         let no_token = device_constraint.no_token() as i32;
         let processor =

@@ -93,7 +93,7 @@ pub type Make = fn(&Tokens) -> Box<dyn Engine>;
 /// All engines, burn-dfa first.
 pub const ALL: [Make; 8] = [
     |tokens| Box::new(burn_dfa::BurnDfa::new(tokens, burn_dfa::Mode::Fresh)),
-    |tokens| Box::new(burn_dfa::BurnDfa::new(tokens, burn_dfa::Mode::Kept)),
+    |tokens| Box::new(burn_dfa::BurnDfa::new(tokens, burn_dfa::Mode::Cached)),
     |tokens| Box::new(llguidance::LlGuidance::new(tokens, llguidance::Mode::Fresh)),
     |tokens| Box::new(llguidance::LlGuidance::new(tokens, llguidance::Mode::Warm)),
     |tokens| Box::new(llguidance::LlGuidance::new(tokens, llguidance::Mode::Forced)),

@@ -57,7 +57,7 @@ fn looked_up(at: &Row<'_>, key: &PositionKey, left: u32) -> (Arc<TokenMask>, Ran
     keep(at, key, (found.legal(at), left.alike()))
 }
 
-/// Keeps a mask in the cache.
+/// Caches a mask.
 fn keep(at: &Row<'_>, key: &PositionKey, found: (TokenMask, Range<u32>)) -> (Arc<TokenMask>, Range<u32>) {
     let (legal, alike) = (Arc::new(found.0), found.1);
     at.cache.keep(Arc::clone(key), alike.clone(), Arc::clone(&legal));
@@ -88,8 +88,8 @@ fn delta(at: &Row<'_>, tokens: u32) -> Option<(TokenMask, Range<u32>)> {
     }
     // Two positions may be near one another: the other mask is found without `delta`.
     let key = key_of(there.position);
-    let kept = at.cache.find(&key, tokens);
-    let (base, alike) = kept.unwrap_or_else(|| looked_up(&there, &key, tokens));
+    let cached = at.cache.find(&key, tokens);
+    let (base, alike) = cached.unwrap_or_else(|| looked_up(&there, &key, tokens));
     if matches!(&*base, TokenMask::Alone(TokenSet::Few(_)) | TokenMask::MaskDelta { .. }) {
         return None;
     }
@@ -302,7 +302,7 @@ pub(super) mod tests {
         legal.to_bits(all).ones().collect()
     }
 
-    /// Kept masks hold for their range of budgets only.
+    /// Cached masks hold for their range of budgets only.
     #[test]
     fn cached_masks_equal_new_masks() {
         let pairs = (b' '..=b'~').flat_map(|a| {
@@ -334,14 +334,14 @@ pub(super) mod tests {
                 let budgets = (0..2).flat_map(|_| (1..40).map(|at| at * 17 % 40)).chain([720, 690, 1 << 20]);
                 for budget in budgets {
                     let position = RowPosition { remaining: budget, ..position.clone() };
-                    let kept = masker.cache.find(&key_of(&position), budget.max(1) - 1).is_some();
-                    met[usize::from(kept)] += 1;
+                    let cached = masker.cache.find(&key_of(&position), budget.max(1) - 1).is_some();
+                    met[usize::from(cached)] += 1;
                     let mut found = tokens(&masker.legal(&position).0, vocabulary.len());
                     found.sort_unstable();
                     assert_eq!(
                         found,
                         reference::tokens(compiled, &vocabulary, &position),
-                        "{text:?} at {:?}, budget {budget}, kept: {kept}",
+                        "{text:?} at {:?}, budget {budget}, cached: {cached}",
                         byte as char
                     );
                 }
@@ -561,10 +561,10 @@ ws ::= " "*"#;
                         matches!(&*legal, TokenMask::SetDelta { removed, .. } if !removed.is_empty()),
                     );
                     // The cache has masks of earlier positions and of other budgets.
-                    let (kept, _) = masker.legal(&position);
-                    with_delta += usize::from(matches!(&*kept, TokenMask::MaskDelta { .. }));
+                    let (cached, _) = masker.legal(&position);
+                    with_delta += usize::from(matches!(&*cached, TokenMask::MaskDelta { .. }));
                     let mut masks = vec![legal];
-                    masks.extend(Some(kept).filter(|kept| *kept != masks[0]));
+                    masks.extend(Some(cached).filter(|cached| *cached != masks[0]));
                     for legal in masks {
                         let mut masked = vec![1.0f32; vocabulary.len()];
                         masker.apply(&legal, &mut masked);
