@@ -126,7 +126,7 @@ impl Request {
 ///     match output.finish {
 ///         FinishReason::EndOfSequence => "complete",
 ///         FinishReason::MaxNewTokens => "cut off: raise max_new_tokens, or set a constraint",
-///         _ => "cancelled",
+///         _ => "canceled",
 ///     }
 /// }
 /// ```
@@ -147,7 +147,7 @@ pub enum FinishReason {
     MaxNewTokens,
     /// The request's [`Cancel`] ended the row, or the caller [stopped](super::TokenStream::stop)
     /// the stream.
-    Cancelled,
+    Canceled,
 }
 
 /// What a row generated.
@@ -198,13 +198,13 @@ impl Output {
     ///
     /// let mut output = Output { bytes: b"[1, 2]".to_vec(), ..Output::default() };
     /// assert_eq!(output.parse::<Vec<u8>>()?, [1, 2]);
-    /// output.finish = FinishReason::Cancelled;
-    /// assert_eq!(output.parse::<Vec<u8>>().unwrap_err().kind(), ErrorKind::Cancelled);
+    /// output.finish = FinishReason::Canceled;
+    /// assert_eq!(output.parse::<Vec<u8>>().unwrap_err().kind(), ErrorKind::Canceled);
     /// # Ok::<(), burn_dfa::Error>(())
     /// ```
     ///
     /// # Errors
-    /// - [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled): the row was canceled;
+    /// - [`ErrorKind::Canceled`](crate::ErrorKind::Canceled): the row was canceled;
     /// - [`ErrorKind::Output`](crate::ErrorKind::Output): it was cut off by `max_new_tokens`, or is
     ///   no `T`.
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T> {
@@ -226,7 +226,7 @@ impl Output {
     fn complete(&self) -> Result<()> {
         match self.finish {
             FinishReason::EndOfSequence | FinishReason::Stop => Ok(()),
-            FinishReason::Cancelled => Err(Error::cancelled(self.tokens.len(), self.text())),
+            FinishReason::Canceled => Err(Error::canceled(self.tokens.len(), self.text())),
             FinishReason::MaxNewTokens => Err(Error::output(format!(
                 "cut off after {} tokens, at {:?}: raise max_new_tokens, or give the request a constraint, within which \
                  it is complete",

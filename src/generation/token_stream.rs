@@ -92,7 +92,7 @@ impl<'a> TokenStream<'a> {
     }
 
     /// The outputs so far. A row that has not ended counts as
-    /// [canceled](super::FinishReason::Cancelled).
+    /// [canceled](super::FinishReason::Canceled).
     pub fn stop(self) -> Vec<Output> {
         self.into_rows().map(Row::into_output).collect()
     }
@@ -108,7 +108,7 @@ impl<'a> TokenStream<'a> {
                     return self.rows[index].append(new).map(Some);
                 }
             }
-            self.rows.iter_mut().for_each(Row::end_if_cancelled);
+            self.rows.iter_mut().for_each(Row::end_if_canceled);
             let end = self.read.saturating_add(self.every).min(self.max_steps);
             if end == self.read || self.rows.iter().all(Row::is_finished) {
                 return Ok(None);

@@ -37,7 +37,7 @@ use burn_dfa_tokens::{Compile, Error, Result};
 /// ) -> Result<Option<Person>> {
 ///     match generate_as(model, vocabulary, Request::new(prompt, 64), &GenerationConfig::new()) {
 ///         Ok(person) => Ok(Some(person)),
-///         Err(error) if error.kind() == ErrorKind::Cancelled => Ok(None),
+///         Err(error) if error.kind() == ErrorKind::Canceled => Ok(None),
 ///         // `ErrorKind::Schema`: the schema is refused. `ErrorKind::Budget`: 64 tokens are too few.
 ///         Err(error) => Err(error),
 ///     }
@@ -49,7 +49,7 @@ use burn_dfa_tokens::{Compile, Error, Result};
 ///   supported;
 /// - [`ErrorKind::Budget`](crate::ErrorKind::Budget): no value fits within the request's
 ///   `max_new_tokens`;
-/// - [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled): the request's [`Cancel`](super::Cancel)
+/// - [`ErrorKind::Canceled`](crate::ErrorKind::Canceled): the request's [`Cancel`](super::Cancel)
 ///   ended it;
 /// - [`ErrorKind::Output`](crate::ErrorKind::Output): the `Deserialize` of `T` is narrower than its
 ///   `JsonSchema`;

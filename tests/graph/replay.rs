@@ -151,7 +151,7 @@ fn a_replayed_step_keeps_the_stacks_of_its_rows() {
 }
 
 #[test]
-fn the_host_reads_every_few_steps_and_a_cancelled_graph_starts_again() {
+fn the_host_reads_every_few_steps_and_a_canceled_graph_starts_again() {
     let _turn = alone();
     for (name, device) in devices::all() {
         let embedded = Embedded::load(&device);
@@ -167,7 +167,7 @@ fn the_host_reads_every_few_steps_and_a_cancelled_graph_starts_again() {
         let mut chunks = graph.stream(&requests).unwrap();
         chunks.next().unwrap().unwrap();
         let cut = chunks.stop();
-        assert_eq!(cut[0].finish, FinishReason::Cancelled);
+        assert_eq!(cut[0].finish, FinishReason::Canceled);
         assert_eq!(cut[0].tokens, whole[0].tokens[..16], "{name}");
         assert_eq!(graph.generate(&requests).unwrap(), whole, "{name}");
     }

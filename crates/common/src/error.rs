@@ -77,7 +77,7 @@ pub enum ErrorKind {
     /// The server of a remote device cannot be reached, or the connection was lost.
     Connection,
     /// A [`Cancel`](crate::Cancel) ended the row or the compilation; see [`Error::tokens_done`].
-    Cancelled,
+    Canceled,
     /// An output is not as requested: cut off, or refused by the type that it is read as.
     Output,
 }
@@ -119,8 +119,8 @@ enum Kind {
     Full { needed: ArenaSpace, free: ArenaSpace },
     Model(String),
     Connection(String),
-    Cancelled { tokens: usize, text: String },
-    CompilationCancelled,
+    Canceled { tokens: usize, text: String },
+    CompilationCanceled,
     Output(String),
 }
 
@@ -367,13 +367,13 @@ impl Error {
     }
 
     #[doc(hidden)]
-    pub fn cancelled(tokens: usize, text: String) -> Self {
-        Kind::Cancelled { tokens, text }.into()
+    pub fn canceled(tokens: usize, text: String) -> Self {
+        Kind::Canceled { tokens, text }.into()
     }
 
     #[doc(hidden)]
-    pub fn compilation_cancelled() -> Self {
-        Kind::CompilationCancelled.into()
+    pub fn compilation_canceled() -> Self {
+        Kind::CompilationCanceled.into()
     }
 
     #[doc(hidden)]
@@ -399,7 +399,7 @@ impl Error {
             Kind::Full { .. } => ErrorKind::Full,
             Kind::Model(_) => ErrorKind::Model,
             Kind::Connection(_) => ErrorKind::Connection,
-            Kind::Cancelled { .. } | Kind::CompilationCancelled => ErrorKind::Cancelled,
+            Kind::Canceled { .. } | Kind::CompilationCanceled => ErrorKind::Canceled,
             Kind::Output(_) => ErrorKind::Output,
         }
     }
@@ -470,10 +470,10 @@ impl Error {
         }
     }
 
-    /// The number of generated tokens, for a row with [`Cancelled`](ErrorKind::Cancelled).
+    /// The number of generated tokens, for a row with [`Canceled`](ErrorKind::Canceled).
     pub fn tokens_done(&self) -> Option<usize> {
         match self.kind {
-            Kind::Cancelled { tokens, .. } => Some(tokens),
+            Kind::Canceled { tokens, .. } => Some(tokens),
             _ => None,
         }
     }
@@ -576,8 +576,8 @@ impl fmt::Display for Error {
             ),
             Kind::Model(reason) => write!(f, "model: {reason}"),
             Kind::Connection(reason) => write!(f, "remote device: {reason}"),
-            Kind::Cancelled { tokens, text } => write!(f, "cancelled after {tokens} tokens, at {text:?}"),
-            Kind::CompilationCancelled => f.write_str("the compilation of the constraint was cancelled"),
+            Kind::Canceled { tokens, text } => write!(f, "canceled after {tokens} tokens, at {text:?}"),
+            Kind::CompilationCanceled => f.write_str("the compilation of the constraint was canceled"),
             Kind::Output(reason) => write!(f, "output: {reason}"),
         }
     }

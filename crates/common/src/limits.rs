@@ -57,7 +57,7 @@ pub struct Limits {
     /// parallelism of the machine.
     pub threads: usize,
     /// Ends the compilation from another thread with
-    /// [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled). Checked together with the time.
+    /// [`ErrorKind::Canceled`](crate::ErrorKind::Canceled). Checked together with the time.
     /// Default: none.
     pub cancel: Option<Cancel>,
 }
@@ -209,7 +209,7 @@ impl ForcedText {
 /// rows of all requests that share it.
 ///
 /// A compilation checks the flag as often as its time, and ends with
-/// [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled). A generation checks it each time that the
+/// [`ErrorKind::Canceled`](crate::ErrorKind::Canceled). A generation checks it each time that the
 /// host reads tokens. The row ends with the tokens so far, and the other rows of the batch
 /// continue. A canceled flag stays canceled. Two flags are equal if canceling one cancels the
 /// other.
@@ -221,7 +221,7 @@ impl ForcedText {
 /// let limits = Limits::new().with_cancel(&cancel);
 /// std::thread::spawn(move || cancel.cancel()).join().unwrap();
 /// let error = Constraint::regex("[ab]{500}")?.to_byte_dfa(&limits).unwrap_err();
-/// assert_eq!(error.kind(), ErrorKind::Cancelled);
+/// assert_eq!(error.kind(), ErrorKind::Canceled);
 /// # Ok::<(), burn_dfa_tokens::Error>(())
 /// ```
 #[derive(Clone, Debug, Default)]
@@ -236,7 +236,7 @@ impl Cancel {
     }
 
     /// Whether the work was asked to end.
-    pub fn is_cancelled(&self) -> bool {
+    pub fn is_canceled(&self) -> bool {
         self.asked.load(Ordering::Relaxed)
     }
 }
@@ -288,8 +288,8 @@ impl<'a> Meter<'a> {
 
     /// Fails after the deadline or a cancellation. Call it in every loop that can be long.
     pub fn time(&self) -> Result<()> {
-        if self.limits.cancel.as_ref().is_some_and(Cancel::is_cancelled) {
-            return Err(Error::compilation_cancelled());
+        if self.limits.cancel.as_ref().is_some_and(Cancel::is_canceled) {
+            return Err(Error::compilation_canceled());
         }
         match self.deadline {
             Some(deadline) if Instant::now() > deadline => Err(Error::limit(Limit::Time(self.limits.time))),

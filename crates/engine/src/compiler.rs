@@ -249,7 +249,7 @@ impl<F: Frontend> Compiler<F> {
 
 impl<F: Frontend> Job<F> {
     fn finish(mut self, outcome: Outcome<F>, taken: Duration) {
-        if self.cancel.is_cancelled() {
+        if self.cancel.is_canceled() {
             return;
         }
         self.compiler.metrics.compiled(taken);

@@ -220,10 +220,10 @@ impl Scheduler {
                 job.events.send(Event::Failed(Failure::Constraint));
                 false
             }
-            _ => !job.cancel.is_cancelled(),
+            _ => !job.cancel.is_canceled(),
         });
         while self.waiting.is_empty() && self.rows.iter().all(Option::is_none) {
-            if self.closed || self.stop.is_cancelled() {
+            if self.closed || self.stop.is_canceled() {
                 return false;
             }
             match self.jobs.recv_timeout(IDLE) {
@@ -232,7 +232,7 @@ impl Scheduler {
                 Err(RecvTimeoutError::Disconnected) => self.closed = true,
             }
         }
-        !self.stop.is_cancelled()
+        !self.stop.is_canceled()
     }
 
     /// The next job: the oldest job of the client with the fewest rows, and of several clients the
@@ -384,7 +384,7 @@ impl Scheduler {
                 FinishReason::EndOfSequence => Ending::Complete,
                 FinishReason::Stop => Ending::Stop,
                 FinishReason::MaxNewTokens => Ending::Length,
-                _ => Ending::Cancelled,
+                _ => Ending::Canceled,
             });
             let cached_tokens = cached.filter(|_| running.is_first).unwrap_or(0);
             self.metrics.ended(ended.as_ref().ok().copied(), running.queued.elapsed());
@@ -443,7 +443,7 @@ impl Scheduler {
     /// Loads the model again, until it succeeds; answers requested meanwhile fail as well. `None`:
     /// it is time to end.
     pub(crate) fn load_again<M>(&mut self, reload: &Reload<M>, lost: &Failure) -> Option<M> {
-        while !self.stop.is_cancelled() {
+        while !self.stop.is_canceled() {
             self.give_up(lost);
             match reload() {
                 Ok(model) => {

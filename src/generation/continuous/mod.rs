@@ -418,7 +418,7 @@ impl<'m, M: ContinuousLm> ContinuousBatch<'m, M> {
                     Err(error) => occupant.error = Some(error),
                 }
             }
-            occupant.row.end_if_cancelled();
+            occupant.row.end_if_canceled();
             if occupant.is_finished() {
                 self.waiting.remove(index);
             }

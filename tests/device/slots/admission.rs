@@ -155,7 +155,7 @@ fn a_long_prompt_delays_a_step_by_at_most_a_chunk() {
 }
 
 #[test]
-fn a_prompt_that_is_being_read_can_be_cancelled_and_released() {
+fn a_prompt_that_is_being_read_can_be_canceled_and_released() {
     let vocabulary = vocabulary();
     let model = RandomLm::new(vocabulary.len(), 9, DType::F32, &Device::flex());
     let config = config(600).with_prompt_chunk(1);
@@ -173,7 +173,7 @@ fn a_prompt_that_is_being_read_can_be_cancelled_and_released() {
     assert_eq!(slots.finished().collect::<Vec<_>>(), [1]);
     for row in [1, 2] {
         let output = slots.release(row).unwrap();
-        assert_eq!((output.finish, output.tokens.len()), (FinishReason::Cancelled, 0));
+        assert_eq!((output.finish, output.tokens.len()), (FinishReason::Canceled, 0));
     }
     slots.admit(2, &short).unwrap();
     slots.step(30, |_| ()).unwrap();

@@ -258,7 +258,7 @@ fn a_step_of_zero_returns_first_tokens() {
 }
 
 #[test]
-fn a_cancelled_row_is_finished_at_the_next_read_and_other_rows_continue() {
+fn a_canceled_row_is_finished_at_the_next_read_and_other_rows_continue() {
     let vocabulary = vocabulary();
     let device = Device::flex();
     let model = RandomLm::new(vocabulary.len(), 3, DType::F32, &device);
@@ -275,10 +275,10 @@ fn a_cancelled_row_is_finished_at_the_next_read_and_other_rows_continue() {
     cancel.cancel();
     slots.step(2, |_| {}).unwrap();
     assert_eq!(slots.finished().collect::<Vec<_>>(), [0]);
-    let cancelled = slots.release(0).unwrap();
+    let canceled = slots.release(0).unwrap();
     slots.step(16, |_| {}).unwrap();
     let whole = slots.release(1).unwrap();
-    assert_eq!((cancelled.finish, whole.finish), (FinishReason::Cancelled, FinishReason::EndOfSequence));
-    assert!(!cancelled.tokens.is_empty() && whole.tokens.starts_with(&cancelled.tokens));
+    assert_eq!((canceled.finish, whole.finish), (FinishReason::Canceled, FinishReason::EndOfSequence));
+    assert!(!canceled.tokens.is_empty() && whole.tokens.starts_with(&canceled.tokens));
     assert_eq!(whole, alone(&model, &vocabulary, &[request], &config)[0]);
 }

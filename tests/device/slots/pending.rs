@@ -327,7 +327,7 @@ fn the_host_follows_a_late_constraint() {
 }
 
 #[test]
-fn a_row_that_waits_for_its_constraint_can_be_cancelled_and_released() {
+fn a_row_that_waits_for_its_constraint_can_be_canceled_and_released() {
     let vocabulary = vocabulary();
     let model = RandomLm::new(vocabulary.len(), 9, DType::F32, &Device::flex());
     let constraint = regex("[a-f]{5}", &vocabulary);
@@ -346,7 +346,7 @@ fn a_row_that_waits_for_its_constraint_can_be_cancelled_and_released() {
         assert_eq!(slots.finished().collect::<Vec<_>>(), [0]);
         for row in [0, 1] {
             let output = slots.release(row).unwrap();
-            assert_eq!((output.finish, output.tokens.len()), (FinishReason::Cancelled, 0));
+            assert_eq!((output.finish, output.tokens.len()), (FinishReason::Canceled, 0));
         }
         // The results of the compilations do not affect later requests in the rows.
         let (third, later) = pending(&request);

@@ -52,7 +52,7 @@ fn a_full_arena_refuses_until_a_row_is_released() {
     slots.admit(2, &request(1)).unwrap();
     slots.step(3, |_| ()).unwrap();
     let cut = slots.release(2).unwrap();
-    assert_eq!((cut.finish, cut.tokens.len()), (FinishReason::Cancelled, 4));
+    assert_eq!((cut.finish, cut.tokens.len()), (FinishReason::Canceled, 4));
     slots.admit(2, &Request::new(prompt("free"), 5)).unwrap();
     assert!(slots.release(0).unwrap().tokens.len() < 21);
     slots.admit(0, &request(2)).unwrap();

@@ -131,7 +131,7 @@ impl Grammar {
         };
         match again {
             Ok(Ok(compiled)) => Ok(compiled),
-            Err(error) if error.kind() == ErrorKind::Cancelled => Err(error),
+            Err(error) if error.kind() == ErrorKind::Canceled => Err(error),
             // The error explains the rules as written, because the user can change these.
             Ok(Err(_)) | Err(_) => Err(explained),
         }
