@@ -96,7 +96,7 @@ impl Subject {
     fn measure(&self, kind: Loop, batch: usize, clock: &Clock, table: &Table) {
         let (times, kernels, is_recorded) = match kind {
             Loop::Eager | Loop::Recorded => self.steps(kind == Loop::Recorded, batch, clock),
-            Loop::ContinuousBatch => self.slots(batch, clock),
+            Loop::ContinuousBatch => self.continuous(batch, clock),
             Loop::Graph => self.graph(batch, clock),
         };
         let [free, constrained] = [times.median(0), times.median(1)];
@@ -209,20 +209,20 @@ impl Subject {
     }
 
     /// Steps of a continuous batch, after admission of its rows.
-    fn slots(&self, batch: usize, clock: &Clock) -> Measured {
+    fn continuous(&self, batch: usize, clock: &Clock) -> Measured {
         let device = self.model.device();
         let (states, classes) = (self.constraint.state_count(), self.constraint.class_count());
         let capacity = Capacity::new().with_constraints(1).with_states(states).with_classes(classes);
         let tensors = TensorOptions { capacity, ..TensorOptions::default() };
         let config = GenerationConfig::new().with_tensors(tensors);
         let requests = [false, true].map(|is_constrained| self.requests(batch, is_constrained));
-        let mut slots = [(); 2].map(|()| {
+        let mut batches = [(); 2].map(|()| {
             ContinuousBatch::record(&self.model, &self.vocabulary, batch, PROMPT + NEW, &config)
-                .expect("slots")
+                .expect("a continuous batch")
         });
-        let is_hardware = slots.iter().all(ContinuousBatch::is_hardware);
+        let is_hardware = batches.iter().all(ContinuousBatch::is_hardware);
         let mut index = 0;
-        let variants = slots.each_mut().map(|slots| {
+        let variants = batches.each_mut().map(|continuous| {
             let requests = &requests[index];
             index += 1;
             let device = device.clone();
@@ -231,12 +231,12 @@ impl Subject {
                 let mut left = runs;
                 while left > 0 {
                     let taken: Vec<usize> =
-                        (0..batch).filter(|row| !slots.idle().any(|idle| idle == *row)).collect();
-                    taken.into_iter().for_each(|row| _ = slots.release(row).expect("an output"));
+                        (0..batch).filter(|row| !continuous.idle().any(|idle| idle == *row)).collect();
+                    taken.into_iter().for_each(|row| _ = continuous.release(row).expect("an output"));
                     let requests: Vec<_> = requests.iter().enumerate().collect();
-                    slots.admit_all(&requests).into_iter().for_each(|admitted| admitted.expect("a row"));
+                    continuous.admit_all(&requests).into_iter().for_each(|admitted| admitted.expect("a row"));
                     let now = left.min(NEW - 1);
-                    spent += seconds(&device, || slots.step(now, |_| ()).expect("steps"));
+                    spent += seconds(&device, || continuous.step(now, |_| ()).expect("steps"));
                     left -= now;
                 }
                 spent

@@ -142,13 +142,13 @@ fn check(device: &Device, dtype: FloatDType, tolerance: f32, exact: bool) {
                 assert_eq!(tokens, want, "{name}: greedy {rows:?}");
             }
         }
-        check_slots(name, &model, &expected, tolerance);
+        check_rows(name, &model, &expected, tolerance);
         check_trees(name, &model, &expected, tolerance);
     }
 }
 
 /// Rows that begin at different times, in chunks, and with a prefix of another row.
-fn check_slots(name: &str, model: &Decoder, expected: &Expected, tolerance: f32) {
+fn check_rows(name: &str, model: &Decoder, expected: &Expected, tolerance: f32) {
     let (device, texts) = (model.device(), &expected.batch);
     let length = texts[0].len();
     let mut cache = model.rows_cache(3, length + 2);
@@ -157,16 +157,16 @@ fn check_slots(name: &str, model: &Decoder, expected: &Expected, tolerance: f32)
     };
     // Row 0, one position longer than a window, is four positions ahead of row 1; row 2 is idle.
     let first = begin(0, 6, &mut cache);
-    assert_close(&format!("{name}: slot 0"), first, &expected.logits[0][5], tolerance);
+    assert_close(&format!("{name}: row 0"), first, &expected.logits[0][5], tolerance);
     let second = begin(1, 2, &mut cache);
-    assert_close(&format!("{name}: slot 1"), second, &expected.logits[1][1], tolerance);
+    assert_close(&format!("{name}: row 1"), second, &expected.logits[1][1], tolerance);
     for (ahead, behind) in (6..length).zip(2..) {
         let fed = column(vec![texts[0][ahead], texts[1][behind], 7], &device);
         let logits = model.step_rows(fed, &mut cache);
         let vocabulary = logits.dims()[1];
         for (row, position) in [(0, ahead), (1, behind)] {
             let found = logits.clone().slice([row..row + 1, 0..vocabulary]);
-            let what = format!("{name}: slot {row}, position {position}");
+            let what = format!("{name}: row {row}, position {position}");
             assert_close(&what, found, &expected.logits[row][position], tolerance);
         }
     }

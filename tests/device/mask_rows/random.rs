@@ -12,7 +12,7 @@ use burn_dfa_testing::words::{EOS, compact};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 use serde_json::{Map, Value, json};
 
-use super::super::slots::generation::{alone, serve};
+use super::super::continuous::generation::{alone, serve};
 use super::super::stack::{needed, vocabulary};
 use crate::common::model::RandomLm;
 use crate::common::{devices, ints, mask_rows_bytes};
