@@ -58,7 +58,7 @@ fn main() -> Result<()> {
     let config = GenerationConfig::new().with_tensors(tensors);
     let mut batch = ContinuousBatch::new(pretrained.model(), vocabulary, args.rows, SLOTS, &config)?;
     let served = serve(&mut batch, &jobs, &args)?;
-    assert_eq!(batch.room(), batch.room_in_all(), "all room is free again");
+    assert_eq!(batch.free_space(), batch.arena_capacity(), "all space is free again");
 
     report(&served, &args);
     for (job, output) in jobs.iter().zip(&served.outputs) {
@@ -222,5 +222,5 @@ fn report(served: &Served, args: &Args) {
         tokens as f64 / seconds
     );
     println!("latency from arrival: p50 {:.0} ms, p90 {:.0} ms, max {:.0} ms", at(0.5), at(0.9), at(1.0));
-    println!("a request waited for room for its constraint {} times", served.full);
+    println!("a request waited for space for its constraint {} times", served.full);
 }

@@ -53,7 +53,7 @@ use burn_dfa_tokens::{ArenaSpace, CompiledConstraint, Error, Result, StateId};
 /// assert_eq!(arena.admit(&ab)?, first); // shared
 ///
 /// let error = arena.admit(&aa).unwrap_err();
-/// assert!(error.kind() == ErrorKind::Full && error.room().unwrap()[1].constraints == 0);
+/// assert!(error.kind() == ErrorKind::Full && error.arena_space().unwrap()[1].constraints == 0);
 /// arena.release(second)?;
 /// let third = arena.admit(&aa)?;
 ///
@@ -101,7 +101,7 @@ impl Arena {
         let capacity = options.capacity;
         if capacity.constraints == 0 || capacity.states == 0 {
             return Err(Error::input(
-                "an arena without room: say in `TensorOptions::capacity` how many constraints and states it holds",
+                "an arena without capacity: say in `TensorOptions::capacity` how many constraints and states it holds",
             ));
         }
         let free = CompiledConstraint::unconstrained(vocabulary);
@@ -173,11 +173,11 @@ impl Arena {
             return Ok(Self::UNCONSTRAINED);
         }
         let count = pages_of(constraint.state_count());
-        self.expect_room(constraint, count)?;
+        self.expect_capacity(constraint, count)?;
         let needed = ArenaSpace { states: count * PAGE, constraints: 1 };
         let Some(at) = self.loaded.iter().position(Option::is_none).filter(|_| count <= self.free.len())
         else {
-            return Err(Error::full(needed, self.room()));
+            return Err(Error::full(needed, self.free_space()));
         };
         let pages: Vec<u32> = self.free.iter().copied().take(count).collect();
         let index = at + 1;
@@ -190,11 +190,11 @@ impl Arena {
     }
 
     /// Refuses a constraint that would not fit into an empty arena.
-    fn expect_room(&self, constraint: &CompiledConstraint, pages: usize) -> Result<()> {
+    fn expect_capacity(&self, constraint: &CompiledConstraint, pages: usize) -> Result<()> {
         let sizes = &self.device_constraint.sizes;
         if constraint.has_special_tokens() {
             return Err(Error::input(
-                "a byte-level constraint reads its marker as a token of its own, for which an arena has no room: compile it with `CompiledConstraint::compile_token_level`",
+                "a byte-level constraint reads its marker as a token of its own, for which an arena has no space: compile it with `CompiledConstraint::compile_token_level`",
             ));
         }
         if constraint.exits() > sizes.exits || constraint.exits() > 0 && constraint.frames() != sizes.depth {
@@ -252,7 +252,7 @@ impl Arena {
     }
 
     /// The free space.
-    pub fn room(&self) -> ArenaSpace {
+    pub fn free_space(&self) -> ArenaSpace {
         let constraints = self.loaded.iter().filter(|loaded| loaded.is_none()).count();
         ArenaSpace { states: self.free.len() * PAGE, constraints }
     }

@@ -264,12 +264,12 @@ mod tests {
     fn arrays_of_kernels_hold_the_frames_of_a_token() {
         let vocabulary = vocabulary_of(&["[[", "[[[[", "something"]);
         let vocab_size = vocabulary.len();
-        let room = Capacity::new().with_constraints(2).with_states(64).with_classes(32);
-        let arena = |room| Sizes::arena(&vocabulary, vocab_size, room, true);
-        let stack = room.with_stack(2, 64);
-        assert_eq!(arena(room).pushes, 0);
+        let capacity = Capacity::new().with_constraints(2).with_states(64).with_classes(32);
+        let arena = |capacity| Sizes::arena(&vocabulary, vocab_size, capacity, true);
+        let stack = capacity.with_stack(2, 64);
+        assert_eq!(arena(capacity).pushes, 0);
         assert_eq!(arena(stack).pushes, 9, "the bytes of the longest token");
-        assert_eq!(arena(room.with_stack(2, 5)).pushes, 5);
+        assert_eq!(arena(capacity.with_stack(2, 5)).pushes, 5);
         assert_eq!(arena(stack.with_pushes(3)).pushes, 3);
         assert_eq!(arena(stack.with_pushes(100)).pushes, 64);
         assert_eq!(Sizes::arena(&vocabulary, vocab_size, stack.with_pushes(3), false).pushes, 64);
@@ -277,7 +277,8 @@ mod tests {
         let lists = compact(&json!({"type": "array", "items": {"$ref": "#"}}));
         let lists = CompiledConstraint::compile_byte_level(&lists, &vocabulary, &Limits::default()).unwrap();
         assert_eq!((lists.pushes(), lists.frames()), (4, 64));
-        let fixed = |room| Sizes::new(&[&lists], lists.state_count(), vocab_size, room, true).unwrap().pushes;
+        let fixed =
+            |capacity| Sizes::new(&[&lists], lists.state_count(), vocab_size, capacity, true).unwrap().pushes;
         assert_eq!(fixed(Capacity::new()), 4);
         assert_eq!(fixed(Capacity::new().with_pushes(6)), 6);
         assert_eq!(fixed(stack), 9);

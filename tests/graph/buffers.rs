@@ -73,8 +73,8 @@ fn values_kept_from_a_recorded_batch_do_not_change_it() {
         for (round, index) in [0, 1, 2, 1, 0, 2].into_iter().enumerate() {
             // All public values of a batch.
             let kept = (
-                batch.room(),
-                batch.room_in_all(),
+                batch.free_space(),
+                batch.arena_capacity(),
                 format!("{batch:?}"),
                 constraints.clone(),
                 requests.clone(),
@@ -92,7 +92,7 @@ fn values_kept_from_a_recorded_batch_do_not_change_it() {
                 assert!(values.iter().all(|&value| value == 1), "{name}, round {round}: written by a replay");
             }
         }
-        assert_eq!(batch.room(), batch.room_in_all(), "{name}");
+        assert_eq!(batch.free_space(), batch.arena_capacity(), "{name}");
     }
 }
 

@@ -70,7 +70,8 @@ pub enum ErrorKind {
     Budget,
     /// An argument makes no sense, such as an empty batch.
     Input,
-    /// An arena has no space for a constraint until others are released; see [`Error::room`].
+    /// An arena has no space for a constraint until others are released; see
+    /// [`Error::arena_space`].
     Full,
     /// The model or its device failed: no usable logits, or tokens that could not be read.
     Model,
@@ -455,7 +456,7 @@ impl Error {
     }
 
     /// The capacity needed by a constraint and the free capacity, for [`Full`](ErrorKind::Full).
-    pub fn room(&self) -> Option<[ArenaSpace; 2]> {
+    pub fn arena_space(&self) -> Option<[ArenaSpace; 2]> {
         match self.kind {
             Kind::Full { needed, free } => Some([needed, free]),
             _ => None,

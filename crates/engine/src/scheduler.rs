@@ -422,7 +422,7 @@ impl Scheduler {
     fn measure<M: ContinuousLm>(&self, batch: &ContinuousBatch<'_, M>) {
         let running: Vec<&Running> = self.rows.iter().flatten().collect();
         let used: usize = running.iter().map(|running| running.prompt + running.tokens).sum();
-        let (free, all) = (batch.room().states, batch.room_in_all().states);
+        let (free, all) = (batch.free_space().states, batch.arena_capacity().states);
         self.metrics.load(Load {
             running: running.len(),
             waiting: self.waiting.len(),

@@ -209,12 +209,12 @@ impl<'m, M: ContinuousLm> ContinuousBatch<'m, M> {
     }
 
     /// The free space for constraints.
-    pub fn room(&self) -> ArenaSpace {
-        self.session.host().arena().room()
+    pub fn free_space(&self) -> ArenaSpace {
+        self.session.host().arena().free_space()
     }
 
     /// The total space for constraints, as reserved by [`GenerationConfig::tensors`].
-    pub fn room_in_all(&self) -> ArenaSpace {
+    pub fn arena_capacity(&self) -> ArenaSpace {
         self.session.host().arena().capacity()
     }
 

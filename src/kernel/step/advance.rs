@@ -65,7 +65,7 @@ pub(super) fn advance_kernel(
         source.copy(position, row);
         let base = row * position.stride(0);
         let token = tokens[row * tokens.stride(0)];
-        let mut own = stack::room(lookup);
+        let mut own = stack::frame_buffer(lookup);
         stack::advance(lookup, position, base, &mut own, token);
         let at = row * stride;
         find(lookup, rows, &*position, base, pool, plan, at, now);

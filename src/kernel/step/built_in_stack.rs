@@ -62,11 +62,11 @@ impl<'a> Rows<'a> {
         let jump = |state: Tensor<1, Int>, index| self.image.entries(Array::Jumps, state * frame + index);
         let enter = jump(self.states.clone(), 0);
         let (calls, returns) = (enter.clone().greater_elem(0), enter.clone().lower_elem(0));
-        let no_room = calls.clone().bool_and(self.depth.clone().greater_equal_elem(depth));
+        let is_full = calls.clone().bool_and(self.depth.clone().greater_equal_elem(depth));
         let no_frame = returns.clone().bool_and(self.depth.clone().equal_elem(0));
 
         // The pushed frame.
-        let pushes = calls.clone().bool_and(no_room.clone().bool_not());
+        let pushes = calls.clone().bool_and(is_full.clone().bool_not());
         let mut numbers = vec![self.states.clone()];
         for outcome in 0..frame - 1 {
             let to = jump(self.states.clone(), outcome + 1);
@@ -86,7 +86,7 @@ impl<'a> Rows<'a> {
         self.depth = depth.clone().mask_where(pushes, depth.clone() + ones.clone());
         self.depth = self.depth.clone().mask_where(returns.clone(), (depth - ones).clamp_min(0));
         let next = self.states.clone().mask_where(calls, enter).mask_where(returns, back);
-        self.states = next.mask_fill(no_room.bool_or(no_frame), StateId::DEAD.0 as i32);
+        self.states = next.mask_fill(is_full.bool_or(no_frame), StateId::DEAD.0 as i32);
     }
 
     /// Writes a number into a column of each row of `mask`; the column differs per row.

@@ -335,14 +335,14 @@ impl KernelImage<CubeBackend> {
             self.depth,
             self.pushes,
             self.exits > 0,
-            self.room(),
+            self.frame_buffer_len(),
         )
     }
 
     /// The size of the array for the frames pushed by a token: one of few, because each takes
     /// another compilation of the kernels. A software Vulkan compiles a large array for minutes.
     /// 384 numbers are 64 frames of 5 exits, for an arena without `Capacity::pushes`.
-    fn room(&self) -> u32 {
+    fn frame_buffer_len(&self) -> u32 {
         let needed = if self.exits > 0 { self.pushes * (self.exits + 1) } else { 0 };
         [1, 16, 64, 256, 384].into_iter().find(|&size| needed <= size).unwrap_or(MAX_PUSHED as u32)
     }

@@ -23,7 +23,7 @@ pub(super) fn follow_kernel(
 ) {
     let row = ABSOLUTE_POS;
     if row < tree.shape(0) {
-        let mut own = stack::room(lookup);
+        let mut own = stack::frame_buffer(lookup);
         let numbers = tree.shape(2);
         let root = row * position.stride(0);
         let mut from = row * tree.stride(0) + parent as usize * tree.stride(1);

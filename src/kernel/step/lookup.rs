@@ -27,7 +27,7 @@ pub(super) struct Lookup {
     pub(super) has_stack: bool,
     /// The size of the array for the frames pushed by a token.
     #[cube(comptime)]
-    pub(super) room: u32,
+    pub(super) frame_buffer_len: u32,
 }
 
 #[cube]

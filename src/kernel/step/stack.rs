@@ -207,8 +207,8 @@ pub(super) fn beyond(lookup: &Lookup, position: &Tensor<i32>, base: usize, depth
 /// An array for the frames pushed by a token. It is set to zero, so make it where a token is
 /// followed: a hit must not wait for that.
 #[cube]
-pub(super) fn room(lookup: &Lookup) -> Array<i32> {
-    Array::<i32>::new(comptime!(lookup.room as usize))
+pub(super) fn frame_buffer(lookup: &Lookup) -> Array<i32> {
+    Array::<i32>::new(comptime!(lookup.frame_buffer_len as usize))
 }
 
 /// Advances a position by a token, which may be `no_token` or invalid.

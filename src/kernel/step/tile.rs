@@ -83,7 +83,7 @@ pub(super) fn legal(
     let filled = Filled::new(lookup, rows);
     sync_cube();
     if !is_hit || dependent != 0 {
-        let mut own = stack::room(lookup);
+        let mut own = stack::frame_buffer(lookup);
         if comptime!(lookup.has_stack) {
             let mut bits = 0u32;
             while dependent != 0 {

@@ -96,7 +96,7 @@ fn outputs_do_not_depend_on_how_prompts_are_read() {
                 {
                     assert_eq!(output, expected, "{name}, {chunk:?}, request {index}");
                 }
-                assert_eq!(batch.room(), batch.room_in_all(), "{name}");
+                assert_eq!(batch.free_space(), batch.arena_capacity(), "{name}");
             }
         }
     }

@@ -141,7 +141,7 @@ fn requests_begin_and_end_in_every_row_under_every_option() {
                 for (index, (output, expected)) in outputs.iter().zip(&expected).enumerate() {
                     assert_eq!(output, expected, "{name}, {kind}, {kernels:?}, request {index}");
                 }
-                assert_eq!(batch.room(), batch.room_in_all(), "{name}, {kind}");
+                assert_eq!(batch.free_space(), batch.arena_capacity(), "{name}, {kind}");
             }
         }
     }
@@ -193,10 +193,10 @@ fn rows_with_stacks_begin_and_end_independently() {
             error.kind() == ErrorKind::Input && error.to_string().contains("TensorOptions::capacity"),
             "{error}"
         );
-        let mut room = tensors(Kernels::Fused);
-        room.capacity = room.capacity.with_stack(exits, 6);
+        let mut reserved = tensors(Kernels::Fused);
+        reserved.capacity = reserved.capacity.with_stack(exits, 6);
         let mut batch =
-            ContinuousBatch::new(&model, &vocabulary, 3, 64, &config.clone().with_tensors(room)).unwrap();
+            ContinuousBatch::new(&model, &vocabulary, 3, 64, &config.clone().with_tensors(reserved)).unwrap();
         for (index, (output, expected)) in serve(&mut batch, &requests, 2).iter().zip(&expected).enumerate() {
             assert_eq!(output, expected, "{name}, request {index}");
             if let Some(schema) = schemas.get(index % 6) {

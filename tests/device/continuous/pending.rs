@@ -155,7 +155,7 @@ fn outputs_do_not_depend_on_when_constraints_are_compiled() {
                 for (index, (output, expected)) in outputs.iter().zip(&expected).enumerate() {
                     assert_eq!(output, expected, "{name}, {chunk:?}, {prefixes}, request {index}");
                 }
-                assert_eq!(batch.room(), batch.room_in_all(), "{name}");
+                assert_eq!(batch.free_space(), batch.arena_capacity(), "{name}");
             }
         }
     }
@@ -273,7 +273,7 @@ fn a_late_refusal_affects_only_its_request() {
             |error| error.kind() == ErrorKind::Unsatisfiable,
         ),
         ("a budget", Some(Ok(regex("a{20}", &vocabulary))), |error| error.tokens_needed() == Some(21)),
-        ("no room at all", Some(Ok(regex("(ab?){5}[a-f]{900}|a", &vocabulary))), |error| {
+        ("no space at all", Some(Ok(regex("(ab?){5}[a-f]{900}|a", &vocabulary))), |error| {
             error.kind() == ErrorKind::Input
         }),
         ("another vocabulary", Some(Ok(regex("a", &other))), |error| {
@@ -305,7 +305,7 @@ fn a_late_refusal_affects_only_its_request() {
             for (row, request) in [(0, &beside), (1, &request)] {
                 assert_eq!(batch.release(row).unwrap(), alone(&model, &vocabulary, request), "{why}");
             }
-            assert_eq!(batch.room(), batch.room_in_all(), "{why}");
+            assert_eq!(batch.free_space(), batch.arena_capacity(), "{why}");
         }
     }
 }

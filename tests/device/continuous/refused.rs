@@ -62,7 +62,7 @@ fn a_full_arena_refuses_until_a_row_is_released() {
     let digits = batch.release(1).unwrap();
     assert!(digits.is_complete() && constraints[1].accepts(&digits.tokens));
     assert_eq!(batch.release(2).unwrap().tokens.len(), 5);
-    assert_eq!(batch.room(), batch.room_in_all());
+    assert_eq!(batch.free_space(), batch.arena_capacity());
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn invalid_requests_are_refused_and_change_nothing() {
     assert_eq!(
         new(2, 9, &GenerationConfig::new()).unwrap_err().kind(),
         ErrorKind::Input,
-        "no room for constraints"
+        "no space for constraints"
     );
     assert_eq!(new(2, 9, &config().with_sync_interval(0)).unwrap_err().kind(), ErrorKind::Input);
     let mut batch = new(2, 32, &config()).unwrap();
@@ -152,10 +152,11 @@ fn constraints_whose_tokens_push_too_many_frames_are_refused() {
     let objects =
         compile(json!({"type": "object", "properties": {"n": {"$ref": "#"}}, "additionalProperties": false}));
     assert_eq!((lists.pushes(), objects.pushes()), (4, 1));
-    let room = Capacity { constraints: 2, states: 500, classes: 100, ..Capacity::new() }.with_stack(2, 64);
+    let capacity =
+        Capacity { constraints: 2, states: 500, classes: 100, ..Capacity::new() }.with_stack(2, 64);
     for (name, device) in devices::all() {
         for (pushes, fit) in [(0, true), (4, true), (3, name == "flex"), (1, name == "flex")] {
-            let options = TensorOptions::new().with_capacity(room.with_pushes(pushes));
+            let options = TensorOptions::new().with_capacity(capacity.with_pushes(pushes));
             let mut arena = Arena::new(&vocabulary, vocabulary.len(), &options, &device).unwrap();
             let mut fixed = DeviceConstraint::new(&[&objects], vocabulary.len(), &options, &device).unwrap();
             arena.admit(&objects).unwrap();
