@@ -41,12 +41,12 @@ mod build;
 mod byte_level;
 mod cache;
 mod class_map;
-mod class_tokens;
 mod columns;
 mod compile_trait;
 mod distance;
 mod edges;
 mod forced;
+mod lazy_class_tokens;
 mod longest;
 mod mask;
 mod parts;
@@ -93,9 +93,9 @@ pub use burn_dfa_vocabulary::{TokenId, Vocabulary};
 use byte_level::reserved_column;
 pub use cache::ConstraintCache;
 use class_map::ClassMap;
-use class_tokens::MadeClassTokens;
 pub use compile_trait::Compile;
 use distance::Distances;
+use lazy_class_tokens::LazyClassTokens;
 use limits::Meter;
 use longest::Shortest;
 pub use mask::{Logit, Masker};
@@ -305,7 +305,7 @@ impl CompiledConstraint {
         tokens_to_end: Vec<u32>,
         start: StateId,
         fingerprint: Fingerprint,
-        class_tokens: MadeClassTokens,
+        class_tokens: LazyClassTokens,
     ) -> Self {
         let vocabulary_len = class.len();
         let reading = TokenReading::Classes(class);
