@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use burn_dfa_vocabulary::{TokenBits, TokenSet};
+use burn_dfa_vocabulary::{TokenBits, TokenSet, hash_folded};
 
 /// The legal tokens of a position, in one of three forms.
 #[derive(Debug)]
@@ -89,12 +89,7 @@ impl Hash for TokenMask {
         }
         if let Some((changed, lists)) = self.difference() {
             changed.hash(state);
-            lists.iter().for_each(|tokens| (tokens.len(), tokens.iter().fold(0, fold)).hash(state));
+            lists.iter().for_each(|tokens| hash_folded(tokens.as_slice(), state));
         }
     }
-}
-
-/// Folds a token of a list into the number of those before.
-fn fold(folded: u32, &token: &u32) -> u32 {
-    folded.rotate_left(1) ^ token
 }
