@@ -464,10 +464,9 @@ fn depth_is_bounded_only_by_the_stack() {
     assert!(deeper.accepts(&tokens(&text(70))));
     let constraint = compact(&json!({}));
     let too_many = Limits::new().with_frames(Limits::MAX_FRAMES + 1);
-    assert_eq!(
-        CompiledConstraint::compile(&constraint, &vocabulary, &too_many).unwrap_err().kind(),
-        ErrorKind::Limit
-    );
+    let error = CompiledConstraint::compile(&constraint, &vocabulary, &too_many).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Limit);
+    assert!(error.to_string().ends_with("lower `Limits::frames` to 1024 at most"), "{error}");
     assert_eq!(compiled.next(compiled.start(), TokenId(u32::from(b']'))), StateId::DEAD);
 }
 

@@ -192,7 +192,7 @@ fn schemas_with_a_stack_are_checked_and_drawn() {
         if command == "check" {
             deep.arg("[]");
         }
-        refuses(&mut deep, &["1024 frames"]);
+        refuses(&mut deep, &["1024 frames", "lower --max-frames to 1024"]);
     }
     let drawn = succeeds(&mut tool(&["draw", "--schema", tree]));
     assert!(drawn.contains("[shape=box]") && drawn.contains("label=\"return 0\""), "{drawn}");

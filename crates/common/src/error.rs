@@ -549,6 +549,8 @@ impl fmt::Display for Error {
                     Limit::DeviceBytes(_) => {
                         ", or raise the limit in `TensorOptions::max_bytes` (of 2^31 - 1 at most)"
                     }
+                    // `Limits::MAX_FRAMES` is fixed.
+                    Limit::Frames(1_024..) => ", or lower `Limits::frames` to 1024 at most",
                     _ => ", or raise the limit in `Limits`",
                 };
                 let of = match limit {
