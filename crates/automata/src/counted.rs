@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn boundaries_take_tokens() {
+    fn each_boundary_takes_a_token_until_none_is_left() {
         let limits = Limits::default();
         let meter = Meter::start(&limits);
         for is_lexed in [false, true] {

@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn repetitions_count() {
+    fn repetitions_stay_between_their_bounds() {
         let repeat = |min, max| Expr::Repeat { expr: Arc::new(word("ab")), min, max };
         assert_eq!(matched(&repeat(1, Some(2)), "a ab abab ababab"), "ab abab");
         assert_eq!(matched(&repeat(2, None), "ab abab ababab"), "abab ababab");

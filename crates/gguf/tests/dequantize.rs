@@ -57,7 +57,7 @@ fn blocks_decode_as_in_python() {
 }
 
 #[test]
-fn sizes_are_checked() {
+fn dequantization_refuses_wrong_sizes() {
     for block in BlockType::ALL {
         let (elements, bytes) = (2 * block.elements(), 2 * block.bytes());
         let mut out = vec![0.0; elements];

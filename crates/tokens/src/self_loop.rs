@@ -66,7 +66,7 @@ mod tests {
     use crate::{CompiledConstraint, Constraint, Limits, TokenId, Vocabulary};
 
     #[test]
-    fn amid_a_name_a_row_is_near_where_any_other_name_goes_on() {
+    fn a_position_in_a_name_is_near_the_state_of_other_names() {
         let bytes = (0..=u8::MAX).map(|byte| vec![byte]);
         let letters = || b'a'..=b'z';
         let pairs = letters().flat_map(|a| letters().map(move |b| [a, b]));

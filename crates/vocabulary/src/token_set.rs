@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_are_short() {
+    fn long_lists_become_bits() {
         const ALL: usize = 1000;
         for count in [0, 1, 31, 32, 500, ALL - 84, ALL - 83, ALL - 31, ALL] {
             let mut bits = TokenBits::none(ALL);

@@ -105,7 +105,7 @@ fn folders_of_something_else() {
 }
 
 #[test]
-fn folders_without_weights() {
+fn folders_without_weights_are_refused_with_a_remedy() {
     for (name, files, instead, parts) in [
         ("described", &[][..], None, &["no model.safetensors", "download"][..]),
         ("pickled", &["pytorch_model.bin"], Some("pytorch_model.bin"), &["save_pretrained"]),

@@ -230,17 +230,17 @@ fn check_trees(name: &str, model: &Decoder, expected: &Expected, tolerance: f32)
 }
 
 #[test]
-fn flex_f32() {
+fn outputs_on_flex_in_f32_are_those_of_transformers() {
     check(&Device::flex(), FloatDType::F32, 1e-4, true);
 }
 
 #[test]
-fn flex_f16() {
+fn outputs_on_flex_in_f16_are_those_of_transformers() {
     check(&Device::flex(), FloatDType::F16, 0.15, false);
 }
 
 #[test]
-fn flex_bf16() {
+fn outputs_on_flex_in_bf16_are_those_of_transformers() {
     check(&Device::flex(), FloatDType::BF16, 0.8, false);
 }
 
@@ -290,7 +290,7 @@ fn steps_beyond_the_capacity_stay_in_the_cache() {
 /// WGSL on the API that WGPU finds; SPIR-V with the feature `vulkan`.
 #[cfg(any(feature = "wgpu", feature = "vulkan"))]
 #[test]
-fn wgpu_f32() {
+fn outputs_on_wgpu_in_f32_are_those_of_transformers() {
     use burn::tensor::DeviceKind;
     use burn_dfa_testing::skip::skipped;
     // Without an adapter the device panics at its first use.

@@ -106,7 +106,7 @@ fn links_lead_to_files_and_headings() {
 }
 
 #[test]
-fn faults_are_found() {
+fn broken_links_are_found() {
     let page = root().join("docs/README.md");
     assert_eq!(fault(&page, "limits.md#counts-that-multiply"), None);
     assert_eq!(fault(&page, "limits.md#no-such"), Some("no such heading".to_owned()));

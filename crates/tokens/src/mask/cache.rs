@@ -116,7 +116,7 @@ mod tests {
     use burn_dfa_vocabulary::TokenSet;
 
     #[test]
-    fn the_positions_that_were_met_first_are_forgotten() {
+    fn the_oldest_positions_are_evicted() {
         let legal = |token: u32| Arc::new(TokenMask::Alone(TokenSet::Few(vec![token; 100])));
         let key = |state: u32| PositionKey::from([7, state]);
         let [bytes_of_key, of_legal] = [bytes_of_key(&key(0)), of_legal(&legal(0))];

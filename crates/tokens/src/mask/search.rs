@@ -481,7 +481,7 @@ ws ::= " "*"#;
 
     /// Neither position is looked up from the other without end.
     #[test]
-    fn places_may_be_near_one_another() {
+    fn two_positions_may_be_near_one_another() {
         let bytes = (0..=u8::MAX).map(|byte| vec![byte]);
         let first = (b'a'..=b'z').filter(|byte| !b"gm".contains(byte)).chain(b'A'..=b'R');
         let words = first

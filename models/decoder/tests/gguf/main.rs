@@ -260,7 +260,7 @@ fn the_families_of_folders() {
 /// Blocks of each type, read as 32-bit and as 16-bit floats; and the bytes of the weights that
 /// progress reports.
 #[test]
-fn quantized_blocks() {
+fn quantized_blocks_are_read_as_floats() {
     let device = Device::flex();
     let config = DecoderConfig { num_key_value_heads: 2, ..DecoderConfig::new(16, 256, 256, 1, 4) };
     for block in BlockType::ALL {
@@ -363,7 +363,7 @@ fn tiny() -> (PathBuf, Vec<u8>) {
 }
 
 #[test]
-fn a_whole_model() {
+fn a_file_answers_as_its_folder() {
     let (folder, bytes) = tiny();
     let path = scratch("tiny").join("tiny.gguf");
     std::fs::write(&path, bytes).unwrap();

@@ -75,7 +75,7 @@ fn literals_and_classes_have_escapes() {
 }
 
 #[test]
-fn repetitions_have_counts() {
+fn repetitions_with_counts_are_read() {
     check(
         "root ::= \"a\"{2} \"b\" {1, 3} \"c\"{0} [d]{1,} (\"e\"+)?",
         &["aabd", "aabbbdddee"],
@@ -176,7 +176,7 @@ fn tags_are_dispatched_at_their_first_occurrence() {
 }
 
 #[test]
-fn tokens_have_numbers() {
+fn tokens_are_read_by_their_numbers() {
     let token = |ids: &[u32], except| {
         let tokens = ids.iter().map(|&id| TokenName::Id(TokenId(id))).collect::<Vec<_>>();
         format!("{:?}", Node::Token { tokens, except })

@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_change_bits() {
+    fn steps_change_only_their_bits() {
         for (text, from, to) in [
             ("0x1f", 7, 31),
             ("18446744073709551615", 7, u64::MAX),

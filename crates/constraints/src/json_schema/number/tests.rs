@@ -211,7 +211,7 @@ fn comparisons_agree_with_integers() {
 }
 
 #[test]
-fn huge_bounds() {
+fn bounds_of_hundreds_of_digits_are_exact() {
     let limits = Limits::default();
     let meter = Meter::start(&limits);
     let huge = decimal("1e308");
@@ -360,7 +360,7 @@ fn notations_pick_spellings() {
 
 /// Numbers are everywhere: their automata stay small.
 #[test]
-fn automata_are_small() {
+fn automata_of_bounds_have_few_states() {
     let limits = Limits::default();
     let meter = Meter::start(&limits);
     let states = |dfa: Result<ByteDfa>| dfa.unwrap().state_count();
@@ -384,7 +384,7 @@ fn automata_are_small() {
 }
 
 #[test]
-fn limits_hold() {
+fn numbers_beyond_the_limits_are_refused() {
     let limits = Limits { states: 10, ..Limits::default() };
     let meter = Meter::start(&limits);
     assert_eq!(universe(Notation::Wide, Some(1000), &meter).unwrap_err().kind(), ErrorKind::Limit);

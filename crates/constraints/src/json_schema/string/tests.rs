@@ -166,7 +166,7 @@ fn long_strings_are_made_fast() {
 }
 
 #[test]
-fn limits_hold() {
+fn lengths_beyond_the_limits_are_refused() {
     let limits = Limits { states: 5000, ..Limits::default() };
     let meter = Meter::start(&limits);
     let any = content(r"(?s:.)*");

@@ -267,7 +267,7 @@ fn values_keep_their_exact_numbers() {
 }
 
 #[test]
-fn requests_as_text() {
+fn requests_as_text_keep_every_digit() {
     let number = "0.1000000000000000000001";
     let schema = format!(r#"{{"const": {number}}}"#);
     let requests = [

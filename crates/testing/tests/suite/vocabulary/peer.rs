@@ -36,14 +36,14 @@ fn assert_same(name: &str, json: &str, first: &str, rounds: usize) {
 }
 
 #[test]
-fn real_tokenizers() {
+fn real_tokenizers_decode_like_their_library() {
     for tokenizer in data::tokenizers() {
         assert_same(tokenizer.name, &tokenizer.json(), "a", 20_000);
     }
 }
 
 #[test]
-fn handmade_tokenizers() {
+fn handmade_tokenizers_decode_like_their_library() {
     let bpe = r#"{"type": "BPE", "unk_token": null, "byte_fallback": true, "merges": [], "vocab": {"a": 0, "▁b": 1,
         "▁▁": 2, "▁": 3, "<0xC3>": 4, "<0xA9>": 5, "<0x0A>": 6, "Ġ": 7, "日": 8, "s": 9, "Ġ日": 10, "<0x6>": 11}}"#;
     let unigram = r#"{"type": "Unigram", "unk_id": 1, "vocab": [["a", 0.0], ["<unk>", 0.0], ["▁b", -1.5], ["▁", -2.0]]}"#;

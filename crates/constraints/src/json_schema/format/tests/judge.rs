@@ -198,7 +198,7 @@ fn the_judge_lies_between_surely_and_possibly() {
 }
 
 #[test]
-fn official_suite() {
+fn formats_agree_with_the_official_suite() {
     let mut wrong = Vec::new();
     let mut left_out: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     let mut verdicts = [0, 0];
@@ -235,7 +235,7 @@ fn official_suite() {
 
 /// Strings with a format in valid instances of MaskBench: the share of accepted ones.
 #[test]
-fn strings_of_maskbench() {
+fn most_strings_of_maskbench_are_accepted() {
     let Some(folder) = data("maskbench") else { return };
     let automata: HashMap<&str, (Format, ByteDfa, jsonschema::Validator)> =
         NAMES.map(|(name, format)| (name, (format, lower(format), validator(name)))).into();
