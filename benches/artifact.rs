@@ -15,14 +15,14 @@ fn main() {
     divan::main();
 }
 
-const WIDTH: u32 = 49_152;
+const VOCAB_SIZE: u32 = 49_152;
 
 /// All bytes, numbers, and an end.
 static VOCABULARY: LazyLock<Vocabulary> = LazyLock::new(|| {
     let bytes = (0..=u8::MAX).map(|byte| vec![byte]);
-    let words = (256..WIDTH - 1).map(|number| number.to_string().into_bytes());
+    let words = (256..VOCAB_SIZE - 1).map(|number| number.to_string().into_bytes());
     let vocabulary = Vocabulary::from_bytes(bytes.chain(words).map(Some).chain([None])).unwrap();
-    let vocabulary = vocabulary.with_eos([TokenId(WIDTH - 1)]).unwrap();
+    let vocabulary = vocabulary.with_eos([TokenId(VOCAB_SIZE - 1)]).unwrap();
     // Computed once for a vocabulary.
     vocabulary.fingerprint();
     vocabulary

@@ -111,8 +111,8 @@ fn a_string_of_10000(bencher: Bencher) {
     bencher.bench(|| first_mask(&string_of(10_000), vocabulary));
 }
 
-fn string_of(most: usize) -> Constraint {
-    Constraint::json_schema(json!({"type": "string", "maxLength": most})).unwrap()
+fn string_of(max: usize) -> Constraint {
+    Constraint::json_schema(json!({"type": "string", "maxLength": max})).unwrap()
 }
 
 mod once_for_a_vocabulary {
@@ -164,8 +164,8 @@ struct Panel {
 
 fn panels() -> [Panel; 3] {
     let vocabulary = &*VOCABULARY;
-    let states = [10, 30, 100, 300, 1_000, 3_000, 10_000].map(|most| {
-        let (time, compiled) = measure(&string_of(most), vocabulary);
+    let states = [10, 30, 100, 300, 1_000, 3_000, 10_000].map(|max| {
+        let (time, compiled) = measure(&string_of(max), vocabulary);
         (compiled.state_count() as f64, time)
     });
     let word = |at: usize| {
@@ -183,15 +183,15 @@ fn panels() -> [Panel; 3] {
         "required": ["name", "age"]
     }));
     let object = object.unwrap();
-    let widths = [1_000, 3_000, 10_000, 20_000, vocabulary.len()].map(|width| {
-        let cut = vocabulary.clone().with_eos([TokenId(2)]).unwrap().with_len(width).unwrap();
+    let vocab_sizes = [1_000, 3_000, 10_000, 20_000, vocabulary.len()].map(|vocab_size| {
+        let cut = vocabulary.clone().with_eos([TokenId(2)]).unwrap().with_len(vocab_size).unwrap();
         warm(&cut);
-        (width as f64, measure(&object, &cut).0)
+        (vocab_size as f64, measure(&object, &cut).0)
     });
     [
         Panel { title: "states (strings of at most n characters)", points: states.to_vec() },
         Panel { title: "token classes (choices of n words)", points: classes.to_vec() },
-        Panel { title: "tokens (an object)", points: widths.to_vec() },
+        Panel { title: "tokens (an object)", points: vocab_sizes.to_vec() },
     ]
 }
 
@@ -202,13 +202,13 @@ fn draw(path: &Path) -> Result<(), Box<dyn std::error::Error>> {
     root.fill(&WHITE)?;
     for (area, Panel { title, points }) in root.split_evenly((1, 3)).iter().zip(panels()) {
         println!("first mask, ms, by {title}: {points:.3?}");
-        let most = points.iter().map(|&(x, _)| x).fold(1.0, f64::max);
+        let max = points.iter().map(|&(x, _)| x).fold(1.0, f64::max);
         let mut chart = ChartBuilder::on(area)
             .caption(title, ("sans-serif", 16))
             .margin(12)
             .x_label_area_size(30)
             .y_label_area_size(50)
-            .build_cartesian_2d((1.0..most * 2.0).log_scale(), (0.01..1_000.0).log_scale())?;
+            .build_cartesian_2d((1.0..max * 2.0).log_scale(), (0.01..1_000.0).log_scale())?;
         chart.configure_mesh().y_desc("first mask, ms").light_line_style(WHITE).draw()?;
         chart.draw_series([PathElement::new(points.clone(), BLUE.stroke_width(2))])?;
         chart.draw_series(points.iter().map(|&point| Circle::new(point, 3, BLUE.filled())))?;

@@ -20,7 +20,7 @@ use embedded::Embedded;
 
 const STEPS: usize = 64;
 /// The vocabulary of SmolLM2 has as many ids.
-const WIDTH: usize = 49_152;
+const VOCAB_SIZE: usize = 49_152;
 
 /// Adds a bias to the logits, `[1, vocab_size]`.
 #[derive(Clone)]
@@ -47,7 +47,7 @@ impl CausalLm for Random {
     }
 
     fn vocab_size(&self) -> usize {
-        WIDTH
+        VOCAB_SIZE
     }
 
     fn prefill(&self, _: Tensor<2, Int>, _: Tensor<1, Int>, _: usize) -> (Tensor<2>, ()) {
@@ -62,9 +62,9 @@ impl CausalLm for Random {
 /// One byte a token, then words that no text needs.
 fn numbered_words() -> Vocabulary {
     let bytes = (0..=u8::MAX).map(|byte| vec![byte]);
-    let words = (256..WIDTH as u32 - 1).map(|id| format!("word{id}").into_bytes());
+    let words = (256..VOCAB_SIZE as u32 - 1).map(|id| format!("word{id}").into_bytes());
     let vocabulary = Vocabulary::from_bytes(bytes.chain(words).map(Some).chain([None])).unwrap();
-    vocabulary.with_eos([TokenId(WIDTH as u32 - 1)]).unwrap()
+    vocabulary.with_eos([TokenId(VOCAB_SIZE as u32 - 1)]).unwrap()
 }
 
 fn random(dims: [usize; 2], device: &Device) -> Tensor<2> {
@@ -86,11 +86,11 @@ fn median(mut times: Vec<f64>) -> f64 {
 }
 
 fn measure(name: &str, model: &impl CausalLm, vocabulary: &Vocabulary, requests: &[Request], rounds: usize) {
-    let (device, width, batch) = (model.device(), model.vocab_size(), requests.len());
-    let biases = [(); 3].map(|()| Bias(random([1, width], &device) * 0.01));
+    let (device, vocab_size, batch) = (model.device(), model.vocab_size(), requests.len());
+    let biases = [(); 3].map(|()| Bias(random([1, vocab_size], &device) * 0.01));
     let free = GenerationConfig::new().with_sync_interval(STEPS);
     let own = biases.iter().cloned().fold(free.clone(), GenerationConfig::with_processor);
-    let logits = random([batch, width], &device);
+    let logits = random([batch, vocab_size], &device);
     let operations = || {
         for _ in 0..STEPS {
             std::hint::black_box(biases.iter().fold(logits.clone(), |logits, bias| logits + bias.0.clone()));
@@ -131,7 +131,7 @@ fn main() {
             (0..batch).map(|_| Request::new(vec![TokenId(0)], STEPS).with_constraint(&text)).collect();
         measure(
             "49,152 random logits",
-            &Random(random([batch, WIDTH], &device)),
+            &Random(random([batch, VOCAB_SIZE], &device)),
             &vocabulary,
             &requests,
             rounds,

@@ -56,12 +56,12 @@ struct Rows {
 
 impl Rows {
     fn new(constraint: &CompiledConstraint, dtype: DType, count: usize) -> Option<Self> {
-        let (device, width) = (Device::flex(), constraint.vocabulary_len());
+        let (device, vocab_size) = (Device::flex(), constraint.vocabulary_len());
         let on_device =
-            DeviceConstraint::new(&[constraint], width, &TensorOptions::default(), &device).ok()?;
+            DeviceConstraint::new(&[constraint], vocab_size, &TensorOptions::default(), &device).ok()?;
         let processor = ConstraintProcessor::new(on_device, &vec![0; count]).expect("rows of one constraint");
-        let values = (0..count * width).map(|at| (at % 251) as f32 / 8.0);
-        let logits = TensorData::new(values.collect::<Vec<f32>>(), [count, width]).convert_dtype(dtype);
+        let values = (0..count * vocab_size).map(|at| (at % 251) as f32 / 8.0);
+        let logits = TensorData::new(values.collect::<Vec<f32>>(), [count, vocab_size]).convert_dtype(dtype);
         Some(Self { processor, count, logits })
     }
 
@@ -82,8 +82,8 @@ impl Rows {
 
 /// The masked logits of the first row.
 fn first_row(masked: Tensor<2>) -> Vec<f32> {
-    let [_, width] = masked.dims();
-    let masked = masked.slice([0..1, 0..width]).into_data().convert::<f32>();
+    let [_, vocab_size] = masked.dims();
+    let masked = masked.slice([0..1, 0..vocab_size]).into_data().convert::<f32>();
     masked.try_to_vec().expect("floats")
 }
 
@@ -207,7 +207,7 @@ fn print_places(vocabulary: &Vocabulary, ids: &HashMap<&[u8], u32>, dtype: DType
         "\n| the first visit of a new table, medians of {COMPILATIONS} | legal tokens | first | again |"
     );
     println!("|---|---:|---:|---:|");
-    for (name, constraint, text) in places(vocabulary) {
+    for (name, constraint, text) in positions(vocabulary) {
         let (mut first, mut again, mut left) = (Vec::new(), Vec::new(), 0);
         for _ in 0..COMPILATIONS {
             let compiled = CompiledConstraint::compile(&constraint, vocabulary, &Limits::default())
@@ -229,7 +229,7 @@ fn print_places(vocabulary: &Vocabulary, ids: &HashMap<&[u8], u32>, dtype: DType
 }
 
 /// Positions: a name, a constraint, and the text before the position.
-fn places(vocabulary: &Vocabulary) -> [(&'static str, Constraint, &'static str); 4] {
+fn positions(vocabulary: &Vocabulary) -> [(&'static str, Constraint, &'static str); 4] {
     let schema = |of: Value| {
         let properties = json!({"type": "object", "properties": {"a": of}, "required": ["a"]});
         compact(properties).expect("a schema")

@@ -19,14 +19,14 @@ const K: usize = 50;
 const P: f32 = 0.9;
 
 /// Logits with a standard deviation of 3.
-fn values(width: usize, batch: usize) -> Vec<f32> {
+fn values(vocab_size: usize, batch: usize) -> Vec<f32> {
     let rng = &mut StdRng::seed_from_u64(1);
     let mut normal = || (0..12).map(|_| rng.random_range(-0.5f32..0.5)).sum::<f32>();
-    (0..width * batch).map(|_| 3.0 * normal()).collect()
+    (0..vocab_size * batch).map(|_| 3.0 * normal()).collect()
 }
 
-fn logits((width, batch): (usize, usize)) -> Tensor<2> {
-    Tensor::from_data(TensorData::new(values(width, batch), [batch, width]), &Device::flex())
+fn logits((vocab_size, batch): (usize, usize)) -> Tensor<2> {
+    Tensor::from_data(TensorData::new(values(vocab_size, batch), [batch, vocab_size]), &Device::flex())
 }
 
 fn processor<P: LogitsProcessor>(bencher: Bencher, processor: P, size: (usize, usize)) {
@@ -80,11 +80,11 @@ fn top_p_built_in(bencher: Bencher, size: (usize, usize)) {
 }
 
 /// A reference on the host, for a row in host memory: sort, sum, mask.
-fn host_sort(bencher: Bencher, (width, batch): (usize, usize), kept: impl Fn(&[f32]) -> usize) {
-    let values = values(width, batch);
+fn host_sort(bencher: Bencher, (vocab_size, batch): (usize, usize), kept: impl Fn(&[f32]) -> usize) {
+    let values = values(vocab_size, batch);
     bencher.bench_local(|| {
         let mut values = black_box(values.clone());
-        for row in values.chunks_exact_mut(width) {
+        for row in values.chunks_exact_mut(vocab_size) {
             let mut sorted = row.to_vec();
             sorted.sort_unstable_by(|a, b| b.total_cmp(a));
             let least = sorted[kept(&sorted) - 1];

@@ -22,7 +22,7 @@ fn main() {
     divan::main();
 }
 
-const WIDTH: usize = 49_152;
+const VOCAB_SIZE: usize = 49_152;
 
 /// SmolLM2's vocabulary if the test data has it, else all bytes and numbered words.
 static VOCABULARY: LazyLock<Vocabulary> = LazyLock::new(|| {
@@ -32,9 +32,9 @@ static VOCABULARY: LazyLock<Vocabulary> = LazyLock::new(|| {
         return Vocabulary::from_tokenizer_json(json).unwrap().with_eos([TokenId(0)]).unwrap();
     }
     let bytes = (0..=u8::MAX).map(|byte| vec![byte]);
-    let words = (256..WIDTH as u32 - 1).map(|id| format!("word{id}").into_bytes());
+    let words = (256..VOCAB_SIZE as u32 - 1).map(|id| format!("word{id}").into_bytes());
     let vocabulary = Vocabulary::from_bytes(bytes.chain(words).map(Some).chain([None])).unwrap();
-    vocabulary.with_eos([TokenId(WIDTH as u32 - 1)]).unwrap()
+    vocabulary.with_eos([TokenId(VOCAB_SIZE as u32 - 1)]).unwrap()
 });
 
 const SCHEMA: &str = r#"{"type": "object", "properties": {"name": {"type": "string"}, "address": {"type": "string",
@@ -44,7 +44,7 @@ const NESTED: &str = r##"{"type": "object", "properties": {"list": {"type": "arr
     "required": ["list", "name"], "additionalProperties": false}"##;
 
 #[derive(Clone, Copy, Debug)]
-enum Place {
+enum Workload {
     String,
     Key,
     /// In a string of a recursive schema.
@@ -60,27 +60,27 @@ enum Form {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Case(Kernels, Form, Place);
+struct Case(Kernels, Form, Workload);
 
 const CASES: [Case; 8] = [
-    Case(Kernels::BuiltIn, Form::TokenLevel, Place::String),
-    Case(Kernels::Fused, Form::TokenLevel, Place::String),
-    Case(Kernels::BuiltIn, Form::TokenLevel, Place::Key),
-    Case(Kernels::Fused, Form::TokenLevel, Place::Key),
-    Case(Kernels::Fused, Form::ByteLevel, Place::String),
-    Case(Kernels::Fused, Form::ByteLevel, Place::Key),
-    Case(Kernels::Fused, Form::ByteLevel, Place::Nested),
-    Case(Kernels::Fused, Form::ByteLevel, Place::Text),
+    Case(Kernels::BuiltIn, Form::TokenLevel, Workload::String),
+    Case(Kernels::Fused, Form::TokenLevel, Workload::String),
+    Case(Kernels::BuiltIn, Form::TokenLevel, Workload::Key),
+    Case(Kernels::Fused, Form::TokenLevel, Workload::Key),
+    Case(Kernels::Fused, Form::ByteLevel, Workload::String),
+    Case(Kernels::Fused, Form::ByteLevel, Workload::Key),
+    Case(Kernels::Fused, Form::ByteLevel, Workload::Nested),
+    Case(Kernels::Fused, Form::ByteLevel, Workload::Text),
 ];
 
 /// The processor of `batch` rows, and their position after the beginning of an object.
 fn at(case: Case, batch: usize, device: &Device) -> (ConstraintProcessor, Position) {
-    let Case(kernels, form, place) = case;
+    let Case(kernels, form, workload) = case;
     let limits = Limits::default();
-    let constraint = match place {
-        Place::Text => triggers::endless(100),
-        Place::Nested => Constraint::json_schema(NESTED.parse().unwrap()).unwrap(),
-        Place::String | Place::Key => Constraint::json_schema(SCHEMA.parse().unwrap()).unwrap(),
+    let constraint = match workload {
+        Workload::Text => triggers::endless(100),
+        Workload::Nested => Constraint::json_schema(NESTED.parse().unwrap()).unwrap(),
+        Workload::String | Workload::Key => Constraint::json_schema(SCHEMA.parse().unwrap()).unwrap(),
     };
     let compile = match form {
         Form::TokenLevel => CompiledConstraint::compile_token_level,
@@ -88,14 +88,14 @@ fn at(case: Case, batch: usize, device: &Device) -> (ConstraintProcessor, Positi
     };
     let compiled = compile(&constraint, &VOCABULARY, &limits).unwrap();
     let options = TensorOptions { kernels, max_bytes: 1 << 30, ..TensorOptions::default() };
-    let device_constraint = DeviceConstraint::new(&[&compiled], WIDTH, &options, device).unwrap();
+    let device_constraint = DeviceConstraint::new(&[&compiled], VOCAB_SIZE, &options, device).unwrap();
     let processor = ConstraintProcessor::new(device_constraint, &vec![0; batch]).unwrap();
     let mut state = processor.start();
-    let text: &[u8] = match place {
-        Place::String => b"{\"name\": \"Ad",
-        Place::Key => b"{\"na",
-        Place::Nested => b"{\"list\": [{\"list\": [], \"name\": \"Ad",
-        Place::Text => b"Let me see: 1 < 2",
+    let text: &[u8] = match workload {
+        Workload::String => b"{\"name\": \"Ad",
+        Workload::Key => b"{\"na",
+        Workload::Nested => b"{\"list\": [{\"list\": [], \"name\": \"Ad",
+        Workload::Text => b"Let me see: 1 < 2",
     };
     for byte in text {
         let token = VOCABULARY.iter().find(|(_, bytes)| bytes == &[*byte]).expect("every byte is a token").0;
@@ -110,12 +110,12 @@ fn device() -> Device {
 }
 
 fn logits(batch: usize, device: &Device) -> TensorData {
-    Tensor::<2>::random([batch, WIDTH], Distribution::Normal(0.0, 3.0), device).into_data()
+    Tensor::<2>::random([batch, VOCAB_SIZE], Distribution::Normal(0.0, 3.0), device).into_data()
 }
 
 fn context(batch: usize, device: &Device) -> StepContext {
     StepContext {
-        tokens: Tensor::full([batch], WIDTH as i32, (device, DType::I32)),
+        tokens: Tensor::full([batch], VOCAB_SIZE as i32, (device, DType::I32)),
         step: Tensor::zeros([1], (device, DType::I32)),
     }
 }
@@ -147,13 +147,13 @@ fn mask_chain_of_4<const BATCH: usize>(bencher: Bencher, case: Case) {
     let data = logits(BATCH * NODES, &device);
     // No last token, and draft tokens that are legal in a string and illegal in a key.
     let letter = VOCABULARY.iter().find(|(_, bytes)| bytes == b"a").expect("every byte is a token").0;
-    let tokens = [WIDTH as i32, letter.0 as i32, letter.0 as i32, letter.0 as i32, letter.0 as i32];
+    let tokens = [VOCAB_SIZE as i32, letter.0 as i32, letter.0 as i32, letter.0 as i32, letter.0 as i32];
     let tokens = TensorData::new(tokens.repeat(BATCH), [BATCH, NODES]);
     let tokens = Tensor::<2, Int>::from_data(tokens, (&device, DType::I32));
     let tree = DraftTree::chain(NODES - 1);
     bencher
         .with_inputs(|| {
-            let logits = Tensor::<2>::from_data(data.clone(), &device).reshape([BATCH, NODES, WIDTH]);
+            let logits = Tensor::<2>::from_data(data.clone(), &device).reshape([BATCH, NODES, VOCAB_SIZE]);
             device.sync().unwrap();
             logits
         })
@@ -171,7 +171,7 @@ fn choose_greedy<const BATCH: usize>(bencher: Bencher, case: Case) {
 
 #[divan::bench(args = CASES, consts = [1, 8])]
 fn choose_sampled<const BATCH: usize>(bencher: Bencher, case: Case) {
-    choose::<BATCH, _>(bencher, case, |device| GumbelMax::new(&[7; BATCH], WIDTH, device).unwrap());
+    choose::<BATCH, _>(bencher, case, |device| GumbelMax::new(&[7; BATCH], VOCAB_SIZE, device).unwrap());
 }
 
 fn choose<const BATCH: usize, S: Sampler + Sync>(

@@ -56,9 +56,9 @@ fn main() -> Result<()> {
 
     let tensors = TensorOptions { capacity: CAPACITY, ..TensorOptions::default() };
     let config = GenerationConfig::new().with_tensors(tensors);
-    let mut slots = ContinuousBatch::new(pretrained.model(), vocabulary, args.rows, SLOTS, &config)?;
-    let served = serve(&mut slots, &jobs, &args)?;
-    assert_eq!(slots.room(), slots.room_in_all(), "all room is free again");
+    let mut batch = ContinuousBatch::new(pretrained.model(), vocabulary, args.rows, SLOTS, &config)?;
+    let served = serve(&mut batch, &jobs, &args)?;
+    assert_eq!(batch.free_space(), batch.arena_capacity(), "all space is free again");
 
     report(&served, &args);
     for (job, output) in jobs.iter().zip(&served.outputs) {
@@ -159,14 +159,14 @@ struct Served {
 }
 
 /// The scheduler: first come, first served.
-fn serve(slots: &mut ContinuousBatch<Decoder>, jobs: &[Job], args: &Args) -> Result<Served> {
+fn serve(batch: &mut ContinuousBatch<Decoder>, jobs: &[Job], args: &Args) -> Result<Served> {
     let style = ProgressStyle::with_template("{bar:40} {pos}/{len} requests, {msg}")?;
     let bar = ProgressBar::new(jobs.len() as u64).with_style(style);
     let arrival = |job: usize| Duration::from_secs_f64(args.every * job as f64 / 1e3);
     let started = Instant::now();
     let mut queue = VecDeque::new();
     let mut arrived = 0;
-    let mut in_row: Vec<usize> = vec![0; slots.rows()];
+    let mut in_row: Vec<usize> = vec![0; batch.rows()];
     let mut done: Vec<Option<(Output, Duration)>> = jobs.iter().map(|_| None).collect();
     let (mut tokens, mut full) = (0, 0);
     while bar.position() < jobs.len() as u64 {
@@ -174,10 +174,10 @@ fn serve(slots: &mut ContinuousBatch<Decoder>, jobs: &[Job], args: &Args) -> Res
             queue.push_back(arrived);
             arrived += 1;
         }
-        let idle: Vec<usize> = slots.idle().collect();
+        let idle: Vec<usize> = batch.idle().collect();
         for row in idle {
             let Some(&job) = queue.front() else { break };
-            match slots.admit(row, &jobs[job].request()) {
+            match batch.admit(row, &jobs[job].request()) {
                 Ok(()) => {
                     in_row[row] = job;
                     queue.pop_front();
@@ -189,15 +189,15 @@ fn serve(slots: &mut ContinuousBatch<Decoder>, jobs: &[Job], args: &Args) -> Res
                 Err(error) => return Err(error.into()),
             }
         }
-        if slots.idle().count() == slots.rows() {
+        if batch.idle().count() == batch.rows() {
             std::thread::sleep(arrival(arrived).saturating_sub(started.elapsed()));
             continue;
         }
-        slots.step(args.steps, |piece| tokens += piece.tokens.len())?;
-        let finished: Vec<usize> = slots.finished().collect();
+        batch.step(args.steps, |piece| tokens += piece.tokens.len())?;
+        let finished: Vec<usize> = batch.finished().collect();
         for row in finished {
             let job = in_row[row];
-            done[job] = Some((slots.release(row)?, started.elapsed() - arrival(job)));
+            done[job] = Some((batch.release(row)?, started.elapsed() - arrival(job)));
             bar.inc(1);
         }
         let rate = f64::from(tokens as u32) / started.elapsed().as_secs_f64();
@@ -222,5 +222,5 @@ fn report(served: &Served, args: &Args) {
         tokens as f64 / seconds
     );
     println!("latency from arrival: p50 {:.0} ms, p90 {:.0} ms, max {:.0} ms", at(0.5), at(0.9), at(1.0));
-    println!("a request waited for room for its constraint {} times", served.full);
+    println!("a request waited for space for its constraint {} times", served.full);
 }

@@ -20,7 +20,7 @@ use clap::Parser;
 const CHARACTERS: &str = "\n !$&',-.3:;?ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 /// The id after the characters ends the output.
 const EOS: TokenId = TokenId(65);
-const WIDTH: usize = 66;
+const VOCAB_SIZE: usize = 66;
 const SEEDS: u64 = 5;
 
 /// Character bigrams under a format.
@@ -40,7 +40,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let device = Device::default();
     let model = Bigram::count(&text, &device)?;
-    let vocabulary = Vocabulary::from_chars(CHARACTERS.chars())?.pad_to(WIDTH)?.with_eos([EOS])?;
+    let vocabulary = Vocabulary::from_chars(CHARACTERS.chars())?.pad_to(VOCAB_SIZE)?.with_eos([EOS])?;
 
     let set = |characters: &str| -> Vec<TokenId> { characters.chars().filter_map(id).collect() };
     let (upper, lower) = (set(&CHARACTERS[13..39]), set(&CHARACTERS[39..]));
@@ -73,25 +73,25 @@ fn id(character: char) -> Option<TokenId> {
 
 /// The logarithms of the counts of character pairs.
 struct Bigram {
-    /// `[WIDTH, WIDTH]`
+    /// `[VOCAB_SIZE, VOCAB_SIZE]`
     logits: Tensor<2>,
 }
 
 impl Bigram {
     /// Counts the pairs of `text`, starting from 1.
     fn count(text: &str, device: &Device) -> Result<Self, Box<dyn Error>> {
-        let mut counts = vec![1f32; WIDTH * WIDTH];
+        let mut counts = vec![1f32; VOCAB_SIZE * VOCAB_SIZE];
         let mut before = None;
         for (offset, character) in text.char_indices() {
             let next = id(character)
                 .ok_or_else(|| format!("byte {offset}: {character:?} is not one of the 65 characters"))?;
             if let Some(TokenId(before)) = before {
-                counts[before as usize * WIDTH + next.index()] += 1.0;
+                counts[before as usize * VOCAB_SIZE + next.index()] += 1.0;
             }
             before = Some(next);
         }
         let logits = counts.into_iter().map(f32::ln).collect();
-        Ok(Self { logits: Tensor::from_data(TensorData::new(logits, [WIDTH, WIDTH]), device) })
+        Ok(Self { logits: Tensor::from_data(TensorData::new(logits, [VOCAB_SIZE, VOCAB_SIZE]), device) })
     }
 }
 
@@ -103,7 +103,7 @@ impl CausalLm for Bigram {
     }
 
     fn vocab_size(&self) -> usize {
-        WIDTH
+        VOCAB_SIZE
     }
 
     fn prefill(&self, tokens: Tensor<2, Int>, _padding: Tensor<1, Int>, _capacity: usize) -> (Tensor<2>, ()) {

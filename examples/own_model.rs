@@ -20,11 +20,11 @@ struct Network {
 }
 
 impl Network {
-    fn new(width: usize, device: &Device) -> Self {
+    fn new(vocab_size: usize, device: &Device) -> Self {
         Self {
-            embedding: EmbeddingConfig::new(width, HIDDEN).init(device),
+            embedding: EmbeddingConfig::new(vocab_size, HIDDEN).init(device),
             mix: LinearConfig::new(2 * HIDDEN, HIDDEN).init(device),
-            head: LinearConfig::new(HIDDEN, width).init(device),
+            head: LinearConfig::new(HIDDEN, vocab_size).init(device),
         }
     }
 

@@ -1,5 +1,5 @@
-//! A transformer of an application in three steps: without a cache, with a cache of keys and values,
-//! and in a recorded batch. It has random weights.
+//! A transformer of an application in three steps: without a cache, with a cache of keys and
+//! values, and in a recorded batch. It has random weights.
 //!
 //!     cargo run --release --example own_transformer
 

@@ -1,6 +1,6 @@
 //! A watermark as a logits processor: the token before selects half of the vocabulary, the green
-//! tokens, whose logits rise. Text with the watermark has more green tokens than chance gives, which
-//! anyone with the hash can count.
+//! tokens, whose logits rise. Text with the watermark has more green tokens than chance gives,
+//! which anyone with the hash can count.
 //!
 //! Source: Kirchenbauer et al., "A Watermark for Large Language Models", 2023.
 //!

@@ -147,9 +147,9 @@ impl RowState for () {
 impl<const D: usize, K: Basic> RowState for Tensor<D, K> {
     fn assign_row(&mut self, row: usize, new: Self) {
         self.inplace(|buffer| {
-            let mut place = buffer.dims().map(|size| 0..size);
-            place[0] = row..row + 1;
-            buffer.slice_assign(place, new)
+            let mut range = buffer.dims().map(|size| 0..size);
+            range[0] = row..row + 1;
+            buffer.slice_assign(range, new)
         });
     }
 

@@ -6,7 +6,8 @@
 //! look up the state, mask the logits, sample, advance.
 //!
 //! ```text
-//! Constraint ──▶ byte automaton ──(+ Vocabulary)──▶ CompiledConstraint ──▶ DeviceConstraint ──▶ ConstraintProcessor ──▶ generation
+//! Constraint ──▶ byte automaton ──(+ Vocabulary)──▶ CompiledConstraint
+//!     ──▶ DeviceConstraint ──▶ ConstraintProcessor ──▶ generation
 //! ```
 //!
 //! | module | holds |
@@ -27,8 +28,8 @@
 //!
 //! # Example
 //!
-//! A `Generator` of [burn-dfa-decoder](https://docs.rs/burn-dfa-decoder) is a model with its tokenizer.
-//! This one is embedded in [burn-dfa-tiny](https://docs.rs/burn-dfa-tiny), and
+//! A `Generator` of [burn-dfa-decoder](https://docs.rs/burn-dfa-decoder) is a model with its
+//! tokenizer. This one is embedded in [burn-dfa-tiny](https://docs.rs/burn-dfa-tiny), and
 //! `Generator::from_folder` reads a folder of Hugging Face or a GGUF file.
 //!
 //! ```
@@ -48,7 +49,10 @@
 //! use burn::tensor::{Device, Int, Tensor};
 //! use burn_dfa::processor::ConstraintProcessor;
 //! use burn_dfa::sampling::{Greedy, Sampler};
-//! use burn_dfa::{Constraint, Limits, TensorOptions, DeviceConstraint, TokenId, CompiledConstraint, Vocabulary};
+//! use burn_dfa::{
+//!     CompiledConstraint, Constraint, DeviceConstraint, Limits, TensorOptions, TokenId,
+//!     Vocabulary,
+//! };
 //!
 //! // Three tokens and the end of the sequence.
 //! let tokens = [Some("yes"), Some("no"), Some("!"), None];

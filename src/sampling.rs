@@ -49,10 +49,10 @@ pub trait Sampler {
     /// Samples the token of one row of a batch of `batch` rows, as [`sample`](Self::sample) would
     /// choose it in this row.
     ///
-    /// A [`ContinuousBatch`](crate::generation::ContinuousBatch) chooses the first token of a request
-    /// while the other rows wait. By default, `sample` gets these logits in all rows, and the token of
-    /// `row` is taken. So a sampler may hold a value per row, such as a seed. A sampler that can choose
-    /// for one row alone may do so at less cost.
+    /// A [`ContinuousBatch`](crate::generation::ContinuousBatch) chooses the first token of a
+    /// request while the other rows wait. By default, `sample` gets these logits in all rows, and
+    /// the token of `row` is taken. So a sampler may hold a value per row, such as a seed. A
+    /// sampler that can choose for one row alone may do so at less cost.
     ///
     /// ```
     /// use burn::tensor::{Device, Int, Tensor};
@@ -203,7 +203,8 @@ impl Keys {
 }
 
 impl Noise {
-    /// The noise at `step` of a row with these [keys](GumbelMax::keys); `None` if the row is greedy.
+    /// The noise at `step` of a row with these [keys](GumbelMax::keys); `None` if the row is
+    /// greedy.
     pub(crate) fn new([low, high, factor]: [i32; 3], step: i32) -> Option<Self> {
         let factor = f32::from_bits(factor as u32);
         let step = step.wrapping_add(1).wrapping_mul(GOLDEN) as u32;
@@ -231,7 +232,8 @@ impl GumbelMax {
     /// One seed per row, for rows of `vocab_size` logits.
     ///
     /// # Errors
-    /// [`ErrorKind::Input`](crate::ErrorKind::Input) without a seed, or if `vocab_size` is 0 or past 2³¹.
+    /// [`ErrorKind::Input`](crate::ErrorKind::Input) without a seed, or if `vocab_size` is 0 or
+    /// past 2³¹.
     pub fn new(seeds: &[u64], vocab_size: usize, device: &Device) -> Result<Self> {
         if seeds.is_empty() {
             return Err(Error::input("a batch needs at least one row"));
@@ -276,7 +278,8 @@ impl GumbelMax {
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::Input`](crate::ErrorKind::Input) for a temperature out of range, or another number of rows.
+    /// [`ErrorKind::Input`](crate::ErrorKind::Input) for a temperature out of range, or another
+    /// number of rows.
     pub fn with_temperatures(mut self, temperatures: &[Option<f32>]) -> Result<Self> {
         let rows = self.host.halves.len();
         if temperatures.len() != rows {

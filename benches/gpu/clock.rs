@@ -14,20 +14,20 @@ const MAX_RUNS: usize = 2000;
 pub struct Clock {
     began: Instant,
     /// After this number of seconds, no further measurement begins.
-    pub most_seconds: Option<f64>,
+    pub max_seconds: Option<f64>,
     /// Runs only the smallest case of each kind, once.
     pub is_quick: bool,
 }
 
 impl Default for Clock {
     fn default() -> Self {
-        Self { began: Instant::now(), most_seconds: None, is_quick: false }
+        Self { began: Instant::now(), max_seconds: None, is_quick: false }
     }
 }
 
 impl Clock {
     pub fn is_over(&self) -> bool {
-        self.most_seconds.is_some_and(|most| self.began.elapsed().as_secs_f64() >= most)
+        self.max_seconds.is_some_and(|max| self.began.elapsed().as_secs_f64() >= max)
     }
 
     /// The cases to measure: all, or only the first.
@@ -54,8 +54,8 @@ impl Clock {
     /// A clock for the first of the `parts` remaining parts, which share the remaining time.
     pub fn share(&self, parts: usize) -> Self {
         let spent = self.began.elapsed().as_secs_f64();
-        let most_seconds = self.most_seconds.map(|most| spent + (most - spent).max(0.0) / parts as f64);
-        Self { most_seconds, ..*self }
+        let max_seconds = self.max_seconds.map(|max| spent + (max - spent).max(0.0) / parts as f64);
+        Self { max_seconds, ..*self }
     }
 }
 
@@ -69,10 +69,10 @@ pub fn seconds(device: &Device, work: impl FnOnce()) -> f64 {
 }
 
 /// A timed variant: takes a number of runs and returns their seconds.
-pub type Way<'a> = Box<dyn FnMut(usize) -> f64 + 'a>;
+pub type Variant<'a> = Box<dyn FnMut(usize) -> f64 + 'a>;
 
 /// A variant that runs `work`.
-pub fn way<'a>(device: &Device, mut work: impl FnMut() + 'a) -> Way<'a> {
+pub fn variant<'a>(device: &Device, mut work: impl FnMut() + 'a) -> Variant<'a> {
     let device = device.clone();
     Box::new(move |runs| seconds(&device, || (0..runs).for_each(|_| work())))
 }
@@ -80,12 +80,12 @@ pub fn way<'a>(device: &Device, mut work: impl FnMut() + 'a) -> Way<'a> {
 /// The seconds per run of each variant, in every round.
 pub struct Times<const N: usize>([Vec<f64>; N]);
 
-/// Times `ways` in turns, so that load on the machine affects all alike. Each takes about `round`
-/// seconds in a round. The first runs warm up.
-pub fn in_turns<const N: usize>(clock: &Clock, round: f64, mut ways: [Way<'_>; N]) -> Times<N> {
-    let runs = ways.each_mut().map(|way| {
-        way(1);
-        let one = way(1).max(1e-9);
+/// Times `variants` in turns, so that load on the machine affects all alike. Each takes about
+/// `round` seconds in a round. The first runs warm up.
+pub fn in_turns<const N: usize>(clock: &Clock, round: f64, mut variants: [Variant<'_>; N]) -> Times<N> {
+    let runs = variants.each_mut().map(|variant| {
+        variant(1);
+        let one = variant(1).max(1e-9);
         if clock.is_quick { 1 } else { ((round / one) as usize).clamp(1, MAX_RUNS) }
     });
     let mut times = Times(std::array::from_fn(|_| Vec::with_capacity(ROUNDS)));
@@ -93,7 +93,7 @@ pub fn in_turns<const N: usize>(clock: &Clock, round: f64, mut ways: [Way<'_>; N
         for turn in 0..N {
             // The order rotates from round to round.
             let index = (turn + round) % N;
-            times.0[index].push(ways[index](runs[index]) / runs[index] as f64);
+            times.0[index].push(variants[index](runs[index]) / runs[index] as f64);
         }
     }
     times
@@ -101,8 +101,8 @@ pub fn in_turns<const N: usize>(clock: &Clock, round: f64, mut ways: [Way<'_>; N
 
 impl<const N: usize> Times<N> {
     /// The median of a variant, in seconds.
-    pub fn median(&self, way: usize) -> f64 {
-        median(self.0[way].clone())
+    pub fn median(&self, variant: usize) -> f64 {
+        median(self.0[variant].clone())
     }
 
     /// The ratio of one variant to another over the rounds: median, minimum and maximum.

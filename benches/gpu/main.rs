@@ -2,8 +2,9 @@
 //! relative to a copy of the logits.
 //!
 //! The command is `cargo bench --features wgpu,fusion --bench gpu -- [models] [rows]`; the features
-//! `cuda,cuda-cpp` and `vulkan` work as well. `BURN_DEVICE` names the device, by default WGPU, CUDA or
-//! Vulkan, the first in this build. `scripts/gpu` carries the program to a machine without cargo.
+//! `cuda,cuda-cpp` and `vulkan` work as well. `BURN_DEVICE` names the device, by default WGPU, CUDA
+//! or Vulkan, the first in this build. `scripts/gpu` carries the program to a machine without
+//! cargo.
 //!
 //! - `--seconds N`: begins no measurement after N seconds
 //! - `--quick`: the smallest case of each kind
@@ -17,12 +18,12 @@ mod constraint;
 mod launches;
 mod model;
 mod models;
-mod places;
 #[path = "../published.rs"]
 mod published;
 mod rows;
 mod table;
 mod vocabulary;
+mod workloads;
 
 use std::process::ExitCode;
 
@@ -52,7 +53,7 @@ fn main() -> ExitCode {
                 return ExitCode::SUCCESS;
             }
             "--seconds" => match arguments.next().and_then(|seconds| seconds.parse().ok()) {
-                Some(seconds) => clock.most_seconds = Some(seconds),
+                Some(seconds) => clock.max_seconds = Some(seconds),
                 None => return refuse("--seconds takes a number"),
             },
             name => match PARTS.iter().find(|(part, _)| *part == name) {

@@ -12,7 +12,7 @@ use burn_dfa::sampling::Greedy;
 use burn_dfa::{Capacity, CompiledConstraint, DeviceConstraint, Limits, TensorOptions, TokenId, Vocabulary};
 use burn_dfa_decoder::Decoder;
 
-use crate::clock::{Clock, Recorded, Times, Way, in_turns, seconds, way};
+use crate::clock::{Clock, Recorded, Times, Variant, in_turns, seconds, variant};
 use crate::launches::Launches;
 use crate::model::{self, SHAPES, SMALL, Shape};
 use crate::table::{self, Table};
@@ -87,7 +87,7 @@ struct Subject {
 impl Subject {
     fn new(shape: &Shape, dtype: DType, device: &Device) -> Self {
         let model = shape.init(dtype, device);
-        let vocabulary = vocabulary::of_width(model.vocab_size());
+        let vocabulary = vocabulary::of_size(model.vocab_size());
         let constraint = CompiledConstraint::compile(&constraint::text(), &vocabulary, &Limits::default())
             .expect("a constraint");
         Self { name: shape.name, model, vocabulary, constraint }
@@ -96,7 +96,7 @@ impl Subject {
     fn measure(&self, kind: Loop, batch: usize, clock: &Clock, table: &Table) {
         let (times, kernels, is_recorded) = match kind {
             Loop::Eager | Loop::Recorded => self.steps(kind == Loop::Recorded, batch, clock),
-            Loop::ContinuousBatch => self.slots(batch, clock),
+            Loop::ContinuousBatch => self.continuous(batch, clock),
             Loop::Graph => self.graph(batch, clock),
         };
         let [free, constrained] = [times.median(0), times.median(1)];
@@ -126,9 +126,9 @@ impl Subject {
     /// Single steps, which the host does not read.
     fn steps(&self, is_recorded: bool, batch: usize, clock: &Clock) -> Measured {
         let device = self.model.device();
-        let width = self.model.vocab_size();
+        let vocab_size = self.model.vocab_size();
         let device_constraint =
-            DeviceConstraint::new(&[&self.constraint], width, &TensorOptions::default(), &device)
+            DeviceConstraint::new(&[&self.constraint], vocab_size, &TensorOptions::default(), &device)
                 .expect("a device constraint");
         let constraint = ConstraintProcessor::new(device_constraint, &vec![0; batch]).expect("rows");
         let mut free = Sequence::start(&self.model, None::<ConstraintProcessor>, batch);
@@ -136,14 +136,14 @@ impl Subject {
         device.sync().expect("the device");
         let launches = Launches::default();
         if !is_recorded {
-            let mut ways = [way(&device, || free.step()), way(&device, || constrained.step())];
-            let counts = ways.each_mut().map(|way| {
+            let mut variants = [variant(&device, || free.step()), variant(&device, || constrained.step())];
+            let counts = variants.each_mut().map(|variant| {
                 // Autotuning and fusion settle after a few steps.
-                way(4);
-                launches.during(|| way(1));
+                variant(4);
+                launches.during(|| variant(1));
                 launches.count()
             });
-            return (in_turns(clock, ROUND, ways), Some(counts), false);
+            return (in_turns(clock, ROUND, variants), Some(counts), false);
         }
         // The warm-up runs of the step complete first; the last run is recorded.
         let mut free = launches.during(|| {
@@ -161,8 +161,11 @@ impl Subject {
         });
         let counts = [free_count, launches.count()];
         let is_hardware = free.is_hardware() && constrained.is_hardware();
-        let times =
-            in_turns(clock, ROUND, [way(&device, || free.replay()), way(&device, || constrained.replay())]);
+        let times = in_turns(
+            clock,
+            ROUND,
+            [variant(&device, || free.replay()), variant(&device, || constrained.replay())],
+        );
         (times, Some(counts), is_hardware)
     }
 
@@ -187,11 +190,11 @@ impl Subject {
         });
         let is_hardware = graphs.iter().all(DecodeGraph::is_hardware);
         let mut index = 0;
-        let ways = graphs.each_mut().map(|graph| {
+        let variants = graphs.each_mut().map(|graph| {
             let requests = &requests[index];
             index += 1;
             let device = device.clone();
-            let way: Way = Box::new(move |runs| {
+            let variant: Variant = Box::new(move |runs| {
                 let generations = runs.div_ceil(NEW);
                 let spent = seconds(&device, || {
                     for _ in 0..generations {
@@ -200,47 +203,47 @@ impl Subject {
                 });
                 spent * runs as f64 / (generations * NEW) as f64
             });
-            way
+            variant
         });
-        (in_turns(clock, ROUND, ways), None, is_hardware)
+        (in_turns(clock, ROUND, variants), None, is_hardware)
     }
 
     /// Steps of a continuous batch, after admission of its rows.
-    fn slots(&self, batch: usize, clock: &Clock) -> Measured {
+    fn continuous(&self, batch: usize, clock: &Clock) -> Measured {
         let device = self.model.device();
         let (states, classes) = (self.constraint.state_count(), self.constraint.class_count());
         let capacity = Capacity::new().with_constraints(1).with_states(states).with_classes(classes);
         let tensors = TensorOptions { capacity, ..TensorOptions::default() };
         let config = GenerationConfig::new().with_tensors(tensors);
         let requests = [false, true].map(|is_constrained| self.requests(batch, is_constrained));
-        let mut slots = [(); 2].map(|()| {
+        let mut batches = [(); 2].map(|()| {
             ContinuousBatch::record(&self.model, &self.vocabulary, batch, PROMPT + NEW, &config)
-                .expect("slots")
+                .expect("a continuous batch")
         });
-        let is_hardware = slots.iter().all(ContinuousBatch::is_hardware);
+        let is_hardware = batches.iter().all(ContinuousBatch::is_hardware);
         let mut index = 0;
-        let ways = slots.each_mut().map(|slots| {
+        let variants = batches.each_mut().map(|continuous| {
             let requests = &requests[index];
             index += 1;
             let device = device.clone();
-            let way: Way = Box::new(move |runs| {
+            let variant: Variant = Box::new(move |runs| {
                 let mut spent = 0.0;
                 let mut left = runs;
                 while left > 0 {
                     let taken: Vec<usize> =
-                        (0..batch).filter(|row| !slots.idle().any(|idle| idle == *row)).collect();
-                    taken.into_iter().for_each(|row| _ = slots.release(row).expect("an output"));
+                        (0..batch).filter(|row| !continuous.idle().any(|idle| idle == *row)).collect();
+                    taken.into_iter().for_each(|row| _ = continuous.release(row).expect("an output"));
                     let requests: Vec<_> = requests.iter().enumerate().collect();
-                    slots.admit_all(&requests).into_iter().for_each(|admitted| admitted.expect("a row"));
+                    continuous.admit_all(&requests).into_iter().for_each(|admitted| admitted.expect("a row"));
                     let now = left.min(NEW - 1);
-                    spent += seconds(&device, || slots.step(now, |_| ()).expect("steps"));
+                    spent += seconds(&device, || continuous.step(now, |_| ()).expect("steps"));
                     left -= now;
                 }
                 spent
             });
-            way
+            variant
         });
-        (in_turns(clock, ROUND, ways), None, is_hardware)
+        (in_turns(clock, ROUND, variants), None, is_hardware)
     }
 }
 
@@ -259,16 +262,15 @@ struct Sequence<'a, P: LogitsProcessor> {
 
 impl<'a, P: LogitsProcessor> Sequence<'a, P> {
     fn start(model: &'a Decoder, chain: P, batch: usize) -> Self {
-        let (device, width) = (model.device(), model.vocab_size());
+        let (device, vocab_size) = (model.device(), model.vocab_size());
         let prompt: Vec<i32> = (0..batch * PROMPT).map(|at| 256 + (7 * at % 1024) as i32).collect();
         let prompt: Tensor<2, Int> =
             Tensor::from_data(TensorData::new(prompt, [batch, PROMPT]), (&device, DType::I32));
         let padding = Tensor::zeros([batch], (&device, DType::I32));
-        let state =
-            chain.init(&InitContext { prompt: prompt.clone(), padding: padding.clone(), vocab_size: width });
+        let state = chain.init(&InitContext { prompt: prompt.clone(), padding: padding.clone(), vocab_size });
         let (logits, cache) = model.prefill(prompt, padding, CAPACITY);
         let context = StepContext {
-            tokens: Tensor::full([batch], width as i32, (&device, DType::I32)),
+            tokens: Tensor::full([batch], vocab_size as i32, (&device, DType::I32)),
             step: Tensor::zeros([1], (&device, DType::I32)),
         };
         let mut sequence = Self { model, chain, cache, state, context };

@@ -11,13 +11,13 @@ use burn_dfa::Vocabulary;
 use burn_dfa::processor::{InPlaceState, LogitsProcessor, StepContext};
 use burn_dfa::sampling::{Greedy, Sampler};
 
-use crate::clock::{Clock, Recorded, Way, in_turns, way};
-use crate::places::{Form, Place};
+use crate::clock::{Clock, Recorded, Variant, in_turns, variant};
 use crate::table::{self, Table};
+use crate::workloads::{Form, Workload};
 use crate::{model, vocabulary};
 
 /// The vocabulary sizes of Llama 3, SmolLM2 and Gemma 3.
-const WIDTHS: [usize; 3] = [128_256, 49_152, 262_144];
+const VOCAB_SIZES: [usize; 3] = [128_256, 49_152, 262_144];
 const BATCHES: [usize; 4] = [1, 8, 64, 512];
 /// Objects around the string, each in a list: an object and its list take about two of the 64
 /// frames of a stack.
@@ -25,26 +25,28 @@ const DEPTHS: [usize; 5] = [1, 4, 8, 16, 31];
 /// Total bytes of all sets of logits, up to [`MAX_SETS`] sets.
 const BYTES: usize = 128 << 20;
 const MAX_SETS: usize = 8;
-/// The rows of logits that are made at once. All rows as `f32` may be larger than a buffer of a device.
+/// The rows of logits that are made at once. All rows as `f32` may be larger than a buffer of a
+/// device.
 const PART: usize = 64;
 /// Seconds per variant in a round.
 const ROUND: f64 = 0.04;
 
 #[derive(Clone, Copy, Debug)]
 struct Case {
-    width: usize,
+    vocab_size: usize,
     batch: usize,
     dtype: DType,
     form: Form,
-    place: Place,
-    /// Whether the batch keeps mask rows. Otherwise every step costs what the first visit of a state
-    /// costs.
+    workload: Workload,
+    /// Whether the batch keeps mask rows. Otherwise every step costs what the first visit of a
+    /// state costs.
     keeps: bool,
 }
 
 pub fn measure(device: &Device, clock: &Clock) {
-    let widths = clock.cases(WIDTHS.to_vec());
-    let vocabularies: Vec<Vocabulary> = widths.iter().map(|width| vocabulary::of_width(*width)).collect();
+    let vocab_sizes = clock.cases(VOCAB_SIZES.to_vec());
+    let vocabularies: Vec<Vocabulary> =
+        vocab_sizes.iter().map(|vocab_size| vocabulary::of_size(*vocab_size)).collect();
     let columns = [
         "logits",
         "batch",
@@ -66,55 +68,58 @@ pub fn measure(device: &Device, clock: &Clock) {
     ];
     let table = Table::begin("Rows of logits", &columns);
     let name = |case: &Case| format!("{case:?}");
-    clock.each(cases(clock, &widths, model::dtype(device)), name, |case| {
-        let index = widths.iter().position(|width| *width == case.width).expect("one of the widths");
+    clock.each(cases(clock, &vocab_sizes, model::dtype(device)), name, |case| {
+        let index = vocab_sizes
+            .iter()
+            .position(|vocab_size| *vocab_size == case.vocab_size)
+            .expect("one of the sizes");
         case.measure(&vocabularies[index], device, clock, &table);
     });
 }
 
 /// The cases, most informative first.
-fn cases(clock: &Clock, widths: &[usize], dtype: DType) -> Vec<Case> {
+fn cases(clock: &Clock, vocab_sizes: &[usize], dtype: DType) -> Vec<Case> {
     use Form::{ByteLevel, TokenLevel};
-    use Place::{Letters, Nested};
+    use Workload::{Letters, Nested};
     let batches = clock.cases(BATCHES.to_vec());
     let (small, large) = batches.split_at(batches.len().min(2));
-    let most = &batches[batches.len() - 1..];
+    let largest = &batches[batches.len() - 1..];
     let mut cases = Vec::new();
-    let mut push = |width, batches: &[usize], dtype, form, place, keeps| {
-        cases.extend(batches.iter().map(|&batch| Case { width, batch, dtype, form, place, keeps }));
+    let mut push = |vocab_size, batches: &[usize], dtype, form, workload, keeps| {
+        cases.extend(batches.iter().map(|&batch| Case { vocab_size, batch, dtype, form, workload, keeps }));
     };
-    // Most schemas are byte-level. First with mask rows of a visited state, with many legal tokens and
-    // with few.
-    push(widths[0], &batches, dtype, ByteLevel, Place::String, true);
-    push(widths[0], small, dtype, ByteLevel, Letters, true);
+    // Most schemas are byte-level. First with mask rows of a visited state, with many legal tokens
+    // and with few.
+    push(vocab_sizes[0], &batches, dtype, ByteLevel, Workload::String, true);
+    push(vocab_sizes[0], small, dtype, ByteLevel, Letters, true);
     // Then without mask rows, as a fill, in both forms.
-    push(widths[0], small, dtype, ByteLevel, Place::String, false);
+    push(vocab_sizes[0], small, dtype, ByteLevel, Workload::String, false);
     for keeps in [false, true] {
-        push(widths[0], small, dtype, TokenLevel, Place::String, keeps);
+        push(vocab_sizes[0], small, dtype, TokenLevel, Workload::String, keeps);
     }
-    push(widths[0], large, dtype, ByteLevel, Place::String, false);
-    push(widths[0], &[8], dtype, ByteLevel, Nested(DEPTHS[0]), true);
-    for &width in &widths[1..] {
-        push(width, &batches, dtype, ByteLevel, Place::String, true);
-        push(width, &[8], dtype, ByteLevel, Nested(DEPTHS[0]), true);
+    push(vocab_sizes[0], large, dtype, ByteLevel, Workload::String, false);
+    push(vocab_sizes[0], &[8], dtype, ByteLevel, Nested(DEPTHS[0]), true);
+    for &vocab_size in &vocab_sizes[1..] {
+        push(vocab_size, &batches, dtype, ByteLevel, Workload::String, true);
+        push(vocab_size, &[8], dtype, ByteLevel, Nested(DEPTHS[0]), true);
     }
     for keeps in [false, true] {
-        push(widths[0], large, dtype, TokenLevel, Place::String, keeps);
+        push(vocab_sizes[0], large, dtype, TokenLevel, Workload::String, keeps);
     }
-    for &width in &widths[1..] {
-        push(width, &batches, dtype, TokenLevel, Place::String, true);
+    for &vocab_size in &vocab_sizes[1..] {
+        push(vocab_size, &batches, dtype, TokenLevel, Workload::String, true);
     }
-    for &width in widths {
+    for &vocab_size in vocab_sizes {
         for batch in clock.cases(vec![8, 64]) {
             for depth in clock.cases(DEPTHS.to_vec()) {
-                push(width, &[batch], dtype, ByteLevel, Nested(depth), true);
+                push(vocab_size, &[batch], dtype, ByteLevel, Nested(depth), true);
             }
         }
         for form in [TokenLevel, ByteLevel] {
-            push(width, most, dtype, form, Letters, true);
+            push(vocab_size, largest, dtype, form, Letters, true);
         }
         if dtype != DType::F32 {
-            push(width, &batches, DType::F32, TokenLevel, Place::String, true);
+            push(vocab_size, &batches, DType::F32, TokenLevel, Workload::String, true);
         }
     }
     cases
@@ -122,15 +127,15 @@ fn cases(clock: &Clock, widths: &[usize], dtype: DType) -> Vec<Case> {
 
 impl Case {
     fn measure(&self, vocabulary: &Vocabulary, device: &Device, clock: &Clock, table: &Table) {
-        let (width, batch) = (vocabulary.len(), self.batch);
-        let bytes = batch * width * self.dtype.size();
+        let (vocab_size, batch) = (vocabulary.len(), self.batch);
+        let bytes = batch * vocab_size * self.dtype.size();
         let sets: Vec<Tensor<2>> =
-            (0..(BYTES / bytes).clamp(1, MAX_SETS)).map(|_| self.logits(width, device)).collect();
-        let (processor, position) = self.place.rows(self.form, batch, self.keeps, vocabulary, device);
+            (0..(BYTES / bytes).clamp(1, MAX_SETS)).map(|_| self.logits(vocab_size, device)).collect();
+        let (processor, position) = self.workload.rows(self.form, batch, self.keeps, vocabulary, device);
         let legal = legal(processor.mask(&position, sets[0].clone()));
         assert!(legal > 0, "{self:?}: the rows are in the constraint");
         let context = || StepContext {
-            tokens: Tensor::full([batch], width as i32, (device, DType::I32)),
+            tokens: Tensor::full([batch], vocab_size as i32, (device, DType::I32)),
             step: Tensor::zeros([1], (device, DType::I32)),
         };
         let [none, mut free, mut chosen] = [context(), context(), context()];
@@ -168,22 +173,22 @@ impl Case {
             greedy.is_hardware(),
             choose.is_hardware(),
         ];
-        let ways: [Way; 5] = [
-            way(device, || copy.replay()),
-            way(device, || mask.replay()),
-            way(device, || in_place.replay()),
-            way(device, || greedy.replay()),
-            way(device, || choose.replay()),
+        let variants: [Variant; 5] = [
+            variant(device, || copy.replay()),
+            variant(device, || mask.replay()),
+            variant(device, || in_place.replay()),
+            variant(device, || greedy.replay()),
+            variant(device, || choose.replay()),
         ];
-        let times = in_turns(clock, ROUND, ways);
+        let times = in_turns(clock, ROUND, variants);
         let count = sets.len() as f64;
-        let of_one = |way| times.median(way) / count;
+        let of_one = |variant| times.median(variant) / count;
         table.row(&[
-            width.to_string(),
+            vocab_size.to_string(),
             batch.to_string(),
             table::dtype(self.dtype),
             self.form.name(),
-            self.place.name(),
+            self.workload.name(),
             if self.keeps { "kept".into() } else { "none".into() },
             legal.to_string(),
             table::microseconds(of_one(0)),
@@ -201,12 +206,12 @@ impl Case {
 
     /// Random logits with the letter `a` as the maximum, so that each choice keeps a row in its
     /// string.
-    fn logits(&self, width: usize, device: &Device) -> Tensor<2> {
+    fn logits(&self, vocab_size: usize, device: &Device) -> Tensor<2> {
         let letter = vocabulary::byte(b'a').0 as usize;
-        let mut logits = Tensor::<2>::empty([self.batch, width], (device, self.dtype));
+        let mut logits = Tensor::<2>::empty([self.batch, vocab_size], (device, self.dtype));
         for first in (0..self.batch).step_by(PART) {
             let rows = PART.min(self.batch - first);
-            let part = Tensor::<2>::random([rows, width], Distribution::Normal(0.0, 3.0), device);
+            let part = Tensor::<2>::random([rows, vocab_size], Distribution::Normal(0.0, 3.0), device);
             let great = Tensor::full([rows, 1], 100.0, device);
             let part = part.slice_assign(s![.., letter..letter + 1], great).cast(self.dtype);
             logits = logits.slice_assign(s![first..first + rows, ..], part);

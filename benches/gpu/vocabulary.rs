@@ -6,21 +6,21 @@ use burn_dfa::{TokenId, Vocabulary};
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
-/// A vocabulary of `width` ids: all bytes, then parts of words as byte-pair encoding makes them,
-/// half of them after a space, and some with punctuation that ends a string. The last id is the end
-/// of sequence.
-pub fn of_width(width: usize) -> Vocabulary {
+/// A vocabulary of `vocab_size` ids: all bytes, then parts of words as byte-pair encoding makes
+/// them, half of them after a space, and some with punctuation that ends a string. The last id is
+/// the end of sequence.
+pub fn of_size(vocab_size: usize) -> Vocabulary {
     let rng = &mut StdRng::seed_from_u64(1);
     let mut tokens: Vec<Option<Vec<u8>>> = (0..=u8::MAX).map(|byte| Some(vec![byte])).collect();
     let mut known = HashSet::new();
-    while tokens.len() < width - 1 {
+    while tokens.len() < vocab_size - 1 {
         let word = word(rng);
         if known.insert(word.clone()) {
             tokens.push(Some(word.into_bytes()));
         }
     }
     tokens.push(None);
-    let end = TokenId(width as u32 - 1);
+    let end = TokenId(vocab_size as u32 - 1);
     Vocabulary::from_bytes(tokens).and_then(|vocabulary| vocabulary.with_eos([end])).expect("distinct tokens")
 }
 

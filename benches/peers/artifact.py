@@ -66,10 +66,10 @@ class Artifact:
             return int(self.to_end[state])
         depth = stack[2] if stack else 0
         least = NEVER_ENDS
-        for way, height, exit_number in zip(self.to_exit[state], self.heights[state], range(self.to_exit.shape[1])):
+        for tokens, height, exit_number in zip(self.to_exit[state], self.heights[state], range(self.to_exit.shape[1])):
             cost = stack[3][exit_number] if stack else 0 if exit_number == 0 else NEVER_ENDS
-            if way < NEVER_ENDS and cost < NEVER_ENDS and depth + height <= self.frames:
-                least = min(least, int(way) + cost)
+            if tokens < NEVER_ENDS and cost < NEVER_ENDS and depth + height <= self.frames:
+                least = min(least, int(tokens) + cost)
         return least
 
     def step(self, position: Position, column: int) -> Position:
@@ -90,19 +90,19 @@ class Artifact:
             legal = np.zeros(len(lengths), dtype=bool)
             positions, live = [position], self.ordered
             at = np.zeros(len(live), dtype=np.int64)
-            for place in range(int(lengths.max())):
-                columns = self.columns[self.offsets[live] + place]
+            for index in range(int(lengths.max())):
+                columns = self.columns[self.offsets[live] + index]
                 steps, inverse = np.unique(at * self.next.shape[1] + columns, return_inverse=True)
                 numbers: dict[Position, int] = {}
-                places = []
+                numbered = []
                 for number in steps:
                     after = self.step(positions[number // self.next.shape[1]], int(number % self.next.shape[1]))
-                    places.append(-1 if after[0] == DEAD else numbers.setdefault(after, len(numbers)))
+                    numbered.append(-1 if after[0] == DEAD else numbers.setdefault(after, len(numbers)))
                 positions = list(numbers)
                 ends = np.array([self.distance(*after) < NEVER_ENDS for after in positions], dtype=bool)
-                at = np.array(places)[inverse]
+                at = np.array(numbered)[inverse]
                 live, at = live[at >= 0], at[at >= 0]
-                done = lengths[live] == place + 1
+                done = lengths[live] == index + 1
                 legal[live[done]] = ends[at[done]]
                 live, at = live[~done], at[~done]
                 if not len(live):

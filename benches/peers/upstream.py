@@ -90,20 +90,20 @@ def measure(process, work, number):
     is_grammar = not {"regex", "schema"} & case.keys()
     patience = work["grammar_patience" if is_grammar else "patience"]
     result, texts, batches = {}, [], []
-    ways = 1 if sys.argv[1] == "glrmask" else 2
+    modes = 1 if sys.argv[1] == "glrmask" else 2
     try:
         process.begin(number)
         times = []
         for _ in range(work["first_runs"]):
             line = process.next(patience)
             if "refusal" in line:
-                return [line] * ways
+                return [line] * modes
             times.append(line["first_mask"])
         result = {"first_mask": statistics.median(times), "bytes": line["bytes"]}
     except TimeoutError:
-        return [{"refusal": f"no mask within {patience} s"}] * ways
+        return [{"refusal": f"no mask within {patience} s"}] * modes
     except ChildProcessError:
-        return [{"refusal": "its process ends"}] * ways
+        return [{"refusal": "its process ends"}] * modes
     try:
         for _ in case["texts"]:
             texts.append(process.next(work["text_patience"] * (work["runs"] + 1))["text"])
@@ -114,10 +114,10 @@ def measure(process, work, number):
     return [
         {
             **result,
-            "texts": [times and [step[way] for step in times] for times in texts],
-            "batches": [[times and [step[way] for step in times] for times in kinds] for kinds in batches],
+            "texts": [times and [step[mode] for step in times] for times in texts],
+            "batches": [[times and [step[mode] for step in times] for times in kinds] for kinds in batches],
         }
-        for way in range(ways)
+        for mode in range(modes)
     ]
 
 
@@ -167,9 +167,9 @@ class XGrammar:
         # For the copies between the steps; XGrammar uses separate threads.
         torch.set_num_threads(1)
         self.torch, self.xgrammar, self.eos, self.window = torch, xgrammar, work["eos"], work["window"]
-        self.width = len(words)
+        self.vocab_size = len(words)
         self.info = xgrammar.TokenizerInfo(words, vocab_size=len(words), stop_token_ids=[self.eos])
-        self.template = torch.linspace(-8.0, 8.0, self.width).reshape(1, -1)
+        self.template = torch.linspace(-8.0, 8.0, self.vocab_size).reshape(1, -1)
 
     def compile(self, compiler, case):
         if "regex" in case:
@@ -186,7 +186,7 @@ class XGrammar:
 
     def first_mask(self, case):
         compiler = self.xgrammar.GrammarCompiler(self.info, max_threads=2)
-        mask = self.xgrammar.allocate_token_bitmask(1, self.width)
+        mask = self.xgrammar.allocate_token_bitmask(1, self.vocab_size)
         logits = self.template.clone()
         self.torch.ones(64 << 18).sum()
         began = time.perf_counter()
@@ -199,7 +199,7 @@ class XGrammar:
     def text(self, grammar, text):
         """The times of each step; None if a token is rejected."""
         matcher = self.xgrammar.GrammarMatcher(grammar)
-        mask = self.xgrammar.allocate_token_bitmask(1, self.width)
+        mask = self.xgrammar.allocate_token_bitmask(1, self.vocab_size)
         logits = self.template.clone()
         times = []
         for token in [None, *text]:
@@ -217,13 +217,13 @@ class XGrammar:
 
     def batch(self, grammar, texts, rows, threads):
         """The times of each step of rows at different positions of the texts."""
-        window, texts, starts = places(texts, rows, self.window)
+        window, texts, starts = batch_rows(texts, rows, self.window)
         matchers = [self.xgrammar.GrammarMatcher(grammar) for _ in range(rows)]
         for matcher, text, start in zip(matchers, texts, starts):
             for token in text[:start]:
                 matcher.accept_token(token)
         together = self.xgrammar.BatchGrammarMatcher(max_threads=threads)
-        mask = self.xgrammar.allocate_token_bitmask(rows, self.width)
+        mask = self.xgrammar.allocate_token_bitmask(rows, self.vocab_size)
         template = self.template.repeat(rows, 1)
         logits = template.clone()
         times = []
@@ -299,7 +299,7 @@ class GlrMask:
 
     def batch(self, grammar, texts, rows, _threads):
         """The times of each step of rows at different positions of the texts."""
-        window, texts, starts = places(texts, rows, self.window)
+        window, texts, starts = batch_rows(texts, rows, self.window)
         states = [grammar.start() for _ in range(rows)]
         for state, text, start in zip(states, texts, starts):
             state.commit_tokens(text[:start])
@@ -317,7 +317,7 @@ class GlrMask:
 
 # Literals, regexes and comments of Lark, and the repetitions outside of them.
 PIECES = re.compile(
-    r'"(?:\\.|[^"\\])*"|//[^\n]*|/(?:\\.|\[(?:\\.|[^\]\\])*\]|[^/\\\n])+/|\{(?P<least>\d+)(?:,(?P<most>\d+))?\}'
+    r'"(?:\\.|[^"\\])*"|//[^\n]*|/(?:\\.|\[(?:\\.|[^\]\\])*\]|[^/\\\n])+/|\{(?P<lowest>\d+)(?:,(?P<highest>\d+))?\}'
 )
 
 
@@ -325,8 +325,8 @@ def repeated(lark):
     """Lark with repetitions as Lark's own parser writes them, `~ 2..3`, instead of llguidance's `{2,3}`."""
 
     def written(piece):
-        least, most = piece["least"], piece["most"]
-        return piece[0] if least is None else f"~ {least}..{most}" if most else f"~ {least}"
+        lowest, highest = piece["lowest"], piece["highest"]
+        return piece[0] if lowest is None else f"~ {lowest}..{highest}" if highest else f"~ {lowest}"
 
     return PIECES.sub(written, lark)
 
@@ -340,7 +340,7 @@ def slashed(regex):
     return escaped
 
 
-def places(texts, rows, window):
+def batch_rows(texts, rows, window):
     """The steps of a batch, and the text and start of each row."""
     window = min(window, (min(map(len, texts)) + 1) // 2)
     texts = [texts[row % len(texts)] for row in range(rows)]

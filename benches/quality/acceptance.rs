@@ -16,8 +16,8 @@ pub struct DraftCounts {
 }
 
 impl DraftCounts {
-    /// Counts the draft tokens of `calls`. The draft tokens of a call are a chain that continues the
-    /// answer so far. The call appends the accepted ones and one more token.
+    /// Counts the draft tokens of `calls`. The draft tokens of a call are a chain that continues
+    /// the answer so far. The call appends the accepted ones and one more token.
     pub fn of(
         calls: &[Vec<TokenId>],
         answer: &[TokenId],

@@ -1,7 +1,7 @@
 //! An engine: a process that holds the model and answers questions, one line of JSON each.
 //!
-//! burn-dfa is this program itself, and llama.cpp a Python script. Each has its own process, so that
-//! the number of threads and the peak memory are its own.
+//! burn-dfa is this program itself, and llama.cpp a Python script. Each has its own process, so
+//! that the number of threads and the peak memory are its own.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;

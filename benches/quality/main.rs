@@ -48,8 +48,8 @@ struct Args {
     /// Rows of the Berkeley Function-Calling Leaderboard with JSON schemas, as lines of JSON.
     #[arg(long, value_name = "FILE")]
     bfcl: Option<PathBuf>,
-    /// More GGUF files, for the comparison of block types: copies of the model in other types, as quality/requantize.py
-    /// writes them.
+    /// More GGUF files, for the comparison of block types: copies of the model in other types, as
+    /// quality/requantize.py writes them.
     #[arg(long, value_name = "FILE", num_args = 1..)]
     also: Vec<PathBuf>,
     /// The greatest number of prompts of each set. Default: all.

@@ -74,8 +74,8 @@ fn panels(report: &Report) -> Vec<(String, Vec<Bar>)> {
 /// Draws a title, and the bars below each other.
 fn panel(area: &DrawingArea<SVGBackend, Shift>, title: &str, bars: &[Bar]) -> Result<(), Failure> {
     let left = 210;
-    let most = bars.iter().map(|bar| bar.value).fold(1.0, f64::max);
-    let scale = f64::from(WIDTH as i32 - left - 60) / most;
+    let max = bars.iter().map(|bar| bar.value).fold(1.0, f64::max);
+    let scale = f64::from(WIDTH as i32 - left - 60) / max;
     let font = ("sans-serif", 13).into_font();
     area.draw_text(title, &("sans-serif", 17).into_font().color(&BLACK), (16, 14))?;
     for (row, bar) in bars.iter().enumerate() {

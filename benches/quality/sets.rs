@@ -113,10 +113,10 @@ fn spaced(value: &Value) -> String {
 /// The built-in data is malformed.
 pub fn extraction(count: usize) -> Result<Set, Failure> {
     let kinds: Vec<Value> = serde_json::from_str(EXTRACTION)?;
-    let most = kinds.iter().map(|kind| items(&kind["records"]).len()).max().unwrap_or(0);
+    let max = kinds.iter().map(|kind| items(&kind["records"]).len()).max().unwrap_or(0);
     // The kinds take turns, so that the first prompts are of all kinds.
     let turns =
-        (0..most).flat_map(|record| kinds.iter().enumerate().map(move |(turn, kind)| (kind, record, turn)));
+        (0..max).flat_map(|record| kinds.iter().enumerate().map(move |(turn, kind)| (kind, record, turn)));
     let tasks = turns.filter_map(|(kind, record, turn)| {
         let patterns = items(&kind["patterns"]);
         let pattern = patterns[(record + turn) % patterns.len()].as_str()?;

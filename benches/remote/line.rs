@@ -17,7 +17,8 @@ pub struct Counts {
 impl Counts {
     /// The bytes and messages so far, each to the server and back.
     pub fn now(&self) -> [[u64; 2]; 2] {
-        [&self.bytes, &self.messages].map(|counts| [0, 1].map(|way| counts[way].load(Ordering::Relaxed)))
+        [&self.bytes, &self.messages]
+            .map(|counts| [0, 1].map(|direction| counts[direction].load(Ordering::Relaxed)))
     }
 }
 
@@ -39,9 +40,9 @@ impl Line {
         thread::spawn(move || {
             for client in listener.incoming().map_while(Result::ok) {
                 let Ok(server) = TcpStream::connect(server) else { return };
-                for (way, from, to) in [(0, &client, &server), (1, &server, &client)] {
+                for (direction, from, to) in [(0, &client, &server), (1, &server, &client)] {
                     let (Ok(from), Ok(to)) = (from.try_clone(), to.try_clone()) else { return };
-                    pass(way, from, to, delay, counted.clone());
+                    pass(direction, from, to, delay, counted.clone());
                 }
             }
         });
@@ -50,14 +51,14 @@ impl Line {
 }
 
 /// Forwards the bytes of one direction, `delay` later.
-fn pass(way: usize, mut from: TcpStream, mut to: TcpStream, delay: Duration, counts: Arc<Counts>) {
+fn pass(direction: usize, mut from: TcpStream, mut to: TcpStream, delay: Duration, counts: Arc<Counts>) {
     let _ = to.set_nodelay(true);
     let (sender, receiver) = mpsc::channel::<(Instant, Vec<u8>)>();
     thread::spawn(move || {
         let (mut bytes, mut frames) = (vec![0; 1 << 16], Frames::default());
         while let Ok(count @ 1..) = from.read(&mut bytes) {
-            counts.bytes[way].fetch_add(count as u64, Ordering::Relaxed);
-            counts.messages[way].fetch_add(frames.count(&bytes[..count]), Ordering::Relaxed);
+            counts.bytes[direction].fetch_add(count as u64, Ordering::Relaxed);
+            counts.messages[direction].fetch_add(frames.count(&bytes[..count]), Ordering::Relaxed);
             if sender.send((Instant::now() + delay, bytes[..count].to_vec())).is_err() {
                 return;
             }

@@ -33,7 +33,7 @@ const ROUNDS: usize = 7;
 /// A model that never ends a text.
 struct Endless {
     model: Decoder,
-    /// `[1, width]`
+    /// `[1, vocab_size]`
     bias: Tensor<2>,
 }
 
@@ -78,10 +78,10 @@ impl Bench {
     fn new(device: &Device) -> Self {
         let pretrained = burn_dfa_tiny::load(device).expect("the embedded model");
         let vocabulary = pretrained.vocabulary().clone();
-        let width = pretrained.model().vocab_size();
-        let mut bias = vec![0.0f32; width];
+        let vocab_size = pretrained.model().vocab_size();
+        let mut bias = vec![0.0f32; vocab_size];
         vocabulary.eos().iter().for_each(|token| bias[token.index()] = -1e9);
-        let bias = Tensor::from_data(TensorData::new(bias, [1, width]), (device, DType::F32));
+        let bias = Tensor::from_data(TensorData::new(bias, [1, vocab_size]), (device, DType::F32));
         let constraint = Constraint::regex(r#"[A-Za-z ,.:"{}0-9]*"#).expect("a regex");
         let compiled = CompiledConstraint::compile_byte_level(&constraint, &vocabulary, &Limits::default())
             .expect("a constraint");
@@ -112,9 +112,9 @@ impl Bench {
     /// Generates a text with masks on the client.
     fn on_the_client(&self, counts: &Counts) -> Measured {
         let (own, device) = (Device::flex(), self.model.device());
-        let width = self.model.vocab_size();
+        let vocab_size = self.model.vocab_size();
         let device_constraint =
-            DeviceConstraint::new(&[&self.constraint], width, &TensorOptions::default(), &own)
+            DeviceConstraint::new(&[&self.constraint], vocab_size, &TensorOptions::default(), &own)
                 .expect("a device constraint");
         let processor = ConstraintProcessor::new(device_constraint, &[0])
             .expect("a processor")
@@ -122,7 +122,7 @@ impl Bench {
             .expect("a budget");
         let mut state = processor.start();
         let mut context = StepContext {
-            tokens: Tensor::full([1], width as i32, (&own, DType::I32)),
+            tokens: Tensor::full([1], vocab_size as i32, (&own, DType::I32)),
             step: Tensor::zeros([1], (&own, DType::I32)),
         };
         let prompt: Vec<i32> = self.prompt.iter().map(|token| token.0 as i32).collect();
@@ -167,7 +167,9 @@ impl<'a> Meter<'a> {
     fn stop(self, tokens: usize) -> Measured {
         let (elapsed, after) = (self.began.elapsed(), self.counts.now());
         let each = |of: usize| {
-            std::array::from_fn(|way| (after[of][way] - self.before[of][way]) as f64 / tokens as f64)
+            std::array::from_fn(|direction| {
+                (after[of][direction] - self.before[of][direction]) as f64 / tokens as f64
+            })
         };
         Measured { per_second: tokens as f64 / elapsed.as_secs_f64(), bytes: each(0), messages: each(1) }
     }

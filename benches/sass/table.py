@@ -32,7 +32,7 @@ COLUMNS = ["registers", "local bytes", "spilled bytes", "shared bytes", "128-bit
 # What may not get worse than in the committed table.
 COMPARED = ["registers", "local bytes", "spilled bytes", "instructions a logit"]
 # The most instructions for a logit in a mask or a greedy choice that reads its bits. One with noise takes more, and may not get worse.
-MOST_INSTRUCTIONS = 12
+MAX_INSTRUCTIONS = 12
 
 
 def figure(value):
@@ -134,8 +134,8 @@ def wrong(name, row):
             instructions = figure(numbers["instructions a logit"])
             if instructions is None:
                 yield "no loop over the logits"
-            elif instructions > MOST_INSTRUCTIONS:
-                yield f"{instructions} instructions a logit, of at most {MOST_INSTRUCTIONS}"
+            elif instructions > MAX_INSTRUCTIONS:
+                yield f"{instructions} instructions a logit, of at most {MAX_INSTRUCTIONS}"
             elif figure(numbers["loads from memory a logit"]) > 1 / int(size[1]):
                 yield "the loop over the logits loads more than logits"
 

@@ -287,7 +287,7 @@ impl PlanArgs {
             return Ok(ExitCode::SUCCESS);
         }
         println!(
-            "\n{replicas} {} of {rows} rows, each with room for {} states ({} MB on the device).",
+            "\n{replicas} {} of {rows} rows, each with space for {} states ({} MB on the device).",
             if *replicas == 1 { "replica" } else { "replicas" },
             outcome.arena_peak,
             megabytes(costs.state * f64::from(outcome.arena_peak))
@@ -341,7 +341,7 @@ fn report(trace: &Trace, costs: &Costs, plans: &[Plan]) {
         );
         if outcome.arena_waits > 0 {
             println!(
-                "      {} requests waited for room in the arena while a row was idle",
+                "      {} requests waited for space in the arena while a row was idle",
                 outcome.arena_waits
             );
         }

@@ -109,30 +109,30 @@ impl Bench<'_> {
 
     /// Seconds of a step with all rows occupied.
     fn step(&self, rows: usize) -> Result<f64> {
-        let mut slots = self.batch(rows)?;
+        let mut batch = self.batch(rows)?;
         let request = self.request(self.slots / 4)?;
         for row in 0..rows {
-            slots.admit(row, &request)?;
+            batch.admit(row, &request)?;
         }
         // The first steps compile and tune kernels.
-        slots.step(STEPS, |piece| drop(black_box(piece)))?;
+        batch.step(STEPS, |piece| drop(black_box(piece)))?;
         median(|| {
             let began = Instant::now();
-            slots.step(STEPS, |piece| drop(black_box(piece)))?;
+            batch.step(STEPS, |piece| drop(black_box(piece)))?;
             Ok(began.elapsed().as_secs_f64() / STEPS as f64)
         })
     }
 
     /// Seconds from a request to its first token, in an idle batch of one row.
     fn admit(&self, prompt: usize) -> Result<f64> {
-        let mut slots = self.batch(1)?;
+        let mut batch = self.batch(1)?;
         let request = self.request(prompt)?;
         let mut once = || {
             let began = Instant::now();
-            slots.admit(0, &request)?;
-            slots.step(0, |piece| drop(black_box(piece)))?;
+            batch.admit(0, &request)?;
+            batch.step(0, |piece| drop(black_box(piece)))?;
             let seconds = began.elapsed().as_secs_f64();
-            slots.release(0)?;
+            batch.release(0)?;
             Ok(seconds)
         };
         once()?;

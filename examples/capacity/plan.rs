@@ -19,8 +19,8 @@ pub struct Target {
 
 impl Target {
     fn is_met(&self, outcome: &Outcome) -> bool {
-        self.first_token.is_none_or(|most| outcome.first_token.p99 <= most)
-            && self.latency.is_none_or(|most| outcome.latency.p99 <= most)
+        self.first_token.is_none_or(|max| outcome.first_token.p99 <= max)
+            && self.latency.is_none_or(|max| outcome.latency.p99 <= max)
     }
 }
 
@@ -64,18 +64,18 @@ fn fewest(
     target: Target,
     between: &RangeInclusive<usize>,
 ) -> (Option<usize>, Outcome) {
-    let (least, most) = (*between.start(), *between.end());
+    let (least, max) = (*between.start(), *between.end());
     let (mut too_few, mut replicas) = (least - 1, least);
     let mut outcome = loop {
         let outcome = run(replicas);
         if target.is_met(&outcome) {
             break outcome;
         }
-        if replicas == most {
+        if replicas == max {
             return (None, outcome);
         }
         too_few = replicas;
-        replicas = (2 * replicas).min(most);
+        replicas = (2 * replicas).min(max);
     };
     while replicas - too_few > 1 {
         let middle = (too_few + replicas) / 2;

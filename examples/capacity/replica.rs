@@ -222,7 +222,7 @@ impl<'a> Replica<'a> {
             let states = self.states + pages(self.trace, constraint);
             // A constraint that never fits is accepted, because its server would refuse it and the
             // others continue.
-            if self.states > 0 && self.shape.arena.is_some_and(|room| states > room) {
+            if self.states > 0 && self.shape.arena.is_some_and(|capacity| states > capacity) {
                 return false;
             }
             self.states = states;

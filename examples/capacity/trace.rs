@@ -173,7 +173,7 @@ pub struct Synthetic {
     output: f64,
     /// Maximum number of tokens of a prompt, and of an answer.
     #[arg(long, default_value_t = 2048, value_parser = clap::value_parser!(u32).range(1..))]
-    most: u32,
+    max_tokens: u32,
     /// The fraction of constrained requests.
     #[arg(long, default_value_t = 0.5)]
     constrained: f64,
@@ -223,21 +223,21 @@ impl Synthetic {
             if at > self.seconds && !arrivals.is_empty() {
                 return Ok(Trace { arrivals, constraints });
             }
-            let most = f64::from(self.most);
+            let max_tokens = f64::from(self.max_tokens);
             let constraint = (random.random::<f64>() < self.constrained).then(|| {
                 let drawn = random.random::<f64>() * all;
                 shares.partition_point(|&share| share <= drawn).min(shares.len() - 1)
             });
-            let prompt = log_normal(&mut random, self.prompt, most);
-            let output = log_normal(&mut random, self.output, most);
+            let prompt = log_normal(&mut random, self.prompt, max_tokens);
+            let output = log_normal(&mut random, self.output, max_tokens);
             arrivals.push(Arrival { at, prompt, output, constraint });
         }
     }
 }
 
 /// A length of at least 1, by the method of Box and Muller.
-fn log_normal(random: &mut StdRng, median: f64, most: f64) -> u32 {
+fn log_normal(random: &mut StdRng, median: f64, max: f64) -> u32 {
     let radius = (-2.0 * (1.0 - random.random::<f64>()).ln()).sqrt();
     let normal = radius * (std::f64::consts::TAU * random.random::<f64>()).cos();
-    (median * (SPREAD * normal).exp()).clamp(1.0, most) as u32
+    (median * (SPREAD * normal).exp()).clamp(1.0, max) as u32
 }

@@ -19,7 +19,7 @@ class CompiledConstraint(LogitsProcessor):
     The stacks of all rows form one tree of frames: a row's stack is the path from its top to frame 0, which means "no frame".
     """
 
-    def __init__(self, path, width, max_new_tokens, device):
+    def __init__(self, path, vocab_size, max_new_tokens, device):
         with safe_open(path, framework="pt", device=str(device)) as file:
             self.metadata = file.metadata()
             tensors = {name: file.get_tensor(name).long() for name in file.keys()}
@@ -40,7 +40,7 @@ class CompiledConstraint(LogitsProcessor):
             self.to_exit = tensors["tokens_to_end"][:, None]
             self.height = torch.zeros_like(self.to_exit)
         # Logits past the vocabulary are never legal.
-        self.columns = torch.full((width, columns.shape[1]), -1, device=device)
+        self.columns = torch.full((vocab_size, columns.shape[1]), -1, device=device)
         self.columns[:, 0] = NEVER
         self.columns[: len(columns)] = columns
         # In forced text only the longest token is legal: some states forbid tokens of fewer symbols.
@@ -84,7 +84,7 @@ class CompiledConstraint(LogitsProcessor):
         return torch.where(self.to_end(states, tops) == NO_PATH, DEAD, states), tops
 
     def __call__(self, input_ids, scores):
-        batch, width = scores.shape
+        batch, vocab_size = scores.shape
         if self.states is None:
             start = int(self.metadata["start"])
             self.states = torch.full((batch,), start, device=scores.device)
@@ -95,13 +95,13 @@ class CompiledConstraint(LogitsProcessor):
             self.states, self.tops = torch.where(self.states == DONE, DONE, after), tops
         self.left -= 1
         known = self.tree
-        rows = [row.repeat_interleave(width) for row in (self.states, self.tops)]
+        rows = [row.repeat_interleave(vocab_size) for row in (self.states, self.tops)]
         after, tops = self.after(*rows, self.columns.repeat(batch, 1))
         legal = (after != DEAD) & (self.to_end(after, tops) <= self.left)
         legal &= self.lengths.repeat(batch) >= self.shortest[rows[0]]
         # No row uses the frames of the trial.
         self.tree = known
-        return scores.masked_fill(~legal.view(batch, width), float("-inf"))
+        return scores.masked_fill(~legal.view(batch, vocab_size), float("-inf"))
 
 
 def main():

@@ -15,8 +15,8 @@ use burn_dfa_decoder::cli::GenerateArgs;
 use clap::Parser;
 
 /// Generate text that matches a constraint, with a model of a Hugging Face folder or a GGUF file.
-/// Default: the embedded model, which was trained on compact JSON, the default of `--whitespace` for
-/// it. Without options, run a demonstration.
+/// Default: the embedded model, which was trained on compact JSON, the default of `--whitespace`
+/// for it. Without options, run a demonstration.
 #[derive(Parser)]
 #[command(name = "smollm2")]
 struct Cli {

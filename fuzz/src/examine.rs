@@ -128,7 +128,7 @@ pub fn shortest(constraint: &CompiledConstraint, vocabulary: &Vocabulary) -> Opt
         let next = constraint.allowed(state).map(|token| (constraint.next(state, token), token));
         let (next, token) =
             next.min_by_key(|&(next, _)| constraint.tokens_to_end(next)).expect("no dead end");
-        assert!(constraint.tokens_to_end(next) < left, "the way to the end grows shorter");
+        assert!(constraint.tokens_to_end(next) < left, "the path to the end grows shorter");
         tokens.push(token);
         state = next;
     }

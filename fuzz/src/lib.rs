@@ -132,8 +132,8 @@ fn chosen(choices: &mut Unstructured, bytes: &[u8]) -> arbitrary::Result<()> {
         tokens.push((kind, content));
     }
     let Ok(vocabulary) = Vocabulary::from_tokens(tokens) else { return Ok(()) };
-    let ids = |choices: &mut Unstructured, most: u32| -> arbitrary::Result<Vec<TokenId>> {
-        let count = choices.int_in_range(0..=most)?;
+    let ids = |choices: &mut Unstructured, max: u32| -> arbitrary::Result<Vec<TokenId>> {
+        let count = choices.int_in_range(0..=max)?;
         (0..count).map(|_| Ok(TokenId(id(choices)?))).collect()
     };
     let named = ids(choices, 3)?;

@@ -162,8 +162,8 @@ fn format(choices: &mut Unstructured, depth: u32) -> Result<Value> {
             let begins = tags.iter().filter_map(|tag| tag["begin"].as_str());
             let mut triggers = Vec::new();
             for begin in begins {
-                let most = choices.int_in_range(1..=4)?;
-                triggers.push(begin.chars().take(most).collect::<String>());
+                let max = choices.int_in_range(1..=4)?;
+                triggers.push(begin.chars().take(max).collect::<String>());
             }
             triggers.dedup();
             json!({

@@ -18,7 +18,10 @@ use super::error::Failure;
 /// let remote: Backend = "remote:ws://gpu:3000".parse().unwrap();
 /// assert_eq!(remote, Backend::Remote("ws://gpu:3000".to_owned()));
 /// let error = "tpu".parse::<Backend>().unwrap_err();
-/// assert_eq!(error, "no device of this name: there are flex, vulkan, wgpu, cuda and remote:ws://host:port");
+/// assert_eq!(
+///     error,
+///     "no device of this name: there are flex, vulkan, wgpu, cuda and remote:ws://host:port"
+/// );
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Backend {
@@ -49,7 +52,8 @@ impl Backend {
             #[cfg(feature = "cuda")]
             Self::Cuda => Ok(Device::cuda(0)),
             #[cfg(feature = "remote")]
-            // As text, because a wrong address is wrong usage; a connection that is lost later is not.
+            // As text, because a wrong address is wrong usage; a connection that is lost later is
+            // not.
             Self::Remote(address) => Ok(crate::remote::connect(address).map_err(|error| error.to_string())?),
             #[allow(unreachable_patterns)]
             other => {

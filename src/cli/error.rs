@@ -62,12 +62,12 @@ const MISUSED: u8 = 2;
 /// ```
 pub fn message(error: &Error) -> String {
     if let Some(limit) = error.breached() {
-        let place = match error.pointer() {
+        let location = match error.pointer() {
             Some("") => ", most of it at the root of the schema".to_owned(),
             Some(pointer) => format!(", most of it at {pointer}"),
             None => String::new(),
         };
-        return format!("the constraint needs more than {limit}{place}: simplify it{}", advice(limit));
+        return format!("the constraint needs more than {limit}{location}: simplify it{}", advice(limit));
     }
     if let Some(message) = error.unenforced_with("--ignore-unenforceable") {
         return message;
@@ -89,11 +89,11 @@ fn advice(limit: Limit) -> &'static str {
         Limit::States(_) => ", or raise --max-states",
         Limit::Bytes(_) => ", or raise --max-bytes",
         Limit::Time(_) => ", or raise --max-seconds",
-        Limit::DeviceBytes(most) if most >= MAX_ON_DEVICE => "",
+        Limit::DeviceBytes(max) if max >= MAX_ON_DEVICE => "",
         Limit::DeviceBytes(_) => ", or raise --max-device-bytes",
         Limit::Binding(_) => ", or give --form byte-level",
         Limit::Nesting(_) => ", or lower --recursion or --any-depth",
-        Limit::Frames(most) if most >= Limits::MAX_FRAMES => "",
+        Limit::Frames(max) if max >= Limits::MAX_FRAMES => ", or lower --max-frames to 1024 at most",
         Limit::Frames(_) => ", or raise --max-frames",
         _ => "",
     }

@@ -48,7 +48,7 @@ fn styles() -> impl TypedValueParser<Value = Whitespace> {
             Whitespace::Compact => "None".to_owned(),
             Whitespace::Spaced => "One space after `,` and `:`, as Python's `json.dumps` writes".to_owned(),
             Whitespace::Pretty(indent) => format!("Lines, {indent} spaces a level"),
-            Whitespace::Flexible(most) => format!("Up to {most} spaces, tabs and line ends anywhere"),
+            Whitespace::Flexible(max) => format!("Up to {max} spaces, tabs and line ends anywhere"),
             _ => name.to_owned(),
         })
     });

@@ -17,7 +17,8 @@
 //!     sampling: SamplingArgs,
 //! }
 //!
-//! let args = Args::parse_from(["tool", "--regex", "[0-9]+", "--top-k", "40", "--max-states", "100"]);
+//! let args =
+//!     Args::parse_from(["tool", "--regex", "[0-9]+", "--top-k", "40", "--max-states", "100"]);
 //! assert_eq!(args.sampling.config().sampling.temperature, Some(1.0));
 //!
 //! let digits = Vocabulary::from_bytes((b'0'..=b'9').map(|digit| Some([digit])).chain([None]))?
@@ -48,7 +49,10 @@
 //!     form: Form,
 //! }
 //!
-//! let args = ["tool", "--max-seconds", "0.5", "--max-device-bytes", "4096", "--form", "byte-level", "--whitespace", "pretty"];
+//! let args = [
+//!     "tool", "--max-seconds", "0.5", "--max-device-bytes", "4096", "--form", "byte-level",
+//!     "--whitespace", "pretty",
+//! ];
 //! let args = Args::parse_from(args);
 //! assert_eq!(args.limits.limits().time.as_millis(), 500);
 //! assert_eq!(args.device.options().max_bytes, 4096);

@@ -58,11 +58,11 @@ impl<'a, 'v> Batch<'a, 'v> {
         let options = requests.iter().map(|request| admission.options(request).clone()).collect();
         let steps = requests.iter().map(|request| request.max_new_tokens).max().unwrap_or(0);
         let length = requests.iter().map(|request| request.prompt.len()).max().unwrap_or(0);
-        if let Some(most) = model.max_positions()
-            && length.saturating_add(steps) > most
+        if let Some(max) = model.max_positions()
+            && length.saturating_add(steps) > max
         {
             return Err(Error::input(format!(
-                "prompts of up to {length} tokens and {steps} new ones exceed the model's {most} positions"
+                "prompts of up to {length} tokens and {steps} new ones exceed the model's {max} positions"
             )));
         }
         Ok(Self { admission, requests, options, constraints, rows, length, steps })

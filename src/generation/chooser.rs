@@ -21,7 +21,8 @@ type Processor = Chain<ConstraintProcessor, Filters>;
 /// Chooses a token per row.
 ///
 /// Its tensors are the only handles of their buffers, and every method writes them in place, so a
-/// step can be recorded. Only the pool of mask rows has further handles: kernels write to its buffer.
+/// step can be recorded. Only the pool of mask rows has further handles: kernels write to its
+/// buffer.
 pub(super) struct Chooser {
     chain: Processor,
     state: <Processor as LogitsProcessor>::State,

@@ -224,7 +224,8 @@ impl GenerationConfig {
         Self { sync_interval, ..self }
     }
 
-    /// Sets the [operations, capacity and size limits](Self::tensors) of the constraints on the device.
+    /// Sets the [operations, capacity and size limits](Self::tensors) of the constraints on the
+    /// device.
     pub fn with_tensors(self, tensors: TensorOptions) -> Self {
         Self { tensors, ..self }
     }

@@ -1,4 +1,5 @@
-//! Reads `generation_config.json`, the file in which a model folder recommends how to choose tokens.
+//! Reads `generation_config.json`, the file in which a model folder recommends how to choose
+//! tokens.
 
 use serde_json::{Map, Value};
 
@@ -83,7 +84,10 @@ impl GenerationConfig {
     ///
     /// let text = r#"{"do_sample": true, "temperature": 0.6, "top_p": 0.95, "eos_token_id": 2}"#;
     /// let sampling = GenerationConfig::from_json(text)?.sampling;
-    /// assert_eq!((sampling.temperature, sampling.top_p, sampling.top_k), (Some(0.6), Some(0.95), Some(50)));
+    /// assert_eq!(
+    ///     (sampling.temperature, sampling.top_p, sampling.top_k),
+    ///     (Some(0.6), Some(0.95), Some(50))
+    /// );
     ///
     /// let error = GenerationConfig::from_json(r#"{"num_beams": 4}"#).unwrap_err();
     /// assert!(error.to_string().contains("num_beams"));

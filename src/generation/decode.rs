@@ -24,7 +24,11 @@ use burn_dfa_tokens::Result;
 /// use burn_dfa::generation::{CausalLm, GenerationConfig, Request, generate};
 /// use burn_dfa::{Compile, Constraint, Result, TokenId, Vocabulary};
 ///
-/// fn year(model: &impl CausalLm, vocabulary: &Vocabulary, prompt: Vec<TokenId>) -> Result<String> {
+/// fn year(
+///     model: &impl CausalLm,
+///     vocabulary: &Vocabulary,
+///     prompt: Vec<TokenId>,
+/// ) -> Result<String> {
 ///     let constraint = Constraint::regex("[12][0-9]{3}")?.compile(vocabulary)?;
 ///     let requests = [Request::new(prompt, 8).with_constraint(&constraint)];
 ///     Ok(generate(model, vocabulary, &requests, &GenerationConfig::new())?[0].text())
@@ -33,16 +37,17 @@ use burn_dfa_tokens::Result;
 ///
 /// # Errors
 /// All but the last before the first step:
-/// - [`ErrorKind::Input`](crate::ErrorKind::Input): no request, an empty prompt, `max_new_tokens` of 0, a prompt token past
-///   the model's vocabulary, more positions than the model has, an option out of range;
-/// - [`ErrorKind::Budget`](crate::ErrorKind::Budget): a constraint needs more than `max_new_tokens` tokens,
-///   [`Error::tokens_needed`](crate::Error::tokens_needed) gives the number;
-/// - [`ErrorKind::IncompatibleVocabulary`](crate::ErrorKind::IncompatibleVocabulary): a constraint was compiled for another vocabulary, or
-///   the model's logits are narrower than the vocabulary;
-/// - [`ErrorKind::Limit`](crate::ErrorKind::Limit): a compiled constraint is larger than [`GenerationConfig::tensors`]
-///   allows;
-/// - [`ErrorKind::Model`](crate::ErrorKind::Model): the logits of all legal tokens of a row were −∞, from the model or
-///   through an extreme temperature or penalty.
+/// - [`ErrorKind::Input`](crate::ErrorKind::Input): no request, an empty prompt, `max_new_tokens`
+///   of 0, a prompt token past the model's vocabulary, more positions than the model has, an option
+///   out of range;
+/// - [`ErrorKind::Budget`](crate::ErrorKind::Budget): a constraint needs more than `max_new_tokens`
+///   tokens, [`Error::tokens_needed`](crate::Error::tokens_needed) gives the number;
+/// - [`ErrorKind::IncompatibleVocabulary`](crate::ErrorKind::IncompatibleVocabulary): a constraint
+///   was compiled for another vocabulary, or the model's logits are narrower than the vocabulary;
+/// - [`ErrorKind::Limit`](crate::ErrorKind::Limit): a compiled constraint is larger than
+///   [`GenerationConfig::tensors`] allows;
+/// - [`ErrorKind::Model`](crate::ErrorKind::Model): the logits of all legal tokens of a row were
+///   −∞, from the model or through an extreme temperature or penalty.
 pub fn generate<M: CausalLm>(
     model: &M,
     vocabulary: &Vocabulary,

@@ -32,15 +32,15 @@ const LEAST_CAPACITY: usize = 1 + RECORDING;
 /// It writes the same tokens as [`generate`](super::generate) with the same requests and
 /// configuration. Between two batches the prompts, budgets and seeds may change. The constraints
 /// may change within the capacity reserved by [`TensorOptions`](crate::TensorOptions). The
-/// [options](super::SamplingOptions) of the rows may change within the features used by the recorded
-/// requests, by the config or by its [`row_features`](GenerationConfig::row_features). The number
-/// of rows and the [`GenerationConfig`] are fixed.
+/// [options](super::SamplingOptions) of the rows may change within the features used by the
+/// recorded requests, by the config or by its [`row_features`](GenerationConfig::row_features). The
+/// number of rows and the [`GenerationConfig`] are fixed.
 ///
 /// The graph borrows the model. The model's [`step`](CausalLm::step) must read only its weights and
 /// the cache, upload nothing, and keep the cache in the same buffers, as [`Recordable`] promises.
 /// The graph stays on the thread and the stream that recorded it, as its device requires. On
-/// another stream every call returns [`ErrorKind::Input`](crate::ErrorKind::Input), and after a panic of the model
-/// [`ErrorKind::Model`](crate::ErrorKind::Model).
+/// another stream every call returns [`ErrorKind::Input`](crate::ErrorKind::Input), and after a
+/// panic of the model [`ErrorKind::Model`](crate::ErrorKind::Model).
 ///
 /// ```
 /// use burn::tensor::{Device, Int, Tensor};
@@ -72,11 +72,16 @@ const LEAST_CAPACITY: usize = 1 + RECORDING;
 ///
 /// let vocabulary = Vocabulary::from_bytes([Some(b"a".to_vec()), Some(b"b".to_vec()), None])?
 ///     .with_eos([TokenId(2)])?;
-/// let compiled = CompiledConstraint::compile(&Constraint::regex("[ab]{2}")?, &vocabulary, &Limits::default())?;
+/// let compiled = CompiledConstraint::compile(
+///     &Constraint::regex("[ab]{2}")?,
+///     &vocabulary,
+///     &Limits::default(),
+/// )?;
 /// let model = Counting(Tensor::eye(3, &Device::flex()));
 /// let requests = [Request::new(vec![TokenId(0)], 8).with_constraint(&compiled)];
 ///
-/// let mut graph = DecodeGraph::record(&model, &vocabulary, &requests, &GenerationConfig::new(), 16)?;
+/// let mut graph =
+///     DecodeGraph::record(&model, &vocabulary, &requests, &GenerationConfig::new(), 16)?;
 /// assert!(!graph.is_hardware()); // the CPU records nothing
 /// let outputs = graph.generate(&requests)?;
 /// assert_eq!(outputs[0].text(), "ba");
@@ -100,10 +105,11 @@ impl<'m, M: CausalLm<Cache: InPlaceState> + Recordable> DecodeGraph<'m, M> {
     ///
     /// # Errors
     /// As [`generate`](super::generate), and:
-    /// - [`ErrorKind::Input`](crate::ErrorKind::Input): a `capacity` below 5, which recording takes, or above the positions
-    ///   of the model, or a processor or sampler of the application that may not be recorded;
-    /// - [`ErrorKind::Model`](crate::ErrorKind::Model): the device records graphs, but not of this step, which reads back or
-    ///   uploads.
+    /// - [`ErrorKind::Input`](crate::ErrorKind::Input): a `capacity` below 5, which recording
+    ///   takes, or above the positions of the model, or a processor or sampler of the application
+    ///   that may not be recorded;
+    /// - [`ErrorKind::Model`](crate::ErrorKind::Model): the device records graphs, but not of this
+    ///   step, which reads back or uploads.
     pub fn record(
         model: &'m M,
         vocabulary: &'m Vocabulary,
@@ -118,8 +124,8 @@ impl<'m, M: CausalLm<Cache: InPlaceState> + Recordable> DecodeGraph<'m, M> {
                 "a graph of {capacity} slots: recording alone takes {LEAST_CAPACITY}"
             )));
         }
-        if let Some(most) = model.max_positions().filter(|&most| capacity > most) {
-            return Err(Error::input(format!("a graph of {capacity} slots of a model of {most} positions")));
+        if let Some(max) = model.max_positions().filter(|&max| capacity > max) {
+            return Err(Error::input(format!("a graph of {capacity} slots of a model of {max} positions")));
         }
         let mut short = requests.to_vec();
         short.iter_mut().for_each(|request| request.prompt.truncate(1));
@@ -144,9 +150,9 @@ impl<'m, M: CausalLm<Cache: InPlaceState> + Recordable> DecodeGraph<'m, M> {
     /// The prompts are read outside of the graph; every token after the first is a replay.
     ///
     /// # Errors
-    /// As [`generate`](super::generate), and [`ErrorKind::Input`](crate::ErrorKind::Input) for another number of rows, or if
-    /// prompts and outputs exceed the capacity. After an error the graph serves the next batch,
-    /// except after a panic of the model.
+    /// As [`generate`](super::generate), and [`ErrorKind::Input`](crate::ErrorKind::Input) for
+    /// another number of rows, or if prompts and outputs exceed the capacity. After an error the
+    /// graph serves the next batch, except after a panic of the model.
     pub fn generate(&mut self, requests: &[Request]) -> Result<Vec<Output>> {
         self.stream(requests)?.finish()
     }

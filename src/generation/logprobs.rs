@@ -13,7 +13,8 @@ use crate::vocabulary::TokenId;
 /// ```
 /// use burn_dfa::generation::{Output, TokenLogprobs};
 ///
-/// /// How likely the model found what the constraint made it say: at most 0, close to 0 where it would have said it by itself.
+/// /// The likelihood that the model gave to the constrained text: at most 0, and close to 0 if the
+/// /// model prefers this text without a constraint.
 /// fn agreement(output: &Output) -> f32 {
 ///     output.logprobs.iter().map(|token: &TokenLogprobs| token.model.chosen).sum()
 /// }

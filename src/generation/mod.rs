@@ -22,14 +22,14 @@
 //! decodes bytes into text incrementally.
 //!
 //! Logits processors and a sampler of an application join the loop by
-//! [`GenerationConfig::with_processor`] and [`GenerationConfig::with_sampler`], and recorded loops by
-//! [`GenerationConfig::with_recordable_processor`] and
+//! [`GenerationConfig::with_processor`] and [`GenerationConfig::with_sampler`], and recorded loops
+//! by [`GenerationConfig::with_recordable_processor`] and
 //! [`GenerationConfig::with_recordable_sampler`].
 //!
 //! A model of an application joins by [`Recompute`], a function from tokens to logits; or by
 //! [`Cached`] with a [`KvCache`], after it implements [`Transformer`]. Both run in all loops. Any
-//! other model implements [`CausalLm`], for the last two lines of the table also [`ContinuousLm`] and
-//! [`TreeLm`](speculative::TreeLm), and [`Recordable`] if its steps can be recorded.
+//! other model implements [`CausalLm`], for the last two lines of the table also [`ContinuousLm`]
+//! and [`TreeLm`](speculative::TreeLm), and [`Recordable`] if its steps can be recorded.
 
 mod admission;
 mod batch;

@@ -40,11 +40,16 @@ use burn::tensor::{Device, Int, Tensor};
 /// }
 ///
 /// let vocabulary = Vocabulary::from_bytes([Some("a"), Some("b"), None])?.with_eos([TokenId(2)])?;
-/// let compiled = CompiledConstraint::compile(&Constraint::regex("[ab]{2}")?, &vocabulary, &Limits::default())?;
+/// let compiled = CompiledConstraint::compile(
+///     &Constraint::regex("[ab]{2}")?,
+///     &vocabulary,
+///     &Limits::default(),
+/// )?;
 /// let requests = [Request::new(vec![TokenId(0)], 8).with_constraint(&compiled)];
 /// let model = Counting(Tensor::eye(3, &Device::flex()));
 /// let outputs = generate(&model, &vocabulary, &requests, &GenerationConfig::new())?;
-/// assert_eq!(outputs[0].text(), "ba"); // the constraint wants two letters, the model would end after one
+/// // The constraint wants two letters, the model would end after one.
+/// assert_eq!(outputs[0].text(), "ba");
 /// # Ok::<(), burn_dfa::Error>(())
 /// ```
 pub trait CausalLm {
@@ -87,8 +92,8 @@ pub trait CausalLm {
     fn step(&self, tokens: Tensor<1, Int>, cache: &mut Self::Cache) -> Tensor<2>;
 }
 
-/// The promise of a model, a drafter, a logits processor or a sampler to write to the same buffers at
-/// each step, so a step can be recorded.
+/// The promise of a model, a drafter, a logits processor or a sampler to write to the same buffers
+/// at each step, so a step can be recorded.
 ///
 /// A replay uses the buffers of the recorded step. The device does not check whether these buffers
 /// still exist, or whether the cache still uses them. Therefore
@@ -96,8 +101,8 @@ pub trait CausalLm {
 /// [`ContinuousBatch::record`](super::ContinuousBatch::record) and
 /// [`speculate_recorded`](super::speculative::speculate_recorded) require this promise. Loops that
 /// record nothing take any model, drafter, processor and sampler. The drafters of this library, the
-/// processors of [`SamplingOptions`](super::SamplingOptions),
-/// [`Greedy`](crate::sampling::Greedy) and [`GumbelMax`](crate::sampling::GumbelMax) make the promise.
+/// processors of [`SamplingOptions`](super::SamplingOptions), [`Greedy`](crate::sampling::Greedy)
+/// and [`GumbelMax`](crate::sampling::GumbelMax) make the promise.
 ///
 /// # Safety
 /// The promise covers every implementation of [`CausalLm`], [`ContinuousLm`](super::ContinuousLm),
@@ -106,22 +111,23 @@ pub trait CausalLm {
 /// and [`Sampler`](crate::sampling::Sampler) for the type, its `Box` and its `&mut`. A *step* is a
 /// call of `CausalLm::step`, `ContinuousLm::step_rows`, `Transformer::forward_cached`,
 /// `Transformer::head`, `Drafter::draft`, `LogitsProcessor::process`, `RowState::mask_rows` of the
-/// state of a processor, `Sampler::sample`, or a method of `TreeLm` that takes a cache. A *cache* is
-/// the cache of the model, the state of a processor, or all tensors that a drafter holds after
+/// state of a processor, `Sampler::sample`, or a method of `TreeLm` that takes a cache. A *cache*
+/// is the cache of the model, the state of a processor, or all tensors that a drafter holds after
 /// `Drafter::start`.
 ///
-/// - **In place.** Every method that takes a cache by reference writes to the existing buffers of the
-///   cache's tensors. It neither replaces nor drops a tensor of the cache. This rule includes the
-///   methods between two steps, [`InPlaceState::assign`](crate::processor::InPlaceState::assign) and
+/// - **In place.** Every method that takes a cache by reference writes to the existing buffers of
+///   the cache's tensors. It neither replaces nor drops a tensor of the cache. This rule includes
+///   the methods between two steps,
+///   [`InPlaceState::assign`](crate::processor::InPlaceState::assign) and
 ///   [`RowState::assign_row`](crate::processor::RowState::assign_row) of the cache.
-///   [`Tensor::inplace`] follows the rule with an operation such as `slice_assign`, if the tensor has
-///   no clone.
+///   [`Tensor::inplace`] follows the rule with an operation such as `slice_assign`, if the tensor
+///   has no clone.
 /// - **No other handle.** A new cache shares no buffer with another tensor. After a call, no handle
 ///   of a buffer of the cache or of an argument remains: not in the value, not in the result, not
 ///   in another thread. A drafter may keep the tensors of its
 ///   [`DrafterContext`](super::speculative::DrafterContext).
-/// - **New states.** `LogitsProcessor::process` returns a state of new tensors. It may return a tensor
-///   of the old state only within a [`RowParam`](crate::processor::RowParam) or a
+/// - **New states.** `LogitsProcessor::process` returns a state of new tensors. It may return a
+///   tensor of the old state only within a [`RowParam`](crate::processor::RowParam) or a
 ///   [`Constant`](crate::processor::Constant), because a tensor that is assigned to itself moves to
 ///   another buffer. `RowState::mask_rows` may return tensors of the two states that it takes.
 /// - **Constant weights.** All other tensors that a step reads belong to the value. Nobody writes,
@@ -147,7 +153,12 @@ pub trait CausalLm {
 ///     fn vocab_size(&self) -> usize {
 ///         self.0.dims()[0]
 ///     }
-///     fn prefill(&self, tokens: Tensor<2, Int>, _: Tensor<1, Int>, _: usize) -> (Tensor<2>, Self::Cache) {
+///     fn prefill(
+///         &self,
+///         tokens: Tensor<2, Int>,
+///         _: Tensor<1, Int>,
+///         _: usize,
+///     ) -> (Tensor<2>, Self::Cache) {
 ///         let [batch, length] = tokens.dims();
 ///         let read = Tensor::<1, Int>::full([batch], length as i32, (&self.device(), DType::I32));
 ///         (self.0.clone().select(0, read.clone()), read)
@@ -164,7 +175,8 @@ pub trait CausalLm {
 /// let vocabulary = Vocabulary::from_chars("012345678".chars())?.with_eos([TokenId(8)])?;
 /// let requests = [Request::new(vec![TokenId(0)], 8)];
 /// let model = Counting(Tensor::eye(9, &Device::flex()));
-/// let mut graph = DecodeGraph::record(&model, &vocabulary, &requests, &GenerationConfig::new(), 16)?;
+/// let mut graph =
+///     DecodeGraph::record(&model, &vocabulary, &requests, &GenerationConfig::new(), 16)?;
 /// let outputs = graph.generate(&requests)?;
 /// assert_eq!(outputs[0].text(), "1234567");
 /// # Ok::<(), burn_dfa::Error>(())

@@ -21,9 +21,11 @@ use burn_dfa_tokens::{Error, Result};
 /// use burn_dfa::generation::{Request, SamplingOptions};
 ///
 /// let warm = SamplingOptions::new().with_temperature(0.8).with_top_p(0.95);
-/// let careful = SamplingOptions::new().with_temperature(0.0).with_logit_bias([(TokenId(7), -100.0)]);
+/// let careful =
+///     SamplingOptions::new().with_temperature(0.0).with_logit_bias([(TokenId(7), -100.0)]);
 /// assert!(careful.is_greedy() && !warm.is_greedy());
-/// let rows = [warm, careful].map(|options| Request::new(vec![TokenId(1)], 64).with_sampling(options));
+/// let rows =
+///     [warm, careful].map(|options| Request::new(vec![TokenId(1)], 64).with_sampling(options));
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SamplingOptions {
@@ -166,7 +168,10 @@ impl SamplingOptions {
 ///
 /// let options = SamplingOptions::new().with_temperature(0.8).with_top_k(20);
 /// let kinds = SamplingFeatures::of(&options);
-/// assert_eq!(kinds, SamplingFeatures { temperature: true, top_k: true, ..SamplingFeatures::NONE });
+/// assert_eq!(
+///     kinds,
+///     SamplingFeatures { temperature: true, top_k: true, ..SamplingFeatures::NONE }
+/// );
 /// assert!(SamplingFeatures::ALL.covers(kinds) && !SamplingFeatures::NONE.covers(kinds));
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -33,8 +33,9 @@ use crate::sampling::{FusedSampler, Greedy, GumbelMax, Sampler};
 ///     type State = ();
 ///     fn init(&self, _: &InitContext) {}
 ///     fn process(&self, _: (), logits: Tensor<2>, _: &StepContext) -> (Tensor<2>, ()) {
-///         let [_, width] = logits.dims();
-///         let ids = Tensor::arange(0..width as i64, &logits.device()).float().cast(logits.dtype());
+///         let [_, vocab_size] = logits.dims();
+///         let ids =
+///             Tensor::arange(0..vocab_size as i64, &logits.device()).float().cast(logits.dtype());
 ///         (logits - ids.unsqueeze::<2>() * 0.01, ())
 ///     }
 /// }
@@ -196,9 +197,9 @@ impl fmt::Debug for OwnSampler {
 /// The promise of the built-in processors and samplers.
 macro_rules! recordable {
     ($($built_in:ty),+) => {$(
-        // SAFETY: a processor has no tensors. `init` makes new tensors, and `process` returns new ones
-        // outside of `RowParam` and `Constant`. The tensors of a sampler never change. No call keeps a
-        // tensor.
+        // SAFETY: a processor has no tensors. `init` makes new tensors, and `process` returns new
+        // ones outside of `RowParam` and `Constant`. The tensors of a sampler never change. No call
+        // keeps a tensor.
         #[allow(unsafe_code)]
         unsafe impl Recordable for $built_in {}
     )+};
@@ -367,9 +368,9 @@ impl LogitsProcessor for Filters {
         (logits, (own, States(new)))
     }
 
-    /// If the application's processors alone precede a greedy choice, the choice finds the rows in which
-    /// they masked all legal tokens: the greatest logit is −∞. So only the token of such a row is
-    /// replaced, and no logits are written again.
+    /// If the application's processors alone precede a greedy choice, the choice finds the rows in
+    /// which they masked all legal tokens: the greatest logit is −∞. So only the token of such a
+    /// row is replaced, and no logits are written again.
     fn sample_step(
         &self,
         state: &mut Self::State,
@@ -404,7 +405,7 @@ mod tests {
     use super::*;
 
     const BATCH: usize = 600;
-    const WIDTH: usize = 4;
+    const VOCAB_SIZE: usize = 4;
     const NEVER: f32 = f32::NEG_INFINITY;
 
     /// Returns the same logits at every step.
@@ -433,26 +434,27 @@ mod tests {
         let mut rng = StdRng::seed_from_u64(1);
         let mut random = || -> Vec<f32> {
             let values = [NEVER, NEVER, NEVER, f32::INFINITY, f32::NAN, -1.0, 2.0];
-            (0..BATCH * WIDTH).map(|_| values[rng.random_range(0..values.len())]).collect()
+            (0..BATCH * VOCAB_SIZE).map(|_| values[rng.random_range(0..values.len())]).collect()
         };
         let (legal, processed) = (random(), random());
-        let expected = legal.chunks(WIDTH).zip(processed.chunks(WIDTH)).flat_map(|(legal, processed)| {
-            let masked = legal.iter().zip(processed);
-            let masked: Vec<f32> =
-                masked.map(|(&legal, &logit)| if legal == NEVER { NEVER } else { logit }).collect();
-            let is_empty = masked.iter().all(|&logit| logit == NEVER);
-            if is_empty { legal.to_vec() } else { masked }
-        });
+        let expected =
+            legal.chunks(VOCAB_SIZE).zip(processed.chunks(VOCAB_SIZE)).flat_map(|(legal, processed)| {
+                let masked = legal.iter().zip(processed);
+                let masked: Vec<f32> =
+                    masked.map(|(&legal, &logit)| if legal == NEVER { NEVER } else { logit }).collect();
+                let is_empty = masked.iter().all(|&logit| logit == NEVER);
+                if is_empty { legal.to_vec() } else { masked }
+            });
         let expected: Vec<f32> = expected.collect();
 
         let ints = |shape: [usize; 1]| Tensor::<1, Int>::zeros(shape, (&device, DType::I32));
         let tensor = |values: &[f32]| {
-            let data = TensorData::new(values.to_vec(), [BATCH, WIDTH]);
+            let data = TensorData::new(values.to_vec(), [BATCH, VOCAB_SIZE]);
             Tensor::<2>::from_data(data, (&device, DType::F32))
         };
         let filters = Filters::new(&Processors::new().with(Fixed(tensor(&processed))));
         let prompt = ints([BATCH]).reshape([BATCH, 1]);
-        let mut state = filters.init(&InitContext { prompt, padding: ints([BATCH]), vocab_size: WIDTH });
+        let mut state = filters.init(&InitContext { prompt, padding: ints([BATCH]), vocab_size: VOCAB_SIZE });
         let mut context = StepContext { tokens: ints([BATCH]), step: ints([1]) };
 
         let (found, _) = filters.process(state.clone(), tensor(&legal), &context);
@@ -463,6 +465,6 @@ mod tests {
 
         filters.sample_step(&mut state, &mut context, tensor(&legal), &Greedy);
         let tokens = context.tokens.into_data().try_to_vec::<i32>().unwrap();
-        assert_eq!(tokens, expected.chunks(WIDTH).map(greatest).collect::<Vec<_>>());
+        assert_eq!(tokens, expected.chunks(VOCAB_SIZE).map(greatest).collect::<Vec<_>>());
     }
 }

@@ -121,7 +121,9 @@ impl<'m, S: Steps> Stepped<'m, S> {
 /// Only models and drafters with the promise are recorded:
 ///
 /// ```
-/// use burn_dfa::generation::{CausalLm, DecodeGraph, GenerationConfig, Recordable, Request, ContinuousLm, ContinuousBatch};
+/// use burn_dfa::generation::{
+///     CausalLm, ContinuousBatch, ContinuousLm, DecodeGraph, GenerationConfig, Recordable, Request,
+/// };
 /// use burn_dfa::processor::InPlaceState;
 /// use burn_dfa::{Result, Vocabulary};
 ///
@@ -133,7 +135,10 @@ impl<'m, S: Steps> Stepped<'m, S> {
 ///     ContinuousBatch::record(model, words, 1, 9, &GenerationConfig::new()).map(drop)
 /// }
 ///
-/// fn graph<M: CausalLm<Cache: InPlaceState> + Recordable>(model: &M, words: &Vocabulary) -> Result<()> {
+/// fn graph<M: CausalLm<Cache: InPlaceState> + Recordable>(
+///     model: &M,
+///     words: &Vocabulary,
+/// ) -> Result<()> {
 ///     DecodeGraph::record(model, words, &[], &GenerationConfig::new(), 9).map(drop)
 /// }
 /// ```
@@ -164,7 +169,11 @@ impl<'m, S: Steps> Stepped<'m, S> {
 /// use burn_dfa::generation::{GenerationConfig, Recordable};
 /// use burn_dfa::{Result, Vocabulary};
 ///
-/// fn run<M: TreeLm + Recordable>(model: &M, drafter: impl Drafter, words: &Vocabulary) -> Result<()> {
+/// fn run<M: TreeLm + Recordable>(
+///     model: &M,
+///     drafter: impl Drafter,
+///     words: &Vocabulary,
+/// ) -> Result<()> {
 ///     speculate_recorded(model, words, &[], &GenerationConfig::new(), drafter).map(drop)
 /// }
 /// ```

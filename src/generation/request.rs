@@ -125,8 +125,8 @@ impl Request {
 /// fn advice(output: &Output) -> &'static str {
 ///     match output.finish {
 ///         FinishReason::EndOfSequence => "complete",
-///         FinishReason::MaxNewTokens => "cut off: raise max_new_tokens, or give the request a constraint",
-///         _ => "cancelled",
+///         FinishReason::MaxNewTokens => "cut off: raise max_new_tokens, or set a constraint",
+///         _ => "canceled",
 ///     }
 /// }
 /// ```
@@ -145,9 +145,9 @@ pub enum FinishReason {
     Stop,
     /// `max_new_tokens` were generated; only unconstrained rows end this way.
     MaxNewTokens,
-    /// The request's [`Cancel`] ended the row, or the caller [stopped](super::TokenStream::stop) the
-    /// stream.
-    Cancelled,
+    /// The request's [`Cancel`] ended the row, or the caller [stopped](super::TokenStream::stop)
+    /// the stream.
+    Canceled,
 }
 
 /// What a row generated.
@@ -198,14 +198,15 @@ impl Output {
     ///
     /// let mut output = Output { bytes: b"[1, 2]".to_vec(), ..Output::default() };
     /// assert_eq!(output.parse::<Vec<u8>>()?, [1, 2]);
-    /// output.finish = FinishReason::Cancelled;
-    /// assert_eq!(output.parse::<Vec<u8>>().unwrap_err().kind(), ErrorKind::Cancelled);
+    /// output.finish = FinishReason::Canceled;
+    /// assert_eq!(output.parse::<Vec<u8>>().unwrap_err().kind(), ErrorKind::Canceled);
     /// # Ok::<(), burn_dfa::Error>(())
     /// ```
     ///
     /// # Errors
-    /// - [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled): the row was canceled;
-    /// - [`ErrorKind::Output`](crate::ErrorKind::Output): it was cut off by `max_new_tokens`, or is no `T`.
+    /// - [`ErrorKind::Canceled`](crate::ErrorKind::Canceled): the row was canceled;
+    /// - [`ErrorKind::Output`](crate::ErrorKind::Output): it was cut off by `max_new_tokens`, or is
+    ///   no `T`.
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T> {
         self.complete()?;
         serde_json::from_slice(&self.bytes).map_err(|error| self.refused::<T>(&error))
@@ -225,7 +226,7 @@ impl Output {
     fn complete(&self) -> Result<()> {
         match self.finish {
             FinishReason::EndOfSequence | FinishReason::Stop => Ok(()),
-            FinishReason::Cancelled => Err(Error::cancelled(self.tokens.len(), self.text())),
+            FinishReason::Canceled => Err(Error::canceled(self.tokens.len(), self.text())),
             FinishReason::MaxNewTokens => Err(Error::output(format!(
                 "cut off after {} tokens, at {:?}: raise max_new_tokens, or give the request a constraint, within which \
                  it is complete",

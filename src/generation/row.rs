@@ -103,9 +103,9 @@ impl<'a> Row<'a> {
     }
 
     /// Ends the row if its request was canceled.
-    pub(super) fn end_if_cancelled(&mut self) {
-        if self.cancel.is_cancelled() {
-            self.finish = self.finish.or(Some(FinishReason::Cancelled));
+    pub(super) fn end_if_canceled(&mut self) {
+        if self.cancel.is_canceled() {
+            self.finish = self.finish.or(Some(FinishReason::Canceled));
         }
     }
 
@@ -186,9 +186,9 @@ impl<'a> Row<'a> {
         })
     }
 
-    /// The output so far; a row that is not finished counts as cancelled.
+    /// The output so far; a row that is not finished counts as canceled.
     pub(super) fn into_output(mut self) -> Output {
-        let finish = self.finish.unwrap_or(FinishReason::Cancelled);
+        let finish = self.finish.unwrap_or(FinishReason::Canceled);
         self.bytes.extend(self.stop.finish());
         let Self { tokens, bytes, logprobs, ended_by_budget, .. } = self;
         Output { tokens, bytes, logprobs, finish, ended_by_budget }

@@ -116,14 +116,15 @@ impl<M: CausalLm<Cache: InPlaceState>> Session<'_, M, AlignedRows> {
 }
 
 // SAFETY: `start` or `new` makes every tensor of the session. The pool of mask rows is one of them:
-// `start` takes the first step, which makes it, and before a recording `fix` makes it without a step.
-// Later methods write the tensors in place: states by `assign`, logs and sampler by their own methods, constraints by
-// `DeviceConstraint::replace` and by `Arena::admit`. The latter can, because `begin` drops the only
-// clone of its device constraint, in the processor of a beginning row, before it returns. A beginning
-// row uses the pool of the batch. Kernels write to the buffer of the pool, although it has several
-// handles, and `MaskRows` never replaces it. The built-in filters are replaced and hold no tensors; the
-// application's processors and its sampler stay, and `Stepped::record` takes the proof that all have
-// made the promise. Only the model, these processors and this sampler get clones of handles, and
-// promise to keep none. All work is on the stream of the caller.
+// `start` takes the first step, which makes it, and before a recording `fix` makes it without a
+// step. Later methods write the tensors in place: states by `assign`, logs and sampler by their own
+// methods, constraints by `DeviceConstraint::replace` and by `Arena::admit`. The latter can,
+// because `begin` drops the only clone of its device constraint, in the processor of a beginning
+// row, before it returns. A beginning row uses the pool of the batch. Kernels write to the buffer
+// of the pool, although it has several handles, and `MaskRows` never replaces it. The built-in
+// filters are replaced and hold no tensors; the application's processors and its sampler stay, and
+// `Stepped::record` takes the proof that all have made the promise. Only the model, these
+// processors and this sampler get clones of handles, and promise to keep none. All work is on the
+// stream of the caller.
 #[allow(unsafe_code)]
 unsafe impl<M: Recordable, R: Rows<M>> Recordable for Session<'_, M, R> {}

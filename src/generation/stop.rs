@@ -81,8 +81,8 @@ mod tests {
     #[test]
     fn a_text_in_chunks_is_cut_where_a_search_finds_the_first_stop_string() {
         let mut rng = StdRng::seed_from_u64(1);
-        let word = |rng: &mut StdRng, most: usize| -> String {
-            (0..rng.random_range(1..=most)).map(|_| if rng.random() { 'a' } else { 'b' }).collect()
+        let word = |rng: &mut StdRng, max: usize| -> String {
+            (0..rng.random_range(1..=max)).map(|_| if rng.random() { 'a' } else { 'b' }).collect()
         };
         for _ in 0..2000 {
             let strings: Vec<String> = (0..rng.random_range(0..4)).map(|_| word(&mut rng, 6)).collect();

@@ -23,7 +23,11 @@ use burn_dfa_tokens::Result;
 /// use burn_dfa::generation::{CausalLm, GenerationConfig, Output, Request, stream};
 /// use burn_dfa::{Result, Vocabulary};
 ///
-/// fn run(model: &impl CausalLm, vocabulary: &Vocabulary, requests: &[Request]) -> Result<Vec<Output>> {
+/// fn run(
+///     model: &impl CausalLm,
+///     vocabulary: &Vocabulary,
+///     requests: &[Request],
+/// ) -> Result<Vec<Output>> {
 ///     let mut chunks = stream(model, vocabulary, requests, &GenerationConfig::new())?;
 ///     for chunk in &mut chunks {
 ///         let chunk = chunk?;
@@ -38,7 +42,7 @@ pub struct TokenStream<'a> {
     /// Steps between two reads.
     every: usize,
     /// Steps in all, and how many of them are read.
-    most: usize,
+    max_steps: usize,
     read: usize,
     rows: Vec<Row<'a>>,
     /// The tokens of the last read that are not returned yet.
@@ -65,7 +69,7 @@ impl<'a> TokenStream<'a> {
         Self {
             steps: Box::new(steps),
             every,
-            most: batch.steps,
+            max_steps: batch.steps,
             read: 0,
             rows: batch.host_rows(),
             new: Vec::new().into_iter().enumerate(),
@@ -88,7 +92,7 @@ impl<'a> TokenStream<'a> {
     }
 
     /// The outputs so far. A row that has not ended counts as
-    /// [canceled](super::FinishReason::Cancelled).
+    /// [canceled](super::FinishReason::Canceled).
     pub fn stop(self) -> Vec<Output> {
         self.into_rows().map(Row::into_output).collect()
     }
@@ -104,8 +108,8 @@ impl<'a> TokenStream<'a> {
                     return self.rows[index].append(new).map(Some);
                 }
             }
-            self.rows.iter_mut().for_each(Row::end_if_cancelled);
-            let end = self.read.saturating_add(self.every).min(self.most);
+            self.rows.iter_mut().for_each(Row::end_if_canceled);
+            let end = self.read.saturating_add(self.every).min(self.max_steps);
             if end == self.read || self.rows.iter().all(Row::is_finished) {
                 return Ok(None);
             }

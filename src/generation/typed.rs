@@ -30,10 +30,14 @@ use burn_dfa_tokens::{Compile, Error, Result};
 ///     age: u8,
 /// }
 ///
-/// fn ask(model: &impl CausalLm, vocabulary: &Vocabulary, prompt: Vec<TokenId>) -> Result<Option<Person>> {
+/// fn ask(
+///     model: &impl CausalLm,
+///     vocabulary: &Vocabulary,
+///     prompt: Vec<TokenId>,
+/// ) -> Result<Option<Person>> {
 ///     match generate_as(model, vocabulary, Request::new(prompt, 64), &GenerationConfig::new()) {
 ///         Ok(person) => Ok(Some(person)),
-///         Err(error) if error.kind() == ErrorKind::Cancelled => Ok(None),
+///         Err(error) if error.kind() == ErrorKind::Canceled => Ok(None),
 ///         // `ErrorKind::Schema`: the schema is refused. `ErrorKind::Budget`: 64 tokens are too few.
 ///         Err(error) => Err(error),
 ///     }
@@ -41,10 +45,14 @@ use burn_dfa_tokens::{Compile, Error, Result};
 /// ```
 ///
 /// # Errors
-/// - [`ErrorKind::is_constraint`](crate::ErrorKind::is_constraint): the schema of `T` is not supported;
-/// - [`ErrorKind::Budget`](crate::ErrorKind::Budget): no value fits within the request's `max_new_tokens`;
-/// - [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled): the request's [`Cancel`](super::Cancel) ended it;
-/// - [`ErrorKind::Output`](crate::ErrorKind::Output): the `Deserialize` of `T` is narrower than its `JsonSchema`;
+/// - [`ErrorKind::is_constraint`](crate::ErrorKind::is_constraint): the schema of `T` is not
+///   supported;
+/// - [`ErrorKind::Budget`](crate::ErrorKind::Budget): no value fits within the request's
+///   `max_new_tokens`;
+/// - [`ErrorKind::Canceled`](crate::ErrorKind::Canceled): the request's [`Cancel`](super::Cancel)
+///   ended it;
+/// - [`ErrorKind::Output`](crate::ErrorKind::Output): the `Deserialize` of `T` is narrower than its
+///   `JsonSchema`;
 /// - [`ErrorKind::Input`](crate::ErrorKind::Input): the request has a constraint already;
 /// - and as [`generate`](super::generate).
 pub fn generate_as<T: DeserializeOwned + JsonSchema>(
@@ -92,7 +100,8 @@ pub fn generate_as_with<T: DeserializeOwned + JsonSchema>(
 /// ```
 ///
 /// # Errors
-/// As [`generate_as`]; [`ErrorKind::Schema`](crate::ErrorKind::Schema) if `T` is not an enum without fields.
+/// As [`generate_as`]; [`ErrorKind::Schema`](crate::ErrorKind::Schema) if `T` is not an enum
+/// without fields.
 pub fn generate_choice<T: DeserializeOwned + JsonSchema>(
     model: &impl CausalLm,
     vocabulary: &Vocabulary,

@@ -1,5 +1,5 @@
-//! [`ConstraintProcessor`]: the constraint as a processor, which advances the state by the last token
-//! and masks the logits.
+//! [`ConstraintProcessor`]: the constraint as a processor, which advances the state by the last
+//! token and masks the logits.
 
 use burn::tensor::{DType, Device, Int, Tensor};
 
@@ -17,16 +17,21 @@ use burn_dfa_tokens::{CompiledConstraint, Error, Result, RowPosition, StateId};
 /// the budget, so every row ends in time.
 ///
 /// Its two steps, [`advance`](Self::advance) and [`mask`](Self::mask), can be called separately.
-/// With [`continuous`](Self::continuous), rows begin and end independently, each with its constraint.
+/// With [`continuous`](Self::continuous), rows begin and end independently, each with its
+/// constraint.
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
 /// use burn_dfa::processor::ConstraintProcessor;
-/// use burn_dfa::{Constraint, Limits, TensorOptions, DeviceConstraint, TokenId, CompiledConstraint, Vocabulary};
+/// use burn_dfa::{
+///     CompiledConstraint, Constraint, DeviceConstraint, Limits, TensorOptions, TokenId,
+///     Vocabulary,
+/// };
 ///
 /// let vocabulary = Vocabulary::from_bytes([Some(b"a".to_vec()), Some(b"b".to_vec()), None])?
 ///     .with_eos([TokenId(2)])?;
-/// let compiled = CompiledConstraint::compile(&Constraint::regex("ab*")?, &vocabulary, &Limits::default())?;
+/// let compiled =
+///     CompiledConstraint::compile(&Constraint::regex("ab*")?, &vocabulary, &Limits::default())?;
 /// let device = Device::flex();
 /// let constraint = DeviceConstraint::new(&[&compiled], 3, &TensorOptions::default(), &device)?;
 /// let processor = ConstraintProcessor::new(constraint, &[0])?;
@@ -70,8 +75,10 @@ impl ConstraintProcessor {
     /// budget.
     ///
     /// # Errors
-    /// - [`ErrorKind::Budget`](crate::ErrorKind::Budget): a budget is below the shortest output of the row's constraint;
-    /// - [`ErrorKind::Input`](crate::ErrorKind::Input): not one budget per row, or a budget of 2³¹ or more.
+    /// - [`ErrorKind::Budget`](crate::ErrorKind::Budget): a budget is below the shortest output of
+    ///   the row's constraint;
+    /// - [`ErrorKind::Input`](crate::ErrorKind::Input): not one budget per row, or a budget of 2³¹
+    ///   or more.
     pub fn with_budgets(mut self, budgets: &[usize]) -> Result<Self> {
         let device_constraint = self.device_constraint();
         check_budgets(budgets, &self.rows, |index, budget| device_constraint.needed_beyond(index, budget))?;
@@ -84,8 +91,9 @@ impl ConstraintProcessor {
     ///
     /// # Errors
     /// As [`DeviceConstraint::replace`], [`new`](Self::new) and
-    /// [`with_budgets`](Self::with_budgets), and [`ErrorKind::Input`](crate::ErrorKind::Input) for another number of rows, or
-    /// for a processor of [`continuous`](Self::continuous). An error changes nothing.
+    /// [`with_budgets`](Self::with_budgets), and [`ErrorKind::Input`](crate::ErrorKind::Input) for
+    /// another number of rows, or for a processor of [`continuous`](Self::continuous). An error
+    /// changes nothing.
     pub fn replace(
         &mut self,
         constraints: &[&CompiledConstraint],
@@ -178,13 +186,21 @@ impl ConstraintProcessor {
     /// ```
     /// use burn::tensor::{Device, Int, Tensor};
     /// use burn_dfa::processor::{ConstraintProcessor, DraftTree};
-    /// use burn_dfa::{Constraint, Limits, TensorOptions, DeviceConstraint, TokenId, CompiledConstraint, Vocabulary};
+    /// use burn_dfa::{
+    ///     CompiledConstraint, Constraint, DeviceConstraint, Limits, TensorOptions, TokenId,
+    ///     Vocabulary,
+    /// };
     ///
     /// let vocabulary = Vocabulary::from_bytes([Some(b"a".to_vec()), Some(b"b".to_vec()), None])?
     ///     .with_eos([TokenId(2)])?;
-    /// let compiled = CompiledConstraint::compile(&Constraint::regex("ab")?, &vocabulary, &Limits::default())?;
+    /// let compiled = CompiledConstraint::compile(
+    ///     &Constraint::regex("ab")?,
+    ///     &vocabulary,
+    ///     &Limits::default(),
+    /// )?;
     /// let device = Device::flex();
-    /// let constraint = DeviceConstraint::new(&[&compiled], 3, &TensorOptions::default(), &device)?;
+    /// let constraint =
+    ///     DeviceConstraint::new(&[&compiled], 3, &TensorOptions::default(), &device)?;
     /// let processor = ConstraintProcessor::new(constraint, &[0])?;
     ///
     /// // No token yet, and the drafts `a`, `b`.

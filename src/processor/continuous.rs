@@ -16,15 +16,23 @@ impl ConstraintProcessor {
     /// ```
     /// use burn::tensor::{Device, Tensor};
     /// use burn_dfa::processor::ConstraintProcessor;
-    /// use burn_dfa::{Arena, Capacity, Constraint, Limits, TensorOptions, TokenId, CompiledConstraint, Vocabulary};
+    /// use burn_dfa::{
+    ///     Arena, Capacity, CompiledConstraint, Constraint, Limits, TensorOptions, TokenId,
+    ///     Vocabulary,
+    /// };
     ///
     /// let vocabulary = Vocabulary::from_bytes([Some(b"a".to_vec()), Some(b"b".to_vec()), None])?
     ///     .with_eos([TokenId(2)])?;
-    /// let compiled = CompiledConstraint::compile(&Constraint::regex("ab*")?, &vocabulary, &Limits::default())?;
+    /// let compiled = CompiledConstraint::compile(
+    ///     &Constraint::regex("ab*")?,
+    ///     &vocabulary,
+    ///     &Limits::default(),
+    /// )?;
     /// let device = Device::flex();
     /// let capacity = Capacity::new().with_constraints(2).with_states(64).with_classes(8);
     /// let options = TensorOptions::new().with_capacity(capacity);
-    /// let mut processor = ConstraintProcessor::continuous(Arena::new(&vocabulary, 3, &options, &device)?, 3)?;
+    /// let mut processor =
+    ///     ConstraintProcessor::continuous(Arena::new(&vocabulary, 3, &options, &device)?, 3)?;
     /// let mut position = processor.start();
     ///
     /// processor.admit(&mut position, 0, Some(&compiled), 8)?;
@@ -35,7 +43,10 @@ impl ConstraintProcessor {
     /// assert_eq!(masked.into_data().try_to_vec::<f32>().unwrap(), expected);
     ///
     /// processor.release(&mut position, 0)?;
-    /// assert_eq!(position.is_done().into_data().try_to_vec::<bool>().unwrap(), [true, true, false]);
+    /// assert_eq!(
+    ///     position.is_done().into_data().try_to_vec::<bool>().unwrap(),
+    ///     [true, true, false]
+    /// );
     /// # Ok::<(), burn_dfa::Error>(())
     /// ```
     pub fn continuous(arena: Arena, rows: usize) -> Result<Self> {
@@ -54,10 +65,12 @@ impl ConstraintProcessor {
     ///
     /// # Errors
     /// An error changes nothing.
-    /// - as [`Arena::admit`]; after [`ErrorKind::Full`](crate::ErrorKind::Full), try again when a row was released;
-    /// - [`ErrorKind::Budget`](crate::ErrorKind::Budget): the budget is below the shortest output of the constraint;
-    /// - [`ErrorKind::Input`](crate::ErrorKind::Input): the row does not exist or is not idle, or the processor was not made
-    ///   by [`continuous`](Self::continuous).
+    /// - as [`Arena::admit`]; after [`ErrorKind::Full`](crate::ErrorKind::Full), try again when a
+    ///   row was released;
+    /// - [`ErrorKind::Budget`](crate::ErrorKind::Budget): the budget is below the shortest output
+    ///   of the constraint;
+    /// - [`ErrorKind::Input`](crate::ErrorKind::Input): the row does not exist or is not idle, or
+    ///   the processor was not made by [`continuous`](Self::continuous).
     pub fn admit(
         &mut self,
         position: &mut Position,
@@ -95,8 +108,8 @@ impl ConstraintProcessor {
     /// Ends a row, finished or not, and releases its constraint; the row becomes idle.
     ///
     /// # Errors
-    /// [`ErrorKind::Input`](crate::ErrorKind::Input): the row does not exist or is idle, or the processor was not made by
-    /// [`continuous`](Self::continuous).
+    /// [`ErrorKind::Input`](crate::ErrorKind::Input): the row does not exist or is idle, or the
+    /// processor was not made by [`continuous`](Self::continuous).
     pub fn release(&mut self, position: &mut Position, row: usize) -> Result<()> {
         let (arena, seat) = self.seat_of(row)?;
         let index = seat.take().ok_or_else(|| Error::input(format!("row {row} is idle")))?;

@@ -23,8 +23,8 @@ const SECOND: [usize; 3] = [5, 4, 3];
 /// in a batch.
 const DTYPES: [(DType, f32); 3] = [(DType::F32, 1e-4), (DType::F16, 4e-3), (DType::BF16, 3e-2)];
 
-/// Checks the [laws](super#laws) on a few steps of batches of three rows with `vocab_size` logits, in
-/// each of `f32`, `f16` and `bf16` that the device supports:
+/// Checks the [laws](super#laws) on a few steps of batches of three rows with `vocab_size` logits,
+/// in each of `f32`, `f16` and `bf16` that the device supports:
 ///
 /// - the shape and the dtype of the logits are kept, and masked tokens stay masked;
 /// - a row gets the same logits alone and in a batch, with any padding of its prompt, and with one
@@ -312,8 +312,8 @@ impl<P: LogitsProcessor> Run<'_, P> {
         if let Some([sampled, greatest]) = tokens {
             let rows = sampled.into_iter().zip(greatest).zip(logits.chunks_exact(vocab_size)).enumerate();
             for (row, ((sampled, greatest), logits)) in rows {
-                let [own, most] = [sampled, greatest].map(|token| logits.get(token as usize));
-                let is_close = own.zip(most).is_some_and(|(&own, &most)| self.laws.is_close(own, most));
+                let [own, max] = [sampled, greatest].map(|token| logits.get(token as usize));
+                let is_close = own.zip(max).is_some_and(|(&own, &max)| self.laws.is_close(own, max));
                 if sampled != greatest && !is_close {
                     return Err(Error::input(format!(
                         "`LogitsProcessor::sample_step` does not sample the logits of `process`: in step {} row {} \

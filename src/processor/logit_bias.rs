@@ -18,7 +18,10 @@ use burn_dfa_tokens::{Error, Result};
 /// use burn_dfa::processor::LogitBias;
 ///
 /// assert!(LogitBias::new([(TokenId(7), -100.0)]).is_ok());
-/// assert_eq!(LogitBias::new([(TokenId(7), f32::NEG_INFINITY)]).unwrap_err().kind(), ErrorKind::Input);
+/// assert_eq!(
+///     LogitBias::new([(TokenId(7), f32::NEG_INFINITY)]).unwrap_err().kind(),
+///     ErrorKind::Input
+/// );
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct LogitBias {

@@ -63,7 +63,8 @@ pub use tree::DraftTree;
 ///
 /// let device = Device::flex();
 /// let context = InitContext {
-///     prompt: Tensor::<2, Int>::from_ints([[0, 2], [1, 1]], &device), // the first row has one padded position
+///     // The first row has one padded position.
+///     prompt: Tensor::<2, Int>::from_ints([[0, 2], [1, 1]], &device),
 ///     padding: Tensor::from_ints([1, 0], &device),
 ///     vocab_size: 3,
 /// };
@@ -98,8 +99,12 @@ impl InitContext {
 /// use burn_dfa::processor::StepContext;
 ///
 /// let device = Device::flex();
-/// // The first step of two rows of three logits: there is no token yet, which the number of logits stands for.
-/// let first = StepContext { tokens: Tensor::from_ints([3, 3], &device), step: Tensor::from_ints([0], &device) };
+/// // The first step of two rows of three logits: there is no token yet, which the number of
+/// // logits stands for.
+/// let first = StepContext {
+///     tokens: Tensor::from_ints([3, 3], &device),
+///     step: Tensor::from_ints([0], &device),
+/// };
 /// assert_eq!(first.tokens.dims(), [2]);
 /// ```
 #[derive(Clone, Debug)]
@@ -220,8 +225,8 @@ fn mask_unless_last(logits: Tensor<2>, mask: Tensor<2, Bool>) -> Tensor<2> {
 /// # Shapes
 /// - `masked`, `otherwise`: `[batch, vocab_size]`
 pub(crate) fn unless_empty(masked: Tensor<2>, otherwise: Tensor<2>) -> Tensor<2> {
-    // NaN may be sampled, so a row is empty only if all logits equal −∞. The maximum of NaN and other
-    // logits is NaN.
+    // NaN may be sampled, so a row is empty only if all logits equal −∞. The maximum of NaN and
+    // other logits is NaN.
     let empty = masked.clone().max_dim(1).equal_elem(f32::NEG_INFINITY).expand(masked.dims());
     masked.mask_where(empty, otherwise)
 }

@@ -29,17 +29,27 @@ pub struct RepetitionPenalty {
 ///
 /// ```
 /// use burn::tensor::{Device, Int, Tensor};
-/// use burn_dfa::processor::{InitContext, LogitsProcessor, RepetitionPenalty, TokenCounts, StepContext};
+/// use burn_dfa::processor::{
+///     InitContext, LogitsProcessor, RepetitionPenalty, StepContext, TokenCounts,
+/// };
 ///
 /// let device = Device::flex();
 /// let penalty = RepetitionPenalty::new(2.0)?;
 /// let prompt = Tensor::<2, Int>::from_ints([[1]], &device);
-/// let (seen, penalties): (TokenCounts, _) = penalty.init(&InitContext { prompt, padding: Tensor::from_ints([0], &device), vocab_size: 2 });
+/// let (seen, penalties): (TokenCounts, _) = penalty.init(&InitContext {
+///     prompt,
+///     padding: Tensor::from_ints([0], &device),
+///     vocab_size: 2,
+/// });
 ///
-/// let first = StepContext { tokens: Tensor::from_ints([2], &device), step: Tensor::from_ints([0], &device) };
+/// let first = StepContext {
+///     tokens: Tensor::from_ints([2], &device),
+///     step: Tensor::from_ints([0], &device),
+/// };
 /// let logits = Tensor::<2>::from_data([[1.0, 1.0]], &device);
 /// let (logits, _) = penalty.process((seen, penalties), logits, &first);
-/// assert_eq!(logits.into_data().try_to_vec::<f32>().unwrap(), [1.0, 0.5]); // token 1 is in the prompt
+/// // Token 1 is in the prompt.
+/// assert_eq!(logits.into_data().try_to_vec::<f32>().unwrap(), [1.0, 0.5]);
 /// # Ok::<(), burn_dfa::Error>(())
 /// ```
 #[derive(Clone, Debug)]

@@ -49,8 +49,8 @@ impl DraftTree {
     /// `parents[i]` is the parent of node `i + 1`, and comes before it.
     ///
     /// # Errors
-    /// [`ErrorKind::Input`](crate::ErrorKind::Input) if a parent does not come before its child, or for more than
-    /// [`MAX`](Self::MAX) nodes.
+    /// [`ErrorKind::Input`](crate::ErrorKind::Input) if a parent does not come before its child, or
+    /// for more than [`MAX`](Self::MAX) nodes.
     pub fn new(parents: &[usize]) -> Result<Self> {
         if parents.len() >= Self::MAX {
             return Err(Error::input(format!(
@@ -80,7 +80,8 @@ impl DraftTree {
     /// Joins this tree and `other` at the root; the nodes of `other` come last.
     ///
     /// # Errors
-    /// [`ErrorKind::Input`](crate::ErrorKind::Input) for more than [`MAX`](Self::MAX) nodes in total.
+    /// [`ErrorKind::Input`](crate::ErrorKind::Input) for more than [`MAX`](Self::MAX) nodes in
+    /// total.
     pub fn beside(&self, other: &Self) -> Result<Self> {
         let shift = self.len() - 1;
         let others = other.parents[1..].iter().map(|&parent| if parent == 0 { 0 } else { parent + shift });

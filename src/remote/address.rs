@@ -51,11 +51,12 @@ impl Address {
     /// check.
     pub(super) fn reach(&self) -> Result<()> {
         let host = self.host.trim_start_matches('[').trim_end_matches(']');
-        let places = (host, self.port).to_socket_addrs();
-        let places = places.map_err(|error| Error::connection(format!("{self}: no such host: {error}")))?;
+        let addresses = (host, self.port).to_socket_addrs();
+        let addresses =
+            addresses.map_err(|error| Error::connection(format!("{self}: no such host: {error}")))?;
         let mut failed = "it has no address".to_owned();
-        for place in places {
-            match TcpStream::connect_timeout(&place, ACCEPTS) {
+        for address in addresses {
+            match TcpStream::connect_timeout(&address, ACCEPTS) {
                 Ok(_) => return Ok(()),
                 Err(error) => failed = error.to_string(),
             }

@@ -32,8 +32,9 @@ use burn_dfa_tokens::{Error, Result};
 ///
 /// # Errors
 /// - [`ErrorKind::Input`](crate::ErrorKind::Input): a malformed address;
-/// - [`ErrorKind::Connection`](crate::ErrorKind::Connection): the server or the device does not exist, the server rejects the
-///   client, or it has another version of Burn or of the operations of this crate.
+/// - [`ErrorKind::Connection`](crate::ErrorKind::Connection): the server or the device does not
+///   exist, the server rejects the client, or it has another version of Burn or of the operations
+///   of this crate.
 pub fn connect(address: &str) -> Result<Device> {
     connect_within(address, DEADLINE)
 }

@@ -39,8 +39,8 @@ impl RemoteConstraints {
         Self::send(Some(vocabulary), &[free], [frame, count, pages], device)
     }
 
-    /// Sends constraints with the size of a frame, and the numbers of constraints and of pages of an
-    /// arena, or 0 for joined constraints.
+    /// Sends constraints with the size of a frame, and the numbers of constraints and of pages of
+    /// an arena, or 0 for joined constraints.
     fn send(
         vocabulary: Option<&Vocabulary>,
         constraints: &[&CompiledConstraint],

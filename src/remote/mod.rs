@@ -11,10 +11,11 @@
 //! of both.
 //!
 //! # A lost connection
-//! A read from a lost server returns an error ([`ErrorKind::Connection`](crate::ErrorKind::Connection)) and never panics. The
-//! client detects a closed connection at once and a vanished server after 30 s; no read takes
-//! longer than [`DEADLINE`]. The device is then lost with all tensors: [`connect`] again, load the
-//! model, and send the request again.
+//! A read from a lost server returns an error
+//! ([`ErrorKind::Connection`](crate::ErrorKind::Connection)) and never panics. The client detects a
+//! closed connection at once and a vanished server after 30 s; no read takes longer than
+//! [`DEADLINE`]. The device is then lost with all tensors: [`connect`] again, load the model, and
+//! send the request again.
 
 mod address;
 mod client;
@@ -49,7 +50,8 @@ pub(crate) fn is_remote(device: &Device) -> bool {
 /// Runs `wait`, which waits for a server, on a separate thread for at most `deadline`.
 ///
 /// # Errors
-/// [`ErrorKind::Connection`](crate::ErrorKind::Connection): no answer in time, or the client of the connection panicked.
+/// [`ErrorKind::Connection`](crate::ErrorKind::Connection): no answer in time, or the client of the
+/// connection panicked.
 pub(crate) fn within<T: Send + 'static>(
     deadline: Duration,
     wait: impl FnOnce() -> T + Send + 'static,

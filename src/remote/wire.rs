@@ -1,5 +1,5 @@
-//! What client and server share: the names of the operations, their version, and how constraints are
-//! sent.
+//! What client and server share: the names of the operations, their version, and how constraints
+//! are sent.
 
 /// The version of the operations; a client refuses a server of another version.
 pub(super) const VERSION: i32 = 1;
@@ -8,12 +8,12 @@ pub(super) const VERSION: i32 = 1;
 pub(crate) mod operation {
     /// `[1]` → `[1]`: the version.
     pub(crate) const VERSION: &str = "burn-dfa::version";
-    /// The [packed](super::pack) bytes of a vocabulary and of constraints → their handle. The numbers
-    /// are the size of a stack frame, then the constraints and the pages of an arena, or 0 for
-    /// joined constraints.
+    /// The [packed](super::pack) bytes of a vocabulary and of constraints → their handle. The
+    /// numbers are the size of a stack frame, then the constraints and the pages of an arena, or 0
+    /// for joined constraints.
     pub(crate) const CONSTRAINTS: &str = "burn-dfa::constraints";
-    /// A handle, the packed bytes of a constraint → the handle of the arena with the constraint. The
-    /// numbers are the number of the constraint and its pages.
+    /// A handle, the packed bytes of a constraint → the handle of the arena with the constraint.
+    /// The numbers are the number of the constraint and its pages.
     pub(crate) const PUT: &str = "burn-dfa::put";
     /// A handle → the handle of the arena without the constraint of a number.
     pub(crate) const TAKE_OUT: &str = "burn-dfa::take_out";

@@ -33,7 +33,10 @@ use burn_dfa_tokens::{ArenaSpace, CompiledConstraint, Error, Result, StateId};
 ///
 /// ```
 /// use burn::tensor::Device;
-/// use burn_dfa::{Arena, Capacity, CompiledConstraint, Constraint, ErrorKind, Limits, TensorOptions, TokenId, Vocabulary};
+/// use burn_dfa::{
+///     Arena, Capacity, CompiledConstraint, Constraint, ErrorKind, Limits, TensorOptions, TokenId,
+///     Vocabulary,
+/// };
 ///
 /// let vocabulary = Vocabulary::from_bytes([Some(b"a".to_vec()), Some(b"b".to_vec()), None])?
 ///     .with_eos([TokenId(2)])?;
@@ -50,7 +53,7 @@ use burn_dfa_tokens::{ArenaSpace, CompiledConstraint, Error, Result, StateId};
 /// assert_eq!(arena.admit(&ab)?, first); // shared
 ///
 /// let error = arena.admit(&aa).unwrap_err();
-/// assert!(error.kind() == ErrorKind::Full && error.room().unwrap()[1].constraints == 0);
+/// assert!(error.kind() == ErrorKind::Full && error.arena_space().unwrap()[1].constraints == 0);
 /// arena.release(second)?;
 /// let third = arena.admit(&aa)?;
 ///
@@ -86,7 +89,8 @@ impl Arena {
     ///
     /// # Errors
     /// - [`ErrorKind::Input`](crate::ErrorKind::Input): a capacity of 0 constraints or 0 states;
-    /// - [`ErrorKind::IncompatibleVocabulary`](crate::ErrorKind::IncompatibleVocabulary): `vocab_size` is below the size of the vocabulary;
+    /// - [`ErrorKind::IncompatibleVocabulary`](crate::ErrorKind::IncompatibleVocabulary):
+    ///   `vocab_size` is below the size of the vocabulary;
     /// - [`ErrorKind::Limit`](crate::ErrorKind::Limit): as [`DeviceConstraint::new`].
     pub fn new(
         vocabulary: &Vocabulary,
@@ -97,7 +101,7 @@ impl Arena {
         let capacity = options.capacity;
         if capacity.constraints == 0 || capacity.states == 0 {
             return Err(Error::input(
-                "an arena without room: say in `TensorOptions::capacity` how many constraints and states it holds",
+                "an arena without capacity: say in `TensorOptions::capacity` how many constraints and states it holds",
             ));
         }
         let free = CompiledConstraint::unconstrained(vocabulary);
@@ -146,15 +150,16 @@ impl Arena {
     /// An error changes nothing.
     /// - [`ErrorKind::Full`](crate::ErrorKind::Full): there is no space until others are released;
     /// - [`ErrorKind::Input`](crate::ErrorKind::Input): it does not fit into an empty arena;
-    /// - [`ErrorKind::IncompatibleVocabulary`](crate::ErrorKind::IncompatibleVocabulary): a constraint of another vocabulary;
+    /// - [`ErrorKind::IncompatibleVocabulary`](crate::ErrorKind::IncompatibleVocabulary): a
+    ///   constraint of another vocabulary;
     /// - [`ErrorKind::Artifact`](crate::ErrorKind::Artifact): the constraint violates an invariant.
     pub fn admit(&mut self, constraint: &CompiledConstraint) -> Result<usize> {
-        for (place, loaded) in self.loaded.iter_mut().enumerate() {
+        for (at, loaded) in self.loaded.iter_mut().enumerate() {
             if let Some(loaded) = loaded
                 && loaded.constraint.is(constraint)
             {
                 loaded.holders += 1;
-                return Ok(place + 1);
+                return Ok(at + 1);
             }
         }
         let fingerprint = super::check(&[constraint], self.device_constraint.vocab_size())?;
@@ -168,36 +173,36 @@ impl Arena {
             return Ok(Self::UNCONSTRAINED);
         }
         let count = pages_of(constraint.state_count());
-        self.expect_room(constraint, count)?;
+        self.expect_capacity(constraint, count)?;
         let needed = ArenaSpace { states: count * PAGE, constraints: 1 };
-        let Some(place) = self.loaded.iter().position(Option::is_none).filter(|_| count <= self.free.len())
+        let Some(at) = self.loaded.iter().position(Option::is_none).filter(|_| count <= self.free.len())
         else {
-            return Err(Error::full(needed, self.room()));
+            return Err(Error::full(needed, self.free_space()));
         };
         let pages: Vec<u32> = self.free.iter().copied().take(count).collect();
-        let index = place + 1;
+        let index = at + 1;
         self.device_constraint.store.put(index, constraint, &pages)?;
         pages.iter().for_each(|page| _ = self.free.remove(page));
         self.device_constraint.starts[index] = placed(&pages, constraint.start());
         self.device_constraint.on_host[index] = Some(constraint.clone());
-        self.loaded[place] = Some(Loaded { constraint: constraint.clone(), pages, holders: 1 });
+        self.loaded[at] = Some(Loaded { constraint: constraint.clone(), pages, holders: 1 });
         Ok(index)
     }
 
     /// Refuses a constraint that would not fit into an empty arena.
-    fn expect_room(&self, constraint: &CompiledConstraint, pages: usize) -> Result<()> {
+    fn expect_capacity(&self, constraint: &CompiledConstraint, pages: usize) -> Result<()> {
         let sizes = &self.device_constraint.sizes;
         if constraint.has_special_tokens() {
             return Err(Error::input(
-                "a byte-level constraint reads its marker as a token of its own, for which an arena has no room: compile it with `CompiledConstraint::compile_token_level`",
+                "a byte-level constraint reads its marker as a token of its own, for which an arena has no space: compile it with `CompiledConstraint::compile_token_level`",
             ));
         }
-        if constraint.exits() > sizes.ends || constraint.exits() > 0 && constraint.frames() != sizes.depth {
+        if constraint.exits() > sizes.exits || constraint.exits() > 0 && constraint.frames() != sizes.depth {
             return Err(Error::input(format!(
                 "a constraint with calls of {} exits and a stack of {} frames in an arena of {} and {}: reserve them in `TensorOptions::capacity`",
                 constraint.exits(),
                 constraint.frames(),
-                sizes.ends,
+                sizes.exits,
                 sizes.depth
             )));
         }
@@ -225,12 +230,12 @@ impl Arena {
         if index == Self::UNCONSTRAINED {
             return Ok(());
         }
-        let place = self.loaded.get_mut(index - 1);
-        let Some((place, loaded)) = place.and_then(|place| place.take().map(|loaded| (place, loaded))) else {
+        let entry = self.loaded.get_mut(index - 1);
+        let Some((entry, loaded)) = entry.and_then(|entry| entry.take().map(|loaded| (entry, loaded))) else {
             return Err(Error::input(format!("constraint {index} of an arena: it is not loaded")));
         };
         if loaded.holders > 1 {
-            *place = Some(Loaded { holders: loaded.holders - 1, ..loaded });
+            *entry = Some(Loaded { holders: loaded.holders - 1, ..loaded });
             return Ok(());
         }
         self.free.extend(loaded.pages);
@@ -247,7 +252,7 @@ impl Arena {
     }
 
     /// The free space.
-    pub fn room(&self) -> ArenaSpace {
+    pub fn free_space(&self) -> ArenaSpace {
         let constraints = self.loaded.iter().filter(|loaded| loaded.is_none()).count();
         ArenaSpace { states: self.free.len() * PAGE, constraints }
     }
@@ -259,7 +264,7 @@ impl Arena {
 
     /// How often a constraint is loaded.
     pub fn holders(&self, index: usize) -> usize {
-        let loaded = index.checked_sub(1).and_then(|place| self.loaded.get(place)?.as_ref());
+        let loaded = index.checked_sub(1).and_then(|at| self.loaded.get(at)?.as_ref());
         loaded.map_or(0, |loaded| loaded.holders)
     }
 }

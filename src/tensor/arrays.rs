@@ -7,11 +7,12 @@ pub(crate) enum Array {
     /// `[states, columns]`: the state after each column.
     Next,
     /// `[states]`: the least number of tokens to the end, `i32::MAX` if it is unreachable; with
-    /// calls `[states, ends]`: to each exit of the state's procedure.
+    /// calls `[states, exits]`: to each exit of the state's procedure.
     TokensToEnd,
-    /// `[states, 1 + ends]`, with calls: the stack operation of a state, as in `ConstraintParts::calls`.
+    /// `[states, 1 + exits]`, with calls: the stack operation of a state, as in
+    /// `ConstraintParts::calls`.
     Jumps,
-    /// `[states, ends]`, with calls: the frames pushed on the shortest path to each exit.
+    /// `[states, exits]`, with calls: the frames pushed on the shortest path to each exit.
     Frames,
     /// `[states]`, if tokens are followed symbol by symbol: the minimum number of symbols of a
     /// legal token, as in `ConstraintParts::shortest`.

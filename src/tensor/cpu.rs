@@ -15,7 +15,7 @@ pub(crate) struct CpuConstraints {
     /// The size of a stack frame in numbers.
     frame: usize,
     /// The maximum size of the mask cache of each constraint, in bytes.
-    kept_bytes: usize,
+    mask_cache_bytes: usize,
 }
 
 /// A row of a batch with its constraint.
@@ -42,13 +42,13 @@ impl CpuRow<'_> {
 }
 
 impl CpuConstraints {
-    pub(crate) fn joined(constraints: &[&CompiledConstraint], frame: usize, kept_bytes: usize) -> Self {
+    pub(crate) fn joined(constraints: &[&CompiledConstraint], frame: usize, mask_cache_bytes: usize) -> Self {
         let placement = Placement::Joined(Joined::new(constraints));
         let constraints = constraints
             .iter()
-            .map(|&constraint| Arc::new(Masker::with_cache_bytes(constraint, kept_bytes)))
+            .map(|&constraint| Arc::new(Masker::with_cache_bytes(constraint, mask_cache_bytes)))
             .collect();
-        Self { constraints, placement, frame, kept_bytes }
+        Self { constraints, placement, frame, mask_cache_bytes }
     }
 
     /// A paged arena for `count` constraints, with only the first, `free`, loaded.
@@ -57,19 +57,20 @@ impl CpuConstraints {
         count: usize,
         pages: usize,
         frame: usize,
-        kept_bytes: usize,
+        mask_cache_bytes: usize,
     ) -> Self {
         Self {
-            constraints: repeat_n(Arc::new(Masker::with_cache_bytes(free, kept_bytes)), count).collect(),
+            constraints: repeat_n(Arc::new(Masker::with_cache_bytes(free, mask_cache_bytes)), count)
+                .collect(),
             placement: Placement::Paged(Paged::new(count, pages)),
             frame,
-            kept_bytes,
+            mask_cache_bytes,
         }
     }
 
     /// Loads a constraint into pages.
     pub(crate) fn put(&mut self, index: usize, constraint: &CompiledConstraint, pages: &[u32]) {
-        self.place(index, Arc::new(Masker::with_cache_bytes(constraint, self.kept_bytes)), pages);
+        self.place(index, Arc::new(Masker::with_cache_bytes(constraint, self.mask_cache_bytes)), pages);
     }
 
     /// Unloads a constraint.
@@ -97,7 +98,7 @@ impl CpuConstraints {
             for frame in frames.chunks_exact(self.frame.max(1)).take(depth) {
                 own.frames.push(self.own_state(frame[0]).1.0);
                 own.frames.extend(
-                    frame[1..=calls.ends]
+                    frame[1..=calls.exits]
                         .iter()
                         .map(|&cost| if cost == i32::MAX { u32::MAX } else { cost as u32 }),
                 );
@@ -118,8 +119,8 @@ impl CpuConstraints {
     }
 
     /// The maximum size of the mask cache of each constraint, in bytes.
-    pub(super) fn kept_bytes(&self) -> usize {
-        self.kept_bytes
+    pub(super) fn mask_cache_bytes(&self) -> usize {
+        self.mask_cache_bytes
     }
 
     fn own_state(&self, state: i32) -> (usize, StateId) {
@@ -130,18 +131,18 @@ impl CpuConstraints {
     /// Writes the position of a row under constraint `index`.
     fn write(&self, index: usize, own: &RowPosition, position: &mut [i32]) {
         let state = |state: u32| self.placement.state(index, StateId(state)).0 as i32;
-        let [place, remaining, stack @ ..] = position else { return };
-        (*place, *remaining) = (state(own.state.0), own.remaining as i32);
+        let [out, remaining, stack @ ..] = position else { return };
+        (*out, *remaining) = (state(own.state.0), own.remaining as i32);
         if let ([depth, frames @ ..], Some(calls)) =
             (stack, &self.constraints[index].constraint().parts().calls)
         {
             *depth = (own.frames.len() / calls.frame()) as i32;
-            for (place, frame) in
+            for (out, frame) in
                 frames.chunks_exact_mut(self.frame.max(1)).zip(own.frames.chunks_exact(calls.frame()))
             {
-                place[0] = state(frame[0]);
-                for (place, &cost) in place[1..].iter_mut().zip(&frame[1..]) {
-                    *place = i32::try_from(cost).unwrap_or(i32::MAX);
+                out[0] = state(frame[0]);
+                for (out, &cost) in out[1..].iter_mut().zip(&frame[1..]) {
+                    *out = i32::try_from(cost).unwrap_or(i32::MAX);
                 }
             }
         }

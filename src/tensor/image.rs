@@ -73,7 +73,7 @@ impl Array {
 
     fn declare(self, sizes: &Sizes) -> Declared {
         use Written::{PerConstraint, PerState, Texts};
-        let &Sizes { states, columns, constraints, vocab_size, texts, symbols, alphabet, ends, .. } = sizes;
+        let &Sizes { states, columns, constraints, vocab_size, texts, symbols, alphabet, exits, .. } = sizes;
         let byte_level = usize::from(sizes.is_byte_level());
         let declare = |rows, columns, idle, written| Declared { rows, columns, idle, written };
         match self {
@@ -81,10 +81,10 @@ impl Array {
                 declare(states, columns, StateId::DEAD.0 as i32, PerState(|s, state, out| s.next(state, out)))
             }
             Self::TokensToEnd => {
-                declare(states, ends.max(1), i32::MAX, PerState(|s, state, out| s.tokens_to_end(state, out)))
+                declare(states, exits.max(1), i32::MAX, PerState(|s, state, out| s.tokens_to_end(state, out)))
             }
             Self::Jumps => declare(states, sizes.frame(), 0, PerState(|s, state, out| s.jumps(state, out))),
-            Self::Frames => declare(states, ends, 0, PerState(|s, state, out| s.frames(state, out))),
+            Self::Frames => declare(states, exits, 0, PerState(|s, state, out| s.frames(state, out))),
             Self::Shortest => {
                 declare(states, byte_level, 0, PerState(|s, state, out| s.shortest(state, out)))
             }
@@ -130,7 +130,7 @@ struct Source<'a> {
     /// The rows of the transition table, one after the other.
     next: Cow<'a, [u32]>,
     /// The distances of all states in tokens, to each exit with calls.
-    ways: Vec<u32>,
+    distances: Vec<u32>,
 }
 
 /// Maps the states of a constraint to their numbers in the image.
@@ -159,9 +159,9 @@ impl Source<'_> {
     }
 
     fn tokens_to_end(&self, state: StateId, out: &mut Vec<i32>) {
-        let exits = self.constraint.parts().calls.as_ref().map_or(1, |calls| calls.ends);
-        let ways = &self.ways[state.index() * exits..][..exits];
-        out.extend(ways.iter().map(|&way| i32::try_from(way).unwrap_or(i32::MAX)));
+        let exits = self.constraint.parts().calls.as_ref().map_or(1, |calls| calls.exits);
+        let distances = &self.distances[state.index() * exits..][..exits];
+        out.extend(distances.iter().map(|&distance| i32::try_from(distance).unwrap_or(i32::MAX)));
     }
 
     fn jumps(&self, state: StateId, out: &mut Vec<i32>) {
@@ -201,8 +201,8 @@ pub(crate) struct Image {
     pub(crate) offsets: [usize; Array::ALL.len()],
     /// `[max(columns, vocab_size)]`: 0, 1, 2, …
     numbers: Tensor<1, Int>,
-    /// With byte-level constraints, the maximum number of symbols of a token; else 0. A recorded step
-    /// requires that it never changes.
+    /// With byte-level constraints, the maximum number of symbols of a token; else 0. A recorded
+    /// step requires that it never changes.
     pub(crate) longest: usize,
     /// With calls, the maximum number of consecutive states that read no byte. A recorded step
     /// requires that it never changes.
@@ -288,7 +288,7 @@ impl Image {
             generation: generation(),
             numbers: Numbers::Paged(pages),
             next: constraint.parts().next.all(),
-            ways: constraint.parts().all_distances(),
+            distances: constraint.parts().all_distances(),
         };
         for (array, offset) in Array::ALL.into_iter().zip(self.offsets) {
             let Declared { columns, idle, written, .. } = array.declare(&sizes);
@@ -391,7 +391,7 @@ fn write_all(
             generation,
             numbers: Numbers::Joined(joined, index),
             next: constraint.parts().next.all(),
-            ways: constraint.parts().all_distances(),
+            distances: constraint.parts().all_distances(),
         })
         .collect();
     let mut values = Vec::with_capacity(Array::offset(sizes, Array::ALL.len()));

@@ -1,9 +1,9 @@
 //! Mask rows on the device: the legal tokens of the states that the rows of a batch have visited.
 //!
-//! The mask of a state hardly ever changes, so a step finds it once, by following the bytes of every
-//! token, and keeps it as one bit per token. A pool of such rows belongs to a batch: its
-//! [`Position`](super::Position) holds it, so a recorded step reads and writes the same buffer.
-//! The vocabulary of a draft model has rows of another size, and therefore another pool.
+//! The mask of a state hardly ever changes, so a step finds it once, by following the bytes of
+//! every token, and keeps it as one bit per token. A pool of such rows belongs to a batch: its
+//! [`Position`](super::Position) holds it, so a recorded step reads and writes the same buffer. The
+//! vocabulary of a draft model has rows of another size, and therefore another pool.
 //!
 //! A row is exact for its state and
 //! - a generation of the state: a constraint that is loaded again has another generation;
@@ -31,7 +31,8 @@ use super::{Image, Sizes};
 #[cfg(feature = "cube")]
 const WAYS: usize = 4;
 
-/// The maximum number of pools of a batch: of the model, and of draft models with other vocabularies.
+/// The maximum number of pools of a batch: of the model, and of draft models with other
+/// vocabularies.
 #[cfg(feature = "cube")]
 const MAX_POOLS: usize = 4;
 
@@ -73,7 +74,7 @@ impl PoolSizes {
     /// A pool of at most `max_bytes`, and of about a slot for every state; `None` if not even one
     /// slot fits.
     pub(super) fn new(sizes: &Sizes, max_bytes: usize) -> Option<Self> {
-        let tile = 1 + TILE_WORDS * if sizes.ends > 0 { 2 } else { 1 };
+        let tile = 1 + TILE_WORDS * if sizes.exits > 0 { 2 } else { 1 };
         let row = tiles(sizes.vocab_size) * tile;
         let max = max_bytes.min(i32::MAX as usize) / size_of::<i32>();
         let slots = max.saturating_sub(CLOCK) / (TAG + row);
@@ -107,11 +108,12 @@ impl MaskRows {
         Self {}
     }
 
-    /// The pool for steps under the constraints of an image on the current stream, made if it does not
-    /// exist; `None` without a pool. Another stream than the one on which the pool was made gets none,
-    /// because its kernels could take a slot that a kernel of the first stream reads.
+    /// The pool for steps under the constraints of an image on the current stream, made if it does
+    /// not exist; `None` without a pool. Another stream than the one on which the pool was made
+    /// gets none, because its kernels could take a slot that a kernel of the first stream reads.
     ///
-    /// Kernels write to the buffer of the pool, whatever handles of it exist: no operation copies it.
+    /// Kernels write to the buffer of the pool, whatever handles of it exist: no operation copies
+    /// it.
     #[cfg(feature = "cube")]
     pub(crate) fn pool(&self, image: &Image) -> Option<(PoolSizes, Tensor<1, Int>)> {
         let sizes = image.pool?;
@@ -133,7 +135,7 @@ impl MaskRows {
 pub(crate) mod tests {
     use super::*;
 
-    fn sizes(states: usize, vocab_size: usize, ends: usize) -> Sizes {
+    fn sizes(states: usize, vocab_size: usize, exits: usize) -> Sizes {
         Sizes {
             states,
             columns: 9,
@@ -142,9 +144,9 @@ pub(crate) mod tests {
             texts: 1,
             symbols: vocab_size,
             alphabet: 300,
-            ends,
-            depth: if ends > 0 { 4 } else { 0 },
-            pushes: if ends > 0 { 4 } else { 0 },
+            exits,
+            depth: if exits > 0 { 4 } else { 0 },
+            pushes: if exits > 0 { 4 } else { 0 },
             chain: 0,
             runs_kernels: true,
         }
@@ -152,19 +154,19 @@ pub(crate) mod tests {
 
     #[test]
     fn a_pool_has_as_many_slots_as_its_bytes_hold() {
-        // The numbers of a slot: the tag, and for each tile a bound and one or two words for every 32
-        // tokens.
-        for (vocab_size, ends, numbers) in
+        // The numbers of a slot: the tag, and for each tile a bound and one or two words for every
+        // 32 tokens.
+        for (vocab_size, exits, numbers) in
             [(300, 0, 8 + 257), (8_192, 1, 8 + 513), (8_193, 0, 8 + 2 * 257), (128_256, 3, 8 + 16 * 513)]
         {
-            let sizes = sizes(400, vocab_size, ends);
+            let sizes = sizes(400, vocab_size, exits);
             let slots = |bytes| PoolSizes::new(&sizes, bytes).map_or(0, |pool| pool.slots());
             for count in [1, 2, 3, 4, 40] {
                 let bytes = 4 * (8 + count * numbers);
-                assert_eq!(slots(bytes), count, "{vocab_size} tokens, {ends} exits");
+                assert_eq!(slots(bytes), count, "{vocab_size} tokens, {exits} exits");
                 assert_eq!(PoolSizes::new(&sizes, bytes).map(|pool| 4 * pool.len()), Some(bytes));
                 // One byte less holds fewer slots.
-                assert!(slots(bytes - 1) < count, "{vocab_size} tokens, {ends} exits");
+                assert!(slots(bytes - 1) < count, "{vocab_size} tokens, {exits} exits");
             }
             assert_eq!((slots(0), slots(31), slots(4 * numbers)), (0, 0, 0));
             // A slot for every state, in whole sets.
@@ -200,7 +202,8 @@ pub(crate) mod tests {
             opened.ok()
         }
 
-        /// The clock of each pool, and the time of the last use of each filled slot whose bits count.
+        /// The clock of each pool, and the time of the last use of each filled slot whose bits
+        /// count.
         pub(crate) fn uses(rows: &MaskRows) -> Vec<(i32, Vec<i32>)> {
             let pools = rows.pools.as_ref().unwrap().lock().unwrap();
             let uses = |pool: &Pool| {
@@ -228,8 +231,9 @@ pub(crate) mod tests {
             let ids: Vec<TokenId> = (0..=256).map(TokenId).collect();
             let pruned = compiled.prune(&vocabulary, &ids).unwrap();
             let processor = |compiled: &CompiledConstraint| {
-                let (width, options) = (compiled.vocabulary_len(), TensorOptions::new());
-                let device_constraint = DeviceConstraint::new(&[compiled], width, &options, &device).unwrap();
+                let (vocab_size, options) = (compiled.vocabulary_len(), TensorOptions::new());
+                let device_constraint =
+                    DeviceConstraint::new(&[compiled], vocab_size, &options, &device).unwrap();
                 ConstraintProcessor::new(device_constraint, &[0]).unwrap()
             };
             let (model, draft) = (processor(&compiled), processor(&pruned));
@@ -269,25 +273,26 @@ pub(crate) mod tests {
             let [.., above, full, _] = &positions[..] else { panic!("there are lists in lists") };
             assert_eq!((above.state, above.frames.len()), (full.state, full.frames.len() / 2));
 
-            let width = vocabulary.len();
+            let vocab_size = vocabulary.len();
             let on_device =
-                DeviceConstraint::new(&[&compiled], width, &TensorOptions::new(), &device).unwrap();
+                DeviceConstraint::new(&[&compiled], vocab_size, &TensorOptions::new(), &device).unwrap();
             let processor = ConstraintProcessor::new(on_device, &[0, 0]).unwrap();
             let mut position = processor.start();
             for count in 0..positions.len() - 2 {
-                let last = if count + 3 == positions.len() { width as i32 } else { open.0 as i32 };
+                let last = if count + 3 == positions.len() { vocab_size as i32 } else { open.0 as i32 };
                 let tokens = Tensor::from_data([open.0 as i32, last], (&device, DType::I32));
                 position = processor.advance(position, tokens);
             }
             let legal = |own: &RowPosition| {
-                let tokens = (0..width as u32).map(TokenId);
+                let tokens = (0..vocab_size as u32).map(TokenId);
                 tokens.map(|token| compiled.can_end(&compiled.after(own, token))).collect::<Vec<_>>()
             };
             assert_ne!(legal(full), legal(above));
-            // In the first step the second row finds no free slot, because the first row asks for it.
+            // In the first step the second row finds no free slot, because the first row asks for
+            // it.
             let expected = [vec![1], vec![2, 2], vec![3, 3]];
             for (step, expected) in (1..).zip(expected) {
-                let logits = Tensor::zeros([2, width], (&device, DType::F32));
+                let logits = Tensor::zeros([2, vocab_size], (&device, DType::F32));
                 let masked = processor.mask(&position, logits).into_data().try_to_vec::<f32>().unwrap();
                 let found: Vec<bool> = masked.iter().map(|&logit| logit == 0.0).collect();
                 assert_eq!(found, [legal(full), legal(above)].concat(), "step {step}");

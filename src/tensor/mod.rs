@@ -62,12 +62,17 @@ pub(crate) use text::BY_CLASS;
 ///
 /// ```
 /// use burn::tensor::Device;
-/// use burn_dfa::{Constraint, Limits, TensorOptions, DeviceConstraint, TokenId, CompiledConstraint, Vocabulary};
+/// use burn_dfa::{
+///     CompiledConstraint, Constraint, DeviceConstraint, Limits, TensorOptions, TokenId,
+///     Vocabulary,
+/// };
 ///
 /// let vocabulary = Vocabulary::from_bytes([Some(b"a".to_vec()), Some(b"b".to_vec()), None])?
 ///     .with_eos([TokenId(2)])?;
-/// let compiled = CompiledConstraint::compile(&Constraint::regex("ab*")?, &vocabulary, &Limits::default())?;
-/// let constraint = DeviceConstraint::new(&[&compiled], 3, &TensorOptions::default(), &Device::flex())?;
+/// let compiled =
+///     CompiledConstraint::compile(&Constraint::regex("ab*")?, &vocabulary, &Limits::default())?;
+/// let constraint =
+///     DeviceConstraint::new(&[&compiled], 3, &TensorOptions::default(), &Device::flex())?;
 ///
 /// let states = constraint.states(&[constraint.start(0)])?;
 /// let illegal = constraint.illegal(states, None);
@@ -155,7 +160,7 @@ impl Store {
             Self::Remote(remote) => remote.replace(constraints)?,
             #[cfg(feature = "flex")]
             Self::Cpu(cpu) => {
-                *cpu = Arc::new(CpuConstraints::joined(constraints, cpu.frame(), cpu.kept_bytes()))
+                *cpu = Arc::new(CpuConstraints::joined(constraints, cpu.frame(), cpu.mask_cache_bytes()))
             }
             #[cfg(feature = "cube")]
             Self::Cube(image) => image.replace(constraints, joined),
@@ -196,13 +201,13 @@ impl DeviceConstraint {
     /// Uploads `constraints` for rows of `vocab_size` logits.
     ///
     /// # Errors
-    /// - [`ErrorKind::Input`](crate::ErrorKind::Input): no constraint, stacks of different depths, or
-    ///   stacks too deep for the kernels of a GPU;
-    /// - [`ErrorKind::IncompatibleVocabulary`](crate::ErrorKind::IncompatibleVocabulary): constraints of different vocabularies, or
-    ///   `vocab_size` below the size of the vocabulary;
+    /// - [`ErrorKind::Input`](crate::ErrorKind::Input): no constraint, stacks of different depths,
+    ///   or stacks too deep for the kernels of a GPU;
+    /// - [`ErrorKind::IncompatibleVocabulary`](crate::ErrorKind::IncompatibleVocabulary):
+    ///   constraints of different vocabularies, or `vocab_size` below the size of the vocabulary;
     /// - [`ErrorKind::Artifact`](crate::ErrorKind::Artifact): a constraint violates an invariant;
-    /// - [`ErrorKind::Limit`](crate::ErrorKind::Limit): more than `max_bytes`, more than the device can bind in one tensor,
-    ///   or more entries than an `i32` can index.
+    /// - [`ErrorKind::Limit`](crate::ErrorKind::Limit): more than `max_bytes`, more than the device
+    ///   can bind in one tensor, or more entries than an `i32` can index.
     pub fn new(
         constraints: &[&CompiledConstraint],
         vocab_size: usize,
@@ -242,8 +247,8 @@ impl DeviceConstraint {
         }
     }
 
-    /// The bytes on a device that [`new`](Self::new) would take, without a device. The kernels of GPUs
-    /// take four more for each state.
+    /// The bytes on a device that [`new`](Self::new) would take, without a device. The kernels of
+    /// GPUs take four more for each state.
     ///
     /// # Errors
     /// As [`new`](Self::new), except for the limit of the device.
@@ -261,15 +266,16 @@ impl DeviceConstraint {
 
     /// Replaces all constraints by `constraints`, in the same buffers, so a recorded graph reads
     /// `constraints` from its next replay on. States of the old constraints become invalid. If the
-    /// device constraint has a clone, the clone keeps the old buffers, and `constraints` are written to
-    /// new buffers.
+    /// device constraint has a clone, the clone keeps the old buffers, and `constraints` are
+    /// written to new buffers.
     ///
     /// Byte-level constraints need at least one byte-level constraint among the first ones, whose
-    /// arrays hold the bytes of the tokens. An [`Arena`] takes constraints of both forms at any time.
+    /// arrays hold the bytes of the tokens. An [`Arena`] takes constraints of both forms at any
+    /// time.
     ///
     /// # Errors
-    /// As [`new`](Self::new); [`ErrorKind::Input`](crate::ErrorKind::Input) if the new constraints do not fit the current
-    /// sizes, see [`TensorOptions::capacity`]. An error changes nothing.
+    /// As [`new`](Self::new); [`ErrorKind::Input`](crate::ErrorKind::Input) if the new constraints
+    /// do not fit the current sizes, see [`TensorOptions::capacity`]. An error changes nothing.
     pub fn replace(&mut self, constraints: &[&CompiledConstraint]) -> Result<()> {
         let fingerprint = check(constraints, self.sizes.vocab_size)?;
         if fingerprint != self.fingerprint {

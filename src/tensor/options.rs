@@ -87,9 +87,9 @@ pub struct TensorOptions {
     /// tokens of positions whose masks took long to compute. Default: 4 MiB; 0 disables the cache.
     /// A server of remote devices uses the default.
     pub mask_cache_bytes: usize,
-    /// Maximum size in bytes of the mask rows that a batch keeps on a GPU: one bit per token, or two
-    /// with a stack, for every state that its rows visit. Default: 64 MiB; 0 keeps none, so every
-    /// step computes its masks. The mask rows of a draft model with another vocabulary may
+    /// Maximum size in bytes of the mask rows that a batch keeps on a GPU: one bit per token, or
+    /// two with a stack, for every state that its rows visit. Default: 64 MiB; 0 keeps none, so
+    /// every step computes its masks. The mask rows of a draft model with another vocabulary may
     /// take as much again.
     pub mask_rows_bytes: usize,
 }
@@ -142,7 +142,9 @@ impl TensorOptions {
 ///
 /// ```
 /// use burn::tensor::Device;
-/// use burn_dfa::{Kernels, TensorOptions, DeviceConstraint, TokenId, CompiledConstraint, Vocabulary};
+/// use burn_dfa::{
+///     CompiledConstraint, DeviceConstraint, Kernels, TensorOptions, TokenId, Vocabulary,
+/// };
 ///
 /// let vocabulary = Vocabulary::from_bytes([Some("a"), None])?.with_eos([TokenId(1)])?;
 /// let compiled = CompiledConstraint::unconstrained(&vocabulary);

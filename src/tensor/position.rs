@@ -18,11 +18,16 @@ use burn_dfa_tokens::{RowPosition, StateId};
 /// ```
 /// use burn::tensor::Device;
 /// use burn_dfa::processor::ConstraintProcessor;
-/// use burn_dfa::{Constraint, Limits, Position, TensorOptions, DeviceConstraint, TokenId, CompiledConstraint, Vocabulary};
+/// use burn_dfa::{
+///     CompiledConstraint, Constraint, DeviceConstraint, Limits, Position, TensorOptions, TokenId,
+///     Vocabulary,
+/// };
 ///
 /// let vocabulary = Vocabulary::from_chars("ab.".chars())?.with_eos([TokenId(2)])?;
-/// let compiled = CompiledConstraint::compile(&Constraint::regex("ab*")?, &vocabulary, &Limits::default())?;
-/// let constraint = DeviceConstraint::new(&[&compiled], 3, &TensorOptions::default(), &Device::flex())?;
+/// let compiled =
+///     CompiledConstraint::compile(&Constraint::regex("ab*")?, &vocabulary, &Limits::default())?;
+/// let constraint =
+///     DeviceConstraint::new(&[&compiled], 3, &TensorOptions::default(), &Device::flex())?;
 /// let processor = ConstraintProcessor::new(constraint, &[0, 0])?.with_budgets(&[7, 9])?;
 /// let position: Position = processor.start();
 /// assert_eq!(position.remaining().into_data().try_to_vec::<i32>().unwrap(), [7, 9]);

@@ -21,7 +21,7 @@ pub(crate) struct Sizes {
     pub(crate) alphabet: usize,
     /// For constraints with calls: the maximum number of exits of a procedure, and of frames of a
     /// stack; else 0.
-    pub(crate) ends: usize,
+    pub(crate) exits: usize,
     pub(crate) depth: usize,
     /// The maximum number of frames pushed by one token, or an upper bound if no kernel needs it.
     pub(crate) pushes: usize,
@@ -47,7 +47,7 @@ impl Sizes {
         let texts = texts(constraints);
         // Only byte-level constraints have calls.
         let capacity = if texts.is_empty() { Capacity { exits: 0, ..capacity } } else { capacity };
-        let (ends, depth, pushes) = stack_of(constraints, capacity, runs_kernels)?;
+        let (exits, depth, pushes) = stack_of(constraints, capacity, runs_kernels)?;
         let chain = if capacity.exits > 0 { longest_chain(depth) } else { chain_of(constraints) };
         let columns = constraints.iter().map(|constraint| constraint.class_count()).max().unwrap_or(0);
         // At least one token with its own symbol, so a constraint with such a token can replace a
@@ -61,7 +61,7 @@ impl Sizes {
             texts: texts.len(),
             symbols: texts.iter().map(|text| text.symbols(vocab_size)).sum(),
             alphabet: if texts.is_empty() { 0 } else { FIRST_SPECIAL as usize + tokens },
-            ends,
+            exits,
             depth,
             pushes,
             chain,
@@ -85,7 +85,7 @@ impl Sizes {
             texts: 1,
             symbols: Text::of(vocabulary).symbols(vocab_size),
             alphabet: FIRST_SPECIAL as usize,
-            ends: capacity.exits,
+            exits: capacity.exits,
             depth,
             pushes: reserved_pushes(capacity, depth, Some(vocabulary), runs_kernels),
             chain: longest_chain(depth),
@@ -95,12 +95,12 @@ impl Sizes {
 
     /// The size of a stack frame in numbers; 0 without a stack.
     pub(crate) fn frame(&self) -> usize {
-        if self.ends > 0 { 1 + self.ends } else { 0 }
+        if self.exits > 0 { 1 + self.exits } else { 0 }
     }
 
     /// The size of a position in numbers.
     pub(crate) fn numbers(&self) -> usize {
-        if self.ends > 0 { 3 + self.depth * self.frame() } else { 2 }
+        if self.exits > 0 { 3 + self.depth * self.frame() } else { 2 }
     }
 
     /// The pages of an arena.
@@ -125,9 +125,9 @@ impl Sizes {
 
     /// Refuses a device constraint too large for its options, for the device or for `i32` indices.
     pub(super) fn check(&self, max_bytes: usize, largest_binding: Option<usize>) -> Result<()> {
-        let most = max_bytes.min(i32::MAX as usize);
-        if self.bytes() > most {
-            return Err(Error::limit(Limit::DeviceBytes(most)));
+        let max = max_bytes.min(i32::MAX as usize);
+        if self.bytes() > max {
+            return Err(Error::limit(Limit::DeviceBytes(max)));
         }
         match largest_binding {
             Some(binding) if self.bytes() > binding => Err(Error::limit(Limit::Binding(binding))),
@@ -142,11 +142,12 @@ impl Sizes {
         }
         Err(Error::input(format!(
             "tokens that push up to {} frames of {} exits on a stack need too much space in a kernel: compile with fewer `Limits::frames`, reserve fewer with `Capacity::with_pushes`, or take `Kernels::BuiltIn`",
-            self.pushes, self.ends
+            self.pushes, self.exits
         )))
     }
 
-    /// Refuses a constraint if one of its tokens pushes more frames than a unit of the kernel holds.
+    /// Refuses a constraint if one of its tokens pushes more frames than a unit of the kernel
+    /// holds.
     pub(super) fn check_pushes(&self, pushes: usize) -> Result<()> {
         if pushes <= self.pushes {
             return Ok(());
@@ -166,8 +167,8 @@ impl Sizes {
             && self.texts >= other.texts
             && self.symbols >= other.symbols
             && self.alphabet >= other.alphabet
-            && self.ends >= other.ends
-            && (other.ends == 0 || self.depth == other.depth)
+            && self.exits >= other.exits
+            && (other.exits == 0 || self.depth == other.depth)
     }
 }
 
@@ -183,8 +184,8 @@ fn longest_chain(depth: usize) -> usize {
     if depth == 0 { 0 } else { depth.saturating_add(2) }
 }
 
-/// The maximum number of frames that a token pushes on a stack of `depth` frames, for any constraint
-/// that `capacity` allows.
+/// The maximum number of frames that a token pushes on a stack of `depth` frames, for any
+/// constraint that `capacity` allows.
 fn reserved_pushes(
     capacity: Capacity,
     depth: usize,
@@ -237,7 +238,7 @@ fn stack_of(
             other.depth
         )));
     }
-    let ends = calls.iter().map(|(_, calls)| calls.ends).max().unwrap_or(0);
+    let exits = calls.iter().map(|(_, calls)| calls.exits).max().unwrap_or(0);
     let pushes = if runs_kernels {
         // Later constraints may push more frames per token.
         let reserved = match capacity.exits {
@@ -248,7 +249,7 @@ fn stack_of(
     } else {
         depth
     };
-    Ok((ends.max(capacity.exits), depth, pushes))
+    Ok((exits.max(capacity.exits), depth, pushes))
 }
 
 #[cfg(test)]
@@ -262,21 +263,22 @@ mod tests {
     #[test]
     fn arrays_of_kernels_hold_the_frames_of_a_token() {
         let vocabulary = vocabulary_of(&["[[", "[[[[", "something"]);
-        let width = vocabulary.len();
-        let room = Capacity::new().with_constraints(2).with_states(64).with_classes(32);
-        let arena = |room| Sizes::arena(&vocabulary, width, room, true);
-        let stack = room.with_stack(2, 64);
-        assert_eq!(arena(room).pushes, 0);
+        let vocab_size = vocabulary.len();
+        let capacity = Capacity::new().with_constraints(2).with_states(64).with_classes(32);
+        let arena = |capacity| Sizes::arena(&vocabulary, vocab_size, capacity, true);
+        let stack = capacity.with_stack(2, 64);
+        assert_eq!(arena(capacity).pushes, 0);
         assert_eq!(arena(stack).pushes, 9, "the bytes of the longest token");
-        assert_eq!(arena(room.with_stack(2, 5)).pushes, 5);
+        assert_eq!(arena(capacity.with_stack(2, 5)).pushes, 5);
         assert_eq!(arena(stack.with_pushes(3)).pushes, 3);
         assert_eq!(arena(stack.with_pushes(100)).pushes, 64);
-        assert_eq!(Sizes::arena(&vocabulary, width, stack.with_pushes(3), false).pushes, 64);
+        assert_eq!(Sizes::arena(&vocabulary, vocab_size, stack.with_pushes(3), false).pushes, 64);
 
         let lists = compact(&json!({"type": "array", "items": {"$ref": "#"}}));
         let lists = CompiledConstraint::compile_byte_level(&lists, &vocabulary, &Limits::default()).unwrap();
         assert_eq!((lists.pushes(), lists.frames()), (4, 64));
-        let fixed = |room| Sizes::new(&[&lists], lists.state_count(), width, room, true).unwrap().pushes;
+        let fixed =
+            |capacity| Sizes::new(&[&lists], lists.state_count(), vocab_size, capacity, true).unwrap().pushes;
         assert_eq!(fixed(Capacity::new()), 4);
         assert_eq!(fixed(Capacity::new().with_pushes(6)), 6);
         assert_eq!(fixed(stack), 9);

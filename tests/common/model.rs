@@ -21,7 +21,7 @@ pub fn run(
 /// Logits from a bank of random rows, chosen by a hash of the text.
 pub struct RandomLm {
     rows: Vec<Vec<f32>>,
-    /// `[BANK, width]`
+    /// `[BANK, vocab_size]`
     bank: Tensor<2>,
 }
 
@@ -47,15 +47,15 @@ impl InPlaceState for Hashes {
 }
 
 impl RandomLm {
-    pub fn new(width: usize, seed: u64, dtype: DType, device: &Device) -> Self {
+    pub fn new(vocab_size: usize, seed: u64, dtype: DType, device: &Device) -> Self {
         let mut rng = StdRng::seed_from_u64(seed);
-        let row = |_| (0..width).map(|_| rng.random_range(-4.0..4.0)).collect();
+        let row = |_| (0..vocab_size).map(|_| rng.random_range(-4.0..4.0)).collect();
         Self::of((0..BANK).map(row).collect(), dtype, device)
     }
 
     /// The same logit for every token.
-    pub fn constant(value: f32, width: usize, device: &Device) -> Self {
-        Self::of(vec![vec![value; width]; BANK as usize], DType::F32, device)
+    pub fn constant(value: f32, vocab_size: usize, device: &Device) -> Self {
+        Self::of(vec![vec![value; vocab_size]; BANK as usize], DType::F32, device)
     }
 
     fn of(rows: Vec<Vec<f32>>, dtype: DType, device: &Device) -> Self {
@@ -97,7 +97,7 @@ fn column(tensor: &Tensor<2, Int>, at: usize) -> Tensor<1, Int> {
 
 impl Hashes {
     /// The indices of `slots`, `[batch, count]`, in the flat buffer.
-    fn places(&self, slots: Tensor<2, Int>) -> Tensor<1, Int> {
+    fn indices(&self, slots: Tensor<2, Int>) -> Tensor<1, Int> {
         let ([batch, count], [_, capacity]) = (slots.dims(), self.after.dims());
         let options = (&slots.device(), DType::I32);
         let rows = Tensor::<1, Int>::arange(0..batch as i64, options) * capacity as i32;
@@ -113,10 +113,10 @@ impl Hashes {
 
     fn write(&mut self, slots: Tensor<2, Int>, hashes: Tensor<2, Int>) {
         let [batch, capacity] = self.after.dims();
-        let (places, hashes) = (self.places(slots), hashes.reshape([-1]));
+        let (indices, hashes) = (self.indices(slots), hashes.reshape([-1]));
         self.after.inplace(|after| {
             let flat = after.reshape([batch * capacity]);
-            flat.select_assign(0, places, hashes, IndexingUpdateOp::Assign).reshape([batch, capacity])
+            flat.select_assign(0, indices, hashes, IndexingUpdateOp::Assign).reshape([batch, capacity])
         });
     }
 

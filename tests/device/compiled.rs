@@ -146,7 +146,7 @@ fn real_vocabularies_match_the_brute_force_walk() {
     }
 }
 
-/// A random token automaton of `states` states over `width - 1` tokens and the end.
+/// A random token automaton of `states` states over `vocab_size - 1` tokens and the end.
 fn random_constraint(rng: &mut StdRng, vocabulary: &Vocabulary, states: u32) -> Option<CompiledConstraint> {
     let tokens = vocabulary.len() as u32 - 1;
     let mut transitions = Vec::new();
@@ -171,7 +171,7 @@ fn random_constraints_are_the_same_on_every_device_and_by_every_operation() {
         let tokens = rng.random_range(2..60);
         let vocabulary = Vocabulary::from_tokens((0..=tokens).map(|_| (TokenKind::Special, ""))).unwrap();
         let vocabulary = vocabulary.with_eos([TokenId(tokens)]).unwrap();
-        let width = vocabulary.len() + rng.random_range(0..9);
+        let vocab_size = vocabulary.len() + rng.random_range(0..9);
         let mut constraints = vec![CompiledConstraint::unconstrained(&vocabulary)];
         while constraints.len() < 1 + round % 4 + 1 {
             let states = rng.random_range(1..12);
@@ -192,11 +192,11 @@ fn random_constraints_are_the_same_on_every_device_and_by_every_operation() {
             number[&(index, state)]
         };
         let spare: Vec<i32> = rows.iter().map(|_| rng.random_range(0..5)).collect();
-        let chosen: Vec<i32> = rows.iter().map(|_| rng.random_range(-2..width as i32 + 3)).collect();
+        let chosen: Vec<i32> = rows.iter().map(|_| rng.random_range(-2..vocab_size as i32 + 3)).collect();
         for (name, device) in &devices {
             for kernels in [Kernels::Fused, Kernels::BuiltIn] {
                 let options = TensorOptions { kernels, ..TensorOptions::default() };
-                let tensors = DeviceConstraint::new(&references, width, &options, device).unwrap();
+                let tensors = DeviceConstraint::new(&references, vocab_size, &options, device).unwrap();
                 assert_eq!(tensors.state_count(), rows.len());
                 let states = tensors.states(&joined).unwrap();
                 let all = tensors.illegal(states.clone(), None);
@@ -206,19 +206,19 @@ fn random_constraints_are_the_same_on_every_device_and_by_every_operation() {
                 let next = next.into_data().try_to_vec::<i32>().unwrap();
                 for (row, &(index, state)) in rows.iter().enumerate() {
                     let constraint = &constraints[index];
-                    for token in 0..width {
+                    for token in 0..vocab_size {
                         let after = constraint.next(state, TokenId(token as u32));
                         let dead = after == StateId::DEAD;
                         let far = dead || i64::from(constraint.tokens_to_end(after)) > i64::from(spare[row]);
-                        let at = row * width + token;
+                        let at = row * vocab_size + token;
                         assert_eq!((all[at], near[at]), (dead, far), "{name}, {kernels:?}, {state}, {token}");
                         compared += 1;
                     }
                     let expected = match usize::try_from(chosen[row]) {
-                        Ok(token) if token < width => {
+                        Ok(token) if token < vocab_size => {
                             of(index, constraint.next(state, TokenId(token as u32)))
                         }
-                        Ok(token) if token == width => row as i32,
+                        Ok(token) if token == vocab_size => row as i32,
                         _ => 0,
                     };
                     assert_eq!(next[row], expected, "{name}, {kernels:?}, {state}, token {}", chosen[row]);
@@ -297,8 +297,8 @@ fn constraints_of_two_vocabularies_or_wider_than_the_logits_do_not_reach_a_devic
     let (first, second) = (compile(&one), compile(&two));
     let device = Device::flex();
     let options = TensorOptions::default();
-    let upload = |constraints: &[&CompiledConstraint], width| {
-        DeviceConstraint::new(constraints, width, &options, &device).map(|_| ())
+    let upload = |constraints: &[&CompiledConstraint], vocab_size| {
+        DeviceConstraint::new(constraints, vocab_size, &options, &device).map(|_| ())
     };
     assert_eq!(upload(&[&first, &second], 3).unwrap_err().kind(), ErrorKind::IncompatibleVocabulary);
     assert_eq!(upload(&[&first], 2).unwrap_err().kind(), ErrorKind::IncompatibleVocabulary);

@@ -16,25 +16,25 @@ fn bits<P: LogitsProcessor>(
     dtype: DType,
     device: &Device,
 ) -> Vec<Vec<u32>> {
-    let (batch, width) = (rows.len(), rows[0].len());
-    let data = TensorData::new(rows.concat(), [batch, width]).convert_dtype(dtype);
+    let (batch, vocab_size) = (rows.len(), rows[0].len());
+    let data = TensorData::new(rows.concat(), [batch, vocab_size]).convert_dtype(dtype);
     let logits = Tensor::<2>::from_data(data, (device, dtype));
     bits_of(processor, logits, device)
 }
 
 fn bits_of<P: LogitsProcessor>(processor: &P, logits: Tensor<2>, device: &Device) -> Vec<Vec<u32>> {
-    let ([batch, width], dtype) = (logits.dims(), logits.dtype());
+    let ([batch, vocab_size], dtype) = (logits.dims(), logits.dtype());
     let init = InitContext {
         prompt: ints(vec![0; batch], device).reshape([batch, 1]),
         padding: ints(vec![0; batch], device),
-        vocab_size: width,
+        vocab_size,
     };
     let context =
-        StepContext { tokens: ints(vec![width as i32; batch], device), step: ints(vec![0], device) };
+        StepContext { tokens: ints(vec![vocab_size as i32; batch], device), step: ints(vec![0], device) };
     let (kept, _) = processor.process(processor.init(&init), logits, &context);
-    assert_eq!((kept.dims(), kept.dtype()), ([batch, width], dtype), "shape and dtype are kept");
+    assert_eq!((kept.dims(), kept.dtype()), ([batch, vocab_size], dtype), "shape and dtype are kept");
     let values = kept.into_data().convert_dtype(DType::F32).try_to_vec::<f32>().unwrap();
-    values.chunks(width).map(|row| row.iter().map(|x| x.to_bits()).collect()).collect()
+    values.chunks(vocab_size).map(|row| row.iter().map(|x| x.to_bits()).collect()).collect()
 }
 
 /// NaN counts as +∞.
@@ -90,19 +90,19 @@ fn normal(rng: &mut StdRng, scale: f32) -> f32 {
     (0..12).map(|_| rng.random_range(-0.5f32..0.5)).sum::<f32>() * scale
 }
 
-/// Rows of every kind, `width` wide.
-fn kinds(width: usize, seed: u64) -> Vec<(&'static str, Vec<f32>)> {
+/// Rows of every kind, `vocab_size` wide.
+fn kinds(vocab_size: usize, seed: u64) -> Vec<(&'static str, Vec<f32>)> {
     let rng = &mut StdRng::seed_from_u64(seed);
     let mut row =
-        |make: &mut dyn FnMut(&mut StdRng) -> f32| (0..width).map(|_| make(rng)).collect::<Vec<_>>();
-    let mut only = vec![f32::NEG_INFINITY; width];
-    only[width / 2] = -3.0;
+        |make: &mut dyn FnMut(&mut StdRng) -> f32| (0..vocab_size).map(|_| make(rng)).collect::<Vec<_>>();
+    let mut only = vec![f32::NEG_INFINITY; vocab_size];
+    only[vocab_size / 2] = -3.0;
     vec![
         ("normal", row(&mut |r| normal(r, 3.0))),
         ("peaked", row(&mut |r| normal(r, 12.0))),
         ("flat", row(&mut |r| normal(r, 1e-6))),
         ("ties", row(&mut |r| r.random_range(-4..4) as f32 * 0.5)),
-        ("equal", vec![1.25; width]),
+        ("equal", vec![1.25; vocab_size]),
         ("zeros of both signs", row(&mut |r| if r.random() { 0.0 } else { -0.0 })),
         (
             "denormal",
@@ -110,36 +110,36 @@ fn kinds(width: usize, seed: u64) -> Vec<(&'static str, Vec<f32>)> {
         ),
         ("constrained", row(&mut |r| if r.random_ratio(1, 50) { normal(r, 3.0) } else { f32::NEG_INFINITY })),
         ("one token", only),
-        ("no token", vec![f32::NEG_INFINITY; width]),
+        ("no token", vec![f32::NEG_INFINITY; vocab_size]),
         ("huge", row(&mut |r| normal(r, 1e38))),
         ("any bits", row(&mut |r| f32::from_bits(r.random()))),
         ("infinite", row(&mut |r| if r.random_ratio(1, 9) { f32::INFINITY } else { normal(r, 3.0) })),
         ("NaN", row(&mut |r| if r.random_ratio(1, 9) { f32::NAN } else { normal(r, 3.0) })),
-        ("ascending", (0..width).map(|i| i as f32 / width as f32 * 20.0).collect()),
-        ("far below", (0..width).map(|i| if i == 0 { 20.0 } else { -1.0 }).collect()),
+        ("ascending", (0..vocab_size).map(|i| i as f32 / vocab_size as f32 * 20.0).collect()),
+        ("far below", (0..vocab_size).map(|i| if i == 0 { 20.0 } else { -1.0 }).collect()),
     ]
 }
 
-const WIDTHS: [usize; 8] = [1, 2, 3, 17, 255, 1000, 4099, 49_152];
+const VOCAB_SIZES: [usize; 8] = [1, 2, 3, 17, 255, 1000, 4099, 49_152];
 const KS: [usize; 6] = [1, 2, 5, 40, 1000, usize::MAX];
 const PS: [f32; 7] = [f32::MIN_POSITIVE, 0.1, 0.5, 0.9, 0.95, 0.999, 1.0 - f32::EPSILON / 2.0];
 
 #[test]
 fn rows_of_every_kind_match_the_sorted_reference() {
     for (name, device) in devices::all() {
-        for width in WIDTHS {
-            let (kinds, rows): (Vec<_>, Vec<_>) = kinds(width, 7).into_iter().unzip();
+        for vocab_size in VOCAB_SIZES {
+            let (kinds, rows): (Vec<_>, Vec<_>) = kinds(vocab_size, 7).into_iter().unzip();
             for k in KS {
                 let kept = bits(&TopK::new(k).unwrap(), &rows, DType::F32, &device);
                 for ((kind, row), kept) in kinds.iter().zip(&rows).zip(&kept) {
                     let expected = kept_from(row, top_k(row, k));
-                    assert!(*kept == expected, "{name}: top-k of {k} in {width}, {kind}");
+                    assert!(*kept == expected, "{name}: top-k of {k} in {vocab_size}, {kind}");
                 }
             }
             for p in PS {
                 let kept = bits(&TopP::new(p).unwrap(), &rows, DType::F32, &device);
                 for ((kind, row), kept) in kinds.iter().zip(&rows).zip(&kept) {
-                    assert_is_top_p(kept, row, p, &format!("{name}: top-p of {p} in {width}, {kind}"));
+                    assert_is_top_p(kept, row, p, &format!("{name}: top-p of {p} in {vocab_size}, {kind}"));
                 }
             }
             let all = bits(&TopP::new(1.0).unwrap(), &rows, DType::F32, &device);
@@ -154,15 +154,15 @@ fn rows_of_every_kind_match_the_sorted_reference() {
 #[test]
 fn every_device_keeps_the_same_tokens_at_every_batch_position() {
     let rng = &mut StdRng::seed_from_u64(5);
-    for width in [50, 3000, 49_152] {
-        let rows: Vec<Vec<f32>> = kinds(width, 11).into_iter().map(|(_, row)| row).collect();
+    for vocab_size in [50, 3000, 49_152] {
+        let rows: Vec<Vec<f32>> = kinds(vocab_size, 11).into_iter().map(|(_, row)| row).collect();
         let p = rng.random_range(0.3..0.99);
         let expected = bits(&TopP::new(p).unwrap(), &rows, DType::F32, &Device::flex());
         let reversed: Vec<_> = rows.iter().rev().cloned().collect();
         for (name, device) in devices::all() {
             let mut kept = bits(&TopP::new(p).unwrap(), &reversed, DType::F32, &device);
             kept.reverse();
-            assert!(kept == expected, "{name}: {width} wide, p of {p}");
+            assert!(kept == expected, "{name}: {vocab_size} wide, p of {p}");
         }
     }
 }
@@ -195,13 +195,15 @@ fn half_precision_is_filtered_by_its_exact_values() {
 #[test]
 fn views_are_read_through_their_strides() {
     let rng = &mut StdRng::seed_from_u64(8);
-    let (batch, width) = (6, 300);
-    let rows: Vec<Vec<f32>> = (0..batch).map(|_| (0..width).map(|_| normal(rng, 3.0)).collect()).collect();
-    let columns: Vec<f32> = (0..width).flat_map(|v| rows.iter().map(move |row| row[v])).collect();
+    let (batch, vocab_size) = (6, 300);
+    let rows: Vec<Vec<f32>> =
+        (0..batch).map(|_| (0..vocab_size).map(|_| normal(rng, 3.0)).collect()).collect();
+    let columns: Vec<f32> = (0..vocab_size).flat_map(|v| rows.iter().map(move |row| row[v])).collect();
     for (name, device) in devices::all() {
-        let transposed = Tensor::<2>::from_data(TensorData::new(columns.clone(), [width, batch]), &device);
+        let transposed =
+            Tensor::<2>::from_data(TensorData::new(columns.clone(), [vocab_size, batch]), &device);
         let transposed = transposed.transpose();
-        let stacked = Tensor::<2>::from_data(TensorData::new(rows.concat(), [batch, width]), &device);
+        let stacked = Tensor::<2>::from_data(TensorData::new(rows.concat(), [batch, vocab_size]), &device);
         let slice = |logits: Tensor<2>| logits.slice([1..4, 10..260]);
         let part: Vec<Vec<f32>> = rows[1..4].iter().map(|row| row[10..260].to_vec()).collect();
         for (k, p) in [(7, 0.7), (100, 0.2)] {
@@ -230,9 +232,9 @@ fn filters_combine_with_temperature_and_min_p() {
     for (name, device) in devices::all() {
         // Each width compiles another kernel.
         for _ in 0..if name == "flex" { 10 } else { 4 } {
-            let width = rng.random_range(2..3000);
+            let vocab_size = rng.random_range(2..3000);
             let rows: Vec<Vec<f32>> =
-                (0..3).map(|_| (0..width).map(|_| normal(rng, 4.0)).collect()).collect();
+                (0..3).map(|_| (0..vocab_size).map(|_| normal(rng, 4.0)).collect()).collect();
             let (k, p, min_p) =
                 (rng.random_range(1..80), rng.random_range(0.05..0.99), rng.random_range(0.001..0.3));
             let chain = Temperature::new(0.7)
@@ -248,7 +250,7 @@ fn filters_combine_with_temperature_and_min_p() {
                 let least = |p| top_p(&by_k, p).max(by_min_p);
                 let p = f64::from(p);
                 let exact = [p, p - TopP::TOLERANCE, p + TopP::TOLERANCE].map(|p| kept_from(&by_k, least(p)));
-                assert!(exact.contains(&kept), "{name}: {width} wide, k {k}, p {p}, min-p {min_p}");
+                assert!(exact.contains(&kept), "{name}: {vocab_size} wide, k {k}, p {p}, min-p {min_p}");
             }
         }
     }

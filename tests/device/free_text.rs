@@ -98,10 +98,10 @@ fn legal(constraint: &CompiledConstraint, position: &RowPosition) -> Vec<u32> {
 
 /// The legal tokens of rows of masked logits. Checks that legal logits are unchanged and others are
 /// −∞.
-fn kept(masked: Tensor<2>, given: &[f32], width: usize) -> Vec<Vec<u32>> {
+fn kept(masked: Tensor<2>, given: &[f32], vocab_size: usize) -> Vec<Vec<u32>> {
     let masked: Vec<f32> = masked.into_data().try_to_vec().unwrap();
-    let rows = masked.chunks_exact(width).zip(given.chunks_exact(width)).map(|(masked, given)| {
-        let kept = (0..width).filter(|&id| masked[id] != f32::NEG_INFINITY);
+    let rows = masked.chunks_exact(vocab_size).zip(given.chunks_exact(vocab_size)).map(|(masked, given)| {
+        let kept = (0..vocab_size).filter(|&id| masked[id] != f32::NEG_INFINITY);
         kept.inspect(|&id| assert_eq!(masked[id], given[id])).map(|id| id as u32).collect()
     });
     rows.collect()
@@ -112,33 +112,34 @@ fn kept(masked: Tensor<2>, given: &[f32], width: usize) -> Vec<Vec<u32>> {
 fn walk(constraints: &[CompiledConstraint], budgets: &[usize], steps: usize, rng: &mut StdRng) -> [usize; 2] {
     let (device, rows) = (Device::flex(), constraints.len());
     let len = constraints[0].vocabulary_len();
-    let width = len + 3;
+    let vocab_size = len + 3;
     let on_device = DeviceConstraint::new(
         &constraints.iter().collect::<Vec<_>>(),
-        width,
+        vocab_size,
         &TensorOptions::default(),
         &device,
     );
     let rows_of: Vec<usize> = (0..rows).collect();
     let processor =
         ConstraintProcessor::new(on_device.unwrap(), &rows_of).unwrap().with_budgets(budgets).unwrap();
-    let sampler = GumbelMax::new(&[7; 64][..rows], width, &device).unwrap();
+    let sampler = GumbelMax::new(&[7; 64][..rows], vocab_size, &device).unwrap();
     let starts = constraints.iter().zip(budgets);
     let mut own: Vec<_> =
         starts.map(|(constraint, &budget)| RowPosition::new(constraint.start(), budget as u32)).collect();
     let mut position = processor.start();
-    let mut tokens = vec![width as i32; rows];
+    let mut tokens = vec![vocab_size as i32; rows];
     let mut met = [0; 2];
     for step in 0..steps {
-        let given: Vec<f32> = (0..rows * width).map(|_| rng.random_range(-4.0..4.0)).collect();
-        let logits =
-            || Tensor::<2>::from_data(TensorData::new(given.clone(), [rows, width]), (&device, DType::F32));
+        let given: Vec<f32> = (0..rows * vocab_size).map(|_| rng.random_range(-4.0..4.0)).collect();
+        let logits = || {
+            Tensor::<2>::from_data(TensorData::new(given.clone(), [rows, vocab_size]), (&device, DType::F32))
+        };
         let context =
             || StepContext { tokens: ints(tokens.clone(), &device), step: ints(vec![step as i32], &device) };
         let expected: Vec<Vec<u32>> =
             constraints.iter().zip(&own).map(|(constraint, own)| legal(constraint, own)).collect();
         let (masked, next) = processor.process(position.clone(), logits(), &context());
-        let found = kept(masked.clone(), &given, width);
+        let found = kept(masked.clone(), &given, vocab_size);
         for (row, (found, expected)) in found.iter().zip(&expected).enumerate() {
             assert_eq!(found, expected, "step {step}, row {row}, {:?}", own[row]);
             met[usize::from(2 * found.len() < len)] += 1;
@@ -153,10 +154,10 @@ fn walk(constraints: &[CompiledConstraint], budgets: &[usize], steps: usize, rng
         let (more, draft) = (rng.random_range(0..len as i32), DraftTree::chain(1));
         let pairs: Vec<i32> = tokens.iter().flat_map(|&token| [token, more]).collect();
         let pairs = ints(pairs, &device).reshape([rows, 2]);
-        let twice: Vec<f32> = given.chunks_exact(width).flat_map(|row| [row, row].concat()).collect();
+        let twice: Vec<f32> = given.chunks_exact(vocab_size).flat_map(|row| [row, row].concat()).collect();
         let logits = Tensor::<1>::from_data(TensorData::new(twice.clone(), [twice.len()]), &device);
-        let (tree, _) = processor.mask_tree(&position, &draft, pairs, logits.reshape([rows, 2, width]));
-        let tree = kept(tree.reshape([rows * 2, width]), &twice, width);
+        let (tree, _) = processor.mask_tree(&position, &draft, pairs, logits.reshape([rows, 2, vocab_size]));
+        let tree = kept(tree.reshape([rows * 2, vocab_size]), &twice, vocab_size);
         for (row, (constraint, own)) in constraints.iter().zip(&own).enumerate() {
             assert_eq!(tree[2 * row], expected[row]);
             let after =

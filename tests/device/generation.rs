@@ -125,7 +125,7 @@ fn a_stream_that_is_stopped_cancels_the_batch() {
     let mut chunks = stream(&model, &vocabulary, &[request], &config).unwrap();
     chunks.next().unwrap().unwrap();
     let outputs = chunks.stop();
-    assert_eq!(outputs[0].finish, FinishReason::Cancelled);
+    assert_eq!(outputs[0].finish, FinishReason::Canceled);
     assert_eq!(outputs[0].tokens.len(), 4);
 }
 

@@ -14,7 +14,7 @@ use burn_dfa_testing::skip::skipped;
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
 /// Wider than the vocabulary, as a padded output layer is.
-const WIDTH: usize = 24;
+const VOCAB_SIZE: usize = 24;
 const ROWS: usize = 5;
 const STEPS: usize = 6;
 const EOS: TokenId = TokenId(19);
@@ -46,7 +46,8 @@ fn forms(vocabulary: &Vocabulary) -> [(&'static str, Vec<CompiledConstraint>); 3
     [("token-level", token_level), ("byte-level", byte_level), ("both forms", both)]
 }
 
-/// Prompts, logits and chosen tokens of a batch: `[ROWS]`, `[STEPS][ROWS][WIDTH]`, `[STEPS][ROWS]`.
+/// Prompts, logits and chosen tokens of a batch: `[ROWS]`, `[STEPS][ROWS][VOCAB_SIZE]`,
+/// `[STEPS][ROWS]`.
 struct Tape {
     prompts: Vec<Vec<i32>>,
     logits: Vec<Vec<Vec<f32>>>,
@@ -66,7 +67,7 @@ fn tape(seed: u64, constraints: &[CompiledConstraint], rows: &[usize], wild: boo
     };
     let prompts = rows.iter().map(|_| (0..4).map(|_| rng.random_range(0..19)).collect()).collect();
     let logits = (0..STEPS)
-        .map(|_| rows.iter().map(|_| (0..WIDTH).map(|_| logit(&mut rng)).collect()).collect())
+        .map(|_| rows.iter().map(|_| (0..VOCAB_SIZE).map(|_| logit(&mut rng)).collect()).collect())
         .collect();
     let mut states: Vec<_> = rows.iter().map(|&row| constraints[row].start()).collect();
     let tokens = (0..STEPS)
@@ -94,7 +95,8 @@ fn bits(logits: Tensor<2>) -> Vec<u32> {
     values.into_iter().map(f32::to_bits).collect()
 }
 
-/// The bits of the processed `rows` of the tape, `[STEPS][rows · WIDTH]`; checks shape and dtype.
+/// The bits of the processed `rows` of the tape, `[STEPS][rows · VOCAB_SIZE]`; checks shape and
+/// dtype.
 fn run<P: LogitsProcessor>(
     processor: &P,
     tape: &Tape,
@@ -106,10 +108,10 @@ fn run<P: LogitsProcessor>(
     let context = InitContext {
         prompt: ints(prompt, device).reshape([rows.len() as i32, -1]),
         padding: ints(vec![0; rows.len()], device),
-        vocab_size: WIDTH,
+        vocab_size: VOCAB_SIZE,
     };
     let mut state = Some(processor.init(&context));
-    let mut tokens = vec![WIDTH as i32; rows.len()];
+    let mut tokens = vec![VOCAB_SIZE as i32; rows.len()];
     (0..STEPS)
         .map(|step| {
             let logits: Vec<&[f32]> = rows.iter().map(|&row| &tape.logits[step][row][..]).collect();
@@ -118,7 +120,7 @@ fn run<P: LogitsProcessor>(
                 StepContext { tokens: ints(tokens.clone(), device), step: ints(vec![step as i32], device) };
             let (processed, next) = processor.process(state.take().unwrap(), logits, &context);
             state = Some(next);
-            assert_eq!(processed.dims(), [rows.len(), WIDTH], "the shape is kept");
+            assert_eq!(processed.dims(), [rows.len(), VOCAB_SIZE], "the shape is kept");
             assert_eq!(processed.dtype(), dtype, "the dtype is kept");
             tokens = rows.iter().map(|&row| tape.tokens[step][row]).collect();
             bits(processed)
@@ -139,7 +141,7 @@ fn batch_is_stacked_rows<P: LogitsProcessor>(
     for row in all {
         let single = run(&make(&[row]), tape, &[row], dtype, device);
         for step in 0..STEPS {
-            let stacked = &batch[step][row * WIDTH..][..WIDTH];
+            let stacked = &batch[step][row * VOCAB_SIZE..][..VOCAB_SIZE];
             assert_eq!(single[step], stacked, "{name}: row {row}, step {step}, {dtype:?}, {device:?}");
         }
     }
@@ -170,7 +172,7 @@ fn every_processor_keeps_the_laws() {
                 let dfa = |rows: &[usize]| {
                     let options = TensorOptions::default();
                     let device_constraint =
-                        DeviceConstraint::new(&references, WIDTH, &options, &device).unwrap();
+                        DeviceConstraint::new(&references, VOCAB_SIZE, &options, &device).unwrap();
                     let rows: Vec<_> = rows.iter().map(|&row| assignment[row]).collect();
                     ConstraintProcessor::new(device_constraint, &rows).unwrap()
                 };
@@ -236,7 +238,8 @@ fn allowed_logits_keep_their_bits_and_the_rest_are_negative_infinity() {
             for seed in 0..20 {
                 let tape = tape(seed, constraints, &rows, true);
                 let options = TensorOptions::default();
-                let device_constraint = DeviceConstraint::new(&references, WIDTH, &options, &device).unwrap();
+                let device_constraint =
+                    DeviceConstraint::new(&references, VOCAB_SIZE, &options, &device).unwrap();
                 let processor = ConstraintProcessor::new(device_constraint, &rows).unwrap();
                 let masked = run(&processor, &tape, &all, dtype, &device);
                 let mut states: Vec<_> = rows.iter().map(|&row| constraints[row].start()).collect();
@@ -244,11 +247,11 @@ fn allowed_logits_keep_their_bits_and_the_rest_are_negative_infinity() {
                     for row in 0..ROWS {
                         let constraint = &constraints[rows[row]];
                         let logits = bits(tensor2(&[&tape.logits[step][row]], dtype, &device));
-                        for token in 0..WIDTH {
+                        for token in 0..VOCAB_SIZE {
                             let legal = constraint.next(states[row], TokenId(token as u32)) != StateId::DEAD;
                             let expected = if legal { logits[token] } else { f32::NEG_INFINITY.to_bits() };
                             assert_eq!(
-                                masked[row * WIDTH + token],
+                                masked[row * VOCAB_SIZE + token],
                                 expected,
                                 "seed {seed}, step {step}, row {row}, token {token}, {dtype:?}, {form}, {device:?}"
                             );
@@ -270,7 +273,8 @@ fn a_budget_leaves_just_the_tokens_from_which_the_end_is_near_enough() {
         for (form, constraints) in &forms {
             let references: Vec<_> = constraints.iter().collect();
             let options = TensorOptions::default();
-            let device_constraint = DeviceConstraint::new(&references, WIDTH, &options, &device).unwrap();
+            let device_constraint =
+                DeviceConstraint::new(&references, VOCAB_SIZE, &options, &device).unwrap();
             let least: Vec<_> = rows.iter().map(|&row| device_constraint.tokens_needed(row).max(1)).collect();
             for extra in 0..4 {
                 let budgets: Vec<_> = least.iter().map(|&tokens| tokens + extra).collect();
@@ -279,22 +283,22 @@ fn a_budget_leaves_just_the_tokens_from_which_the_end_is_near_enough() {
                 let mut state = processor.start();
                 let mut states: Vec<_> = rows.iter().map(|&row| constraints[row].start()).collect();
                 let mut remaining = budgets.clone();
-                let logits = Tensor::<2>::zeros([ROWS, WIDTH], &device);
+                let logits = Tensor::<2>::zeros([ROWS, VOCAB_SIZE], &device);
                 for step in 0..least.iter().max().unwrap() + extra + 2 {
                     let masked =
                         processor.mask(&state, logits.clone()).into_data().try_to_vec::<f32>().unwrap();
                     let mut tokens = Vec::new();
                     for row in 0..ROWS {
                         let constraint = &constraints[rows[row]];
-                        let legal: Vec<u32> = (0..WIDTH as u32)
+                        let legal: Vec<u32> = (0..VOCAB_SIZE as u32)
                             .filter(|&token| {
                                 let next = constraint.next(states[row], TokenId(token));
                                 let spare = remaining[row].saturating_sub(1) as u32;
                                 next != StateId::DEAD && constraint.tokens_to_end(next) <= spare
                             })
                             .collect();
-                        let unmasked: Vec<u32> = (0..WIDTH as u32)
-                            .filter(|&token| masked[row * WIDTH + token as usize] == 0.0)
+                        let unmasked: Vec<u32> = (0..VOCAB_SIZE as u32)
+                            .filter(|&token| masked[row * VOCAB_SIZE + token as usize] == 0.0)
                             .collect();
                         assert_eq!(unmasked, legal, "extra {extra}, step {step}, row {row}, {form}");
                         assert!(!legal.is_empty(), "no row is ever all −∞");
@@ -328,10 +332,12 @@ fn ids_out_of_range_lead_to_the_dead_state_and_no_token_leaves_it() {
         for (form, constraints) in &forms {
             let references: Vec<_> = constraints.iter().collect();
             let options = TensorOptions::default();
-            let device_constraint = DeviceConstraint::new(&references, WIDTH, &options, &device).unwrap();
+            let device_constraint =
+                DeviceConstraint::new(&references, VOCAB_SIZE, &options, &device).unwrap();
             let start = device_constraint.start(2);
             let states = device_constraint.states(&[start; 5]).unwrap();
-            let tokens = ints(vec![-1, i32::MIN, WIDTH as i32, WIDTH as i32 + 1, i32::MAX], &device);
+            let tokens =
+                ints(vec![-1, i32::MIN, VOCAB_SIZE as i32, VOCAB_SIZE as i32 + 1, i32::MAX], &device);
             let next = device_constraint.next(states, tokens).into_data().try_to_vec::<i32>().unwrap();
             assert_eq!(next, [0, 0, start.0 as i32, 0, 0], "{form}");
         }
@@ -343,7 +349,7 @@ fn masking_processors_never_empty_a_row() {
     let vocabulary = vocabulary();
     let device = Device::flex();
     let only = TokenId(3);
-    let mut row = vec![f32::NEG_INFINITY; WIDTH];
+    let mut row = vec![f32::NEG_INFINITY; VOCAB_SIZE];
     row[only.index()] = 1.0;
     let context = |tokens: usize| StepContext {
         tokens: ints(vec![tokens as i32], &device),
@@ -352,17 +358,17 @@ fn masking_processors_never_empty_a_row() {
     let init = InitContext {
         prompt: ints(vec![0], &device).reshape([1, 1]),
         padding: ints(vec![0], &device),
-        vocab_size: WIDTH,
+        vocab_size: VOCAB_SIZE,
     };
     let suppress = SuppressTokens::new([only, TokenId(4)]);
     let logits = tensor2(&[&row], DType::F32, &device);
-    let (kept, _) = suppress.process(suppress.init(&init), logits, &context(WIDTH));
+    let (kept, _) = suppress.process(suppress.init(&init), logits, &context(VOCAB_SIZE));
     assert_eq!(kept.into_data().try_to_vec::<f32>().unwrap(), row, "the last token stays");
 
     row[EOS.index()] = 3.0;
     let least = MinNewTokens::new(2, &vocabulary);
     let logits = tensor2(&[&row], DType::F32, &device);
-    let (masked, _) = least.process(least.init(&init), logits, &context(WIDTH));
+    let (masked, _) = least.process(least.init(&init), logits, &context(VOCAB_SIZE));
     let masked = masked.into_data().try_to_vec::<f32>().unwrap();
     assert_eq!((masked[EOS.index()], masked[only.index()]), (f32::NEG_INFINITY, 1.0));
 }
@@ -388,7 +394,7 @@ fn samplers_and_penalties_match_a_host_reference() {
                 tape.prompts[row].contains(&token) || tape.tokens[..step].iter().any(|t| t[row] == token)
             };
             for (token, &logit) in logits.iter().enumerate() {
-                let at = row * WIDTH + token;
+                let at = row * VOCAB_SIZE + token;
                 let expected = if logit >= sorted[2] { logit } else { f32::NEG_INFINITY };
                 assert_eq!(f32::from_bits(k[step][at]), expected, "top-k");
                 let expected = if logit >= sorted[0] + 0.1f32.ln() { logit } else { f32::NEG_INFINITY };

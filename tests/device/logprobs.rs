@@ -115,14 +115,14 @@ fn every_token_has_the_log_probabilities_of_its_logits() {
             let mut graph = DecodeGraph::record(&model, &vocabulary, &requests, &config, 32).unwrap();
             all("graph", &graph.generate(&requests).unwrap());
             for make in [ContinuousBatch::new, ContinuousBatch::record] {
-                let mut slots = make(&model, &vocabulary, 2, 32, &config).unwrap();
+                let mut batch = make(&model, &vocabulary, 2, 32, &config).unwrap();
                 let mut outputs = Vec::new();
                 for request in &requests {
-                    slots.admit(1, request).unwrap();
-                    slots.step(12, |_| ()).unwrap();
-                    outputs.push(slots.release(1).unwrap());
+                    batch.admit(1, request).unwrap();
+                    batch.step(12, |_| ()).unwrap();
+                    outputs.push(batch.release(1).unwrap());
                 }
-                all("slots", &outputs);
+                all("batch", &outputs);
             }
             let chain = || ForcedTokens::new(3, ForcedBytes::LongestToken);
             let tree = MergedDrafters::new(chain(), PromptLookup::new(2, 1)).unwrap();

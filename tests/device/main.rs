@@ -1,9 +1,11 @@
-//! Tests on every available device: lookups, processors, kernels, generation, speculation, slots.
+//! Tests on every available device: lookups, processors, kernels, generation, speculation,
+//! continuous batches.
 
 mod backends;
 #[path = "../common/mod.rs"]
 mod common;
 mod compiled;
+mod continuous;
 mod filters;
 mod free_text;
 mod generation;
@@ -16,7 +18,6 @@ mod options;
 mod own_models;
 mod processors;
 mod rows;
-mod slots;
 mod speculation;
 mod stack;
 mod steps;

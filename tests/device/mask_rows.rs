@@ -1,5 +1,5 @@
-//! Mask rows that a batch keeps on a device, against the host: with stacks and budgets, in batches of
-//! equal and different states, in pools of any size.
+//! Mask rows that a batch keeps on a device, against the host: with stacks and budgets, in batches
+//! of equal and different states, in pools of any size.
 
 mod random;
 mod trees;
@@ -25,8 +25,8 @@ fn with_slots(slots: usize) -> TensorOptions {
     TensorOptions::new().with_mask_rows_bytes(mask_rows_bytes(slots, true))
 }
 
-/// Within an object, `b` is legal only if an object with `a` came before or may still come: it depends
-/// on the frame, without a return into it.
+/// Within an object, `b` is legal only if an object with `a` came before or may still come: it
+/// depends on the frame, without a return into it.
 fn two_exits() -> Value {
     json!({"type": "array", "items": {"$ref": "#/$defs/t"}, "maxItems": 2,
         "contains": {"properties": {"k": {"const": "a"}}, "required": ["k"]},
@@ -70,7 +70,7 @@ fn masks_match_the_host_in_pools_of_any_size() {
 #[test]
 fn a_reloaded_page_has_no_mask_rows_yet() {
     let vocabulary = vocabulary();
-    let width = vocabulary.len();
+    let vocab_size = vocabulary.len();
     let tables = ["[a-c]{1,9}", "[d-f]{1,9}"].map(|pattern| {
         let constraint = Constraint::regex(pattern).unwrap();
         CompiledConstraint::compile_byte_level(&constraint, &vocabulary, &Limits::default()).unwrap()
@@ -80,7 +80,7 @@ fn a_reloaded_page_has_no_mask_rows_yet() {
     let capacity = Capacity::new().with_constraints(1).with_states(32).with_classes(classes);
     let options = TensorOptions::new().with_capacity(capacity);
     for (name, device) in devices::all() {
-        let arena = Arena::new(&vocabulary, width, &options, &device).unwrap();
+        let arena = Arena::new(&vocabulary, vocab_size, &options, &device).unwrap();
         let mut processor = ConstraintProcessor::continuous(arena, 1).unwrap();
         let mut position = processor.start();
         for table in tables.iter().chain(&tables) {
@@ -88,7 +88,7 @@ fn a_reloaded_page_has_no_mask_rows_yet() {
             let expected = legal(table, &RowPosition::unlimited(table.start()));
             // The first visit fills a mask row, and the second one reads it.
             for visit in 0..2 {
-                let logits = Tensor::<2>::zeros([1, width], (&device, DType::F32));
+                let logits = Tensor::<2>::zeros([1, vocab_size], (&device, DType::F32));
                 let masked = processor.mask(&position, logits).into_data().try_to_vec::<f32>().unwrap();
                 let found: Vec<bool> = masked.iter().map(|&logit| logit == 0.0).collect();
                 assert_eq!(found, expected, "{name}, visit {visit}");
@@ -137,8 +137,8 @@ fn recorded_steps_keep_rows() {
     }
 }
 
-/// Logits of every type, in rows whose widths allow loads of different sizes: masked in place if they
-/// have no other handle, else copied; also with the rows of a transposed matrix.
+/// Logits of every type, in rows whose widths allow loads of different sizes: masked in place if
+/// they have no other handle, else copied; also with the rows of a transposed matrix.
 #[test]
 fn rows_of_any_type_and_width_match_the_host() {
     let vocabulary = vocabulary();
@@ -149,12 +149,13 @@ fn rows_of_any_type_and_width_match_the_host() {
     for (name, device) in devices::all() {
         let dtypes = [DType::F32, DType::F16, DType::BF16].into_iter();
         for dtype in dtypes.filter(|&dtype| device.supports_dtype(dtype)) {
-            for width in [16_384, 16_392, 8_196, 8_194, 8_191] {
+            for vocab_size in [16_384, 16_392, 8_196, 8_194, 8_191] {
                 let tensors =
-                    DeviceConstraint::new(&[&constraint], width, &TensorOptions::new(), &device).unwrap();
+                    DeviceConstraint::new(&[&constraint], vocab_size, &TensorOptions::new(), &device)
+                        .unwrap();
                 let processor = ConstraintProcessor::new(tensors, &[0, 0]).unwrap();
                 let position = processor.start();
-                let values: Vec<f32> = (0..2 * width).map(|at| (at % 97) as f32).collect();
+                let values: Vec<f32> = (0..2 * vocab_size).map(|at| (at % 97) as f32).collect();
                 let tensor = |values: Vec<f32>, shape: [usize; 2]| {
                     let data = TensorData::new(values, shape).convert_dtype(dtype);
                     Tensor::<2>::from_data(data, (&device, dtype))
@@ -162,21 +163,25 @@ fn rows_of_any_type_and_width_match_the_host() {
                 let numbers = |tensor: Tensor<2>| {
                     tensor.into_data().convert_dtype(DType::F32).try_to_vec::<f32>().unwrap()
                 };
-                let rows = tensor(values.clone(), [2, width]);
-                let columns: Vec<f32> = (0..2 * width).map(|at| values[at % 2 * width + at / 2]).collect();
-                let transposed = tensor(columns, [width, 2]).transpose();
+                let rows = tensor(values.clone(), [2, vocab_size]);
+                let columns: Vec<f32> =
+                    (0..2 * vocab_size).map(|at| values[at % 2 * vocab_size + at / 2]).collect();
+                let transposed = tensor(columns, [vocab_size, 2]).transpose();
                 let sole = [rows.clone() + 0.0, rows.clone() + 0.0];
                 let logits = sole.into_iter().chain([rows.clone(), transposed]);
                 for (visit, logits) in logits.enumerate() {
                     let masked = numbers(processor.mask(&position, logits));
                     for (at, found) in masked.into_iter().enumerate() {
-                        let is_legal = *legal.get(at % width).unwrap_or(&false);
+                        let is_legal = *legal.get(at % vocab_size).unwrap_or(&false);
                         let expected = if is_legal { values[at] } else { f32::NEG_INFINITY };
-                        assert_eq!(found, expected, "{name}, {dtype:?}, {width} wide, visit {visit}, {at}");
+                        assert_eq!(
+                            found, expected,
+                            "{name}, {dtype:?}, {vocab_size} wide, visit {visit}, {at}"
+                        );
                     }
                 }
                 // Another handle of masked logits keeps them as they were.
-                assert_eq!(numbers(rows), values, "{name}, {dtype:?}, {width} wide");
+                assert_eq!(numbers(rows), values, "{name}, {dtype:?}, {vocab_size} wide");
             }
         }
     }
@@ -192,31 +197,31 @@ const EXTREMES: [&[f32]; 6] = [
     &[-65_504.0, f32::NEG_INFINITY],
 ];
 
-/// The choices at the start of a constraint, in two visits: the second reads the mask that the first
-/// wrote.
+/// The choices at the start of a constraint, in two visits: the second reads the mask that the
+/// first wrote.
 fn choices(
     constraint: &CompiledConstraint,
     logits: &TensorData,
     is_greedy: bool,
     device: &Device,
 ) -> [Vec<i32>; 2] {
-    let [rows, width] = logits.shape().dims();
-    let tensors = DeviceConstraint::new(&[constraint], width, &TensorOptions::new(), device).unwrap();
+    let [rows, vocab_size] = logits.shape().dims();
+    let tensors = DeviceConstraint::new(&[constraint], vocab_size, &TensorOptions::new(), device).unwrap();
     let processor = ConstraintProcessor::new(tensors, &vec![0; rows]).unwrap();
-    let gumbel = GumbelMax::new(&vec![7; rows], width, device).unwrap();
+    let gumbel = GumbelMax::new(&vec![7; rows], vocab_size, device).unwrap();
     let sampler = if is_greedy { &Greedy as &dyn Sampler } else { &gumbel };
     let position = processor.start();
     [0, 1].map(|_| {
         let mut context =
-            StepContext { tokens: ints(vec![width as i32; rows], device), step: ints(vec![3], device) };
+            StepContext { tokens: ints(vec![vocab_size as i32; rows], device), step: ints(vec![3], device) };
         let logits = Tensor::<2>::from_data(logits.clone(), (device, logits.dtype()));
         processor.sample_step(&mut position.clone(), &mut context, logits, sampler);
         context.tokens.into_data().try_to_vec::<i32>().unwrap()
     })
 }
 
-/// NaN and zeros of both signs, infinities and equal logits, in any lane of a vector, any vector of a
-/// tile and any tile of a row.
+/// NaN and zeros of both signs, infinities and equal logits, in any lane of a vector, any vector of
+/// a tile and any tile of a row.
 #[test]
 fn choices_among_extreme_logits_match_the_host() {
     // Vectors of legal tokens, of illegal tokens, and of both.
@@ -245,25 +250,26 @@ fn choices_among_extreme_logits_match_the_host() {
     let devices = devices::all();
     let mut rng = StdRng::seed_from_u64(1);
     // Vectors of the greatest size, and of one logit.
-    for (width, is_greedy) in [(16_400, true), (16_400, false), (16_399, true)] {
+    for (vocab_size, is_greedy) in [(16_400, true), (16_400, false), (16_399, true)] {
         let mut values: Vec<f32> = Vec::new();
         for (extremes, range) in EXTREMES.into_iter().flat_map(|extremes| [(extremes, 8), (extremes, 4_096)])
         {
             let last = extremes[extremes.len() - 1];
-            values.extend((0..width).map(|_| *extremes.get(rng.random_range(0..range)).unwrap_or(&last)));
+            values
+                .extend((0..vocab_size).map(|_| *extremes.get(rng.random_range(0..range)).unwrap_or(&last)));
         }
-        let rows = values.len() / width;
+        let rows = values.len() / vocab_size;
         for dtype in [DType::F32, DType::F16, DType::BF16] {
-            let logits = TensorData::new(values.clone(), [rows, width]).convert_dtype(dtype);
+            let logits = TensorData::new(values.clone(), [rows, vocab_size]).convert_dtype(dtype);
             let expected = choices(&compiled, &logits, is_greedy, &Device::flex());
             if is_greedy {
                 let logits = logits.clone().convert_dtype(DType::F32).try_to_vec::<f32>().unwrap();
-                let host: Vec<i32> = logits.chunks(width).map(greatest).collect();
-                assert_eq!(expected, [host.clone(), host], "{dtype:?}, {width} wide");
+                let host: Vec<i32> = logits.chunks(vocab_size).map(greatest).collect();
+                assert_eq!(expected, [host.clone(), host], "{dtype:?}, {vocab_size} wide");
             }
             for (name, device) in devices.iter().filter(|(_, device)| device.supports_dtype(dtype)) {
                 let found = choices(&compiled, &logits, is_greedy, device);
-                assert_eq!(found, expected, "{name}, {dtype:?}, {width} wide, greedy {is_greedy}");
+                assert_eq!(found, expected, "{name}, {dtype:?}, {vocab_size} wide, greedy {is_greedy}");
             }
         }
     }

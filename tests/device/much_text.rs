@@ -20,16 +20,17 @@ fn rows_with_much_legal_text_are_masked() {
     let constraint = Constraint::regex("[a-g][a-h]*1?").unwrap();
     let compiled =
         CompiledConstraint::compile_byte_level(&constraint, &vocabulary, &Limits::default()).unwrap();
-    let (device, width) = (Device::flex(), vocabulary.len() + 5);
-    let on_device = DeviceConstraint::new(&[&compiled], width, &TensorOptions::default(), &device).unwrap();
+    let (device, vocab_size) = (Device::flex(), vocabulary.len() + 5);
+    let on_device =
+        DeviceConstraint::new(&[&compiled], vocab_size, &TensorOptions::default(), &device).unwrap();
     let processor = ConstraintProcessor::new(on_device, &[0]).unwrap();
-    let values: Vec<f32> = (0..width).map(|id| id as f32 / 4.0 - 8.0).collect();
+    let values: Vec<f32> = (0..vocab_size).map(|id| id as f32 / 4.0 - 8.0).collect();
     for dtype in [DType::F32, DType::F16, DType::BF16] {
-        let logits = TensorData::new(values.clone(), [1, width]);
+        let logits = TensorData::new(values.clone(), [1, vocab_size]);
         let logits = Tensor::<2>::from_data(logits, (&device, dtype));
         let given: Vec<f32> = logits.clone().into_data().convert::<f32>().try_to_vec().unwrap();
         let context = StepContext {
-            tokens: Tensor::full([1], width as i32, (&device, DType::I32)),
+            tokens: Tensor::full([1], vocab_size as i32, (&device, DType::I32)),
             step: Tensor::zeros([1], (&device, DType::I32)),
         };
         let (masked, _) = processor.process(processor.start(), logits, &context);

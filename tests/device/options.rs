@@ -161,13 +161,18 @@ fn filtered(mut logits: Vec<f32>, options: &SamplingOptions, prompt: &[i32], out
 }
 
 /// The output of a request, step by step on the host; only the noise is the library's.
-fn reference(model: &RandomLm, vocabulary: &Vocabulary, width: usize, request: &Request) -> Vec<TokenId> {
+fn reference(
+    model: &RandomLm,
+    vocabulary: &Vocabulary,
+    vocab_size: usize,
+    request: &Request,
+) -> Vec<TokenId> {
     let device = Device::flex();
     let free = CompiledConstraint::unconstrained(vocabulary);
     let (constraint, options) =
         (request.constraint.as_ref().unwrap_or(&free), request.sampling.as_ref().unwrap());
     let prompt: Vec<i32> = request.prompt.iter().map(|token| token.0 as i32).collect();
-    let noise = GumbelMax::new(&[request.seed], width, &device).unwrap();
+    let noise = GumbelMax::new(&[request.seed], vocab_size, &device).unwrap();
     let (mut state, mut output) = (constraint.start(), Vec::new());
     while output.len() < request.max_new_tokens {
         let mut logits = model.logits_after(&[&prompt[..], &output].concat()).to_vec();
@@ -180,7 +185,7 @@ fn reference(model: &RandomLm, vocabulary: &Vocabulary, width: usize, request: &
             }
         }
         let logits = filtered(logits, options, &prompt, &output);
-        let logits = Tensor::<1>::from_floats(&logits[..], &device).reshape([1, width]);
+        let logits = Tensor::<1>::from_floats(&logits[..], &device).reshape([1, vocab_size]);
         let step = Tensor::<1, Int>::from_data([output.len() as i32], (&device, DType::I32));
         let chosen = match options.is_greedy() {
             true => logits.argmax(1).reshape([1]).cast(DType::I32),
@@ -250,7 +255,7 @@ fn the_options_of_other_rows_do_not_affect_a_row() {
             let config = GenerationConfig::new()
                 .with_tensors(tensors(kernels))
                 .with_row_features(SamplingFeatures::ALL);
-            let batch =
+            let requests_of =
                 |of: &[usize]| -> Vec<Request> { of.iter().map(|&index| all[index].clone()).collect() };
             let check = |how: &str, of: &[usize], outputs: Vec<Output>| {
                 for (&index, output) in of.iter().zip(outputs) {
@@ -263,7 +268,7 @@ fn the_options_of_other_rows_do_not_affect_a_row() {
             };
             let mut graph = None;
             for of in order.chunks_exact(7) {
-                let requests = batch(of);
+                let requests = requests_of(of);
                 check("eager", of, generate(&model, &vocabulary, &requests, &config).unwrap());
                 let graph = graph.get_or_insert_with(|| {
                     DecodeGraph::record(&model, &vocabulary, &requests, &config, 40).unwrap()
@@ -272,18 +277,18 @@ fn the_options_of_other_rows_do_not_affect_a_row() {
             }
             for is_recorded in [false, true] {
                 let make = if is_recorded { ContinuousBatch::record } else { ContinuousBatch::new };
-                let mut slots = make(&model, &vocabulary, 5, 40, &config).unwrap();
+                let mut batch = make(&model, &vocabulary, 5, 40, &config).unwrap();
                 let (mut waiting, mut in_row) = (order.clone(), [0; 5]);
-                while !waiting.is_empty() || slots.idle().count() < 5 {
-                    for row in slots.idle().collect::<Vec<_>>() {
+                while !waiting.is_empty() || batch.idle().count() < 5 {
+                    for row in batch.idle().collect::<Vec<_>>() {
                         let Some(next) = waiting.pop() else { break };
-                        slots.admit(row, &all[next]).unwrap();
+                        batch.admit(row, &all[next]).unwrap();
                         in_row[row] = next;
                     }
-                    slots.step(rng.random_range(0..5), |_| ()).unwrap();
-                    for row in slots.finished().collect::<Vec<_>>() {
-                        let output = slots.release(row).unwrap();
-                        check(&format!("slots, recorded {is_recorded}"), &[in_row[row]], vec![output]);
+                    batch.step(rng.random_range(0..5), |_| ()).unwrap();
+                    for row in batch.finished().collect::<Vec<_>>() {
+                        let output = batch.release(row).unwrap();
+                        check(&format!("batch, recorded {is_recorded}"), &[in_row[row]], vec![output]);
                     }
                 }
             }
@@ -339,25 +344,25 @@ fn options_out_of_range_or_not_allowed_are_refused() {
         let error = generate(&model, &vocabulary, &[request(wrong.clone())], &config).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Input, "{wrong:?}: {error}");
         let all = config.clone().with_row_features(SamplingFeatures::ALL);
-        let mut slots = ContinuousBatch::new(&model, &vocabulary, 1, 16, &all).unwrap();
-        assert_eq!(slots.admit(0, &request(wrong)).unwrap_err().kind(), ErrorKind::Input);
-        slots.admit(0, &request(options())).unwrap();
+        let mut batch = ContinuousBatch::new(&model, &vocabulary, 1, 16, &all).unwrap();
+        assert_eq!(batch.admit(0, &request(wrong)).unwrap_err().kind(), ErrorKind::Input);
+        batch.admit(0, &request(options())).unwrap();
     }
     // A batch without a feature refuses its options, and accepts others.
     let few = SamplingFeatures { temperature: true, ..SamplingFeatures::NONE };
     let config = config.with_row_features(few);
-    let mut slots = ContinuousBatch::new(&model, &vocabulary, 1, 16, &config).unwrap();
+    let mut batch = ContinuousBatch::new(&model, &vocabulary, 1, 16, &config).unwrap();
     let plain = [request(options())];
     let mut graph = DecodeGraph::record(&model, &vocabulary, &plain, &config, 16).unwrap();
     for (name, options) in all_options() {
         let request = request(options);
         let is_covered = few.covers(SamplingFeatures::of(request.sampling.as_ref().unwrap()));
-        let admitted = slots.admit(0, &request);
+        let admitted = batch.admit(0, &request);
         let replayed = graph.generate(std::slice::from_ref(&request));
         match is_covered {
             true => {
                 admitted.unwrap();
-                slots.release(0).unwrap();
+                batch.release(0).unwrap();
                 replayed.unwrap();
             }
             false => {

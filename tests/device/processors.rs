@@ -32,8 +32,8 @@ fn ids(context: &InitContext) -> Ids {
 
 /// The last tokens as a column, `[batch, vocab_size]`.
 fn last_tokens(context: &StepContext, logits: &Tensor<2>) -> Tensor<2, Int> {
-    let [batch, width] = logits.dims();
-    context.tokens.clone().cast(DType::I32).reshape([batch, 1]).expand([batch, width])
+    let [batch, vocab_size] = logits.dims();
+    context.tokens.clone().cast(DType::I32).reshape([batch, 1]).expand([batch, vocab_size])
 }
 
 /// Lowers the logits of the tokens of the output so far, by their number.
@@ -90,10 +90,10 @@ impl LogitsProcessor for NoRepeatNGram {
         logits: Tensor<2>,
         context: &StepContext,
     ) -> (Tensor<2>, Self::State) {
-        let [batch, width] = logits.dims();
+        let [batch, vocab_size] = logits.dims();
         let last = context.tokens.clone().reshape([batch, 1]);
         // Before the first step there is no last token.
-        let is_token = last.clone().lower_elem(width as i32).expand([batch, WINDOW]);
+        let is_token = last.clone().lower_elem(vocab_size as i32).expand([batch, WINDOW]);
         let longer = Tensor::cat(vec![text.clone().narrow(1, 1, WINDOW - 1), last], 1);
         let text = text.mask_where(is_token, longer);
 
@@ -105,7 +105,7 @@ impl LogitsProcessor for NoRepeatNGram {
             let last = text.clone().narrow(1, count + at, 1).expand([batch, count]);
             repeats = repeats.bool_and(text.clone().narrow(1, at, count).equal(last));
         }
-        let counts = Tensor::<2, Int>::zeros([batch, width], (&logits.device(), DType::I32));
+        let counts = Tensor::<2, Int>::zeros([batch, vocab_size], (&logits.device(), DType::I32));
         let repeats = repeats.int().cast(DType::I32);
         let counts = counts.scatter(1, next.clamp_min(0), repeats, IndexingUpdateOp::Add);
         (logits.mask_fill(counts.greater_elem(0), f32::NEG_INFINITY), text)
@@ -123,9 +123,9 @@ impl LogitsProcessor for ForcedFirst {
     }
 
     fn process(&self, ids: Ids, logits: Tensor<2>, context: &StepContext) -> (Tensor<2>, Ids) {
-        let [batch, width] = logits.dims();
-        let is_first = context.step.clone().equal_elem(0).reshape([-1, 1]).expand([batch, width]);
-        let is_other = ids.0.clone().not_equal_elem(self.0.0 as i32).expand([batch, width]);
+        let [batch, vocab_size] = logits.dims();
+        let is_first = context.step.clone().equal_elem(0).reshape([-1, 1]).expand([batch, vocab_size]);
+        let is_other = ids.0.clone().not_equal_elem(self.0.0 as i32).expand([batch, vocab_size]);
         (logits.mask_fill(is_first.bool_and(is_other), f32::NEG_INFINITY), ids)
     }
 }
@@ -158,8 +158,8 @@ struct Automaton {
 }
 
 impl Automaton {
-    fn new(next: Vec<i32>, bias: Vec<f32>, start: StateId, width: usize, device: &Device) -> Self {
-        let shape = [next.len() / width, width];
+    fn new(next: Vec<i32>, bias: Vec<f32>, start: StateId, vocab_size: usize, device: &Device) -> Self {
+        let shape = [next.len() / vocab_size, vocab_size];
         Self {
             next: Tensor::from_data(TensorData::new(next, shape), (device, DType::I32)),
             bias: Tensor::from_data(TensorData::new(bias, shape), (device, DType::F32)),
@@ -170,30 +170,30 @@ impl Automaton {
     /// Raises the logits of tokens that continue a word of a regex, which may begin at any token.
     fn favoring(regex: &str, bias: f32, vocabulary: &Vocabulary, device: &Device) -> Self {
         let constraint = Constraint::regex(regex).unwrap().compile(vocabulary).unwrap();
-        let (start, width) = (constraint.start(), vocabulary.len());
+        let (start, vocab_size) = (constraint.start(), vocabulary.len());
         let states = 0..constraint.state_count() as u32;
         let next = |state, token| match constraint.next(StateId(state), TokenId(token)) {
             StateId::DEAD => constraint.next(start, TokenId(token)),
             next => next,
         };
         let next = states.flat_map(|state| {
-            (0..width as u32).map(move |token| match next(state, token) {
+            (0..vocab_size as u32).map(move |token| match next(state, token) {
                 StateId::DEAD | StateId::DONE => start.0 as i32,
                 next => next.0 as i32,
             })
         });
         let next: Vec<i32> = next.collect();
         let bias = next.iter().map(|&next| if next == start.0 as i32 { 0.0 } else { bias }).collect();
-        Self::new(next, bias, start, width, device)
+        Self::new(next, bias, start, vocab_size, device)
     }
 
     /// Masks all tokens but one, which changes in turn. So Bumblebee's example writes 1, 2 and 3.
-    fn in_turn(tokens: &[u32], width: usize, device: &Device) -> Self {
+    fn in_turn(tokens: &[u32], vocab_size: usize, device: &Device) -> Self {
         let states = tokens.len();
-        let next = (0..states * width).map(|at| ((at / width + 1) % states) as i32);
-        let is_its_turn = |at: usize| at % width == tokens[at / width] as usize;
-        let bias = (0..states * width).map(|at| if is_its_turn(at) { 0.0 } else { f32::NEG_INFINITY });
-        Self::new(next.collect(), bias.collect(), StateId(0), width, device)
+        let next = (0..states * vocab_size).map(|at| ((at / vocab_size + 1) % states) as i32);
+        let is_its_turn = |at: usize| at % vocab_size == tokens[at / vocab_size] as usize;
+        let bias = (0..states * vocab_size).map(|at| if is_its_turn(at) { 0.0 } else { f32::NEG_INFINITY });
+        Self::new(next.collect(), bias.collect(), StateId(0), vocab_size, device)
     }
 }
 
@@ -211,10 +211,10 @@ impl LogitsProcessor for Automaton {
         logits: Tensor<2>,
         context: &StepContext,
     ) -> (Tensor<2>, Self::State) {
-        let [batch, width] = logits.dims();
+        let [batch, vocab_size] = logits.dims();
         let token = context.tokens.clone();
-        let is_none = token.clone().greater_equal_elem(width as i32);
-        let token = token.clamp_max(width as i32 - 1).reshape([batch, 1]);
+        let is_none = token.clone().greater_equal_elem(vocab_size as i32);
+        let token = token.clamp_max(vocab_size as i32 - 1).reshape([batch, 1]);
         let next = self.next.clone().select(0, state.clone()).gather(1, token).reshape([batch]);
         let state = next.mask_where(is_none, state);
         let bias = self.bias.clone().select(0, state.clone()).cast(logits.dtype());
@@ -321,8 +321,8 @@ impl Sampler for Near {
     }
 }
 
-/// The promise of processors and samplers that keep no tensor of a call, and whose own tensors do not
-/// change.
+/// The promise of processors and samplers that keep no tensor of a call, and whose own tensors do
+/// not change.
 macro_rules! recordable {
     ($($type:ty),*) => {$(
         // SAFETY: as above; each step computes a new state, which is written in place.
@@ -349,9 +349,9 @@ struct LastId;
 
 impl Sampler for LastId {
     fn sample(&self, logits: Tensor<2>, _: &Tensor<1, Int>) -> Tensor<1, Int> {
-        let [batch, width] = logits.dims();
-        let ids = Tensor::<1, Int>::arange(0..width as i64, &logits.device()).float().cast(DType::F32);
-        let ids = ids.unsqueeze::<2>().expand([batch, width]);
+        let [batch, vocab_size] = logits.dims();
+        let ids = Tensor::<1, Int>::arange(0..vocab_size as i64, &logits.device()).float().cast(DType::F32);
+        let ids = ids.unsqueeze::<2>().expand([batch, vocab_size]);
         let ids = ids.mask_fill(logits.equal_elem(f32::NEG_INFINITY), -1.0);
         ids.argmax(1).reshape([batch]).cast(DType::I32)
     }
@@ -540,7 +540,8 @@ fn processors_of_bumblebees_examples_write_the_same_text_in_every_loop() {
             let outputs = in_every_loop(&name, &model, &vocabulary, &requests, &config, 2).tokens;
             outputs.into_iter().map(|tokens| vocabulary.decode(&tokens)).collect::<Vec<_>>()
         };
-        // The budgets of 12 and 10 tokens include the end, which only the first and the last row need.
+        // The budgets of 12 and 10 tokens include the end, which only the first and the last row
+        // need.
         let in_turn = Automaton::in_turn(&[97, 98, 99], vocabulary.len(), &device);
         let expected = ["abcabcabcab", "abcabcabc", "abcabcabc"].map(|text| text.as_bytes().to_vec());
         assert_eq!(texts("in turn", config().with_recordable_processor(in_turn)), expected, "{name}");
@@ -555,7 +556,7 @@ fn processors_of_bumblebees_examples_write_the_same_text_in_every_loop() {
 #[test]
 fn built_in_processors_in_the_list_equal_the_options_in_every_loop() {
     let vocabulary = vocabulary_of(&["ab", "ba", "abc"]);
-    let (constraint, width) = (regex("[abc]{4,20}", &vocabulary), vocabulary.len());
+    let (constraint, vocab_size) = (regex("[abc]{4,20}", &vocabulary), vocabulary.len());
     let requests = requests(&constraint);
     let (suppressed, bias) = ([TokenId(97)], [(TokenId(99), 1.5)]);
     let greedy = SamplingOptions::new()
@@ -567,7 +568,7 @@ fn built_in_processors_in_the_list_equal_the_options_in_every_loop() {
         .with_min_new_tokens(7);
     let sampled = greedy.clone().with_temperature(0.8).with_top_k(6).with_top_p(0.9).with_min_p(0.05);
     for (name, device) in devices::all() {
-        let model = RandomLm::new(width, 5, DType::F32, &device);
+        let model = RandomLm::new(vocab_size, 5, DType::F32, &device);
         let tokens_of = |config: &GenerationConfig| -> Vec<_> {
             let outputs = run(&model, &vocabulary, &requests, config).unwrap();
             outputs.into_iter().map(|output| output.tokens).collect()
@@ -585,7 +586,7 @@ fn built_in_processors_in_the_list_equal_the_options_in_every_loop() {
             .with_recordable_processor(TopK::new(6).unwrap())
             .with_recordable_processor(TopP::new(0.9).unwrap())
             .with_recordable_processor(MinP::new(0.05).unwrap());
-        let draw = GumbelMax::new(&[0; 3], width, &device).unwrap();
+        let draw = GumbelMax::new(&[0; 3], vocab_size, &device).unwrap();
         let cases = [
             ("greedy", penalties, &greedy),
             ("sampled", filters.clone().with_temperature(1.0), &sampled),
@@ -605,19 +606,19 @@ fn built_in_processors_in_the_list_equal_the_options_in_every_loop() {
 fn processors_keep_the_laws() {
     let vocabulary = vocabulary_of(&["ab", "ba"]);
     for (_, device) in devices::all() {
-        let width = vocabulary.len();
-        check_laws(&Repeats(0.5), width, &device).unwrap();
-        check_laws(&NoRepeatNGram { n: 2 }, width, &device).unwrap();
-        check_laws(&NoRepeatNGram { n: 3 }, width, &device).unwrap();
-        check_laws(&ForcedFirst(TokenId(98)), width, &device).unwrap();
-        check_laws(&Watermark(2.0), width, &device).unwrap();
-        check_laws(&Automaton::favoring("(cab)+", 6.0, &vocabulary, &device), width, &device).unwrap();
-        check_laws(&Automaton::in_turn(&[97, 98, 99], width, &device), width, &device).unwrap();
-        check_laws(&NoLetter::new(b'c', &vocabulary, &device), width, &device).unwrap();
-        check_laws(&TopK::new(3).unwrap(), width, &device).unwrap();
-        let law = check_laws(&Unmask, width, &device).unwrap_err();
+        let vocab_size = vocabulary.len();
+        check_laws(&Repeats(0.5), vocab_size, &device).unwrap();
+        check_laws(&NoRepeatNGram { n: 2 }, vocab_size, &device).unwrap();
+        check_laws(&NoRepeatNGram { n: 3 }, vocab_size, &device).unwrap();
+        check_laws(&ForcedFirst(TokenId(98)), vocab_size, &device).unwrap();
+        check_laws(&Watermark(2.0), vocab_size, &device).unwrap();
+        check_laws(&Automaton::favoring("(cab)+", 6.0, &vocabulary, &device), vocab_size, &device).unwrap();
+        check_laws(&Automaton::in_turn(&[97, 98, 99], vocab_size, &device), vocab_size, &device).unwrap();
+        check_laws(&NoLetter::new(b'c', &vocabulary, &device), vocab_size, &device).unwrap();
+        check_laws(&TopK::new(3).unwrap(), vocab_size, &device).unwrap();
+        let law = check_laws(&Unmask, vocab_size, &device).unwrap_err();
         assert!(law.to_string().contains("a masked token became legal"), "{law}");
-        let law = check_laws(&Mixed, width, &device).unwrap_err();
+        let law = check_laws(&Mixed, vocab_size, &device).unwrap_err();
         assert!(law.to_string().contains("depend on other rows"), "{law}");
     }
 }

@@ -16,8 +16,8 @@ const TYPES: [DType; 3] = [DType::F32, DType::F16, DType::BF16];
 
 /// `count` words of five letters, and the end.
 fn vocabulary(count: usize) -> Vocabulary {
-    let letter = |id: usize, place: u32| (b'a' + (id / 5usize.pow(place) % 5) as u8) as char;
-    let word = |id: usize| (0..5).rev().map(|place| letter(id, place)).collect::<String>();
+    let letter = |id: usize, digit: u32| (b'a' + (id / 5usize.pow(digit) % 5) as u8) as char;
+    let word = |id: usize| (0..5).rev().map(|digit| letter(id, digit)).collect::<String>();
     let words = (0..count).map(|id| Some(word(id))).chain([None]);
     Vocabulary::from_bytes(words).unwrap().with_eos([TokenId(count as u32)]).unwrap()
 }
@@ -53,17 +53,17 @@ fn bits(logits: Tensor<2>) -> Vec<u32> {
 
 /// Masks and chooses in batches with one constraint per row, each row twice: without and with the
 /// cache.
-fn check(vocabulary: &Vocabulary, constraints: &[CompiledConstraint], width: usize, batches: &[usize]) {
+fn check(vocabulary: &Vocabulary, constraints: &[CompiledConstraint], vocab_size: usize, batches: &[usize]) {
     let device = Device::flex();
     let all: Vec<&CompiledConstraint> = constraints.iter().collect();
-    let on_device = DeviceConstraint::new(&all, width, &TensorOptions::default(), &device).unwrap();
+    let on_device = DeviceConstraint::new(&all, vocab_size, &TensorOptions::default(), &device).unwrap();
     let may_follow = |constraint: &CompiledConstraint, id: usize| {
         let start = RowPosition::unlimited(constraint.start());
         id < vocabulary.len() && constraint.can_end(&constraint.after(&start, TokenId(id as u32)))
     };
     let legal: Vec<Vec<bool>> = constraints
         .iter()
-        .map(|constraint| (0..width).map(|id| may_follow(constraint, id)).collect())
+        .map(|constraint| (0..vocab_size).map(|id| may_follow(constraint, id)).collect())
         .collect();
     let mut row = 0;
     for &batch in batches {
@@ -76,16 +76,16 @@ fn check(vocabulary: &Vocabulary, constraints: &[CompiledConstraint], width: usi
             1 => f32::INFINITY,
             _ => ((at * 7919) % 4001) as f32 / 64.0 - 31.0,
         };
-        let values: Vec<f32> = (0..batch * width).map(value).collect();
+        let values: Vec<f32> = (0..batch * vocab_size).map(value).collect();
         for dtype in TYPES {
-            let data = TensorData::new(values.clone(), [batch, width]).convert_dtype(dtype);
+            let data = TensorData::new(values.clone(), [batch, vocab_size]).convert_dtype(dtype);
             let logits = || Tensor::<2>::from_data(data.clone(), (&device, dtype));
             let context = || StepContext {
-                tokens: ints(vec![width as i32; batch], &device),
+                tokens: ints(vec![vocab_size as i32; batch], &device),
                 step: ints(vec![3], &device),
             };
             let given = bits(logits());
-            let kept = |at: usize| legal[rows[at / width]][at % width];
+            let kept = |at: usize| legal[rows[at / vocab_size]][at % vocab_size];
             let never = f32::NEG_INFINITY.to_bits();
             let expected: Vec<u32> =
                 (0..given.len()).map(|at| if kept(at) { given[at] } else { never }).collect();
@@ -93,14 +93,17 @@ fn check(vocabulary: &Vocabulary, constraints: &[CompiledConstraint], width: usi
                 let (masked, _) = processor.process(processor.start(), logits(), &context());
                 let found = bits(masked.clone());
                 let wrong = (0..found.len()).find(|&at| found[at] != expected[at]);
-                let place = wrong.map(|at| (at / width, at % width, kept(at)));
-                assert_eq!(place, None, "{dtype:?}, {batch} rows of {width}, time {time}: row, token, legal");
-                let gumbel = GumbelMax::new(&vec![7; batch], width, &device).unwrap();
+                let first_wrong = wrong.map(|at| (at / vocab_size, at % vocab_size, kept(at)));
+                assert_eq!(
+                    first_wrong, None,
+                    "{dtype:?}, {batch} rows of {vocab_size}, time {time}: row, token, legal"
+                );
+                let gumbel = GumbelMax::new(&vec![7; batch], vocab_size, &device).unwrap();
                 for sampler in [&Greedy as &dyn Sampler, &gumbel] {
                     let (mut position, mut context) = (processor.start(), context());
                     let wanted = sampler.sample(masked.clone(), &context.step).into_data();
                     processor.sample_step(&mut position, &mut context, logits(), sampler);
-                    assert_eq!(context.tokens.into_data(), wanted, "{dtype:?}, {batch} rows of {width}");
+                    assert_eq!(context.tokens.into_data(), wanted, "{dtype:?}, {batch} rows of {vocab_size}");
                 }
             }
         }

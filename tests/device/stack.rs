@@ -170,8 +170,8 @@ pub(crate) fn walk_rows(
 ) {
     let name = format!("{options:?} on {device:?}, seed {seed}");
     let mut rng = StdRng::seed_from_u64(seed);
-    let width = constraints[0].vocabulary_len() + 3;
-    let device_constraint = DeviceConstraint::new(constraints, width, options, device).unwrap();
+    let vocab_size = constraints[0].vocabulary_len() + 3;
+    let device_constraint = DeviceConstraint::new(constraints, vocab_size, options, device).unwrap();
     let constraints: Vec<_> = rows.iter().map(|&row| constraints[row]).collect();
     let budgets: Vec<usize> =
         constraints.iter().map(|constraint| needed(constraint) + rng.random_range(0..spare)).collect();
@@ -183,11 +183,12 @@ pub(crate) fn walk_rows(
         .map(|(t, &budget)| RowPosition::new(t.start(), budget as u32))
         .collect();
     let mut position = processor.start();
-    let mut tokens = vec![width as i32; constraints.len()];
+    let mut tokens = vec![vocab_size as i32; constraints.len()];
     for step in 0..steps {
-        let values: Vec<f32> = (0..constraints.len() * width).map(|_| rng.random_range(-4.0..4.0)).collect();
+        let values: Vec<f32> =
+            (0..constraints.len() * vocab_size).map(|_| rng.random_range(-4.0..4.0)).collect();
         let logits = Tensor::<2>::from_data(
-            TensorData::new(values.clone(), [constraints.len(), width]),
+            TensorData::new(values.clone(), [constraints.len(), vocab_size]),
             (device, DType::F32),
         );
         let mut chosen = position.clone();
@@ -198,13 +199,13 @@ pub(crate) fn walk_rows(
         for (row, (constraint, own)) in constraints.iter().zip(&own).enumerate() {
             let legal = legal(constraint, own);
             assert!(legal.contains(&true), "{name}: row {row} has no legal token at {own:?}");
-            for token in 0..width {
+            for token in 0..vocab_size {
                 let expected = if *legal.get(token).unwrap_or(&false) {
-                    values[row * width + token]
+                    values[row * vocab_size + token]
                 } else {
                     f32::NEG_INFINITY
                 };
-                let found = masked[row * width + token];
+                let found = masked[row * vocab_size + token];
                 assert_eq!(
                     found.to_bits(),
                     expected.to_bits(),
@@ -217,7 +218,7 @@ pub(crate) fn walk_rows(
         processor.sample_step(&mut chosen, &mut context, logits, &Greedy);
         let greedy = context.tokens.into_data().try_to_vec::<i32>().unwrap();
         for (row, token) in greedy.iter().enumerate() {
-            let best = masked[row * width..][..width]
+            let best = masked[row * vocab_size..][..vocab_size]
                 .iter()
                 .enumerate()
                 .max_by(|a, b| a.1.total_cmp(b.1))
@@ -284,7 +285,7 @@ fn a_byte_pushes_at_most_one_frame() {
     let mut rng = StdRng::seed_from_u64(21);
     for constraint in &constraints {
         let frame = 1 + constraint.exits();
-        let mut most = 0usize;
+        let mut max_pushed = 0usize;
         for _ in 0..6 {
             let mut at = RowPosition::unlimited(constraint.start());
             for _ in 0..30 {
@@ -293,7 +294,7 @@ fn a_byte_pushes_at_most_one_frame() {
                     let after = constraint.after(&at, token);
                     let pairs = at.frames.chunks(frame).zip(after.frames.chunks(frame));
                     let kept = pairs.take_while(|(before, after)| before == after).count();
-                    most = most.max(after.frames.len() / frame - kept);
+                    max_pushed = max_pushed.max(after.frames.len() / frame - kept);
                     if after.state != StateId::DEAD && after.state != StateId::DONE {
                         steps.push(after);
                     }
@@ -304,7 +305,11 @@ fn a_byte_pushes_at_most_one_frame() {
                 at = steps.swap_remove(rng.random_range(0..steps.len()));
             }
         }
-        assert!(0 < most && most <= constraint.pushes(), "{most} frames, {} at most", constraint.pushes());
+        assert!(
+            0 < max_pushed && max_pushed <= constraint.pushes(),
+            "{max_pushed} frames, {} at most",
+            constraint.pushes()
+        );
     }
 }
 
@@ -313,9 +318,9 @@ fn a_constraint_with_calls_cannot_replace_token_level_ones() {
     let vocabulary = vocabulary();
     let calls = compile(&json!({}), &vocabulary, 8);
     let regex = token_level(&Constraint::regex("a").unwrap(), &vocabulary);
-    let (width, options) = (vocabulary.len(), TensorOptions::new());
+    let (vocab_size, options) = (vocabulary.len(), TensorOptions::new());
     let new = |constraints: &[&CompiledConstraint]| {
-        DeviceConstraint::new(constraints, width, &options, &Device::flex()).unwrap()
+        DeviceConstraint::new(constraints, vocab_size, &options, &Device::flex()).unwrap()
     };
     new(&[&regex, &calls]).replace(&[&regex]).unwrap();
     let error = new(&[&regex, &regex]).replace(&[&calls]).unwrap_err();
@@ -352,14 +357,15 @@ fn trees_of_drafts_have_stacks_of_their_own() {
     let mut constraints: Vec<_> = schemas().iter().map(|schema| compile(schema, &vocabulary, 8)).collect();
     constraints.extend(grammars(&vocabulary, 8));
     let constraints: Vec<_> = constraints.iter().collect();
-    let width = vocabulary.len();
+    let vocab_size = vocabulary.len();
     let parents = [0, 0, 1, 1, 0, 4, 5];
     let tree = DraftTree::new(&parents[1..]).unwrap();
     let mut rng = StdRng::seed_from_u64(3);
     for (name, device) in devices::all() {
         for kernels in [Kernels::Fused, Kernels::BuiltIn] {
             let options = TensorOptions::new().with_kernels(kernels);
-            let device_constraint = DeviceConstraint::new(&constraints, width, &options, &device).unwrap();
+            let device_constraint =
+                DeviceConstraint::new(&constraints, vocab_size, &options, &device).unwrap();
             let rows: Vec<usize> = (0..constraints.len()).collect();
             let budgets: Vec<usize> = constraints.iter().map(|constraint| needed(constraint) + 20).collect();
             let processor =
@@ -367,15 +373,15 @@ fn trees_of_drafts_have_stacks_of_their_own() {
             let (mut tokens, mut expected) = (Vec::new(), Vec::new());
             for (constraint, &budget) in constraints.iter().zip(&budgets) {
                 let mut nodes = vec![RowPosition::new(constraint.start(), budget as u32)];
-                tokens.push(width as i32);
+                tokens.push(vocab_size as i32);
                 for &parent in &parents[1..] {
                     let from = nodes[parent].clone();
-                    let legal: Vec<u32> = (0..width as u32)
+                    let legal: Vec<u32> = (0..vocab_size as u32)
                         .filter(|&t| constraint.can_end(&constraint.after(&from, TokenId(t))))
                         .collect();
                     // One in four violates the constraint, and keeps its parent's position.
                     let token = match rng.random_range(0..4) {
-                        0 => rng.random_range(0..width as u32),
+                        0 => rng.random_range(0..vocab_size as u32),
                         _ => legal[rng.random_range(0..legal.len())],
                     };
                     tokens.push(token as i32);
@@ -384,7 +390,7 @@ fn trees_of_drafts_have_stacks_of_their_own() {
                 }
                 expected.extend(nodes.iter().flat_map(|node| legal(constraint, node)));
             }
-            let shape = [constraints.len(), parents.len(), width];
+            let shape = [constraints.len(), parents.len(), vocab_size];
             let tokens = ints(tokens, &device).reshape([shape[0], shape[1]]);
             let logits = Tensor::<3>::zeros(shape, (&device, DType::F32));
             let (masked, positions) = processor.mask_tree(&processor.start(), &tree, tokens, logits);
@@ -393,13 +399,13 @@ fn trees_of_drafts_have_stacks_of_their_own() {
             assert!(found == expected, "{name}, {kernels:?}");
             // The accepted position is a position of the tree.
             let last = positions.at(ints(vec![6; shape[0]], &device));
-            let logits = Tensor::<2>::zeros([shape[0], width], (&device, DType::F32));
+            let logits = Tensor::<2>::zeros([shape[0], vocab_size], (&device, DType::F32));
             let masked = processor.mask(&last, logits).into_data().try_to_vec::<f32>().unwrap();
             for row in 0..shape[0] {
-                let at = (row * parents.len() + 6) * width;
+                let at = (row * parents.len() + 6) * vocab_size;
                 let found: Vec<bool> =
-                    masked[row * width..][..width].iter().map(|&logit| logit == 0.0).collect();
-                assert!(found == expected[at..at + width], "{name}, {kernels:?}, row {row}");
+                    masked[row * vocab_size..][..vocab_size].iter().map(|&logit| logit == 0.0).collect();
+                assert!(found == expected[at..at + vocab_size], "{name}, {kernels:?}, row {row}");
             }
         }
     }
@@ -457,11 +463,10 @@ fn depth_is_bounded_only_by_the_stack() {
     let deeper = compile(&json!({}), &vocabulary, 128);
     assert!(deeper.accepts(&tokens(&text(70))));
     let constraint = compact(&json!({}));
-    let most = Limits::new().with_frames(Limits::MAX_FRAMES + 1);
-    assert_eq!(
-        CompiledConstraint::compile(&constraint, &vocabulary, &most).unwrap_err().kind(),
-        ErrorKind::Limit
-    );
+    let too_many = Limits::new().with_frames(Limits::MAX_FRAMES + 1);
+    let error = CompiledConstraint::compile(&constraint, &vocabulary, &too_many).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Limit);
+    assert!(error.to_string().ends_with("lower `Limits::frames` to 1024 at most"), "{error}");
     assert_eq!(compiled.next(compiled.start(), TokenId(u32::from(b']'))), StateId::DEAD);
 }
 

@@ -1,5 +1,5 @@
-//! One step (advance, mask, choose) in every form, with every kind of operation and on every device,
-//! against the host.
+//! One step (advance, mask, choose) in every form, with every kind of operation and on every
+//! device, against the host.
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use burn_dfa::ErrorKind;
@@ -16,7 +16,7 @@ use crate::common::{devices, ints};
 use burn_dfa_testing::skip::skipped;
 
 /// Wider than the vocabulary, and more than one cube of a kernel.
-const WIDTH: usize = 300;
+const VOCAB_SIZE: usize = 300;
 const STEPS: usize = 14;
 
 /// Every letter, pairs of letters, half characters, specials, holes, two ends of sequence.
@@ -71,7 +71,7 @@ fn token_level(constraint: &Constraint, vocabulary: &Vocabulary) -> CompiledCons
 
 /// Random logits with NaN, infinities and ties.
 fn logits(rng: &mut StdRng, rows: usize, wild: bool) -> Vec<f32> {
-    (0..rows * WIDTH)
+    (0..rows * VOCAB_SIZE)
         .map(|_| match rng.random_range(0..14) {
             0 if wild => f32::NAN,
             1 if wild => f32::INFINITY,
@@ -139,12 +139,12 @@ fn run(
     let references: Vec<_> = constraints.iter().collect();
     let rows: Vec<usize> = (0..constraints.len()).chain(0..constraints.len()).collect();
     let batch = rows.len();
-    let tensors = DeviceConstraint::new(&references, WIDTH, options, device).unwrap();
+    let tensors = DeviceConstraint::new(&references, VOCAB_SIZE, options, device).unwrap();
     assert_eq!(tensors.is_fused(), options.kernels == Kernels::Fused, "{name}");
     let budgets: Vec<usize> =
         rows.iter().map(|&row| tensors.tokens_needed(row).max(1) + rng.random_range(0..12)).collect();
     let seeds: Vec<u64> = (0..batch as u64).collect();
-    let sampler = GumbelMax::new(&seeds, WIDTH, device).unwrap().with_temperature(0.7).unwrap();
+    let sampler = GumbelMax::new(&seeds, VOCAB_SIZE, device).unwrap().with_temperature(0.7).unwrap();
     let joined = tensors.clone();
     let processor = ConstraintProcessor::new(tensors, &rows).unwrap().with_budgets(&budgets).unwrap();
     let mut host: Vec<Row> = rows
@@ -157,10 +157,10 @@ fn run(
         })
         .collect();
     let mut state = processor.start();
-    let mut tokens = vec![WIDTH as i32; batch];
+    let mut tokens = vec![VOCAB_SIZE as i32; batch];
     for step in 0..STEPS {
         let values = logits(&mut rng, batch, step % 2 == 0);
-        let data = TensorData::new(values, [batch, WIDTH]).convert_dtype(dtype);
+        let data = TensorData::new(values, [batch, VOCAB_SIZE]).convert_dtype(dtype);
         let values = data.clone().convert_dtype(DType::F32).try_to_vec::<f32>().unwrap();
         let upload = || Tensor::<2>::from_data(data.clone(), (device, dtype));
         let context =
@@ -168,9 +168,9 @@ fn run(
 
         let (masked, next) = processor.process(state.clone(), upload(), &context);
         assert_eq!(masked.dtype(), dtype);
-        let expected: Vec<u32> = (0..batch * WIDTH)
+        let expected: Vec<u32> = (0..batch * VOCAB_SIZE)
             .map(|at| {
-                let legal = host[at / WIDTH].allows((at % WIDTH) as u32);
+                let legal = host[at / VOCAB_SIZE].allows((at % VOCAB_SIZE) as u32);
                 if legal { values[at].to_bits() } else { f32::NEG_INFINITY.to_bits() }
             })
             .collect();
@@ -182,8 +182,8 @@ fn run(
         }) {
             panic!(
                 "{name}: step {step}, row {}, token {}: {} is not {}",
-                at / WIDTH,
-                at % WIDTH,
+                at / VOCAB_SIZE,
+                at % VOCAB_SIZE,
                 f32::from_bits(masked[at]),
                 f32::from_bits(expected[at])
             );
@@ -199,7 +199,7 @@ fn run(
             processor.sample_step(&mut state, &mut context, upload(), sampler);
             let chosen = read(context.tokens);
             let expected = if greedy {
-                (0..batch).map(|row| host[row].greatest(&values[row * WIDTH..][..WIDTH])).collect()
+                (0..batch).map(|row| host[row].greatest(&values[row * VOCAB_SIZE..][..VOCAB_SIZE])).collect()
             } else {
                 read(sampler.sample(reference.clone(), &context.step))
             };
@@ -209,18 +209,18 @@ fn run(
 
         state = next;
         for (row, host) in host.iter_mut().enumerate() {
-            let legal: Vec<u32> = (0..WIDTH as u32).filter(|&token| host.allows(token)).collect();
+            let legal: Vec<u32> = (0..VOCAB_SIZE as u32).filter(|&token| host.allows(token)).collect();
             // Sometimes no token, or an illegal or invalid one.
             let token = match rng.random_range(0..30) {
-                0 => WIDTH as i32,
-                1 if step > 8 => WIDTH as i32 + 7,
+                0 => VOCAB_SIZE as i32,
+                1 if step > 8 => VOCAB_SIZE as i32 + 7,
                 2 if step > 8 => -1,
                 _ if legal.is_empty() => 0,
                 _ => legal[rng.random_range(0..legal.len())] as i32,
             };
             tokens[row] = token;
-            if token != WIDTH as i32 {
-                let id = u32::try_from(token).ok().filter(|&id| (id as usize) < WIDTH);
+            if token != VOCAB_SIZE as i32 {
+                let id = u32::try_from(token).ok().filter(|&id| (id as usize) < VOCAB_SIZE);
                 host.state = id.map_or(StateId::DEAD, |id| host.constraint.next(host.state, TokenId(id)));
                 host.left = host.left.saturating_sub(1);
             }
@@ -294,10 +294,10 @@ fn a_constraint_too_large_for_the_token_level_form_is_byte_level() {
     );
     let states = constraint.to_byte_dfa(&Limits::default()).unwrap().unwrap().state_count();
     let entries = states * vocabulary.len();
-    for (most, is_byte_level) in [(entries, false), (entries - 1, true)] {
-        let limits = Limits::default().with_token_level_entries(most);
+    for (max_entries, is_byte_level) in [(entries, false), (entries - 1, true)] {
+        let limits = Limits::default().with_token_level_entries(max_entries);
         let compiled = CompiledConstraint::compile(&constraint, &vocabulary, &limits).unwrap();
-        assert_eq!(compiled.is_byte_level(), is_byte_level, "{most} of {entries}");
+        assert_eq!(compiled.is_byte_level(), is_byte_level, "{max_entries} of {entries}");
     }
 }
 
@@ -312,7 +312,7 @@ fn fitting_constraints_are_replaced_in_place() {
                     .map(|pattern| form(&Constraint::regex(pattern).unwrap(), &vocabulary));
                 let capacity = Capacity { states: 20, classes: 30, constraints: 2, ..Capacity::new() };
                 let options = TensorOptions { kernels, capacity, ..TensorOptions::default() };
-                let mut tensors = DeviceConstraint::new(&[&small], WIDTH, &options, &device).unwrap();
+                let mut tensors = DeviceConstraint::new(&[&small], VOCAB_SIZE, &options, &device).unwrap();
                 let error = tensors.replace(&[&large]).unwrap_err();
                 assert_eq!(error.kind(), ErrorKind::Input, "{error}");
                 for constraints in [vec![&other, &small], vec![&small], vec![&other]] {
@@ -321,11 +321,11 @@ fn fitting_constraints_are_replaced_in_place() {
                     let illegal =
                         crate::common::bools(tensors.illegal(tensors.states(&starts).unwrap(), None));
                     for (row, constraint) in constraints.iter().enumerate() {
-                        for token in 0..WIDTH {
+                        for token in 0..VOCAB_SIZE {
                             let legal =
                                 constraint.next(constraint.start(), TokenId(token as u32)) != StateId::DEAD;
                             assert_eq!(
-                                illegal[row * WIDTH + token],
+                                illegal[row * VOCAB_SIZE + token],
                                 !legal,
                                 "{name}, {constraint:?}, token {token}"
                             );
@@ -342,18 +342,21 @@ fn logits_of_another_kind_are_typed_errors() {
     let vocabulary = vocabulary(true);
     let constraint = token_level(&Constraint::regex("a+").unwrap(), &vocabulary);
     let device = Device::flex();
-    let tensors = DeviceConstraint::new(&[&constraint], WIDTH, &TensorOptions::default(), &device).unwrap();
+    let tensors =
+        DeviceConstraint::new(&[&constraint], VOCAB_SIZE, &TensorOptions::default(), &device).unwrap();
     let processor = ConstraintProcessor::new(tensors, &[0, 0]).unwrap();
     let logits = |shape, dtype| Tensor::<2>::zeros(shape, (&device, dtype));
-    assert!(processor.check(&logits([2, WIDTH], DType::F32)).is_ok());
-    for wrong in
-        [logits([2, WIDTH - 1], DType::F32), logits([1, WIDTH], DType::F32), logits([2, WIDTH], DType::F64)]
-    {
+    assert!(processor.check(&logits([2, VOCAB_SIZE], DType::F32)).is_ok());
+    for wrong in [
+        logits([2, VOCAB_SIZE - 1], DType::F32),
+        logits([1, VOCAB_SIZE], DType::F32),
+        logits([2, VOCAB_SIZE], DType::F64),
+    ] {
         let error = processor.check(&wrong).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Input, "{error}");
     }
     for (name, device) in devices::all() {
-        let elsewhere = Tensor::<2>::zeros([2, WIDTH], (&device, DType::F32));
+        let elsewhere = Tensor::<2>::zeros([2, VOCAB_SIZE], (&device, DType::F32));
         assert_eq!(processor.check(&elsewhere).is_err(), name != "flex", "{name}");
     }
 }

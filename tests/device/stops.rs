@@ -61,14 +61,14 @@ fn a_row_ends_before_its_first_stop_string_in_every_loop() {
     let mut graph = DecodeGraph::record(&model, &vocabulary, &requests, &config, 100).unwrap();
     let outputs = graph.generate(&requests).unwrap();
     outputs.iter().enumerate().for_each(|(index, output)| check(index, output, &output.text()));
-    let mut slots = ContinuousBatch::new(&model, &vocabulary, 1, 100, &config).unwrap();
+    let mut batch = ContinuousBatch::new(&model, &vocabulary, 1, 100, &config).unwrap();
     for (index, request) in requests.iter().enumerate() {
         let mut text = String::new();
-        slots.admit(0, request).unwrap();
-        while slots.finished().count() == 0 {
-            slots.step(4, |piece| text.push_str(&piece.text)).unwrap();
+        batch.admit(0, request).unwrap();
+        while batch.finished().count() == 0 {
+            batch.step(4, |piece| text.push_str(&piece.text)).unwrap();
         }
-        check(index, &slots.release(0).unwrap(), &text);
+        check(index, &batch.release(0).unwrap(), &text);
     }
     assert!(stopped > 20, "{stopped} rows were stopped");
 }

@@ -10,7 +10,7 @@ use burn_dfa::processor::{
 };
 use burn_dfa::sampling::Sampler;
 
-const WIDTH: usize = 16;
+const VOCAB_SIZE: usize = 16;
 
 /// A processor without state, of a function.
 struct Of<F>(F);
@@ -232,7 +232,7 @@ impl LogitsProcessor for Least {
 
 #[track_caller]
 fn breaks<P: LogitsProcessor<State: RowState>>(processor: P, law: &str) {
-    let error = check_laws(&processor, WIDTH, &Device::flex()).unwrap_err();
+    let error = check_laws(&processor, VOCAB_SIZE, &Device::flex()).unwrap_err();
     assert!(
         error.kind() == ErrorKind::Input && error.to_string().contains(law),
         "{law:?} is not in: {error}"
@@ -241,10 +241,10 @@ fn breaks<P: LogitsProcessor<State: RowState>>(processor: P, law: &str) {
 
 #[test]
 fn every_law_has_a_processor_that_breaks_it() {
-    check_laws(&Lengths(Fault::Nothing), WIDTH, &Device::flex()).unwrap();
+    check_laws(&Lengths(Fault::Nothing), VOCAB_SIZE, &Device::flex()).unwrap();
 
     breaks(
-        Of(|logits: Tensor<2>, _: &StepContext| logits.narrow(1, 0, WIDTH - 1)),
+        Of(|logits: Tensor<2>, _: &StepContext| logits.narrow(1, 0, VOCAB_SIZE - 1)),
         "logits of shape [1, 16]",
     );
     // As in a processor that was tried with logits of `f32` alone.

@@ -68,7 +68,7 @@ fn no_kernel_of_the_step_binds_more_buffers_than_every_device_grants() {
 fn the_kernels_of_the_step_run() {
     let Some(device) = wgpu() else { return };
     let embedded = Embedded::load(&Device::flex());
-    let (vocabulary, width) = (&embedded.vocabulary, embedded.vocabulary.len());
+    let (vocabulary, vocab_size) = (&embedded.vocabulary, embedded.vocabulary.len());
     let compile = |form: Form, pattern| {
         form(&Constraint::regex(pattern).unwrap(), vocabulary, &Limits::default()).unwrap()
     };
@@ -77,10 +77,11 @@ fn the_kernels_of_the_step_run() {
         let constraints = [compile(form, "[a-z]+"), compile(form, "[0-9]{4}")];
         let options = TensorOptions::new();
         let device_constraint =
-            DeviceConstraint::new(&[&constraints[0], &constraints[1]], width, &options, &device).unwrap();
+            DeviceConstraint::new(&[&constraints[0], &constraints[1]], vocab_size, &options, &device)
+                .unwrap();
         let processor = ConstraintProcessor::new(device_constraint, &[0, 1]).unwrap();
-        let logits = || Tensor::<2>::zeros([2, width], (&device, DType::F32));
-        let gumbel = GumbelMax::new(&[1, 2], width, &device).unwrap();
+        let logits = || Tensor::<2>::zeros([2, vocab_size], (&device, DType::F32));
+        let gumbel = GumbelMax::new(&[1, 2], vocab_size, &device).unwrap();
         let mut position = processor.start();
         let (own, shared) = (logits(), logits());
         drop(processor.mask(&position, own).into_data());
@@ -89,7 +90,7 @@ fn the_kernels_of_the_step_run() {
         let samplers: [&dyn Sampler; 2] = [&Greedy, &gumbel];
         for sampler in samplers {
             let mut context = StepContext {
-                tokens: Tensor::full([2], width as i32, (&device, DType::I32)),
+                tokens: Tensor::full([2], vocab_size as i32, (&device, DType::I32)),
                 step: Tensor::zeros([1], (&device, DType::I32)),
             };
             processor.sample_step(&mut position, &mut context, logits(), sampler);

@@ -38,12 +38,12 @@ fn request(prompt: &str, constraint: &CompiledConstraint) -> Request {
 }
 
 /// The output of a request in a row.
-fn run_in<M: ContinuousLm>(slots: &mut ContinuousBatch<M>, row: usize, request: &Request) -> Output {
-    slots.admit(row, request).unwrap();
-    while slots.finished().all(|finished| finished != row) {
-        slots.step(4, |_| ()).unwrap();
+fn run_in<M: ContinuousLm>(batch: &mut ContinuousBatch<M>, row: usize, request: &Request) -> Output {
+    batch.admit(row, request).unwrap();
+    while batch.finished().all(|finished| finished != row) {
+        batch.step(4, |_| ()).unwrap();
     }
-    slots.release(row).unwrap()
+    batch.release(row).unwrap()
 }
 
 /// Tensors of ones, in the sizes of the tensors of a small batch.
@@ -68,31 +68,31 @@ fn values_kept_from_a_recorded_batch_do_not_change_it() {
         let alone =
             |request| run(&model, &vocabulary, std::slice::from_ref(request), &config()).unwrap().remove(0);
         let expected = requests.each_ref().map(alone);
-        let mut slots = ContinuousBatch::record(&model, &vocabulary, 2, SLOTS, &config()).unwrap();
-        assert_eq!(slots.is_hardware(), name != "flex");
+        let mut batch = ContinuousBatch::record(&model, &vocabulary, 2, SLOTS, &config()).unwrap();
+        assert_eq!(batch.is_hardware(), name != "flex");
         for (round, index) in [0, 1, 2, 1, 0, 2].into_iter().enumerate() {
             // All public values of a batch.
             let kept = (
-                slots.room(),
-                slots.room_in_all(),
-                format!("{slots:?}"),
+                batch.free_space(),
+                batch.arena_capacity(),
+                format!("{batch:?}"),
                 constraints.clone(),
                 requests.clone(),
             );
-            slots.admit(1, &requests[(index + 1) % 3]).unwrap();
+            batch.admit(1, &requests[(index + 1) % 3]).unwrap();
             let before = allocate(&device);
             drop(kept);
             drop(before);
             let after = allocate(&device);
-            let output = run_in(&mut slots, 0, &requests[index]);
+            let output = run_in(&mut batch, 0, &requests[index]);
             assert_eq!(output, expected[index], "{name}, round {round}");
-            slots.release(1).unwrap();
+            batch.release(1).unwrap();
             for tensor in after {
                 let values = tensor.into_data().convert::<i32>().try_to_vec::<i32>().unwrap();
                 assert!(values.iter().all(|&value| value == 1), "{name}, round {round}: written by a replay");
             }
         }
-        assert_eq!(slots.room(), slots.room_in_all(), "{name}");
+        assert_eq!(batch.free_space(), batch.arena_capacity(), "{name}");
     }
 }
 
@@ -109,8 +109,8 @@ fn a_model_that_reassigns_its_cache_runs_unrecorded() {
         let model = Altered::with_change(model, ReassignedCache);
         let outputs = burn_dfa::generation::generate(&model, &vocabulary, one, &config()).unwrap();
         assert_eq!(outputs, expected, "{name}");
-        let mut slots = ContinuousBatch::new(&model, &vocabulary, 2, SLOTS, &config()).unwrap();
-        assert_eq!(run_in(&mut slots, 1, &request), expected[0], "{name}");
+        let mut batch = ContinuousBatch::new(&model, &vocabulary, 2, SLOTS, &config()).unwrap();
+        assert_eq!(run_in(&mut batch, 1, &request), expected[0], "{name}");
     }
 }
 
@@ -146,28 +146,28 @@ fn after_a_panic_nothing_is_replayed() {
             let expected = run_in(&mut make(&model, &vocabulary, 2, SLOTS, &config()).unwrap(), 0, &request);
             // In the model, and in the callback.
             for in_callback in [false, true] {
-                let mut slots = make(&model, &vocabulary, 2, SLOTS, &config()).unwrap();
-                slots.admit(0, &request).unwrap();
+                let mut batch = make(&model, &vocabulary, 2, SLOTS, &config()).unwrap();
+                batch.admit(0, &request).unwrap();
                 if in_callback {
-                    panics(|| slots.step(4, |_| panic!("as it is told")));
+                    panics(|| batch.step(4, |_| panic!("as it is told")));
                 } else {
-                    slots.step(4, |_| ()).unwrap();
+                    batch.step(4, |_| ()).unwrap();
                     told.set(true);
-                    panics(|| slots.admit(1, &request));
+                    panics(|| batch.admit(1, &request));
                 }
-                assert_lost(slots.step(4, |_| ()), &what);
-                assert_lost(slots.admit(1, &request), &what);
-                assert_lost(slots.release(0), &what);
+                assert_lost(batch.step(4, |_| ()), &what);
+                assert_lost(batch.admit(1, &request), &what);
+                assert_lost(batch.release(0), &what);
                 assert!(
-                    slots
+                    batch
                         .admit_all(&[(1, &request), (1, &request)])
                         .into_iter()
                         .all(|result| result.is_err())
                 );
             }
             // A new batch works.
-            let mut slots = make(&model, &vocabulary, 2, SLOTS, &config()).unwrap();
-            assert_eq!(run_in(&mut slots, 0, &request), expected, "{what}");
+            let mut batch = make(&model, &vocabulary, 2, SLOTS, &config()).unwrap();
+            assert_eq!(run_in(&mut batch, 0, &request), expected, "{what}");
         }
         let record = || DecodeGraph::record(&model, &vocabulary, one, &config(), SLOTS).unwrap();
         let mut graph = record();
@@ -205,8 +205,8 @@ fn a_recording_stays_on_its_stream() {
         let model = RandomLm::new(vocabulary.len(), 5, DType::F32, &device);
         let expected = run(&model, &vocabulary, one, &config()).unwrap();
         let mut graph = DecodeGraph::record(&model, &vocabulary, one, &config(), SLOTS).unwrap();
-        let mut slots = ContinuousBatch::record(&model, &vocabulary, 2, SLOTS, &config()).unwrap();
-        slots.admit(0, &request).unwrap();
+        let mut batch = ContinuousBatch::record(&model, &vocabulary, 2, SLOTS, &config()).unwrap();
+        batch.admit(0, &request).unwrap();
         StreamId::allocate().executes(|| {
             let refused = |error: Error| {
                 assert!(
@@ -215,17 +215,17 @@ fn a_recording_stays_on_its_stream() {
                 );
             };
             refused(graph.generate(one).unwrap_err());
-            refused(slots.admit(1, &request).unwrap_err());
-            refused(slots.step(4, |_| ()).unwrap_err());
-            refused(slots.release(0).unwrap_err());
+            refused(batch.admit(1, &request).unwrap_err());
+            refused(batch.step(4, |_| ()).unwrap_err());
+            refused(batch.release(0).unwrap_err());
         });
         // They continue on the stream of the recording.
         assert_eq!(graph.generate(one).unwrap(), expected, "{name}");
-        slots.step(SLOTS, |_| ()).unwrap();
-        assert_eq!(slots.release(0).unwrap(), expected[0], "{name}");
+        batch.step(SLOTS, |_| ()).unwrap();
+        assert_eq!(batch.release(0).unwrap(), expected[0], "{name}");
         // Without a recording every stream is accepted.
-        let mut slots = ContinuousBatch::new(&model, &vocabulary, 2, SLOTS, &config()).unwrap();
-        let output = StreamId::allocate().executes(|| run_in(&mut slots, 0, &request));
+        let mut batch = ContinuousBatch::new(&model, &vocabulary, 2, SLOTS, &config()).unwrap();
+        let output = StreamId::allocate().executes(|| run_in(&mut batch, 0, &request));
         assert_eq!(output, expected[0], "{name}");
     }
 }

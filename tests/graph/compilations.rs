@@ -103,15 +103,15 @@ const WIDE: usize = 16_400;
 fn steps(
     processor: &ConstraintProcessor,
     position: &mut Position,
-    width: usize,
+    vocab_size: usize,
     dtype: DType,
     sampler: &dyn Sampler,
     device: &Device,
 ) {
     let [rows] = position.states().dims();
-    let logits = || Tensor::<2>::zeros([rows, width], (device, dtype));
+    let logits = || Tensor::<2>::zeros([rows, vocab_size], (device, dtype));
     let mut context = StepContext {
-        tokens: Tensor::full([rows], width as i32, (device, DType::I32)),
+        tokens: Tensor::full([rows], vocab_size as i32, (device, DType::I32)),
         step: Tensor::zeros([1], (device, DType::I32)),
     };
     for _ in 0..2 {
@@ -130,16 +130,16 @@ fn steps(
 fn schemas_run() {
     let Some(device) = wgpu() else { return };
     let embedded = Embedded::load(&Device::flex());
-    let (vocabulary, width) = (&embedded.vocabulary, embedded.vocabulary.len());
+    let (vocabulary, vocab_size) = (&embedded.vocabulary, embedded.vocabulary.len());
     let run = |number: usize| {
         let compiled: Vec<_> =
             (0..1 + number % 3).map(|other| compile(number + 1_000 * other, vocabulary)).collect();
         let references: Vec<_> = compiled.iter().collect();
         let device_constraint =
-            DeviceConstraint::new(&references, width, &TensorOptions::new(), &device).unwrap();
+            DeviceConstraint::new(&references, vocab_size, &TensorOptions::new(), &device).unwrap();
         let rows: Vec<usize> = (0..1 + number % 5).map(|row| row % compiled.len()).collect();
         let processor = ConstraintProcessor::new(device_constraint, &rows).unwrap();
-        steps(&processor, &mut processor.start(), width, DType::F32, &Greedy, &device);
+        steps(&processor, &mut processor.start(), vocab_size, DType::F32, &Greedy, &device);
         if number.is_multiple_of(12) {
             // In wide rows of halves, sampled, byte-level without a stack.
             let limits = Limits::default().with_frames(0);
@@ -168,25 +168,25 @@ fn schemas_run() {
 /// The rows of the batch with an arena.
 const ROWS: usize = 3;
 
-/// Steps of one batch, in which 200 schemas replace each other row by row. Burn compiles the write of a
-/// page for each of a few sizes, so kernels of Burn do not count.
+/// Steps of one batch, in which 200 schemas replace each other row by row. Burn compiles the write
+/// of a page for each of a few sizes, so kernels of Burn do not count.
 #[test]
 #[ignore = "run by a test above, in a process of its own"]
 fn schemas_run_in_an_arena() {
     let Some(device) = wgpu() else { return };
     let embedded = Embedded::load(&Device::flex());
-    let (vocabulary, width) = (&embedded.vocabulary, embedded.vocabulary.len());
+    let (vocabulary, vocab_size) = (&embedded.vocabulary, embedded.vocabulary.len());
     let constraints: Vec<_> = (0..212).map(|number| compile(number, vocabulary)).collect();
-    let most = |count: fn(&CompiledConstraint) -> usize| constraints.iter().map(count).max().unwrap();
+    let max = |count: fn(&CompiledConstraint) -> usize| constraints.iter().map(count).max().unwrap();
     let capacity = Capacity::new()
         .with_constraints(ROWS)
         // A constraint takes whole pages of 32 states.
-        .with_states(ROWS * (most(CompiledConstraint::state_count) + 32))
-        .with_classes(most(CompiledConstraint::class_count))
-        .with_stack(most(CompiledConstraint::exits), most(CompiledConstraint::frames))
-        .with_pushes(most(CompiledConstraint::pushes));
+        .with_states(ROWS * (max(CompiledConstraint::state_count) + 32))
+        .with_classes(max(CompiledConstraint::class_count))
+        .with_stack(max(CompiledConstraint::exits), max(CompiledConstraint::frames))
+        .with_pushes(max(CompiledConstraint::pushes));
     let options = TensorOptions::new().with_capacity(capacity);
-    let arena = Arena::new(vocabulary, width, &options, &device).unwrap();
+    let arena = Arena::new(vocabulary, vocab_size, &options, &device).unwrap();
     let mut processor = ConstraintProcessor::continuous(arena, ROWS).unwrap();
     let mut position = processor.start();
     let mut run = |number: usize| {
@@ -195,7 +195,7 @@ fn schemas_run_in_an_arena() {
             processor.release(&mut position, row).unwrap();
         }
         processor.admit(&mut position, row, Some(&constraints[number]), 1_000).unwrap();
-        steps(&processor, &mut position, width, DType::F32, &Greedy, &device);
+        steps(&processor, &mut position, vocab_size, DType::F32, &Greedy, &device);
     };
     (0..12).for_each(&mut run);
     let warm = compilations();

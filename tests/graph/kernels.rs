@@ -40,16 +40,16 @@ struct Step<'a, P: LogitsProcessor> {
 impl<'a, P: LogitsProcessor> Step<'a, P> {
     /// Reads a prompt and chooses the first token.
     fn first(embedded: &'a Embedded, chain: &'a P, sampler: &'a dyn Sampler, device: &Device) -> Self {
-        let (model, width) = (embedded.model(), embedded.model().vocab_size());
+        let (model, vocab_size) = (embedded.model(), embedded.model().vocab_size());
         let prompt: Vec<i32> = embedded.prompt(0).iter().map(|token| token.0 as i32).collect();
         let length = prompt.len();
         let prompt = Tensor::from_data(TensorData::new(prompt, [1, length]), (device, DType::I32));
         let padding = Tensor::zeros([1], (device, DType::I32));
         let mut state =
-            chain.init(&InitContext { prompt: prompt.clone(), padding: padding.clone(), vocab_size: width });
+            chain.init(&InitContext { prompt: prompt.clone(), padding: padding.clone(), vocab_size });
         let (logits, cache) = model.prefill(prompt, padding, length + 10);
         let mut context = StepContext {
-            tokens: Tensor::full([1], width as i32, (device, DType::I32)),
+            tokens: Tensor::full([1], vocab_size as i32, (device, DType::I32)),
             step: Tensor::zeros([1], (device, DType::I32)),
         };
         chain.sample_step(&mut state, &mut context, logits, sampler);
@@ -75,12 +75,12 @@ struct Choice<'a, P: LogitsProcessor> {
 impl<'a, P: LogitsProcessor> Choice<'a, P> {
     /// A row that has no token yet.
     fn first(logits: &Tensor<2>, chain: &'a P, sampler: &'a dyn Sampler, device: &Device) -> Self {
-        let [_, width] = logits.dims();
+        let [_, vocab_size] = logits.dims();
         let prompt = Tensor::zeros([1, 1], (device, DType::I32));
         let padding = Tensor::zeros([1], (device, DType::I32));
-        let state = chain.init(&InitContext { prompt, padding, vocab_size: width });
+        let state = chain.init(&InitContext { prompt, padding, vocab_size });
         let context = StepContext {
-            tokens: Tensor::full([1], width as i32, (device, DType::I32)),
+            tokens: Tensor::full([1], vocab_size as i32, (device, DType::I32)),
             step: Tensor::zeros([1], (device, DType::I32)),
         };
         Self { logits: logits.clone(), chain, sampler, state, context }
@@ -129,18 +129,19 @@ fn recorded(step: &mut dyn FnMut(), device: &Device) -> Vec<&'static str> {
 
 const RUNS: [(&str, Kernels); 2] = [("eager", eager), ("recorded", recorded)];
 
-/// Expects that a constraint adds at most `most` kernels.
-fn compare(name: &str, free: &[&str], constrained: &[&str], most: i64) {
+/// Expects that a constraint adds at most `max` kernels.
+fn compare(name: &str, free: &[&str], constrained: &[&str], max: i64) {
     let added = constrained.len() as i64 - free.len() as i64;
     eprintln!(
         "{name}: {} kernels a step, {} constrained, kernels_added={added}",
         free.len(),
         constrained.len()
     );
-    assert!(added <= most, "{added} kernels\nfree: {free:#?}\nconstrained: {constrained:#?}");
+    assert!(added <= max, "{added} kernels\nfree: {free:#?}\nconstrained: {constrained:#?}");
 }
 
-/// One kernel advances the rows, and one masks, adds noise if sampled, chooses and writes the token.
+/// One kernel advances the rows, and one masks, adds noise if sampled, chooses and writes the
+/// token.
 #[test]
 fn a_constrained_step_launches_no_more_kernels() {
     let _turn = alone();
@@ -149,14 +150,14 @@ fn a_constrained_step_launches_no_more_kernels() {
             continue;
         }
         let embedded = Embedded::load(&device);
-        let width = embedded.model().vocab_size();
+        let vocab_size = embedded.model().vocab_size();
         let compiled = embedded.schema("person");
         let device_constraint =
-            DeviceConstraint::new(&[&compiled], width, &TensorOptions::default(), &device).unwrap();
+            DeviceConstraint::new(&[&compiled], vocab_size, &TensorOptions::default(), &device).unwrap();
         let constraint =
             ConstraintProcessor::new(device_constraint, &[0]).unwrap().with_budgets(&[60]).unwrap();
         let none = None::<ConstraintProcessor>;
-        let gumbel = GumbelMax::new(&[1], width, &device).unwrap();
+        let gumbel = GumbelMax::new(&[1], vocab_size, &device).unwrap();
         let samplers: [(&str, &dyn Sampler); 2] = [("greedy", &Greedy), ("sampled", &gumbel)];
         for (kind, sampler) in samplers {
             for (run, kernels) in RUNS {
@@ -174,12 +175,12 @@ fn a_constrained_step_launches_no_more_kernels() {
 /// kernel compares the best tokens of the tiles there.
 #[test]
 fn a_constrained_choice_in_wide_rows_launches_at_most_one_kernel_more() {
-    const WIDTH: usize = 16_400;
+    const VOCAB_SIZE: usize = 16_400;
     let _turn = alone();
-    let words: Vec<String> = (0..WIDTH - 257).map(|word| format!("w{word}")).collect();
+    let words: Vec<String> = (0..VOCAB_SIZE - 257).map(|word| format!("w{word}")).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let vocabulary = vocabulary_of(&words);
-    assert_eq!(vocabulary.len(), WIDTH);
+    assert_eq!(vocabulary.len(), VOCAB_SIZE);
     let constraint = Constraint::regex("(w[0-9]+ ?)*").unwrap();
     let compiled =
         CompiledConstraint::compile_byte_level(&constraint, &vocabulary, &Limits::default()).unwrap();
@@ -189,12 +190,12 @@ fn a_constrained_choice_in_wide_rows_launches_at_most_one_kernel_more() {
         }
         let is_wgsl = name == "wgpu" && !cfg!(any(feature = "vulkan", target_os = "macos"));
         let device_constraint =
-            DeviceConstraint::new(&[&compiled], WIDTH, &TensorOptions::default(), &device).unwrap();
+            DeviceConstraint::new(&[&compiled], VOCAB_SIZE, &TensorOptions::default(), &device).unwrap();
         let constraint = ConstraintProcessor::new(device_constraint, &[0]).unwrap();
         let none = None::<ConstraintProcessor>;
-        let values: Vec<f32> = (0..WIDTH).map(|token| (token * 7_919 % 1_013) as f32).collect();
-        let logits = Tensor::<2>::from_data(TensorData::new(values, [1, WIDTH]), (&device, DType::F32));
-        let gumbel = GumbelMax::new(&[1], WIDTH, &device).unwrap();
+        let values: Vec<f32> = (0..VOCAB_SIZE).map(|token| (token * 7_919 % 1_013) as f32).collect();
+        let logits = Tensor::<2>::from_data(TensorData::new(values, [1, VOCAB_SIZE]), (&device, DType::F32));
+        let gumbel = GumbelMax::new(&[1], VOCAB_SIZE, &device).unwrap();
         let samplers: [(&str, &dyn Sampler); 2] = [("greedy", &Greedy), ("sampled", &gumbel)];
         for (kind, sampler) in samplers {
             for (run, kernels) in RUNS {
@@ -202,7 +203,7 @@ fn a_constrained_choice_in_wide_rows_launches_at_most_one_kernel_more() {
                 let free = kernels(&mut || free.next(), &device);
                 let mut constrained = Choice::first(&logits, &constraint, sampler, &device);
                 let constrained = kernels(&mut || constrained.next(), &device);
-                let name = format!("{name}, {kind}, {run}, {WIDTH} logits");
+                let name = format!("{name}, {kind}, {run}, {VOCAB_SIZE} logits");
                 compare(&name, &free, &constrained, i64::from(is_wgsl));
             }
         }
@@ -214,7 +215,7 @@ fn a_constrained_choice_in_wide_rows_launches_at_most_one_kernel_more() {
 fn a_branch_of_drafts_takes_one_kernel() {
     let _turn = alone();
     let vocabulary = vocabulary_of(&["ab"]);
-    let width = vocabulary.len();
+    let vocab_size = vocabulary.len();
     let constraint = Constraint::regex("[ab]*").unwrap();
     let compiled =
         CompiledConstraint::compile_byte_level(&constraint, &vocabulary, &Limits::default()).unwrap();
@@ -223,12 +224,12 @@ fn a_branch_of_drafts_takes_one_kernel() {
             continue;
         }
         let device_constraint =
-            DeviceConstraint::new(&[&compiled], width, &TensorOptions::default(), &device).unwrap();
+            DeviceConstraint::new(&[&compiled], vocab_size, &TensorOptions::default(), &device).unwrap();
         let constraint = ConstraintProcessor::new(device_constraint, &[0]).unwrap();
         let position = constraint.start();
         for (tree, branches) in [(DraftTree::chain(6), 1), (DraftTree::new(&[0, 0, 2, 0]).unwrap(), 3)] {
             let tokens = Tensor::<2, Int>::full([1, tree.len()], b'a', (&device, DType::I32));
-            let logits = Tensor::<3>::zeros([1, tree.len(), width], (&device, DType::F32));
+            let logits = Tensor::<3>::zeros([1, tree.len(), vocab_size], (&device, DType::F32));
             let mut step = || {
                 let (masked, _) = constraint.mask_tree(&position, &tree, tokens.clone(), logits.clone());
                 drop(masked.into_data());

@@ -7,12 +7,12 @@ mod buffers;
 #[path = "../common/mod.rs"]
 mod common;
 mod compilations;
+mod continuous;
 #[cfg(feature = "cube")]
 mod kernels;
 pub(crate) mod operations;
 mod refused;
 mod replay;
-mod slots;
 mod speculation;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -71,14 +71,14 @@ fn assert_near(found: &Logprobs, expected: &Logprobs, what: &str) {
     let is_near = |a: f32, b: f32| (a - b).abs() <= TOLERANCE;
     assert!(is_near(found.chosen, expected.chosen), "{what}: {found:?} for {expected:?}");
     assert_eq!(found.top.len(), expected.top.len(), "{what}: {found:?} for {expected:?}");
-    for (place, (&(token, found), &(other, logprob))) in found.top.iter().zip(&expected.top).enumerate() {
+    for (rank, (&(token, found), &(other, logprob))) in found.top.iter().zip(&expected.top).enumerate() {
         // A tie with another of them, or with the token past the last.
         let is_tie = || {
-            let among = |(at, &(_, tied)): (usize, &(TokenId, f32))| at != place && is_near(tied, logprob);
-            place + 1 == expected.top.len() || expected.top.iter().enumerate().any(among)
+            let among = |(at, &(_, tied)): (usize, &(TokenId, f32))| at != rank && is_near(tied, logprob);
+            rank + 1 == expected.top.len() || expected.top.iter().enumerate().any(among)
         };
-        assert!(is_near(found, logprob), "{what}, place {place}: {found} for {logprob}");
-        assert!(token == other || is_tie(), "{what}, place {place}: {token:?} for {other:?}");
+        assert!(is_near(found, logprob), "{what}, place {rank}: {found} for {logprob}");
+        assert!(token == other || is_tie(), "{what}, place {rank}: {token:?} for {other:?}");
     }
 }
 
@@ -151,7 +151,7 @@ fn a_replayed_step_keeps_the_stacks_of_its_rows() {
 }
 
 #[test]
-fn the_host_reads_every_few_steps_and_a_cancelled_graph_starts_again() {
+fn the_host_reads_every_few_steps_and_a_canceled_graph_starts_again() {
     let _turn = alone();
     for (name, device) in devices::all() {
         let embedded = Embedded::load(&device);
@@ -167,7 +167,7 @@ fn the_host_reads_every_few_steps_and_a_cancelled_graph_starts_again() {
         let mut chunks = graph.stream(&requests).unwrap();
         chunks.next().unwrap().unwrap();
         let cut = chunks.stop();
-        assert_eq!(cut[0].finish, FinishReason::Cancelled);
+        assert_eq!(cut[0].finish, FinishReason::Canceled);
         assert_eq!(cut[0].tokens, whole[0].tokens[..16], "{name}");
         assert_eq!(graph.generate(&requests).unwrap(), whole, "{name}");
     }

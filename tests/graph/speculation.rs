@@ -105,20 +105,20 @@ fn every_step_has_the_same_operations_and_reads_nothing_back() {
         // Reading the prompts counts as a step, and the next step uploads tensors that later steps
         // reuse.
         let [one, short, long] = [1, 2, 8].map(|steps| record(name, choice, steps));
-        let place = format!("{name}, {choice}");
-        assert_eq!(short.values, long.values, "{place}: a step uploads nothing");
+        let what = format!("{name}, {choice}");
+        assert_eq!(short.values, long.values, "{what}: a step uploads nothing");
         let first = short.operations.len() - one.operations.len();
         let more = long.operations.len() - short.operations.len();
-        assert_eq!(more % 6, 0, "{place}: {more} operations of 6 steps");
+        assert_eq!(more % 6, 0, "{what}: {more} operations of 6 steps");
         let length = more / 6;
         let start = short.operations.len();
         let step =
             |index: usize| renumbered(&long.operations[start + index * length..start + (index + 1) * length]);
         let expected = step(0);
         for index in 1..6 {
-            assert_eq!(step(index), expected, "{place}, step {index}");
+            assert_eq!(step(index), expected, "{what}, step {index}");
         }
-        eprintln!("{place}: {length} operations a step, {first} the first");
+        eprintln!("{what}: {length} operations a step, {first} the first");
     }
 }
 

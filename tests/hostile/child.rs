@@ -184,8 +184,8 @@ const OVERTIME: Duration = Duration::from_secs(2);
 /// The maximum time of reading per MiB held with the input.
 const READING_TIME: Duration = Duration::from_millis(30);
 
-/// The time allowed to a slow or busy machine, as a multiple of the bounds. The bounds were measured
-/// on one machine, and the test looks for attacks without a bound on their time.
+/// The time allowed to a slow or busy machine, as a multiple of the bounds. The bounds were
+/// measured on one machine, and the test looks for attacks without a bound on their time.
 const SLOWNESS: u32 = 3;
 
 /// Checks that attacks, run in children by the test `obeying`, end as required, within memory and
@@ -208,10 +208,10 @@ pub fn hold(attacks: &[Attack], obeying: &str) {
         if !ends.iter().any(|end| report.end == format!("{end:?}")) {
             failed.push(format!("{}: {:?} was to come of it", attack.name, attack.end));
         }
-        let most = STRUCTURES * limits.bytes as u64 + READING * held;
+        let max = STRUCTURES * limits.bytes as u64 + READING * held;
         let longest = limits.time + (OVERTIME + READING_TIME * mib(held) as u32) * SLOWNESS;
-        if memory > most || time > longest {
-            let used = format!("{memory} bytes of at most {most}, {time:?} of at most {longest:?}");
+        if memory > max || time > longest {
+            let used = format!("{memory} bytes of at most {max}, {time:?} of at most {longest:?}");
             failed.push(format!("{}: {used}", attack.name));
         }
     }

@@ -1,7 +1,7 @@
 //! The commands of the README and of the guide, run as they stand there.
 //!
-//! They run in a folder like a clone in which everything is built. Cargo's part of a command is left out, and the embedded
-//! model stands in for models that would have to be downloaded.
+//! They run in a folder like a clone in which everything is built. Cargo's part of a command is
+//! left out, and the embedded model stands in for models that would have to be downloaded.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -79,7 +79,8 @@ fn commands(block: &str) -> Vec<String> {
     commands
 }
 
-/// A command without Cargo: `cargo run --release --example minimal -- --seed 3` is `target/release/examples/minimal --seed 3`.
+/// A command without Cargo: `cargo run --release --example minimal -- --seed 3` is
+/// `target/release/examples/minimal --seed 3`.
 fn without_cargo(command: &str) -> String {
     let Some(command) = command.strip_prefix("cargo run ") else { return command.to_owned() };
     let (options, arguments) = command.split_once(" -- ").unwrap_or((command, ""));

@@ -95,8 +95,7 @@ fn a_full_arena_holds_requests_up() {
 #[test]
 fn waiting_times_match_queueing_theory() {
     let rate = 0.7;
-    let args =
-        ["trace", "--rate", "0.7", "--seconds", "300000", "--prompt", "1", "--output", "2", "--most", "2"];
+    let args = "trace --rate 0.7 --seconds 300000 --prompt 1 --output 2 --max-tokens 2".split(' ');
     let output = succeeds(example("capacity").args(args).args(["--constrained", "0"]));
     let trace = file("queue.csv", &output);
     let costs = costs("queue.json", &[1], 0.0, 0.0);
@@ -146,7 +145,7 @@ fn a_plan_is_printed_as_text() {
     let output = succeeds(&mut plan("1"));
     assert!(output.starts_with("2 requests in 1 s, at most 1 within a second, 4 tokens\n"), "{output}");
     assert!(
-        output.ends_with("\n1 replica of 1 rows, each with room for 0 states (0.0 MB on the device).\n"),
+        output.ends_with("\n1 replica of 1 rows, each with space for 0 states (0.0 MB on the device).\n"),
         "{output}"
     );
     let output = plan("0.5").output().unwrap();

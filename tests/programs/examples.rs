@@ -138,7 +138,7 @@ fn continuous_batching_serves_every_request() {
         &[
             r"12 requests, one every 0 ms, in 4 rows: [1-9]\d* tokens in .* s, [1-9]\d* tokens/s",
             r"latency from arrival: p50 \d+ ms, p90 \d+ ms, max \d+ ms",
-            r"a request waited for room for its constraint \d+ times",
+            r"a request waited for space for its constraint \d+ times",
             "All outputs satisfy their constraints, and are what each request writes alone.",
         ],
     );

@@ -102,13 +102,13 @@ fn unenforceable_keywords_are_ignored_on_request() {
         (set, "uniqueItems", r#"["a", "a"]"#, "no finite automaton remembers so many items"),
         (counted, "minProperties", r#"{"a": null, "b": null}"#, "distinct"),
     ] {
-        let way_out =
+        let remedy =
             format!("or leave `{keyword}` out with --ignore-unenforceable, and check the value afterwards");
-        let place = format!("JSON schema, at /{keyword}: `{keyword}`: ");
-        refuses(&mut tool(&["check", "--schema", schema, value]), &[&place, why, &way_out]);
+        let location = format!("JSON schema, at /{keyword}: `{keyword}`: ");
+        refuses(&mut tool(&["check", "--schema", schema, value]), &[&location, why, &remedy]);
         let explained = tool(&["explain", "--schema", schema]).output().unwrap();
         let said = text(&explained.stdout);
-        assert!(explained.status.code() == Some(1) && said.contains(&way_out), "{said}");
+        assert!(explained.status.code() == Some(1) && said.contains(&remedy), "{said}");
 
         let leave_out = ["--schema", schema, "--ignore-unenforceable"];
         let explained = succeeds(&mut tool(&[&["explain"], &leave_out[..]].concat()));

@@ -183,8 +183,8 @@ fn schemas_with_a_stack_are_checked_and_drawn() {
         assert_eq!(output.status.code(), Some(1));
         let line: Value = serde_json::from_slice(&output.stdout).unwrap();
         // The mismatch is the extra array, or the number.
-        let place = if text.len() > 5 { 64 } else { 2 };
-        assert_eq!((&line["byte"], &line["may_end"]), (&place.into(), &false.into()), "{line}");
+        let byte = if text.len() > 5 { 64 } else { 2 };
+        assert_eq!((&line["byte"], &line["may_end"]), (&byte.into(), &false.into()), "{line}");
         assert!(line["expected"].as_str().unwrap().contains(']'), "{line}");
     }
     for command in ["check", "draw"] {
@@ -192,7 +192,7 @@ fn schemas_with_a_stack_are_checked_and_drawn() {
         if command == "check" {
             deep.arg("[]");
         }
-        refuses(&mut deep, &["1024 frames"]);
+        refuses(&mut deep, &["1024 frames", "lower --max-frames to 1024"]);
     }
     let drawn = succeeds(&mut tool(&["draw", "--schema", tree]));
     assert!(drawn.contains("[shape=box]") && drawn.contains("label=\"return 0\""), "{drawn}");

@@ -130,7 +130,8 @@ fn stacks_are_drawn_and_can_be_read_on_a_page() {
     };
     let (said, svg) = draw("[[], []]");
     assert!(said.ends_with(": 7 steps, 2 frames\n"), "{said}");
-    // The start has no frame, and the steps `[`, `[`, `], `, `[`, `]` and `]` have 1, 2, 1, 2, 1 and 0.
+    // The start has no frame, and the steps `[`, `[`, `], `, `[`, `]` and `]` have 1, 2, 1, 2, 1
+    // and 0.
     assert_eq!(svg.matches("<rect ").count(), 1 + 7, "{svg}");
     assert!(svg.contains(">],␣<") && svg.matches("◎").count() == 1, "{svg}");
     let (said, svg) = draw(&("[".repeat(40) + &"]".repeat(40)));

@@ -142,14 +142,14 @@ fn a_mismatch_is_shown_with_possible_continuations() {
     };
     let (code, rows) = check(&["2026-1-01", "2026-", "2026-01x", "2026-01éé", "2026-01é"]);
     assert_eq!(code, Some(1));
-    let place = |row: &Value| (row["byte"].as_u64(), row["character"].as_u64(), row["expected"].clone());
-    assert_eq!(place(&rows[0]), (Some(6), Some(6), "[0-9]".into()));
+    let location = |row: &Value| (row["byte"].as_u64(), row["character"].as_u64(), row["expected"].clone());
+    assert_eq!(location(&rows[0]), (Some(6), Some(6), "[0-9]".into()));
     assert_eq!(rows[0]["token_count"], 10);
-    assert_eq!(place(&rows[1]), (Some(5), Some(5), "[0-9]".into()));
-    assert_eq!(place(&rows[2]), (Some(7), Some(7), "[^x]".into()));
+    assert_eq!(location(&rows[1]), (Some(5), Some(5), "[0-9]".into()));
+    assert_eq!(location(&rows[2]), (Some(7), Some(7), "[^x]".into()));
     assert_eq!(rows[2]["may_end"], true);
     // Only the end, after a character of two bytes.
-    assert_eq!(place(&rows[3]), (Some(9), Some(8), Value::Null));
+    assert_eq!(location(&rows[3]), (Some(9), Some(8), Value::Null));
     assert_eq!(rows[3]["tokens"][0]["text"], Value::Null);
     assert_eq!(rows[4]["matches"], true);
     assert_eq!(check(&["2026-01"]).0, Some(0));

@@ -80,14 +80,14 @@ fn a_server_lost_during_a_continuous_batch_is_an_error() {
     let line = Line::to(&hosting());
     let serve = |device: &Device, cut: bool| {
         let model = model(&vocabulary, device);
-        let mut slots = ContinuousBatch::new(&model, &vocabulary, 2, 60, &config)?;
-        slots.admit(1, &Request::new(vec![TokenId(1)], 40).with_constraint(&constraint))?;
-        slots.step(4, |_| {})?;
+        let mut batch = ContinuousBatch::new(&model, &vocabulary, 2, 60, &config)?;
+        batch.admit(1, &Request::new(vec![TokenId(1)], 40).with_constraint(&constraint))?;
+        batch.step(4, |_| {})?;
         if cut {
             line.cut();
         }
-        slots.step(24, |_| {})?;
-        slots.release(1)
+        batch.step(24, |_| {})?;
+        batch.release(1)
     };
     let error = serve(&connect(&line.address).unwrap(), true).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Connection, "{error}");

@@ -116,21 +116,21 @@ fn slots_write_the_same_tokens() {
         let plain = config.sampling.temperature.is_none();
         for (name, device) in devices().into_iter().filter(|(name, _)| plain || *name != "plain") {
             let model = model(&vocabulary, &device);
-            let mut slots = ContinuousBatch::new(&model, &vocabulary, 2, 200, &config).unwrap();
+            let mut batch = ContinuousBatch::new(&model, &vocabulary, 2, 200, &config).unwrap();
             let mut outputs = vec![Vec::new(); requests.len()];
             let mut next = 0;
             let mut served = [0; 2];
-            while next < requests.len() || slots.idle().count() < 2 {
-                for row in slots.idle().collect::<Vec<_>>() {
+            while next < requests.len() || batch.idle().count() < 2 {
+                for row in batch.idle().collect::<Vec<_>>() {
                     if next < requests.len() {
-                        slots.admit(row, &requests[next]).unwrap();
+                        batch.admit(row, &requests[next]).unwrap();
                         (served[row], next) = (next, next + 1);
                     }
                 }
-                slots.step(3, |_| {}).unwrap();
-                for row in slots.finished().collect::<Vec<_>>() {
-                    assert!(served[row] == 0 || slots.cached_tokens(row) >= Some(20), "{name}");
-                    outputs[served[row]] = slots.release(row).unwrap().tokens;
+                batch.step(3, |_| {}).unwrap();
+                for row in batch.finished().collect::<Vec<_>>() {
+                    assert!(served[row] == 0 || batch.cached_tokens(row) >= Some(20), "{name}");
+                    outputs[served[row]] = batch.release(row).unwrap().tokens;
                 }
             }
             assert!(outputs.iter().all(|tokens| !tokens.is_empty()));

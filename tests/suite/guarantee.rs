@@ -111,9 +111,9 @@ fn every_generation_matches_its_constraint_and_is_complete_within_its_budget() {
     let mut generations = 0;
     let rounds = 10_000usize.div_ceil(BATCH);
     for round in 0..rounds {
-        let width = vocabulary.len() + rng.random_range(0..20);
+        let vocab_size = vocabulary.len() + rng.random_range(0..20);
         let dtype = if round % 4 == 3 { DType::F16 } else { DType::F32 };
-        let model = RandomLm::new(width, round as u64, dtype, &device);
+        let model = RandomLm::new(vocab_size, round as u64, dtype, &device);
         let picks: Vec<_> = (0..BATCH).map(|row| &compiled[(round * BATCH + row) % compiled.len()]).collect();
         let requests: Vec<_> = picks
             .iter()

@@ -124,7 +124,7 @@ fn page() -> String {
         write!(page, "\n## {number}. {title}\n\n```text\n{mistake}\n```\n\n{said}").unwrap();
     }
     // Not a mistake, but an error.
-    let cancelled = generate_as::<Person>(&model, &vocabulary, request(64).with_cancel(&cancel), &config);
+    let canceled = generate_as::<Person>(&model, &vocabulary, request(64).with_cancel(&cancel), &config);
     let other = DecoderConfig::from_json(r#"{"model_type": "gpt2"}"#).unwrap_err();
     let missing = Decoder::load("Qwen/Qwen3-0.6B", None, &device).unwrap_err();
     write!(
@@ -132,7 +132,7 @@ fn page() -> String {
         "\n## Three more\n\nA canceled generation, with the text so far:\n\n> {}\n\nA model folder of another \
          architecture, which [`burn-dfa-decoder`](../models/decoder) refuses:\n\n> {other}\n\nThe name of a model instead of its \
          folder\n([other folders](models.md#what-is-said-of-other-folders)):\n\n> {missing}\n",
-        cancelled.unwrap_err()
+        canceled.unwrap_err()
     )
     .unwrap();
     page

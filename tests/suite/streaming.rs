@@ -87,7 +87,7 @@ fn the_chunks_join_to_the_outputs() {
 }
 
 #[test]
-fn a_cancelled_row_ends_at_the_next_read_and_other_rows_continue() {
+fn a_canceled_row_ends_at_the_next_read_and_other_rows_continue() {
     let vocabulary = vocabulary();
     let constraint = regex("[a-z]{40}", &vocabulary);
     for (row, at_once) in [(0, false), (1, false), (0, true)] {
@@ -110,7 +110,7 @@ fn a_cancelled_row_ends_at_the_next_read_and_other_rows_continue() {
             let outputs = pieces.stop();
             let (ended, other) = (&outputs[row], &outputs[1 - row]);
             assert_eq!(*other, whole[1 - row], "{name}");
-            assert_eq!(ended.finish, FinishReason::Cancelled, "{name}");
+            assert_eq!(ended.finish, FinishReason::Canceled, "{name}");
             assert_eq!(ended.text(), rows[row].0, "{name}");
             assert!(whole[row].text().starts_with(&ended.text()), "{name}");
             // Four steps to the first read; each speculative step gives up to four tokens.
@@ -121,7 +121,7 @@ fn a_cancelled_row_ends_at_the_next_read_and_other_rows_continue() {
             );
             let error = ended.parse::<String>().unwrap_err();
             assert!(
-                error.kind() == ErrorKind::Cancelled
+                error.kind() == ErrorKind::Canceled
                     && !error.kind().is_constraint()
                     && error.kind() != ErrorKind::Budget,
                 "{name}"
@@ -133,7 +133,7 @@ fn a_cancelled_row_ends_at_the_next_read_and_other_rows_continue() {
 }
 
 #[test]
-fn a_batch_that_is_cancelled_as_a_whole_takes_no_further_step() {
+fn a_batch_that_is_canceled_as_a_whole_takes_no_further_step() {
     let vocabulary = vocabulary();
     let constraint = regex("[a-z]{40}", &vocabulary);
     let cancel = Cancel::default();
@@ -148,11 +148,11 @@ fn a_batch_that_is_cancelled_as_a_whole_takes_no_further_step() {
     let outputs = chunks.stop();
     // All tokens of a read are returned.
     assert_eq!(outputs.iter().map(|output| output.tokens.len()).collect::<Vec<_>>(), [8, 8]);
-    assert!(outputs.iter().all(|output| output.finish == FinishReason::Cancelled));
+    assert!(outputs.iter().all(|output| output.finish == FinishReason::Canceled));
 }
 
 #[test]
-fn a_batch_is_cancelled_from_another_thread() {
+fn a_batch_is_canceled_from_another_thread() {
     let vocabulary = vocabulary();
     let constraint = regex("[a-z]+", &vocabulary);
     let model = RandomLm::new(vocabulary.len(), 1, DType::F32, &Device::flex());
@@ -172,6 +172,6 @@ fn a_batch_is_cancelled_from_another_thread() {
     }
     let outputs = chunks.stop();
     other.join().unwrap();
-    assert_eq!(outputs[0].finish, FinishReason::Cancelled);
+    assert_eq!(outputs[0].finish, FinishReason::Canceled);
     assert!(!outputs[0].tokens.is_empty());
 }

@@ -215,11 +215,11 @@ fn a_type_is_generated() {
     );
     let cancel = Cancel::default();
     cancel.cancel();
-    let cancelled = ask(request(200).with_cancel(&cancel)).unwrap_err();
-    assert!(cancelled.kind() == ErrorKind::Cancelled && cancelled.tokens_done() == Some(0), "{cancelled}");
+    let canceled = ask(request(200).with_cancel(&cancel)).unwrap_err();
+    assert!(canceled.kind() == ErrorKind::Canceled && canceled.tokens_done() == Some(0), "{canceled}");
     let set = generate_as::<HashSet<u64>>(&model, &vocabulary, request(200), &config).unwrap_err();
     assert!(
-        set.kind().is_constraint() && set.kind() == ErrorKind::Schema && set.kind() != ErrorKind::Cancelled,
+        set.kind().is_constraint() && set.kind() == ErrorKind::Schema && set.kind() != ErrorKind::Canceled,
         "{set}"
     );
     let constraint = CompiledConstraint::unconstrained(&vocabulary);

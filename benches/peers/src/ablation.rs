@@ -66,7 +66,8 @@ fn variants() -> Vec<Variant> {
 /// The microseconds at each position: on first visits, then on later visits.
 type Visits = [Vec<f64>; 2];
 
-/// Measures all vocabularies, which share the time limit equally. Writes the page after each of them.
+/// Measures all vocabularies, which share the time limit equally. Writes the page after each of
+/// them.
 ///
 /// # Errors
 /// If the page cannot be written.
@@ -127,7 +128,7 @@ fn tables(cases: &[Case], tokens: &Tokens, runs: usize, limit: Duration) -> Stri
     let mut page = format!(
         "\n## {}, {} ids: {grammars} grammars, {schemas} schemas, {} positions\n",
         tokens.name,
-        tokens.width(),
+        tokens.vocab_size(),
         times[0][0].len()
     );
     for (at, visits) in ["first visits", "later visits"].into_iter().enumerate() {
@@ -158,7 +159,8 @@ fn cells(times: &[f64], all: &[f64]) -> String {
     times.chain(ratios.map(|ratio| cell(ratio, 2))).collect::<Vec<_>>().join(" | ")
 }
 
-/// The times of each variant; `None` if the constraint does not compile or accepts none of its texts.
+/// The times of each variant; `None` if the constraint does not compile or accepts none of its
+/// texts.
 fn measure(case: &Case, tokens: &Tokens, variants: &[Variant], runs: usize) -> Option<Vec<Visits>> {
     let constraint = masks::constraint(&case.grammar).ok()?;
     let compile = || CompiledConstraint::compile(&constraint, &tokens.vocabulary, &Limits::default()).ok();

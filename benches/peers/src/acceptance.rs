@@ -80,7 +80,7 @@ pub fn verdicts(
 
 /// The work of the extra process: prints the verdicts reached within the time limit.
 pub fn print(engine: &dyn Engine, tokens: &Tokens, grammar: &Grammar, texts: &[Vec<u32>], patience: f64) {
-    let logits = logits(tokens.width());
+    let logits = logits(tokens.vocab_size());
     let Ok(grammar) = compile(engine, grammar) else { say(&json!(vec![false; texts.len()])) };
     let done = Arc::new(Mutex::new(Vec::new()));
     let steps = Arc::new(AtomicUsize::new(0));

@@ -73,7 +73,8 @@ pub struct Args {
     #[arg(long, default_value = "benches/results/peers.svg")]
     pub out: PathBuf,
 
-    /// A file that gets the figures, as `name=value` lines: benches/results/peers.txt, which prose quotes
+    /// A file that gets the figures, as `name=value` lines: benches/results/peers.txt, which prose
+    /// quotes
     #[arg(long, value_name = "FILE")]
     pub figures: Option<PathBuf>,
 
@@ -128,7 +129,7 @@ impl Args {
     /// slowly, and batched steps write more bytes.
     pub fn effort_of(&self, tokens: &Tokens) -> Effort {
         let effort = self.effort();
-        if tokens.width() < 100_000 {
+        if tokens.vocab_size() < 100_000 {
             return effort;
         }
         Effort {

@@ -61,13 +61,13 @@ fn of_one(results: &Results, add: &mut impl FnMut(String, Option<f64>)) {
         }
     }
     // Steps with a warm mask cache, compared with llguidance with a warm and with a fresh lexer.
-    if let Some(kept) = results.engine("burn-dfa, kept masks") {
-        let ours = results.steps(kept, true).theirs;
+    if let Some(cached) = results.engine("burn-dfa, kept masks") {
+        let ours = results.steps(cached, true).theirs;
         for (name, q) in QUANTILES {
             add(format!("flex_step_kept_{name}_us"), quantile(&ours, q));
         }
         for (peer, engine) in [("llguidance_warm", "llguidance, warm lexer"), ("llguidance", "llguidance")] {
-            let pair = results.engine(engine).map(|peer| results.steps_beside(kept, peer, true));
+            let pair = results.engine(engine).map(|peer| results.steps_beside(cached, peer, true));
             for (name, q) in QUANTILES {
                 let ratio = pair.as_ref().and_then(|pair| ratio(pair, q));
                 add(format!("flex_step_kept_{name}_ratio_{peer}"), ratio);

@@ -58,7 +58,7 @@ pub fn measure(folder: &Folder, engine: usize, case: usize, runs: usize, patienc
 /// The work of the process: prints the time, or the reason for a missing time.
 pub fn print(engine: &dyn Engine, tokens: &Tokens, grammar: &Grammar, patience: f64) {
     prepare(engine, tokens);
-    let logits = logits(tokens.width());
+    let logits = logits(tokens.vocab_size());
     give_up_after(patience);
     evict();
     let report = match first_mask(engine, grammar, &logits) {
@@ -72,7 +72,7 @@ pub fn print(engine: &dyn Engine, tokens: &Tokens, grammar: &Grammar, patience: 
 
 /// Makes an engine prepare all data that depends on the vocabulary alone.
 pub fn prepare(engine: &dyn Engine, tokens: &Tokens) {
-    let logits = logits(tokens.width());
+    let logits = logits(tokens.vocab_size());
     for small in small() {
         let Ok(small) = compile(engine, &small) else { continue };
         let mut row = small.start(1, false);

@@ -144,7 +144,7 @@ mod tests {
             let tokens = read(&folder(name, &files)).unwrap();
             assert_eq!((tokens.name.as_str(), tokens.eos), (name, 0));
             assert!(["by_itself_", "with_config_"].contains(&tokens.prefix.as_str()));
-            assert_eq!(tokens.width(), if files.len() == 1 { 262 } else { 300 });
+            assert_eq!(tokens.vocab_size(), if files.len() == 1 { 262 } else { 300 });
             let cut = tokens.tokenizer.as_ref().unwrap().encode("ab a");
             assert_eq!(cut, [5, 4], "a space is put before the text");
             for text in ["ab a", "{\"é\": 1}"] {

@@ -44,7 +44,7 @@ pub fn print(cases: &[Case], tokens: &Tokens, runs: usize) {
         first.extend(medians(&one));
         later.extend(medians(&other));
     }
-    println!("\n# Masks on the host, {}, {} ids\n", tokens.name, tokens.width());
+    println!("\n# Masks on the host, {}, {} ids\n", tokens.name, tokens.vocab_size());
     println!("| µs | count | {} |", QUANTILES.map(|(name, _)| name).join(" | "));
     println!("|---|---:|{}", "---:|".repeat(QUANTILES.len()));
     for (name, values) in

@@ -117,7 +117,7 @@ pub fn steps(
     batches: &[usize],
     verdicts: impl Fn(usize, &[&[u32]]) -> Vec<Verdict>,
 ) -> Walks {
-    let logits = logits(tokens.width());
+    let logits = logits(tokens.vocab_size());
     // A variant compiles the same grammars and accepts the same texts as its engine.
     let own = |index: usize| (0..=index).rev().find(|&own| !engines[own].is_variant()).unwrap_or(index);
     let mut grammars: Vec<Option<Box<dyn Compiled>>> = Vec::new();
@@ -142,16 +142,16 @@ pub fn steps(
 
     let mut texts: Vec<Vec<u32>> = Vec::new();
     // The index of each chosen text among all texts.
-    let mut places: Vec<usize> = Vec::new();
+    let mut indices: Vec<usize> = Vec::new();
     let mut first = 0;
     for candidates in valid {
-        let takers = |place: usize| {
-            verdicts.iter().flatten().filter(|verdicts| verdicts[place] == Verdict::Accepted).count()
+        let takers = |index: usize| {
+            verdicts.iter().flatten().filter(|verdicts| verdicts[index] == Verdict::Accepted).count()
         };
         let counts: Vec<usize> = (first..first + candidates.len()).map(takers).collect();
-        let most = counts.iter().copied().max().unwrap_or(0);
-        let chosen = counts.iter().position(|&count| count == most).unwrap_or(0);
-        places.push(first + chosen);
+        let max = counts.iter().copied().max().unwrap_or(0);
+        let chosen = counts.iter().position(|&count| count == max).unwrap_or(0);
+        indices.push(first + chosen);
         first += candidates.len();
         texts.extend(candidates.into_iter().nth(chosen));
     }
@@ -166,7 +166,7 @@ pub fn steps(
         first += candidates.len();
     }
     let verdict = |index: usize, number: usize| {
-        verdicts[own(index)].as_ref().map_or(Verdict::Rejected, |verdicts| verdicts[places[number]])
+        verdicts[own(index)].as_ref().map_or(Verdict::Rejected, |verdicts| verdicts[indices[number]])
     };
     // The number of steps of a text that an engine runs.
     let length = |index: usize, number: usize| verdict(index, number).steps(texts[number].len());
@@ -262,10 +262,10 @@ pub fn steps(
                 }
             }
         }
-        for ((outcome, ways), failed) in outcomes.iter_mut().zip(&runs).zip(&failed) {
-            outcome.batches.push([0, 1].map(|way| {
-                let counts = !failed[way] && !ways[way].is_empty();
-                counts.then(|| medians(&ways[way]))
+        for ((outcome, modes), failed) in outcomes.iter_mut().zip(&runs).zip(&failed) {
+            outcome.batches.push([0, 1].map(|mode| {
+                let counts = !failed[mode] && !modes[mode].is_empty();
+                counts.then(|| medians(&modes[mode]))
             }));
         }
     }

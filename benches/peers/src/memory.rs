@@ -52,7 +52,7 @@ pub fn print(make: Make, tokens: &Tokens, grammars: &[Grammar], walks: &[(usize,
     let engine = make(tokens);
     prepare(engine.as_ref(), tokens);
     let vocabulary = grown(before);
-    let logits = logits(tokens.width());
+    let logits = logits(tokens.vocab_size());
     let mut kept = Vec::new();
     let mut growth = Vec::new();
     for (case, texts) in walks {

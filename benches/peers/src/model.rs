@@ -106,7 +106,7 @@ impl Subject {
         let processor = self.processor(constraint);
         let runs: Vec<[Vec<f64>; 2]> = (0..runs).map(|_| self.run(&processor, steps)).collect();
         let [free, constrained] =
-            [0, 1].map(|way| medians(&runs.iter().map(|run| run[way].clone()).collect::<Vec<_>>()));
+            [0, 1].map(|index| medians(&runs.iter().map(|run| run[index].clone()).collect::<Vec<_>>()));
         let ratios: Vec<f64> = runs
             .iter()
             .map(|[free, constrained]| {
@@ -121,10 +121,10 @@ impl Subject {
     /// The step times without and with a constraint.
     fn run(&self, processor: &ConstraintProcessor, steps: usize) -> [Vec<f64>; 2] {
         let device = self.model.device();
-        let width = self.model.vocab_size();
+        let vocab_size = self.model.vocab_size();
         let mut state = processor.start();
         let context = || StepContext {
-            tokens: Tensor::full([1], width as i32, (&device, DType::I32)),
+            tokens: Tensor::full([1], vocab_size as i32, (&device, DType::I32)),
             step: Tensor::zeros([1], (&device, DType::I32)),
         };
         let mut contexts = [context(), context()];
@@ -134,18 +134,18 @@ impl Subject {
         let mut times = [Vec::with_capacity(steps), Vec::with_capacity(steps)];
         for step in 0..steps {
             // The order of the two alternates from step to step.
-            for way in [step % 2, 1 - step % 2] {
-                let (logits, cache) = &mut sequences[way];
-                let context = &mut contexts[way];
+            for index in [step % 2, 1 - step % 2] {
+                let (logits, cache) = &mut sequences[index];
+                let context = &mut contexts[index];
                 let given = std::mem::replace(logits, Tensor::empty([1, 1], &device));
                 let began = Instant::now();
-                if way == 0 {
+                if index == 0 {
                     context.tokens.assign(Greedy.sample(given, &context.step));
                 } else {
                     processor.sample_step(&mut state, context, given, &Greedy);
                 }
                 *logits = self.model.step(context.tokens.clone(), cache);
-                times[way].push(began.elapsed().as_secs_f64() * 1e6);
+                times[index].push(began.elapsed().as_secs_f64() * 1e6);
                 black_box(&logits);
             }
         }
@@ -154,11 +154,11 @@ impl Subject {
 
     /// A processor with one row of the constraint.
     fn processor(&self, constraint: &Constraint) -> ConstraintProcessor {
-        let (width, device) = (self.model.vocab_size(), self.model.device());
+        let (vocab_size, device) = (self.model.vocab_size(), self.model.device());
         let compiled = CompiledConstraint::compile(constraint, &self.vocabulary, &Limits::default())
             .expect("a constraint");
         let device_constraint =
-            DeviceConstraint::new(&[&compiled], width, &TensorOptions::default(), &device)
+            DeviceConstraint::new(&[&compiled], vocab_size, &TensorOptions::default(), &device)
                 .expect("a device constraint");
         ConstraintProcessor::new(device_constraint, &[0]).expect("one row")
     }

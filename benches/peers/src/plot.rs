@@ -41,7 +41,7 @@ pub fn draw(results: &[Results], path: &Path) -> Result<(), Failure> {
     root.fill(&WHITE)?;
     for (area, results) in root.split_evenly((results.len(), 1)).iter().zip(results) {
         let (left, right) = area.split_horizontally(560);
-        let name = format!("{}, {} tokens", results.vocabulary, results.width);
+        let name = format!("{}, {} tokens", results.vocabulary, results.vocab_size);
         let ticks =
             |x: f64| QUANTILES.get(x.round() as usize).map_or(String::new(), |(name, _)| name.to_string());
         let title = format!("{name}: a step, batch 1");
@@ -101,9 +101,9 @@ fn lines(
     legend: SeriesLabelPosition,
 ) -> Result<(), Failure> {
     let points = || series.iter().flat_map(|series| &series.points);
-    let most = |pick: fn(&(f64, f64)) -> f64| points().map(pick).fold(1.0, f64::max);
+    let max = |pick: fn(&(f64, f64)) -> f64| points().map(pick).fold(1.0, f64::max);
     let least = points().map(|point| point.1).fold(f64::INFINITY, f64::min).min(1e6);
-    let (right, top) = (most(|point| point.0), most(|point| point.1));
+    let (right, top) = (max(|point| point.0), max(|point| point.1));
     let mut chart = ChartBuilder::on(area)
         .caption(axis.title, ("sans-serif", 18))
         .margin(12)

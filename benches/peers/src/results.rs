@@ -18,7 +18,7 @@ pub struct Results {
     pub vocabulary: String,
     /// The prefix of the names of its figures.
     pub prefix: String,
-    pub width: usize,
+    pub vocab_size: usize,
     pub engines: Vec<&'static str>,
     pub cases: Vec<Measured>,
     /// For each engine, the growth of resident memory for each case of its list.
@@ -113,7 +113,7 @@ pub fn measure(tokens: &Tokens, cases: &[Case], effort: &Effort, python: &Python
     Results {
         vocabulary: tokens.name.clone(),
         prefix: tokens.prefix.clone(),
-        width: tokens.width(),
+        vocab_size: tokens.vocab_size(),
         engines: names,
         cases: measured,
         growth,
@@ -221,14 +221,14 @@ impl Results {
     /// The steps of batches of size `BATCHES[size]`, per row. Of the peer's two modes, the one with
     /// the lower median counts; the flag tells whether it uses all cores.
     pub fn batches(&self, peer: usize, size: usize) -> (Pair, bool) {
-        let way = |way: usize| {
+        let mode = |mode: usize| {
             Pair::collect(self.cases.iter().filter_map(|case| {
                 let ours = case.outcomes[0].batches.get(size)?[0].clone()?;
-                let theirs = case.outcomes[peer].batches.get(size)?[way].clone()?;
+                let theirs = case.outcomes[peer].batches.get(size)?[mode].clone()?;
                 Some((per_row(ours, size), per_row(theirs, size)))
             }))
         };
-        let [one_by_one, on_all_cores] = [way(0), way(1)];
+        let [one_by_one, on_all_cores] = [mode(0), mode(1)];
         if one_by_one.is_empty() {
             (on_all_cores, true)
         } else if on_all_cores.is_empty() || median(&one_by_one.theirs) <= median(&on_all_cores.theirs) {

@@ -77,9 +77,9 @@ enum Row {
     LeftOut(&'static str),
 }
 
-fn row(row: &Value, place: &str) -> Result<Row, String> {
+fn row(row: &Value, name: &str) -> Result<Row, String> {
     let fields = row.as_object().ok_or("no JSON object")?;
-    let name = row["id"].as_str().or(row["source"].as_str()).unwrap_or(place);
+    let name = row["id"].as_str().or(row["source"].as_str()).unwrap_or(name);
     let kind = row["kind"].as_str();
     let options = row["options"].as_object();
     if fields.contains_key("vocab") {

@@ -8,7 +8,7 @@ use crate::statistics::{QUANTILES, quantile};
 
 /// Prints all tables of one vocabulary.
 pub fn print(results: &Results) {
-    println!("\n# {}, {} ids\n", results.vocabulary, results.width);
+    println!("\n# {}, {} ids\n", results.vocabulary, results.vocab_size);
     reasons(results);
     if results.cases.iter().any(|case| case.kind != Kind::Grammar) {
         schemas(results);
@@ -223,11 +223,11 @@ fn comparison(results: &Results, title: &str, pair: impl Fn(usize) -> (Pair, &'s
     println!("  {:38}{:>8}{}", "", "of", header());
     line("burn-dfa", &pair(0).0.ours, 1);
     for (peer, engine) in results.engines.iter().enumerate().skip(1) {
-        let (pair, way) = pair(peer);
+        let (pair, mode) = pair(peer);
         if pair.is_empty() {
             continue;
         }
-        line(&format!("{engine}{way}"), &pair.theirs, 1);
+        line(&format!("{engine}{mode}"), &pair.theirs, 1);
         let ratio = |q: f64| Some(quantile(&pair.ours, q)? / quantile(&pair.theirs, q)?);
         println!("  {:46}{}", "  burn-dfa ÷ it, on the same", cells(ratio, 3));
     }

@@ -1,5 +1,5 @@
-//! Vocabularies of tiktoken: published ones, and larger ones made from them, with the size of recent
-//! models' vocabularies, since no crate provides one of that size.
+//! Vocabularies of tiktoken: published ones, and larger ones made from them, with the size of
+//! recent models' vocabularies, since no crate provides one of that size.
 //!
 //! Llama 3 and Gemma have 128,000 and 262,000 tokens; most of the new ones are words of more
 //! languages. A made vocabulary is a published one, with its ids, followed by missing tokens of
@@ -42,8 +42,8 @@ pub fn made_262k() -> CoreBPE {
     extended(&words(&o200k, O200K), more, K262)
 }
 
-/// The kind and the bytes of each of `width` ids.
-pub fn words(tokenizer: &CoreBPE, width: usize) -> Vec<(TokenKind, Vec<u8>)> {
+/// The kind and the bytes of each of `vocab_size` ids.
+pub fn words(tokenizer: &CoreBPE, vocab_size: usize) -> Vec<(TokenKind, Vec<u8>)> {
     let special: Vec<u32> = tokenizer
         .special_tokens()
         .into_iter()
@@ -54,19 +54,26 @@ pub fn words(tokenizer: &CoreBPE, width: usize) -> Vec<(TokenKind, Vec<u8>)> {
         Ok(bytes) => (TokenKind::Normal, bytes),
         Err(_) => (TokenKind::Unused, Vec::new()),
     };
-    (0..width as u32).map(word).collect()
+    (0..vocab_size as u32).map(word).collect()
 }
 
 /// The text tokens of a vocabulary.
-fn normal(tokenizer: &CoreBPE, width: usize) -> impl Iterator<Item = Vec<u8>> + use<> {
-    words(tokenizer, width).into_iter().filter(|(kind, _)| *kind == TokenKind::Normal).map(|(_, bytes)| bytes)
+fn normal(tokenizer: &CoreBPE, vocab_size: usize) -> impl Iterator<Item = Vec<u8>> + use<> {
+    words(tokenizer, vocab_size)
+        .into_iter()
+        .filter(|(kind, _)| *kind == TokenKind::Normal)
+        .map(|(_, bytes)| bytes)
 }
 
-/// Extends a vocabulary to `width` ids by tokens of `more`, without duplicates.
+/// Extends a vocabulary to `vocab_size` ids by tokens of `more`, without duplicates.
 ///
 /// # Panics
 /// If `more` has too few new tokens.
-fn extended(base: &[(TokenKind, Vec<u8>)], more: impl Iterator<Item = Vec<u8>>, width: usize) -> CoreBPE {
+fn extended(
+    base: &[(TokenKind, Vec<u8>)],
+    more: impl Iterator<Item = Vec<u8>>,
+    vocab_size: usize,
+) -> CoreBPE {
     let with_ids = || base.iter().zip(0..);
     let mut encoder: Vec<(Vec<u8>, u32)> = with_ids()
         .filter(|((kind, _), _)| *kind == TokenKind::Normal)
@@ -74,8 +81,8 @@ fn extended(base: &[(TokenKind, Vec<u8>)], more: impl Iterator<Item = Vec<u8>>, 
         .collect();
     let mut known: HashSet<Vec<u8>> = encoder.iter().map(|(bytes, _)| bytes.clone()).collect();
     let new = more.filter(|bytes| known.insert(bytes.clone()));
-    encoder.extend(new.zip(base.len() as u32..width as u32));
-    assert_eq!(encoder.iter().map(|(_, id)| *id as usize + 1).max(), Some(width), "too few tokens");
+    encoder.extend(new.zip(base.len() as u32..vocab_size as u32));
+    assert_eq!(encoder.iter().map(|(_, id)| *id as usize + 1).max(), Some(vocab_size), "too few tokens");
     let special = with_ids()
         .filter(|((kind, _), _)| *kind == TokenKind::Special)
         .filter_map(|((_, name), id)| Some((String::from_utf8(name.clone()).ok()?, id)));

@@ -77,8 +77,8 @@ impl Tokens {
 
     /// Reads the vocabulary. If its data is missing, prints a notice and returns `None`.
     pub fn load(name: Name) -> Option<Self> {
-        let tokens = |name: &str, prefix: &str, tokenizer: CoreBPE, width: usize| {
-            let vocabulary = Vocabulary::from_tokens(words(&tokenizer, width)).expect("a vocabulary");
+        let tokens = |name: &str, prefix: &str, tokenizer: CoreBPE, vocab_size: usize| {
+            let vocabulary = Vocabulary::from_tokens(words(&tokenizer, vocab_size)).expect("a vocabulary");
             let eos = tokenizer.encode_with_special_tokens(tiktoken_rs::ENDOFTEXT)[0];
             let tokenizer = Some(Tokenizer::Tiktoken(Arc::new(tokenizer)));
             Some(Self::new(name, prefix, vocabulary, eos, tokenizer).expect("an id of the vocabulary"))
@@ -97,7 +97,7 @@ impl Tokens {
     }
 
     /// The number of ids, which is the width of the logits.
-    pub fn width(&self) -> usize {
+    pub fn vocab_size(&self) -> usize {
         self.vocabulary.len()
     }
 
@@ -118,7 +118,7 @@ impl Tokens {
 struct Longest {
     ids: HashMap<Vec<u8>, u32>,
     /// The length of the longest token.
-    most: usize,
+    longest: usize,
 }
 
 impl Longest {
@@ -128,13 +128,13 @@ impl Longest {
         for (id, bytes) in vocabulary.iter() {
             ids.entry(bytes.to_vec()).or_insert(id.0);
         }
-        Self { most: ids.keys().map(Vec::len).max().unwrap_or(0), ids }
+        Self { longest: ids.keys().map(Vec::len).max().unwrap_or(0), ids }
     }
 
     fn cut(&self, mut text: &[u8]) -> Option<Vec<u32>> {
         let mut tokens = Vec::new();
         while !text.is_empty() {
-            let lengths = (1..=self.most.min(text.len())).rev();
+            let lengths = (1..=self.longest.min(text.len())).rev();
             let (length, id) =
                 lengths.filter_map(|length| Some((length, *self.ids.get(&text[..length])?))).next()?;
             tokens.push(id);
@@ -154,8 +154,10 @@ fn smollm2() -> Option<Tokens> {
 }
 
 /// Finite logits; neighbors differ.
-pub fn logits(width: usize) -> Vec<f32> {
-    (0..width as u32).map(|id| (id.wrapping_mul(0x9e37_79b9) >> 8) as f32 / (1 << 20) as f32 - 8.0).collect()
+pub fn logits(vocab_size: usize) -> Vec<f32> {
+    (0..vocab_size as u32)
+        .map(|id| (id.wrapping_mul(0x9e37_79b9) >> 8) as f32 / (1 << 20) as f32 - 8.0)
+        .collect()
 }
 
 #[cfg(test)]
@@ -178,12 +180,12 @@ mod tests {
     fn made_vocabularies_extend_published_ones() {
         let text =
             "{\"наименование\": \"a long text, 中文、日本語\", \"n\": -12.5e7}\n\tfn main() {} riedenheit";
-        for (made, of, width) in
+        for (made, of, vocab_size) in
             [(Name::Made128k, Name::Cl100k, 131_072), (Name::Made262k, Name::O200k, 262_144)]
         {
             let [made, of] = [made, of].map(|name| Tokens::load(name).unwrap());
-            assert_eq!((made.width(), made.eos), (width, of.eos));
-            for id in (0..of.width() as u32).map(TokenId) {
+            assert_eq!((made.vocab_size(), made.eos), (vocab_size, of.eos));
+            for id in (0..of.vocab_size() as u32).map(TokenId) {
                 assert_eq!(made.vocabulary.bytes(id), of.vocabulary.bytes(id));
             }
             let mut all: Vec<&[u8]> = made.vocabulary.iter().map(|(_, bytes)| bytes).collect();
@@ -195,7 +197,7 @@ mod tests {
             let tokens = tokenizer.encode(text);
             let ids: Vec<TokenId> = tokens.iter().map(|&id| TokenId(id)).collect();
             assert_eq!(made.vocabulary.decode(&ids), text.as_bytes());
-            assert!(tokens.iter().any(|&id| id as usize >= of.width()), "{tokens:?}");
+            assert!(tokens.iter().any(|&id| id as usize >= of.vocab_size()), "{tokens:?}");
         }
     }
 }

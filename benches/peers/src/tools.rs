@@ -35,15 +35,15 @@ struct Schema {
 /// Measures all catalogs, prints them, and returns the figures.
 pub fn figures(tokens: &Tokens, effort: &Effort) -> Figures {
     let engines: Vec<Box<dyn Engine>> = ENGINES.iter().map(|&engine| ALL[engine](tokens)).collect();
-    let most = if effort.runs == 1 { COUNTS[1] } else { COUNTS[2] };
-    let schemas = schemas(&engines, most);
+    let max = if effort.runs == 1 { COUNTS[1] } else { COUNTS[2] };
+    let schemas = schemas(&engines, max);
     if schemas.is_empty() {
         return Figures::new();
     }
     let mut lengths: Vec<usize> = schemas.iter().map(|of| of.schema.to_string().len()).collect();
     lengths.sort_unstable();
     let [first, middle, last] = [0, lengths.len() / 2, lengths.len() - 1].map(|at| lengths[at]);
-    println!("\n# Tools, {}, {} ids\n", tokens.name, tokens.width());
+    println!("\n# Tools, {}, {} ids\n", tokens.name, tokens.vocab_size());
     println!("{} schemas of {first} to {last} bytes, {middle} at the median", schemas.len());
     let catalogues: Vec<(String, Grammar)> = COUNTS
         .into_iter()
@@ -178,7 +178,7 @@ fn say_verdicts(engines: &[Box<dyn Engine>], tokens: &Tokens, schemas: &[&Schema
     let tokenizer = tokens.tokenizer.as_ref().expect("a tokenizer");
     let texts: Vec<Vec<u32>> =
         schemas.iter().enumerate().flat_map(output).map(|text| tokenizer.encode(&text)).collect();
-    let logits = logits(tokens.width());
+    let logits = logits(tokens.vocab_size());
     let mut first: Option<Vec<bool>> = None;
     for engine in engines {
         let grammar = match compile(engine.as_ref(), &catalogue(schemas)) {

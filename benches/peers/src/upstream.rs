@@ -59,7 +59,7 @@ impl Library {
             Ok(outcomes) => Some(
                 outcomes
                     .iter()
-                    .map(|case| (0..self.names.len()).map(|way| outcome(&case[way])).collect())
+                    .map(|case| (0..self.names.len()).map(|mode| outcome(&case[mode])).collect())
                     .collect(),
             ),
             Err(error) => {
@@ -150,7 +150,7 @@ fn outcome(case: &Value) -> Outcome {
         failure: rejected,
         late: vec![false; texts.len()],
         texts,
-        batches: list("batches").iter().map(|ways| [times(&ways[0]), times(&ways[1])]).collect(),
+        batches: list("batches").iter().map(|modes| [times(&modes[0]), times(&modes[1])]).collect(),
         ..Outcome::default()
     }
 }

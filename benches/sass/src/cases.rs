@@ -32,20 +32,20 @@ struct Form {
     name: &'static str,
     is_byte_level: bool,
     /// The size of the array for pushed frames; none without a stack.
-    room: Option<u32>,
+    frame_buffer_len: Option<u32>,
 }
 
 const FORMS: [Form; 3] = [
-    Form { name: "token-level", is_byte_level: false, room: None },
-    Form { name: "byte-level", is_byte_level: true, room: None },
-    Form { name: "stack of 64", is_byte_level: true, room: Some(64) },
+    Form { name: "token-level", is_byte_level: false, frame_buffer_len: None },
+    Form { name: "byte-level", is_byte_level: true, frame_buffer_len: None },
+    Form { name: "stack of 64", is_byte_level: true, frame_buffer_len: Some(64) },
 ];
 /// With the other sizes of the array for pushed frames.
 const STACKS: [Form; 4] = [
-    Form { name: "stack of 16", is_byte_level: true, room: Some(16) },
-    Form { name: "stack of 256", is_byte_level: true, room: Some(256) },
-    Form { name: "stack of 384", is_byte_level: true, room: Some(384) },
-    Form { name: "stack of 2048", is_byte_level: true, room: Some(2048) },
+    Form { name: "stack of 16", is_byte_level: true, frame_buffer_len: Some(16) },
+    Form { name: "stack of 256", is_byte_level: true, frame_buffer_len: Some(256) },
+    Form { name: "stack of 384", is_byte_level: true, frame_buffer_len: Some(384) },
+    Form { name: "stack of 2048", is_byte_level: true, frame_buffer_len: Some(2048) },
 ];
 
 const KINDS: [(&str, FloatKind, usize); 3] =
@@ -55,9 +55,9 @@ impl Form {
     fn launch(self) -> LookupLaunch {
         let mut offsets = SequenceArg::new();
         (0..12).for_each(|array: u32| offsets.push(array * 64));
-        let has_stack = self.room.is_some();
-        let ends = if has_stack { 3 } else { 0 };
-        let room = self.room.unwrap_or(1);
+        let has_stack = self.frame_buffer_len.is_some();
+        let exits = if has_stack { 3 } else { 0 };
+        let frame_buffer_len = self.frame_buffer_len.unwrap_or(1);
         let vocabulary = VOCABULARY as u32;
         LookupLaunch::new(
             buffer(1 << 20),
@@ -68,16 +68,16 @@ impl Form {
             256,
             self.is_byte_level,
             self.is_byte_level,
-            ends,
+            exits,
             8,
             8,
             has_stack,
-            room,
+            frame_buffer_len,
         )
     }
 
     fn position(self) -> TensorArg {
-        tensor(&[BATCH, if self.room.is_some() { 35 } else { 2 }], 4)
+        tensor(&[BATCH, if self.frame_buffer_len.is_some() { 35 } else { 2 }], 4)
     }
 }
 

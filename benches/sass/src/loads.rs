@@ -60,8 +60,9 @@ fn block(text: &str) -> &str {
     &text[..end.unwrap()]
 }
 
-/// With a mask row, a unit loads a vector of logits once, and a word for 32 tokens; with a stack also
-/// the word of the tokens that depend on older frames. Gumbel noise takes another load for each logit.
+/// With a mask row, a unit loads a vector of logits once, and a word for 32 tokens; with a stack
+/// also the word of the tokens that depend on older frames. Gumbel noise takes another load for
+/// each logit.
 #[test]
 fn a_hit_loads_a_logit_once_and_a_word_for_32_tokens() {
     // Each unit of a cube loads one word of a tile.
@@ -80,8 +81,8 @@ fn a_hit_loads_a_logit_once_and_a_word_for_32_tokens() {
         let (_, size) = name.split_once(" by ").unwrap();
         let size: usize = size[..1].parse().unwrap();
         let source = Source::new(fs::read_to_string(&path).unwrap());
-        // The logits are the first buffer of all kernels, the quantiles of the noise are the fourth of
-        // a choice. The pool is the last one before the masked logits.
+        // The logits are the first buffer of all kernels, the quantiles of the noise are the fourth
+        // of a choice. The pool is the last one before the masked logits.
         let buffers = source.pointers.len();
         let pool = buffers - if parts[0] == "mask" { 2 } else { 1 };
         let mut expected = vec![0; buffers];

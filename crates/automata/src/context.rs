@@ -172,34 +172,34 @@ impl LookAroundStates {
         let word = wide(r"[\w&&[^\x00-\x7F]]", meter)?;
         let other = wide(r"[^\w\x00-\x7F]", meter)?;
         let boundaries = self.allowed.len();
-        let mut places: Vec<(ByteStateId, ByteStateId)> = vec![(word.start(), other.start())];
+        let mut pairs: Vec<(ByteStateId, ByteStateId)> = vec![(word.start(), other.start())];
         let mut rows = Vec::new();
         let mut at = 0;
-        while at < places.len() {
-            let (in_word, in_other) = places[at];
+        while at < pairs.len() {
+            let (in_word, in_other) = pairs[at];
             let row = runs(|byte| {
                 if byte < 0x80 {
                     let category = Categories::of_byte(byte);
                     return (at == 0).then(|| (after[&category.0], category, true));
                 }
-                let place = (word.next(in_word, byte), other.next(in_other, byte));
-                if place == (ByteStateId::DEAD, ByteStateId::DEAD) {
+                let pair = (word.next(in_word, byte), other.next(in_other, byte));
+                if pair == (ByteStateId::DEAD, ByteStateId::DEAD) {
                     return None;
                 }
                 for (ended, category) in [
-                    (word.is_accepting(place.0), Categories::WIDE_WORD),
-                    (other.is_accepting(place.1), Categories::OTHER),
+                    (word.is_accepting(pair.0), Categories::WIDE_WORD),
+                    (other.is_accepting(pair.1), Categories::OTHER),
                 ] {
                     if ended {
                         return Some((after[&category.0], category, true));
                     }
                 }
-                let categories = Categories::when(place.0 != ByteStateId::DEAD, Categories::WIDE_WORD)
-                    .or(Categories::when(place.1 != ByteStateId::DEAD, Categories::OTHER));
-                let known = places.iter().position(|known| *known == place);
+                let categories = Categories::when(pair.0 != ByteStateId::DEAD, Categories::WIDE_WORD)
+                    .or(Categories::when(pair.1 != ByteStateId::DEAD, Categories::OTHER));
+                let known = pairs.iter().position(|known| *known == pair);
                 let number = known.unwrap_or_else(|| {
-                    places.push(place);
-                    places.len() - 1
+                    pairs.push(pair);
+                    pairs.len() - 1
                 });
                 Some(((boundaries + number - 1) as u32, categories, false))
             });

@@ -10,8 +10,8 @@ use burn_dfa_common::{Result, limits::Meter};
 const NONE: u32 = u32::MAX;
 
 impl Rows {
-    /// The words with a path from `start` that enters marked states, not counting the start, at least `min` and
-    /// at most `max` times.
+    /// The words with a path from `start` that enters marked states, not counting the start, at
+    /// least `min` and at most `max` times.
     ///
     /// Every state must be able to reach an accepting state, and every cycle must pass a marked
     /// state. A *level* is a copy of the states for one number of marked states entered so far.

@@ -26,7 +26,7 @@ pub struct CountedPart {
     /// none.
     pub cut_short: Vec<bool>,
     /// The maximum number of tokens, at least 1, if the part itself counts them.
-    pub most: Option<u32>,
+    pub max_tokens: Option<u32>,
 }
 
 /// The byte that ends a truncated text, in the automaton of complete and truncated texts.
@@ -34,17 +34,17 @@ const CUT_SHORT: u8 = u8::MAX;
 
 impl CountedPart {
     /// The part of an automaton.
-    pub fn new(rows: SparseDfa, boundaries: Vec<u32>, most: Option<u32>) -> Self {
-        Self { rows, boundaries, cut_short: Vec::new(), most }
+    pub fn new(rows: SparseDfa, boundaries: Vec<u32>, max_tokens: Option<u32>) -> Self {
+        Self { rows, boundaries, cut_short: Vec::new(), max_tokens }
     }
 
     /// The part of an automaton of complete texts, and of truncated texts followed by
     /// [`CUT_SHORT`].
-    pub fn with_cuts(dfa: &ByteDfa, most: u32) -> Self {
+    pub fn with_cuts(dfa: &ByteDfa, max_tokens: u32) -> Self {
         let rows = SparseDfa::from(dfa);
         let all = 0..rows.rows().state_count() as u32;
         let cut_short = all.map(|state| rows.rows().rows().next(state, CUT_SHORT) != 0).collect();
-        Self { rows, boundaries: Vec::new(), cut_short, most: Some(most) }
+        Self { rows, boundaries: Vec::new(), cut_short, max_tokens: Some(max_tokens) }
     }
 
     /// Whether the part accepts the empty text.
@@ -63,9 +63,9 @@ impl CountedPart {
     /// The copy after a boundary: copy 0 comes before the first boundary, copy `1 + n` has `n`
     /// tokens left.
     fn next_copy(&self, copy: u32) -> u32 {
-        match self.most {
+        match self.max_tokens {
             None => 0,
-            Some(most) if copy == 0 => 1 + most,
+            Some(max_tokens) if copy == 0 => 1 + max_tokens,
             Some(_) => copy.saturating_sub(1).max(1),
         }
     }
@@ -88,7 +88,7 @@ impl TransitionNetwork<'_> {
             false => [next, past],
         };
         let states = rows.state_count();
-        let copies = part.most.map_or(1, |most| most as usize + 2);
+        let copies = part.max_tokens.map_or(1, |max_tokens| max_tokens as usize + 2);
         self.meter().states(copies.saturating_mul(states))?;
         // For each state of each copy, the reading node.
         let mut reading = vec![Self::DEAD; copies * states];
@@ -127,7 +127,7 @@ impl TransitionNetwork<'_> {
                 let after = part.past_boundary(state);
                 let next_copy = part.next_copy(copy);
                 let (may_end, ends) = (rows.is_accepting(after), rows.is_accepting(state));
-                let is_spent = part.most.is_some() && next_copy == 1;
+                let is_spent = part.max_tokens.is_some() && next_copy == 1;
                 let mut branches = Vec::new();
                 if !(is_spent && (may_end || part.may_be_cut(after))) {
                     branches.push(reading[at(next_copy, after)]);
@@ -155,10 +155,10 @@ mod tests {
     const BOUNDARY: u8 = b'|';
 
     /// The automaton of a counted part of `a*` or of `(ab)*`, and a dot.
-    fn automaton(word: &str, most: u32, is_lexed: bool, meter: &Meter) -> SparseDfa {
+    fn automaton(word: &str, max_tokens: u32, is_lexed: bool, meter: &Meter) -> SparseDfa {
         let word = Expr::Literals(vec![word.into()]);
         let words = Expr::Repeat { expr: word.into(), min: 0, max: None }.determinize(meter).unwrap();
-        let part = CountedPart::new(SparseDfa::from(&words), Vec::new(), Some(most));
+        let part = CountedPart::new(SparseDfa::from(&words), Vec::new(), Some(max_tokens));
         assert!(part.accepts_nothing_read());
         let mut network = TransitionNetwork::new(meter);
         let mut alphabet = [true; 256];
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn boundaries_take_tokens() {
+    fn each_boundary_takes_a_token_until_none_is_left() {
         let limits = Limits::default();
         let meter = Meter::start(&limits);
         for is_lexed in [false, true] {

@@ -105,15 +105,15 @@ fn sort(edges: &mut [Edge], sorted: &mut Vec<Edge>) {
     if edges.len() < MANY_EDGES {
         return edges.sort_by_key(|edge| edge.0.first);
     }
-    let mut places = [0; 257];
-    edges.iter().for_each(|edge| places[edge.0.first as usize + 1] += 1);
-    (1..257).for_each(|byte| places[byte] += places[byte - 1]);
+    let mut positions = [0; 257];
+    edges.iter().for_each(|edge| positions[edge.0.first as usize + 1] += 1);
+    (1..257).for_each(|byte| positions[byte] += positions[byte - 1]);
     sorted.clear();
     sorted.resize(edges.len(), edges[0]);
     for edge in edges.iter() {
-        let place = &mut places[edge.0.first as usize];
-        sorted[*place] = *edge;
-        *place += 1;
+        let position = &mut positions[edge.0.first as usize];
+        sorted[*position] = *edge;
+        *position += 1;
     }
     edges.copy_from_slice(sorted);
 }

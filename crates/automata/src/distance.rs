@@ -1,4 +1,4 @@
-//! The shortest paths to the ends of procedures, in automata with calls.
+//! The shortest paths to the exits of procedures, in automata with calls.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -10,7 +10,8 @@ use burn_dfa_common::{Result, limits::Meter};
 /// bits.
 pub const FARTHEST: u32 = 1 << 30;
 
-/// The shortest path from a state to an end; among equally short paths, one with the fewest frames.
+/// The shortest path from a state to an exit; among equally short paths, one with the fewest
+/// frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Distance {
     /// Bytes, and one for the end of the text; [`FARTHEST`] or more if no path exists.
@@ -20,10 +21,10 @@ pub struct Distance {
 }
 
 impl Distance {
-    /// No path to the end.
+    /// No path to the exit.
     pub const NONE: Self = Self { bytes: u32::MAX, frames: u32::MAX };
 
-    /// Whether there is a path to the end.
+    /// Whether there is a path to the exit.
     pub fn is_some(self) -> bool {
         self.bytes < FARTHEST
     }
@@ -31,7 +32,8 @@ impl Distance {
 
 impl Ord for Distance {
     fn cmp(&self, other: &Self) -> Ordering {
-        let [own, other] = [self, other].map(|way| u64::from(way.bytes) << 32 | u64::from(way.frames));
+        let [own, other] =
+            [self, other].map(|distance| u64::from(distance.bytes) << 32 | u64::from(distance.frames));
         own.cmp(&other)
     }
 }
@@ -46,8 +48,8 @@ impl PartialOrd for Distance {
 pub struct Graph<'a> {
     /// The number of states.
     pub states: usize,
-    /// Maximum number of ends of a state.
-    pub ends: usize,
+    /// Maximum number of exits of a state.
+    pub exits: usize,
     /// For each state, its predecessors by a byte.
     pub backward: Csr,
     /// The states in which a text may end.
@@ -59,7 +61,7 @@ pub struct Graph<'a> {
 }
 
 impl Graph<'_> {
-    /// The distance from each state to each end, `[states, ends]`.
+    /// The distance from each state to each exit, `[states, exits]`.
     ///
     /// Reference: D. E. Knuth, *A Generalization of Dijkstra's Algorithm*, Information Processing
     /// Letters 6(1), 1977.
@@ -67,109 +69,110 @@ impl Graph<'_> {
     /// # Errors
     /// If a limit is breached.
     pub fn distances(&self, meter: &Meter) -> Result<Vec<Distance>> {
-        let Self { states, ends, ref backward, .. } = *self;
+        let Self { states, exits, ref backward, .. } = *self;
         let callers = Csr::new(states, self.calls.iter().map(|(&state, call)| (call.enter, state)));
-        // For each return state, its calls: the call state times the number of ends, plus the exit.
+        // For each return state, its calls: the call state times the number of exits, plus the
+        // exit.
         let returned = self.calls.iter().flat_map(|(&state, call)| {
             let outcomes = call.returns.iter().enumerate();
-            outcomes.map(move |(outcome, &to)| (to, state * ends as u32 + outcome as u32))
+            outcomes.map(move |(outcome, &to)| (to, state * exits as u32 + outcome as u32))
         });
         let returned = Csr::new(states, returned);
         let mut found = Found {
-            ways: vec![Distance::NONE; states * ends],
-            last: vec![false; states * ends],
-            ends,
+            distances: vec![Distance::NONE; states * exits],
+            last: vec![false; states * exits],
+            exits,
             queue: Queue::default(),
         };
         let none = Distance { bytes: 0, frames: 0 };
         self.accepting.iter().for_each(|&state| found.push(Distance { bytes: 1, ..none }, state, 0));
         self.returning.iter().for_each(|&(state, outcome)| found.push(none, state, outcome));
         let mut count = 0;
-        while let Some((way, state, end)) = found.pop() {
+        while let Some((distance, state, exit)) = found.pop() {
             count += 1;
             if count % 4096 == 0 {
                 meter.time()?;
             }
-            let longer = Distance { bytes: way.bytes + 1, ..way };
-            backward.of(state).iter().for_each(|&before| found.push(longer, before, end));
+            let longer = Distance { bytes: distance.bytes + 1, ..distance };
+            backward.of(state).iter().for_each(|&before| found.push(longer, before, exit));
             // The path through a procedure, and on from the return state.
             let through = |procedure: Distance, rest: Distance| Distance {
                 bytes: procedure.bytes + rest.bytes,
                 frames: (procedure.frames + 1).max(rest.frames),
             };
             for &caller in callers.of(state) {
-                let Some(&to) = self.calls[&caller].returns.get(end as usize) else { continue };
-                for after in 0..ends as u32 {
+                let Some(&to) = self.calls[&caller].returns.get(exit as usize) else { continue };
+                for after in 0..exits as u32 {
                     if to != 0
                         && let Some(rest) = found.shortest(to, after)
                     {
-                        found.push(through(way, rest), caller, after);
+                        found.push(through(distance, rest), caller, after);
                     }
                 }
             }
-            for &place in returned.of(state) {
-                let (caller, outcome) = (place / ends as u32, place % ends as u32);
+            for &index in returned.of(state) {
+                let (caller, outcome) = (index / exits as u32, index % exits as u32);
                 if let Some(procedure) = found.shortest(self.calls[&caller].enter, outcome) {
-                    found.push(through(procedure, way), caller, end);
+                    found.push(through(procedure, distance), caller, exit);
                 }
             }
         }
-        Ok(found.ways)
+        Ok(found.distances)
     }
 }
 
 /// The paths found so far.
 struct Found {
-    /// The shortest path of each state to each end, `[states, ends]`.
-    ways: Vec<Distance>,
+    /// The shortest path of each state to each exit, `[states, exits]`.
+    distances: Vec<Distance>,
     /// Whether the path is final.
     last: Vec<bool>,
-    ends: usize,
+    exits: usize,
     /// Paths with unprocessed predecessors.
     queue: Queue,
 }
 
 impl Found {
-    fn place(&self, state: u32, end: u32) -> usize {
-        state as usize * self.ends + end as usize
+    fn index(&self, state: u32, exit: u32) -> usize {
+        state as usize * self.exits + exit as usize
     }
 
     /// Adds a path if it is shorter than the known one.
     #[inline(always)]
-    fn push(&mut self, way: Distance, state: u32, end: u32) {
-        let place = self.place(state, end);
-        if way.is_some() && way < self.ways[place] {
-            self.ways[place] = way;
-            self.queue.push(way, state, end);
+    fn push(&mut self, distance: Distance, state: u32, exit: u32) {
+        let index = self.index(state, exit);
+        if distance.is_some() && distance < self.distances[index] {
+            self.distances[index] = distance;
+            self.queue.push(distance, state, exit);
         }
     }
 
     /// The shortest path not yet processed; marks it as final.
     fn pop(&mut self) -> Option<(Distance, u32, u32)> {
         loop {
-            let (way, state, end) = self.queue.pop()?;
-            let place = self.place(state, end);
-            if self.ways[place] == way {
-                self.last[place] = true;
-                return Some((way, state, end));
+            let (distance, state, exit) = self.queue.pop()?;
+            let index = self.index(state, exit);
+            if self.distances[index] == distance {
+                self.last[index] = true;
+                return Some((distance, state, exit));
             }
         }
     }
 
-    /// The path from a state to an end, if it is final.
-    fn shortest(&self, state: u32, end: u32) -> Option<Distance> {
-        let place = self.place(state, end);
-        self.last[place].then(|| self.ways[place])
+    /// The path from a state to an exit, if it is final.
+    fn shortest(&self, state: u32, exit: u32) -> Option<Distance> {
+        let index = self.index(state, exit);
+        self.last[index].then(|| self.distances[index])
     }
 }
 
-/// A priority queue of paths with their state and end. No path is shorter than an already processed
-/// one, and most are one byte longer, so the queue stores these lengths separately.
+/// A priority queue of paths with their state and exit. No path is shorter than an already
+/// processed one, and most are one byte longer, so the queue stores these lengths separately.
 #[derive(Default)]
 struct Queue {
     /// The length in bytes of the current paths.
     bytes: u32,
-    /// The frames, the states and the ends of the current paths; the fewest frames come last.
+    /// The frames, the states and the exits of the current paths; the fewest frames come last.
     now: Vec<(u32, u32, u32)>,
     /// Current paths added during processing.
     more: BinaryHeap<Reverse<(u32, u32, u32)>>,
@@ -179,34 +182,34 @@ struct Queue {
 }
 
 impl Queue {
-    fn push(&mut self, way: Distance, state: u32, end: u32) {
-        match way.bytes - self.bytes {
-            0 => self.more.push(Reverse((way.frames, state, end))),
-            1 => self.next.push((way.frames, state, end)),
-            _ => self.later.push(Reverse((way, state, end))),
+    fn push(&mut self, distance: Distance, state: u32, exit: u32) {
+        match distance.bytes - self.bytes {
+            0 => self.more.push(Reverse((distance.frames, state, exit))),
+            1 => self.next.push((distance.frames, state, exit)),
+            _ => self.later.push(Reverse((distance, state, exit))),
         }
     }
 
     fn pop(&mut self) -> Option<(Distance, u32, u32)> {
         while self.now.is_empty() && self.more.is_empty() {
-            let later = self.later.peek().map(|Reverse((way, ..))| way.bytes);
+            let later = self.later.peek().map(|Reverse((distance, ..))| distance.bytes);
             let next = (!self.next.is_empty()).then_some(self.bytes + 1);
             self.bytes = next.into_iter().chain(later).min()?;
             if next == Some(self.bytes) {
                 std::mem::swap(&mut self.now, &mut self.next);
                 self.now.sort_unstable_by_key(|&(frames, ..)| Reverse(frames));
             }
-            while let Some(Reverse((way, state, end))) = self.later.peek().copied()
-                && way.bytes <= self.bytes + 1
+            while let Some(Reverse((distance, state, exit))) = self.later.peek().copied()
+                && distance.bytes <= self.bytes + 1
             {
                 self.later.pop();
-                self.push(way, state, end);
+                self.push(distance, state, exit);
             }
         }
         let frames = |&(frames, ..): &(u32, u32, u32)| frames;
         let more = self.more.peek().map(|Reverse(more)| frames(more));
         let is_more = more.is_some_and(|more| self.now.last().is_none_or(|now| more < frames(now)));
         let found = if is_more { self.more.pop().map(|Reverse(more)| more) } else { self.now.pop() };
-        found.map(|(frames, state, end)| (Distance { bytes: self.bytes, frames }, state, end))
+        found.map(|(frames, state, exit)| (Distance { bytes: self.bytes, frames }, state, exit))
     }
 }

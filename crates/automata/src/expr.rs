@@ -61,12 +61,12 @@ impl Expr {
             Self::Dfa(dfa) => dfa.state_count(),
             Self::Union(exprs) | Self::Concat(exprs) => sum(exprs),
             Self::Repeat { expr, min, max } => {
-                let place = Arc::as_ptr(expr);
-                let states = match known.get(&place) {
+                let pointer = Arc::as_ptr(expr);
+                let states = match known.get(&pointer) {
                     Some(&states) => states,
                     None => {
                         let states = expr.states(known);
-                        known.insert(place, states);
+                        known.insert(pointer, states);
                         states
                     }
                 };
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn repetitions_count() {
+    fn repetitions_stay_between_their_bounds() {
         let repeat = |min, max| Expr::Repeat { expr: Arc::new(word("ab")), min, max };
         assert_eq!(matched(&repeat(1, Some(2)), "a ab abab ababab"), "ab abab");
         assert_eq!(matched(&repeat(2, None), "ab abab ababab"), "abab ababab");
@@ -229,7 +229,7 @@ mod tests {
         let letters = || Expr::Chars(vec![('a', 'z')]);
         let blanks = || repeat(word(" "), 0, None);
         let words = || Expr::Concat(vec![repeat(letters(), 1, None), blanks()]);
-        for (expr, most) in [
+        for (expr, max) in [
             // The states before minimization. Of 50 repetitions, the intervals would be 1,275.
             (repeat(words(), 1, Some(50)), 200),
             (repeat(words(), 0, Some(50)), 200),
@@ -240,7 +240,7 @@ mod tests {
             let mut builder = Builder { nfa: &mut nfa, steps: &mut 0 };
             let start = builder.add(&expr, Nfa::ACCEPT).unwrap();
             let states = nfa.subset_count(start).unwrap();
-            assert!(states <= most, "{states} states of {expr:?}");
+            assert!(states <= max, "{states} states of {expr:?}");
         }
     }
 

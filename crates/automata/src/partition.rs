@@ -63,7 +63,7 @@ struct Partition {
     /// All states, block by block.
     order: Vec<u32>,
     /// The index of each state in `order`.
-    place: Vec<usize>,
+    index_of: Vec<usize>,
     block_of: Vec<u32>,
     blocks: Vec<Block>,
     /// The blocks with dirty states.
@@ -100,18 +100,18 @@ impl Partition {
         }
         let mut fill: Vec<usize> = blocks.iter().map(|block| block.begin).collect();
         let mut order = vec![0; count];
-        let mut place = vec![0; count];
+        let mut index_of = vec![0; count];
         let mut block_of = vec![0; count];
         for state in 1..count {
             let block = kind_of[state] + 1;
             let at = &mut fill[block as usize];
             order[*at] = state as u32;
-            place[state] = *at;
+            index_of[state] = *at;
             block_of[state] = block;
             *at += 1;
         }
         let worklist = (1..blocks.len() as u32).rev().collect();
-        Self { order, place, block_of, blocks, worklist }
+        Self { order, index_of, block_of, blocks, worklist }
     }
 
     /// Splits `block` by the groups of its dirty states; the largest group keeps the number.
@@ -122,7 +122,7 @@ impl Partition {
         groups.dirty.sort_by_key(|&(group, _)| last(group));
         for (at, &(_, state)) in groups.dirty.iter().enumerate() {
             self.order[begin + at] = state;
-            self.place[state as usize] = begin + at;
+            self.index_of[state as usize] = begin + at;
         }
         debug_assert_eq!(groups.dirty.len(), dirty);
 
@@ -158,7 +158,7 @@ impl Partition {
     fn mark(&mut self, state: u32) {
         let id = self.block_of[state as usize];
         let block = &mut self.blocks[id as usize];
-        let at = self.place[state as usize];
+        let at = self.index_of[state as usize];
         let boundary = block.begin + block.dirty;
         if block.end - block.begin == 1 || at < boundary {
             return;
@@ -169,8 +169,8 @@ impl Partition {
         block.dirty += 1;
         let other = self.order[boundary];
         self.order.swap(at, boundary);
-        self.place[state as usize] = boundary;
-        self.place[other as usize] = at;
+        self.index_of[state as usize] = boundary;
+        self.index_of[other as usize] = at;
     }
 }
 

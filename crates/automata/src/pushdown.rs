@@ -6,8 +6,8 @@
 //! the exit. Transitions stay within a procedure, so a procedure is stored once, regardless of the
 //! number of its callers, recursive calls included.
 //!
-//! The *ends* of a state are the exits of its procedure. The outermost part is never called; it has
-//! one end, the end of the text, with number 0 like the first exit.
+//! The exits of a state are the exits of its procedure. The outermost part is never called; it has
+//! one exit, the end of the text, with number 0.
 //!
 //! Reference: R. Alur and P. Madhusudan, *Visibly Pushdown Languages*, STOC 2004.
 
@@ -50,7 +50,9 @@ pub enum Jump {
 /// use serde_json::json;
 ///
 /// let nested = Constraint::json_schema(json!({"type": "array", "items": {"$ref": "#"}}))?;
-/// let Some(ByteAutomaton::Pushdown(automaton)) = nested.to_automaton(&Limits::default())? else { panic!() };
+/// let Some(ByteAutomaton::Pushdown(automaton)) = nested.to_automaton(&Limits::default())? else {
+///     panic!()
+/// };
 /// let call = automaton.read(ByteStateId::START, b'[');
 /// let (enter, returns) = automaton.call(call).unwrap();
 /// assert!(automaton.call(enter).is_none() && returns.len() == 1);
@@ -62,10 +64,10 @@ pub enum Jump {
 pub struct Pushdown {
     rows: Arc<SparseRows>,
     jumps: Vec<Jump>,
-    /// Maximum number of ends of a state.
-    ends: usize,
-    /// `[states, ends]`
-    ways: Vec<Distance>,
+    /// Maximum number of exits of a state.
+    exits: usize,
+    /// `[states, exits]`
+    distances: Vec<Distance>,
     /// The maximum number of frames on the stack.
     frames: usize,
 }
@@ -97,9 +99,9 @@ impl UntrimmedPda {
 }
 
 impl Pushdown {
-    /// The part of an untrimmed automaton reachable from its start that also reaches an end; `None`
-    /// if the start reaches no end, or if a procedure has an exit that one of its calls cannot
-    /// continue from.
+    /// The part of an untrimmed automaton reachable from its start that also reaches an exit;
+    /// `None` if the start reaches no exit, or if a procedure has an exit that one of its calls
+    /// cannot continue from.
     ///
     /// # Errors
     /// If a limit is breached.
@@ -108,28 +110,32 @@ impl Pushdown {
         if start == 0 {
             return Ok(None);
         }
-        let ends = untrimmed.returning.len().max(1);
-        meter.bytes(untrimmed.rows.bytes() + untrimmed.rows.state_count() * ends * size_of::<Distance>())?;
+        let exits = untrimmed.returning.len().max(1);
+        meter.bytes(untrimmed.rows.bytes() + untrimmed.rows.state_count() * exits * size_of::<Distance>())?;
         let states = untrimmed.rows.state_count();
         let graph = Graph {
             states,
-            ends,
+            exits,
             backward: untrimmed.rows.backward(),
             accepting: (1..states as u32).filter(|&state| untrimmed.rows.is_accepting(state)).collect(),
             returning: untrimmed.returning.iter().copied().zip(0..).collect(),
             calls: &untrimmed.calls,
         };
-        let ways = graph.distances(meter)?;
-        let is_live = |state: u32| ways[state as usize * ends..][..ends].iter().any(|way| way.is_some());
+        let distances = graph.distances(meter)?;
+        let is_live = |state: u32| {
+            distances[state as usize * exits..][..exits].iter().any(|distance| distance.is_some())
+        };
         if !is_live(start) || untrimmed.calls.contains_key(&start) {
             return Ok(None);
         }
-        let exits: FastMap<u32, u32> =
+        let exit_of: FastMap<u32, u32> =
             untrimmed.returning.iter().enumerate().map(|(at, &state)| (state, at as u32)).collect();
-        // Numbered in order of discovery; states without a path to an end are dead.
+        // Numbered in order of discovery; states without a path to an exit are dead.
         const UNMET: u32 = u32::MAX;
-        let unmet = |ways: &[Distance]| if ways.iter().any(|way| way.is_some()) { UNMET } else { 0 };
-        let mut number_of: Vec<u32> = ways.chunks_exact(ends).map(unmet).collect();
+        let unmet = |distances: &[Distance]| {
+            if distances.iter().any(|distance| distance.is_some()) { UNMET } else { 0 }
+        };
+        let mut number_of: Vec<u32> = distances.chunks_exact(exits).map(unmet).collect();
         let mut queue = Vec::with_capacity(states);
         queue.extend([0, start]);
         number_of[start as usize] = 1;
@@ -154,15 +160,15 @@ impl Pushdown {
                 Some(call) => {
                     let mut returns = Vec::with_capacity(call.returns.len());
                     for (exit, &to) in call.returns.iter().enumerate() {
-                        let ends_so = ways[call.enter as usize * ends + exit].is_some();
-                        if ends_so && !is_live(to) {
+                        let is_reached = distances[call.enter as usize * exits + exit].is_some();
+                        if is_reached && !is_live(to) {
                             return Ok(None);
                         }
-                        returns.push(if ends_so { number(to, &mut queue) } else { 0 });
+                        returns.push(if is_reached { number(to, &mut queue) } else { 0 });
                     }
                     Jump::Call(Call { enter: number(call.enter, &mut queue), returns }.into())
                 }
-                None if row.is_empty() => exits.get(&state).map_or(Jump::None, |&exit| Jump::Return(exit)),
+                None if row.is_empty() => exit_of.get(&state).map_or(Jump::None, |&exit| Jump::Return(exit)),
                 None => Jump::None,
             });
             at += 1;
@@ -170,8 +176,9 @@ impl Pushdown {
                 meter.time()?;
             }
         }
-        let ways = queue.iter().flat_map(|&state| &ways[state as usize * ends..][..ends]).copied().collect();
-        Ok(Some(Self { rows: Arc::new(rows.into()), jumps, ends, ways, frames: meter.limits().frames }))
+        let distances =
+            queue.iter().flat_map(|&state| &distances[state as usize * exits..][..exits]).copied().collect();
+        Ok(Some(Self { rows: Arc::new(rows.into()), jumps, exits, distances, frames: meter.limits().frames }))
     }
 
     /// Puts `front`, the rows of states from 1 on, before this automaton. The old start gets the
@@ -182,7 +189,7 @@ impl Pushdown {
     /// If a limit is breached.
     #[doc(hidden)]
     pub fn behind(self, front: Vec<Vec<Run>>, missing: &[u32], meter: &Meter) -> Result<Self> {
-        let (shift, ends) = (front.len() as u32, self.ends);
+        let (shift, exits) = (front.len() as u32, self.exits);
         let shifted = |state: u32| if state == 0 { 0 } else { state + shift };
         let mut rows = Rows::new();
         for row in front {
@@ -194,15 +201,15 @@ impl Pushdown {
         }
         rows.check(meter)?;
         let to_start = missing.iter().map(|missing| {
-            let way = self.ways[self.ends];
-            Distance { bytes: way.bytes.saturating_add(*missing), ..way }
+            let distance = self.distances[self.exits];
+            Distance { bytes: distance.bytes.saturating_add(*missing), ..distance }
         });
-        let mut ways = vec![Distance::NONE; ends];
-        for way in to_start {
-            ways.push(way);
-            ways.resize(ways.len() + ends - 1, Distance::NONE);
+        let mut distances = vec![Distance::NONE; exits];
+        for distance in to_start {
+            distances.push(distance);
+            distances.resize(distances.len() + exits - 1, Distance::NONE);
         }
-        ways.extend_from_slice(&self.ways[ends..]);
+        distances.extend_from_slice(&self.distances[exits..]);
         let mut jumps = vec![Jump::None; shift as usize + 1];
         jumps.extend(self.jumps.into_iter().skip(1).map(|jump| match jump {
             Jump::Call(call) => {
@@ -211,7 +218,7 @@ impl Pushdown {
             }
             jump => jump,
         }));
-        Ok(Self { rows: Arc::new(rows.into()), jumps, ends, ways, frames: self.frames })
+        Ok(Self { rows: Arc::new(rows.into()), jumps, exits, distances, frames: self.frames })
     }
 
     /// Number of states, the dead one included.
@@ -299,7 +306,8 @@ impl Pushdown {
     }
 
     /// Reads each byte as the byte `read_as` gives for it. States keep their numbers, even if no
-    /// run leads to them anymore, and their distances to the ends, computed from the original runs.
+    /// run leads to them anymore, and their distances to the exits, computed from the original
+    /// runs.
     #[doc(hidden)]
     pub fn read_as(self, read_as: &[u8; 256]) -> Self {
         Self { rows: Arc::new(self.rows.read_as(read_as)), ..self }
@@ -311,25 +319,25 @@ impl Pushdown {
         &self.jumps[state as usize]
     }
 
-    /// Maximum number of ends of a state.
+    /// Maximum number of exits of a state.
     #[doc(hidden)]
-    pub fn ends(&self) -> usize {
-        self.ends
+    pub fn exits(&self) -> usize {
+        self.exits
     }
 
-    /// The distance from each state to each end, `[states, ends]`.
+    /// The distance from each state to each exit, `[states, exits]`.
     #[doc(hidden)]
     pub fn distances(&self) -> &[Distance] {
-        &self.ways
+        &self.distances
     }
 
-    /// The distance from each state to each end along bytes of the given classes alone,
-    /// `[states, ends]`; `None` if some state reaches an end only along other bytes.
+    /// The distance from each state to each exit along bytes of the given classes alone,
+    /// `[states, exits]`; `None` if some state reaches an exit only along other bytes.
     ///
     /// # Errors
     /// If a limit is breached.
     #[doc(hidden)]
-    pub fn ways_along(&self, classes: &[bool], meter: &Meter) -> Result<Option<Vec<Distance>>> {
+    pub fn distances_along(&self, classes: &[bool], meter: &Meter) -> Result<Option<Vec<Distance>>> {
         let states = self.state_count();
         let class_of = self.rows.classes();
         let is_read =
@@ -348,15 +356,16 @@ impl Pushdown {
         });
         let graph = Graph {
             states,
-            ends: self.ends,
+            exits: self.exits,
             backward: Csr::new(states, edges),
             accepting: (1..states as u32).filter(|&state| self.rows.is_accepting(state)).collect(),
             returning: returning.collect(),
             calls: &calls.collect(),
         };
-        let ways = graph.distances(meter)?;
-        let is_same = ways.iter().zip(&self.ways).all(|(along, all)| along.is_some() == all.is_some());
-        Ok(is_same.then_some(ways))
+        let distances = graph.distances(meter)?;
+        let is_same =
+            distances.iter().zip(&self.distances).all(|(along, all)| along.is_some() == all.is_some());
+        Ok(is_same.then_some(distances))
     }
 
     /// The same automaton with another maximum number of frames.

@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_hold() {
+    fn operations_beyond_the_states_are_refused() {
         let limits = Limits { states: 100, ..Limits::default() };
         let word = dfa(&Words::from([b"ab".to_vec()]));
         assert_eq!(word.repeat(1000, None, &limits).unwrap_err().kind(), ErrorKind::Limit);

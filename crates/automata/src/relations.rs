@@ -10,7 +10,8 @@ impl ByteDfa {
     /// ```
     /// use burn_dfa_tokens::{Constraint, Limits};
     ///
-    /// let dfa = |regex| Constraint::regex(regex)?.to_byte_dfa(&Limits::default()).map(Option::unwrap);
+    /// let dfa =
+    ///     |regex| Constraint::regex(regex)?.to_byte_dfa(&Limits::default()).map(Option::unwrap);
     /// assert!(dfa("(ab)+")?.is_subset(&dfa("[ab]*")?));
     /// assert!(!dfa("[ab]*")?.is_subset(&dfa("(ab)+")?));
     /// # Ok::<(), burn_dfa_tokens::Error>(())
@@ -41,9 +42,12 @@ impl ByteDfa {
     /// use serde_json::json;
     ///
     /// let limits = Limits::default();
-    /// let dfa = |schema| Constraint::json_schema(schema)?.to_byte_dfa(&limits).map(Option::unwrap);
+    /// let dfa =
+    ///     |schema| Constraint::json_schema(schema)?.to_byte_dfa(&limits).map(Option::unwrap);
     /// let choice = dfa(json!({"enum": [["a"], ["b"]]}))?;
-    /// assert!(choice.is_equivalent(&dfa(json!({"type": "array", "prefixItems": [{"enum": ["a", "b"]}], "minItems": 1, "maxItems": 1}))?));
+    /// let items = json!([{"enum": ["a", "b"]}]);
+    /// let list = json!({"type": "array", "prefixItems": items, "minItems": 1, "maxItems": 1});
+    /// assert!(choice.is_equivalent(&dfa(list)?));
     /// assert!(!choice.is_equivalent(&dfa(json!({"enum": [["a"], ["c"]]}))?));
     /// # Ok::<(), burn_dfa_tokens::Error>(())
     /// ```
@@ -77,7 +81,8 @@ impl ByteDfa {
     /// ```
     /// use burn_dfa_tokens::{Constraint, Limits};
     ///
-    /// let dfa = |regex| Constraint::regex(regex)?.to_byte_dfa(&Limits::default()).map(Option::unwrap);
+    /// let dfa =
+    ///     |regex| Constraint::regex(regex)?.to_byte_dfa(&Limits::default()).map(Option::unwrap);
     /// assert!(dfa("a(ba)*")?.is_disjoint(&dfa("(ab)*")?));
     /// assert!(!dfa("a*")?.is_disjoint(&dfa("b*")?));
     /// # Ok::<(), burn_dfa_tokens::Error>(())

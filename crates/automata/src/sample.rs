@@ -36,7 +36,8 @@ impl ByteDfa {
     /// ```
     /// use burn_dfa_tokens::{Constraint, Limits};
     ///
-    /// let dfa = Constraint::regex("[a-z]+@[a-z]+\\.org")?.to_byte_dfa(&Limits::default())?.unwrap();
+    /// let dfa =
+    ///     Constraint::regex("[a-z]+@[a-z]+\\.org")?.to_byte_dfa(&Limits::default())?.unwrap();
     /// let word = dfa.sample(7, 20).unwrap();
     /// assert!(dfa.matches(&word));
     /// assert_eq!(dfa.sample(7, 20), Some(word));
@@ -72,11 +73,11 @@ impl ByteDfa {
                     next != ByteStateId::DEAD
                         && (!hurry || distances[next.index()] < distances[state.index()])
                 };
-                let ways: Vec<usize> = (0..self.class_count()).filter(leads).collect();
-                if ways.is_empty() {
+                let classes: Vec<usize> = (0..self.class_count()).filter(leads).collect();
+                if classes.is_empty() {
                     return self.is_accepting(state).then_some(word);
                 }
-                let class = ways[random.below(ways.len())];
+                let class = classes[random.below(classes.len())];
                 word.push(bytes[class][random.below(bytes[class].len())]);
                 state = self.next_by_class(state, class);
             }

@@ -50,7 +50,8 @@ pub enum ErrorKind {
     Schema,
     /// A grammar is malformed or cannot be honored; see [`Error::location`].
     Grammar,
-    /// A `response_format` or `structured_outputs` object is malformed or asks for something that is not offered.
+    /// A `response_format` or `structured_outputs` object is malformed or asks for something that
+    /// is not offered.
     Request,
     /// A structural tag is malformed or cannot be honored exactly; see [`Error::pointer`].
     StructuralTag,
@@ -62,27 +63,30 @@ pub enum ErrorKind {
     Vocabulary,
     /// A compiled constraint meets a vocabulary or a row of logits that it was not compiled for.
     IncompatibleVocabulary,
-    /// The contents of a compiled constraint are no valid automaton, or its file is malformed or cannot be read or written.
+    /// The contents of a compiled constraint are no valid automaton, or its file is malformed or
+    /// cannot be read or written.
     Artifact,
     /// The output cannot be complete within `max_new_tokens`; see [`Error::tokens_needed`].
     Budget,
     /// An argument makes no sense, such as an empty batch.
     Input,
-    /// An arena has no space for a constraint until others are released; see [`Error::room`].
+    /// An arena has no space for a constraint until others are released; see
+    /// [`Error::arena_space`].
     Full,
     /// The model or its device failed: no usable logits, or tokens that could not be read.
     Model,
     /// The server of a remote device cannot be reached, or the connection was lost.
     Connection,
     /// A [`Cancel`](crate::Cancel) ended the row or the compilation; see [`Error::tokens_done`].
-    Cancelled,
+    Canceled,
     /// An output is not as requested: cut off, or refused by the type that it is read as.
     Output,
 }
 
 impl ErrorKind {
-    /// Whether the constraint itself was refused, whatever the request: [`Pattern`](Self::Pattern), [`Schema`](Self::Schema),
-    /// [`Grammar`](Self::Grammar), [`Request`](Self::Request), [`StructuralTag`](Self::StructuralTag), [`Limit`](Self::Limit) or
+    /// Whether the constraint itself was refused, whatever the request: [`Pattern`](Self::Pattern),
+    /// [`Schema`](Self::Schema), [`Grammar`](Self::Grammar), [`Request`](Self::Request),
+    /// [`StructuralTag`](Self::StructuralTag), [`Limit`](Self::Limit) or
     /// [`Unsatisfiable`](Self::Unsatisfiable).
     pub fn is_constraint(self) -> bool {
         matches!(
@@ -116,8 +120,8 @@ enum Kind {
     Full { needed: ArenaSpace, free: ArenaSpace },
     Model(String),
     Connection(String),
-    Cancelled { tokens: usize, text: String },
-    CompilationCancelled,
+    Canceled { tokens: usize, text: String },
+    CompilationCanceled,
     Output(String),
 }
 
@@ -125,7 +129,7 @@ enum Kind {
 #[derive(Clone, Debug, PartialEq)]
 struct Misread {
     /// Line and column.
-    place: Option<(usize, usize)>,
+    location: Option<(usize, usize)>,
     rule: Option<String>,
     reason: String,
     /// The line of text, and below it a caret.
@@ -140,12 +144,15 @@ struct Misread {
 /// use burn_dfa_tokens::{Constraint, Limits};
 /// use serde_json::json;
 ///
-/// let set = Constraint::json_schema(json!({"type": "array", "items": {"type": "string"}, "uniqueItems": true}))?;
+/// let set = Constraint::json_schema(
+///     json!({"type": "array", "items": {"type": "string"}, "uniqueItems": true}),
+/// )?;
 /// let error = set.to_automaton(&Limits::default()).unwrap_err();
 /// assert_eq!(error.pointer(), Some("/uniqueItems"));
 /// assert_eq!(
 ///     error.unenforced().unwrap().to_string(),
-///     "`uniqueItems`: no finite automaton remembers so many items; list fewer values for them with `enum`, or lower `maxItems`"
+///     "`uniqueItems`: no finite automaton remembers so many items; list fewer values for them \
+///      with `enum`, or lower `maxItems`"
 /// );
 /// # Ok::<(), burn_dfa_tokens::Error>(())
 /// ```
@@ -265,15 +272,15 @@ impl Error {
         reason: String,
         snippet: String,
     ) -> Self {
-        let place = Some((line, column));
-        Kind::Grammar(Box::new(Misread { place, rule, reason, snippet })).into()
+        let location = Some((line, column));
+        Kind::Grammar(Box::new(Misread { location, rule, reason, snippet })).into()
     }
 
     /// An error of a grammar as a whole.
     #[doc(hidden)]
     pub fn grammar_as_a_whole(reason: impl Into<String>) -> Self {
         let (reason, snippet) = (reason.into(), String::new());
-        Kind::Grammar(Box::new(Misread { place: None, rule: None, reason, snippet })).into()
+        Kind::Grammar(Box::new(Misread { location: None, rule: None, reason, snippet })).into()
     }
 
     #[doc(hidden)]
@@ -361,13 +368,13 @@ impl Error {
     }
 
     #[doc(hidden)]
-    pub fn cancelled(tokens: usize, text: String) -> Self {
-        Kind::Cancelled { tokens, text }.into()
+    pub fn canceled(tokens: usize, text: String) -> Self {
+        Kind::Canceled { tokens, text }.into()
     }
 
     #[doc(hidden)]
-    pub fn compilation_cancelled() -> Self {
-        Kind::CompilationCancelled.into()
+    pub fn compilation_canceled() -> Self {
+        Kind::CompilationCanceled.into()
     }
 
     #[doc(hidden)]
@@ -393,7 +400,7 @@ impl Error {
             Kind::Full { .. } => ErrorKind::Full,
             Kind::Model(_) => ErrorKind::Model,
             Kind::Connection(_) => ErrorKind::Connection,
-            Kind::Cancelled { .. } | Kind::CompilationCancelled => ErrorKind::Cancelled,
+            Kind::Canceled { .. } | Kind::CompilationCanceled => ErrorKind::Canceled,
             Kind::Output(_) => ErrorKind::Output,
         }
     }
@@ -410,7 +417,7 @@ impl Error {
     /// [`Grammar`](ErrorKind::Grammar) errors with a location.
     pub fn location(&self) -> Option<(usize, usize)> {
         match &self.kind {
-            Kind::Grammar(misread) => misread.place,
+            Kind::Grammar(misread) => misread.location,
             _ => None,
         }
     }
@@ -449,7 +456,7 @@ impl Error {
     }
 
     /// The capacity needed by a constraint and the free capacity, for [`Full`](ErrorKind::Full).
-    pub fn room(&self) -> Option<[ArenaSpace; 2]> {
+    pub fn arena_space(&self) -> Option<[ArenaSpace; 2]> {
         match self.kind {
             Kind::Full { needed, free } => Some([needed, free]),
             _ => None,
@@ -464,10 +471,10 @@ impl Error {
         }
     }
 
-    /// The number of generated tokens, for a row with [`Cancelled`](ErrorKind::Cancelled).
+    /// The number of generated tokens, for a row with [`Canceled`](ErrorKind::Canceled).
     pub fn tokens_done(&self) -> Option<usize> {
         match self.kind {
-            Kind::Cancelled { tokens, .. } => Some(tokens),
+            Kind::Canceled { tokens, .. } => Some(tokens),
             _ => None,
         }
     }
@@ -503,9 +510,9 @@ impl fmt::Display for Error {
                 f.write_str(&self.unenforced_with("`JsonOptions::unenforceable`").unwrap_or_default())
             }
             Kind::Grammar(misread) => {
-                let Misread { place, rule, reason, snippet } = &**misread;
+                let Misread { location, rule, reason, snippet } = &**misread;
                 f.write_str("grammar")?;
-                if let Some((line, column)) = place {
+                if let Some((line, column)) = location {
                     write!(f, ", line {line}, column {column}")?;
                 }
                 if let Some(rule) = rule {
@@ -526,13 +533,13 @@ impl fmt::Display for Error {
                 )
             }
             Kind::Limit { limit: limit @ Limit::Nesting(_), pointer } => {
-                let place = match pointer.as_deref() {
+                let location = match pointer.as_deref() {
                     None | Some("") => String::new(),
                     Some(pointer) => format!(", the last at {pointer} of the schema"),
                 };
                 write!(
                     f,
-                    "the constraint needs more than {limit}{place}: nest the schema less, or lower `JsonOptions::recursion` or `JsonOptions::any_depth`"
+                    "the constraint needs more than {limit}{location}: nest the schema less, or lower `JsonOptions::recursion` or `JsonOptions::any_depth`"
                 )
             }
             Kind::Limit { limit, pointer } => {
@@ -542,18 +549,20 @@ impl fmt::Display for Error {
                     Limit::DeviceBytes(_) => {
                         ", or raise the limit in `TensorOptions::max_bytes` (of 2^31 - 1 at most)"
                     }
+                    // `Limits::MAX_FRAMES` is fixed.
+                    Limit::Frames(1_024..) => ", or lower `Limits::frames` to 1024 at most",
                     _ => ", or raise the limit in `Limits`",
                 };
                 let of = match limit {
                     Limit::Time(_) => "which ran out",
                     _ => "most of them",
                 };
-                let place = match pointer.as_deref() {
+                let location = match pointer.as_deref() {
                     None => String::new(),
                     Some("") => format!(", {of} at the root of the schema"),
                     Some(pointer) => format!(", {of} at {pointer} of the schema"),
                 };
-                write!(f, "the constraint needs more than {limit}{place}: simplify it{raise}")
+                write!(f, "the constraint needs more than {limit}{location}: simplify it{raise}")
             }
             Kind::Unsatisfiable(reason) => write!(f, "nothing satisfies the constraint: {reason}"),
             Kind::Vocabulary(reason) => write!(f, "vocabulary: {reason}"),
@@ -570,8 +579,8 @@ impl fmt::Display for Error {
             ),
             Kind::Model(reason) => write!(f, "model: {reason}"),
             Kind::Connection(reason) => write!(f, "remote device: {reason}"),
-            Kind::Cancelled { tokens, text } => write!(f, "cancelled after {tokens} tokens, at {text:?}"),
-            Kind::CompilationCancelled => f.write_str("the compilation of the constraint was cancelled"),
+            Kind::Canceled { tokens, text } => write!(f, "canceled after {tokens} tokens, at {text:?}"),
+            Kind::CompilationCanceled => f.write_str("the compilation of the constraint was canceled"),
             Kind::Output(reason) => write!(f, "output: {reason}"),
         }
     }

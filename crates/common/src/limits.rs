@@ -16,7 +16,10 @@ use crate::threads;
 /// let vocabulary = Vocabulary::from_chars("abc.".chars())?.with_eos([TokenId(3)])?;
 /// let wide = Constraint::regex("[abc]{5000}")?;
 /// let limits = Limits::new().with_states(1000);
-/// assert_eq!(CompiledConstraint::compile(&wide, &vocabulary, &limits).unwrap_err().kind(), ErrorKind::Limit);
+/// assert_eq!(
+///     CompiledConstraint::compile(&wide, &vocabulary, &limits).unwrap_err().kind(),
+///     ErrorKind::Limit
+/// );
 /// # Ok::<(), burn_dfa_tokens::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,8 +56,9 @@ pub struct Limits {
     /// [`bytes`](Self::bytes). The result is the same for any number, and 0 means 1. Default: the
     /// parallelism of the machine.
     pub threads: usize,
-    /// Ends the compilation from another thread with [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled). Checked together with
-    /// the time. Default: none.
+    /// Ends the compilation from another thread with
+    /// [`ErrorKind::Canceled`](crate::ErrorKind::Canceled). Checked together with the time.
+    /// Default: none.
     pub cancel: Option<Cancel>,
 }
 
@@ -164,9 +168,12 @@ impl Limits {
 /// default.
 ///
 /// ```
-/// use burn_dfa_tokens::{Constraint, ForcedText, Limits, StateId, TokenId, CompiledConstraint, Vocabulary};
+/// use burn_dfa_tokens::{
+///     CompiledConstraint, Constraint, ForcedText, Limits, StateId, TokenId, Vocabulary,
+/// };
 ///
-/// let vocabulary = Vocabulary::from_bytes([Some("i"), Some("t"), Some("it"), None])?.with_eos([TokenId(3)])?;
+/// let vocabulary =
+///     Vocabulary::from_bytes([Some("i"), Some("t"), Some("it"), None])?.with_eos([TokenId(3)])?;
 /// let constraint = Constraint::regex("it")?;
 /// let allows_i = |limits: &Limits| -> Result<bool, burn_dfa_tokens::Error> {
 ///     let compiled = CompiledConstraint::compile(&constraint, &vocabulary, limits)?;
@@ -201,10 +208,11 @@ impl ForcedText {
 /// A flag that cancels work from any thread: a compilation with the flag in its [`Limits`], and the
 /// rows of all requests that share it.
 ///
-/// A compilation checks the flag as often as its time, and ends with [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled).
-/// A generation checks it each time that the host reads tokens. The row ends with the tokens so far, and the other
-/// rows of the batch continue. A canceled flag stays canceled. Two flags are equal if canceling one
-/// cancels the other.
+/// A compilation checks the flag as often as its time, and ends with
+/// [`ErrorKind::Canceled`](crate::ErrorKind::Canceled). A generation checks it each time that the
+/// host reads tokens. The row ends with the tokens so far, and the other rows of the batch
+/// continue. A canceled flag stays canceled. Two flags are equal if canceling one cancels the
+/// other.
 ///
 /// ```
 /// use burn_dfa_tokens::{Cancel, Constraint, ErrorKind, Limits};
@@ -213,7 +221,7 @@ impl ForcedText {
 /// let limits = Limits::new().with_cancel(&cancel);
 /// std::thread::spawn(move || cancel.cancel()).join().unwrap();
 /// let error = Constraint::regex("[ab]{500}")?.to_byte_dfa(&limits).unwrap_err();
-/// assert_eq!(error.kind(), ErrorKind::Cancelled);
+/// assert_eq!(error.kind(), ErrorKind::Canceled);
 /// # Ok::<(), burn_dfa_tokens::Error>(())
 /// ```
 #[derive(Clone, Debug, Default)]
@@ -228,7 +236,7 @@ impl Cancel {
     }
 
     /// Whether the work was asked to end.
-    pub fn is_cancelled(&self) -> bool {
+    pub fn is_canceled(&self) -> bool {
         self.asked.load(Ordering::Relaxed)
     }
 }
@@ -280,8 +288,8 @@ impl<'a> Meter<'a> {
 
     /// Fails after the deadline or a cancellation. Call it in every loop that can be long.
     pub fn time(&self) -> Result<()> {
-        if self.limits.cancel.as_ref().is_some_and(Cancel::is_cancelled) {
-            return Err(Error::compilation_cancelled());
+        if self.limits.cancel.as_ref().is_some_and(Cancel::is_canceled) {
+            return Err(Error::compilation_canceled());
         }
         match self.deadline {
             Some(deadline) if Instant::now() > deadline => Err(Error::limit(Limit::Time(self.limits.time))),

@@ -7,8 +7,8 @@
 /// counts. Each string has its own Knuth-Morris-Pratt automaton, so a byte takes amortized constant
 /// time even for repetitive texts and strings.
 ///
-/// Example: with the strings `END` and `\n\n`, the text `one\ntwo EN` is free up to `two `, and `EN`
-/// is held. After `D` the match is `END`.
+/// Example: with the strings `END` and `\n\n`, the text `one\ntwo EN` is free up to `two `, and
+/// `EN` is held. After `D` the match is `END`.
 #[derive(Clone, Debug, Default)]
 pub struct TextMatcher {
     strings: Vec<Progress>,
@@ -117,8 +117,8 @@ mod tests {
     #[test]
     fn random_texts_are_cut_where_a_search_finds_the_first_string() {
         let mut random = Random(1);
-        let word = |random: &mut Random, most: usize| -> String {
-            (0..=random.below(most)).map(|_| if random.below(2) == 0 { 'a' } else { 'b' }).collect()
+        let word = |random: &mut Random, max: usize| -> String {
+            (0..=random.below(max)).map(|_| if random.below(2) == 0 { 'a' } else { 'b' }).collect()
         };
         for _ in 0..2000 {
             let strings: Vec<String> = (0..random.below(4)).map(|_| word(&mut random, 6)).collect();

@@ -15,8 +15,8 @@ pub fn each<T: Sync, R: Send>(items: &[T], threads: usize, work: impl Fn(&T) -> 
     }
     let taken = AtomicUsize::new(0);
     let share = || -> Vec<(usize, R)> {
-        let places = std::iter::repeat_with(|| taken.fetch_add(1, Ordering::Relaxed));
-        places.map_while(|place| Some((place, work(items.get(place)?)))).collect()
+        let indices = std::iter::repeat_with(|| taken.fetch_add(1, Ordering::Relaxed));
+        indices.map_while(|index| Some((index, work(items.get(index)?)))).collect()
     };
     let mut done = thread::scope(|scope| {
         let others: Vec<_> = (1..threads).map(|_| scope.spawn(share)).collect();
@@ -26,7 +26,7 @@ pub fn each<T: Sync, R: Send>(items: &[T], threads: usize, work: impl Fn(&T) -> 
         }
         done
     });
-    done.sort_unstable_by_key(|&(place, _)| place);
+    done.sort_unstable_by_key(|&(index, _)| index);
     done.into_iter().map(|(_, result)| result).collect()
 }
 

@@ -1,5 +1,5 @@
-//! Patterns as automata: the intermediate form of `regex-syntax`, which both pattern syntaxes become,
-//! is compiled to an NFA and determinized.
+//! Patterns as automata: the intermediate form of `regex-syntax`, which both pattern syntaxes
+//! become, is compiled to an NFA and determinized.
 //!
 //! `regex-automata` compiles the pattern to its Thompson NFA, which is copied state by state.
 //! Counted repetitions are built here. [`Nfa::determinize`] determinizes the result: the full match

@@ -225,7 +225,10 @@ impl Constraint {
     ///
     /// let schema = json!({
     ///     "type": "object",
-    ///     "properties": {"name": {"type": "string", "maxLength": 8}, "age": {"type": "integer", "minimum": 0}},
+    ///     "properties": {
+    ///         "name": {"type": "string", "maxLength": 8},
+    ///         "age": {"type": "integer", "minimum": 0},
+    ///     },
     ///     "required": ["name"],
     ///     "additionalProperties": false
     /// });
@@ -233,7 +236,8 @@ impl Constraint {
     /// assert!(dfa.matches(br#"{"name": "Ada", "age": 36}"#));
     /// assert!(!dfa.matches(br#"{"age": 36, "name": "Ada"}"#));
     ///
-    /// let error = Constraint::json_schema(json!({"type": "integer", "minimum": "1"})).unwrap_err();
+    /// let error =
+    ///     Constraint::json_schema(json!({"type": "integer", "minimum": "1"})).unwrap_err();
     /// assert_eq!(error.pointer(), Some("/minimum"));
     /// # Ok::<(), burn_dfa_tokens::Error>(())
     /// ```
@@ -267,10 +271,12 @@ impl Constraint {
     /// use burn_dfa_tokens::{Constraint, Limits};
     ///
     /// let schema = r#"{"type": "integer", "minimum": 18446744073709551616}"#;
-    /// let dfa = Constraint::json_schema_from_str(schema)?.to_byte_dfa(&Limits::default())?.unwrap();
+    /// let dfa =
+    ///     Constraint::json_schema_from_str(schema)?.to_byte_dfa(&Limits::default())?.unwrap();
     /// assert!(dfa.matches(b"18446744073709551616") && !dfa.matches(b"18446744073709551615"));
     ///
-    /// let error = Constraint::json_schema_from_str(r#"{"minLength": 1, "minLength": 2}"#).unwrap_err();
+    /// let error =
+    ///     Constraint::json_schema_from_str(r#"{"minLength": 1, "minLength": 2}"#).unwrap_err();
     /// assert_eq!(error.pointer(), Some("/minLength"));
     /// # Ok::<(), burn_dfa_tokens::Error>(())
     /// ```
@@ -351,7 +357,8 @@ impl Constraint {
     ///
     /// let schema = json!({"properties": {"a": {"type": "integer"}, "b": {}}});
     /// let constraint = Constraint::json_schema(schema)?;
-    /// let text = constraint.json_text(&json!({"c": null, "b": [], "a": 1.0}), &Limits::default())?;
+    /// let text =
+    ///     constraint.json_text(&json!({"c": null, "b": [], "a": 1.0}), &Limits::default())?;
     /// assert_eq!(text, Some((r#"{"a": 1, "b": [], "c": null}"#.into(), true)));
     /// # Ok::<(), burn_dfa_tokens::Error>(())
     /// ```
@@ -367,7 +374,8 @@ impl Constraint {
     /// ```
     /// use burn_dfa_tokens::{Constraint, Limits};
     ///
-    /// let constraint = Constraint::json_schema_from_str(r#"{"minimum": 0.1000000000000000000001}"#)?;
+    /// let constraint =
+    ///     Constraint::json_schema_from_str(r#"{"minimum": 0.1000000000000000000001}"#)?;
     /// let text = constraint.json_text_from_str("0.1", &Limits::default())?;
     /// assert_eq!(text, Some(("0.1".into(), false)));
     /// # Ok::<(), burn_dfa_tokens::Error>(())
@@ -403,7 +411,8 @@ impl Constraint {
     ///
     /// let mut builder = Grammar::builder();
     /// let nested = builder.rule("nested").repeat(0, None);
-    /// let nested = Expression::sequence([Expression::literal("("), nested, Expression::literal(")")]);
+    /// let nested =
+    ///     Expression::sequence([Expression::literal("("), nested, Expression::literal(")")]);
     /// builder.define("nested", nested)?;
     /// let constraint = Constraint::from_grammar(builder.finish("nested")?);
     /// let automaton = constraint.to_automaton(&Limits::default())?.unwrap();

@@ -9,7 +9,7 @@ pub(super) const MAX_NAMED: usize = 4096;
 /// Most items between the brackets of one class; parsing takes quadratic time.
 pub(super) const MAX_ITEMS: usize = 4096;
 
-/// The error message for a pattern with more than `most` of something.
-pub(super) fn too_many(what: &str, most: usize) -> String {
-    format!("more than {most} {what}; split the pattern, or list strings with `Constraint::choice` or `enum`")
+/// The error message for a pattern with more than `max` of something.
+pub(super) fn too_many(what: &str, max: usize) -> String {
+    format!("more than {max} {what}; split the pattern, or list strings with `Constraint::choice` or `enum`")
 }

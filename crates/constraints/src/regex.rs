@@ -24,7 +24,8 @@ use burn_dfa_automata::{ByteDfa, Nfa};
 ///
 /// let ascii = RegexOptions::new().with_ascii_classes(true);
 /// for (options, is_digit) in [(RegexOptions::new(), true), (ascii, false)] {
-///     let dfa = Constraint::regex_with(r"\d", &options)?.to_byte_dfa(&Limits::default())?.unwrap();
+///     let dfa =
+///         Constraint::regex_with(r"\d", &options)?.to_byte_dfa(&Limits::default())?.unwrap();
 ///     assert!(dfa.matches(b"7"));
 ///     assert_eq!(dfa.matches("\u{09ED}".as_bytes()), is_digit); // seven in Bengali
 /// }

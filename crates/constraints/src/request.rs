@@ -21,7 +21,10 @@ use burn_dfa_common::{Error, Result};
 /// let json = JsonOptions::new().with_whitespace(Whitespace::Compact);
 /// let options = RequestOptions::new().with_json(json);
 /// let body = r#"{"structured_outputs": {"json": {"const": [1, 2]}}}"#;
-/// let dfa = Constraint::from_request_str_with(body, &options)?.unwrap().to_byte_dfa(&Limits::default())?.unwrap();
+/// let dfa = Constraint::from_request_str_with(body, &options)?
+///     .unwrap()
+///     .to_byte_dfa(&Limits::default())?
+///     .unwrap();
 /// assert!(dfa.matches(b"[1,2]") && !dfa.matches(b"[1, 2]"));
 /// # Ok::<(), burn_dfa_tokens::Error>(())
 /// ```
@@ -108,7 +111,8 @@ pub enum ResponseFormat {
 /// use serde_json::json;
 ///
 /// let definition = json!({"syntax": "lark", "definition": "start: /[0-9]+/ (\"+\" /[0-9]+/)*"});
-/// let format: ResponseFormat = serde_json::from_value(json!({"type": "grammar", "grammar": definition}))?;
+/// let format: ResponseFormat =
+///     serde_json::from_value(json!({"type": "grammar", "grammar": definition}))?;
 /// assert!(format.to_constraint()?.is_some());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -153,7 +157,8 @@ impl GrammarText {
     /// Builds the constraint.
     ///
     /// # Errors
-    /// - [`ErrorKind::Request`](crate::ErrorKind::Request): an unknown syntax, or a start rule for a regex;
+    /// - [`ErrorKind::Request`](crate::ErrorKind::Request): an unknown syntax, or a start rule for
+    ///   a regex;
     /// - the errors of [`Constraint::grammar`] and [`Constraint::regex`].
     pub fn to_constraint(&self) -> Result<Constraint> {
         self.read(&RegexOptions::default())
@@ -179,7 +184,8 @@ impl GrammarText {
 /// use burn_dfa_tokens::constraint::NamedSchema;
 /// use serde_json::json;
 ///
-/// let named: NamedSchema = serde_json::from_value(json!({"name": "n", "schema": {"type": "null"}}))?;
+/// let named: NamedSchema =
+///     serde_json::from_value(json!({"name": "n", "schema": {"type": "null"}}))?;
 /// assert_eq!(named.name.as_deref(), Some("n"));
 /// assert_eq!(named.strict, None);
 /// # Ok::<(), serde_json::Error>(())
@@ -287,9 +293,9 @@ impl StructuredOutputs {
     /// Builds the constraint.
     ///
     /// # Errors
-    /// - [`ErrorKind::Request`](crate::ErrorKind::Request): not exactly one of `json`, `json_object`, `regex`, `choice`,
-    ///   `grammar`, `ebnf` and `structural_tag`; another field; a `whitespace_pattern` without the
-    ///   empty text;
+    /// - [`ErrorKind::Request`](crate::ErrorKind::Request): not exactly one of `json`,
+    ///   `json_object`, `regex`, `choice`, `grammar`, `ebnf` and `structural_tag`; another field; a
+    ///   `whitespace_pattern` without the empty text;
     /// - the errors of [`Constraint::json_schema`], [`Constraint::regex`], [`Constraint::choice`]
     ///   and [`Constraint::grammar`].
     pub fn to_constraint(&self) -> Result<Constraint> {
@@ -407,8 +413,8 @@ impl Constraint {
     /// ```
     ///
     /// # Errors
-    /// - [`ErrorKind::Request`](crate::ErrorKind::Request): neither form, both at once, malformed, or with unsupported
-    ///   features;
+    /// - [`ErrorKind::Request`](crate::ErrorKind::Request): neither form, both at once, malformed,
+    ///   or with unsupported features;
     /// - the errors of [`Constraint::json_schema`], [`Constraint::regex`], [`Constraint::choice`]
     ///   and [`Constraint::grammar`].
     pub fn from_request(request: &Value) -> Result<Option<Self>> {
@@ -422,14 +428,16 @@ impl Constraint {
     /// use burn_dfa_tokens::{Constraint, Limits};
     ///
     /// let body = r#"{"structured_outputs": {"json": {"const": 9007199254740993.0}}}"#;
-    /// let dfa = Constraint::from_request_str(body)?.unwrap().to_byte_dfa(&Limits::default())?.unwrap();
+    /// let dfa =
+    ///     Constraint::from_request_str(body)?.unwrap().to_byte_dfa(&Limits::default())?.unwrap();
     /// assert!(dfa.matches(b"9007199254740993") && !dfa.matches(b"9007199254740992"));
     /// # Ok::<(), burn_dfa_tokens::Error>(())
     /// ```
     ///
     /// # Errors
-    /// See [`from_request`](Self::from_request); also [`ErrorKind::Request`](crate::ErrorKind::Request) if the text is not JSON
-    /// or has a duplicate name in an object.
+    /// See [`from_request`](Self::from_request); also
+    /// [`ErrorKind::Request`](crate::ErrorKind::Request) if the text is not JSON or has a duplicate
+    /// name in an object.
     pub fn from_request_str(request: &str) -> Result<Option<Self>> {
         Self::from_request_str_with(request, &RequestOptions::default())
     }
@@ -442,7 +450,8 @@ impl Constraint {
     /// use burn_dfa_tokens::constraint::{RegexOptions, RequestOptions};
     ///
     /// let body = r#"{"structured_outputs": {"regex": "\\d+"}}"#;
-    /// let ascii = RequestOptions::new().with_regexes(RegexOptions::new().with_ascii_classes(true));
+    /// let ascii =
+    ///     RequestOptions::new().with_regexes(RegexOptions::new().with_ascii_classes(true));
     /// let constraint = Constraint::from_request_str_with(body, &ascii)?.unwrap();
     /// assert_eq!(constraint.definition().unwrap(), r#"{"regex":"[[:digit:]]+"}"#);
     /// # Ok::<(), burn_dfa_tokens::Error>(())

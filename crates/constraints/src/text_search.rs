@@ -1,9 +1,9 @@
 //! The automaton that finds texts in a longer text (A. V. Aho and M. J. Corasick, "Efficient string
 //! matching", 1975).
 //!
-//! A node stands for the longest prefix of one of the texts at the end of the bytes read so far. For
-//! one text it is the automaton of Knuth, Morris and Pratt, and node `n` stands for the first `n`
-//! bytes. A [`TextMatcher`](burn_dfa_common::matcher::TextMatcher) has no table: it reads one
+//! A node stands for the longest prefix of one of the texts at the end of the bytes read so far.
+//! For one text it is the automaton of Knuth, Morris and Pratt, and node `n` stands for the first
+//! `n` bytes. A [`TextMatcher`](burn_dfa_common::matcher::TextMatcher) has no table: it reads one
 //! stream, whereas this automaton becomes a part of constraints.
 
 use std::collections::{BTreeMap, VecDeque};

@@ -45,21 +45,23 @@ impl Constraint {
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::Schema`](crate::ErrorKind::Schema): [`json_schema`](Self::json_schema) rejects the schema. A set, which
-    /// needs `uniqueItems`, is rejected at compilation.
+    /// [`ErrorKind::Schema`](crate::ErrorKind::Schema): [`json_schema`](Self::json_schema) rejects
+    /// the schema. A set, which needs `uniqueItems`, is rejected at compilation.
     pub fn from_type<T: JsonSchema>() -> Result<Self> {
         Self::from_type_with::<T>(&JsonOptions::default())
     }
 
-    /// Like [`from_type`](Self::from_type), with other options. If the options bound no digits, a number has at
-    /// most 20 on either side of the point, so no number is too large for its type.
+    /// Like [`from_type`](Self::from_type), with other options. If the options bound no digits, a
+    /// number has at most 20 on either side of the point, so no number is too large for its type.
     ///
     /// ```
     /// use burn_dfa_tokens::constraint::{JsonOptions, Whitespace};
     /// use burn_dfa_tokens::{Constraint, Limits};
     ///
     /// let compact = JsonOptions::new().with_whitespace(Whitespace::Compact);
-    /// let dfa = Constraint::from_type_with::<Vec<u8>>(&compact)?.to_byte_dfa(&Limits::default())?.unwrap();
+    /// let dfa = Constraint::from_type_with::<Vec<u8>>(&compact)?
+    ///     .to_byte_dfa(&Limits::default())?
+    ///     .unwrap();
     /// assert!(dfa.matches(b"[1,2]") && !dfa.matches(b"[1, 2]"));
     /// # Ok::<(), burn_dfa_tokens::Error>(())
     /// ```

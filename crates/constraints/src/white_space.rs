@@ -20,8 +20,8 @@ const MAX_LENGTH: usize = 16;
 /// none.
 ///
 /// # Errors
-/// [`ErrorKind::Request`](crate::ErrorKind::Request): the pattern is malformed, too large, or does not match the empty text,
-/// which most tokens in every style have between them.
+/// [`ErrorKind::Request`](crate::ErrorKind::Request): the pattern is malformed, too large, or does
+/// not match the empty text, which most tokens in every style have between them.
 pub(super) fn of_pattern(pattern: &str) -> Result<Whitespace> {
     let wrong = |reason: String| Error::request(format!("`whitespace_pattern` {reason}"));
     let limits = Limits::new().with_states(MAX_STATES).with_time(MAX_TIME);

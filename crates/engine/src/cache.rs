@@ -195,9 +195,9 @@ mod tests {
         let (first, cancel) = begin(&mut cache, key);
         assert!(matches!(cache.find(key), Found::Running(shared) if shared.begun == first));
         cache.leave(key, first);
-        assert!(!cancel.is_cancelled());
+        assert!(!cancel.is_canceled());
         cache.leave(key, first);
-        assert!(cancel.is_cancelled());
+        assert!(cancel.is_canceled());
         // The next lookup starts a new compilation, regardless of the result of the first.
         let (second, other) = begin(&mut cache, key);
         assert_ne!(first, second);
@@ -205,10 +205,10 @@ mod tests {
         cache.forget(key, first);
         cache.leave(key, first);
         assert!(matches!(cache.find(key), Found::Running(shared) if shared.begun == second));
-        assert!(!other.is_cancelled());
+        assert!(!other.is_canceled());
         cache.keep(key, second, (), 16);
         assert!(matches!(cache.find(key), Found::Done(())));
         cache.leave(key, second);
-        assert!(matches!(cache.find(key), Found::Done(())) && !other.is_cancelled());
+        assert!(matches!(cache.find(key), Found::Done(())) && !other.is_canceled());
     }
 }

@@ -91,14 +91,14 @@ impl<F: Frontend> Compiler<F> {
             Err(running) => running,
         };
         // Twice the time of a compilation, to allow for the wait for a thread.
-        let most = self.config.limits.time.saturating_mul(2).saturating_add(Duration::from_secs(2));
+        let timeout = self.config.limits.time.saturating_mul(2).saturating_add(Duration::from_secs(2));
         let is_enough = |progress: &Progress<_>| match progress {
             Progress::Reading => false,
             Progress::Compiling => self.config.lazy,
             Progress::Done(_) => true,
         };
         let known = tokio::select! {
-            known = tokio::time::timeout(most, running.shared().progress.wait_for(is_enough)) => match known {
+            known = tokio::time::timeout(timeout, running.shared().progress.wait_for(is_enough)) => match known {
                 Ok(Ok(progress)) => progress.clone(),
                 // The job was dropped, or the time is over.
                 Ok(Err(_)) | Err(_) => return Err(CompileError::Late),
@@ -249,7 +249,7 @@ impl<F: Frontend> Compiler<F> {
 
 impl<F: Frontend> Job<F> {
     fn finish(mut self, outcome: Outcome<F>, taken: Duration) {
-        if self.cancel.is_cancelled() {
+        if self.cancel.is_canceled() {
             return;
         }
         self.compiler.metrics.compiled(taken);

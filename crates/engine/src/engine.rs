@@ -43,7 +43,8 @@ use crate::{EngineConfig, Generation, GenerationRequest, Metrics, SubmitError};
 ///     Engine::start(tiny.model().clone(), tiny.vocabulary().clone(), config, Arc::new(()), None)?;
 ///
 /// let constraint = Constraint::choice(["yes", "no"])?;
-/// let constraint = CompiledConstraint::compile(&constraint, tiny.vocabulary(), &Limits::default())?;
+/// let constraint =
+///     CompiledConstraint::compile(&constraint, tiny.vocabulary(), &Limits::default())?;
 /// let prompt = Prompt {
 ///     tokens: tiny.prompt("Is snow white?")?,
 ///     max_new_tokens: 8,

@@ -26,7 +26,7 @@ impl fmt::Display for Refusal {
             Self::Library(error) => error.fmt(f),
             Self::TooLarge { size: [states, classes], capacity: [max_states, max_classes] } => write!(
                 f,
-                "the constraint takes {states} states of {classes} classes, and the engine has room for {max_states} of {max_classes}: simplify it, or raise --arena-states and --arena-classes"
+                "the constraint takes {states} states of {classes} classes, and the engine has space for {max_states} of {max_classes}: simplify it, or raise --arena-states and --arena-classes"
             ),
             Self::Panic => f.write_str("the compiler panicked on this constraint"),
         }

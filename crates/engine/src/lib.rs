@@ -3,7 +3,8 @@
 //!
 //! ```text
 //! source ──▶ Compiler: Frontend, Pool, cache ──▶ RequestConstraint ─┐
-//! prompt ──▶ Prompt ────────────────────────────────────────────────┴─▶ Engine: queue ──▶ thread: ContinuousBatch ──▶ Generation: events
+//! prompt ──▶ Prompt ────────────────────────────────────────────────┴─▶ Engine: queue
+//!     ──▶ thread: ContinuousBatch ──▶ Generation: events
 //! ```
 //!
 //! | module | contains |
@@ -20,8 +21,8 @@
 //! | `metrics` | [`Metrics`], which a program implements to measure the engine |
 //! | `error` | [`Refusal`], [`CompileError`], [`SubmitError`], [`Failure`], [`PoolError`] |
 //!
-//! The crate knows no protocol: the server and the SQL functions convert its errors and measurements
-//! to their own.
+//! The crate knows no protocol: the server and the SQL functions convert its errors and
+//! measurements to their own.
 
 mod cache;
 mod compilation;

@@ -111,7 +111,7 @@ impl Queue {
         if !self.has_space() {
             for (_, waiting) in &mut self.turns {
                 let (gone, others): (Vec<Work>, _) =
-                    waiting.drain(..).partition(|work| work.cancel.is_cancelled());
+                    waiting.drain(..).partition(|work| work.cancel.is_canceled());
                 refused.extend(gone);
                 *waiting = VecDeque::from(others);
             }
@@ -120,8 +120,8 @@ impl Queue {
         if !self.has_space() {
             let of_client = self.turns.iter().find(|(other, _)| *other == client);
             let own = of_client.map_or(0, |(_, waiting)| waiting.len());
-            let most = self.turns.iter_mut().max_by_key(|(_, waiting)| waiting.len());
-            match most.filter(|(_, waiting)| waiting.len() > own + 1) {
+            let busiest = self.turns.iter_mut().max_by_key(|(_, waiting)| waiting.len());
+            match busiest.filter(|(_, waiting)| waiting.len() > own + 1) {
                 Some((_, waiting)) => refused.extend(waiting.pop_back()),
                 None => {
                     refused.push(work);
@@ -255,7 +255,7 @@ fn serve(shared: &Shared) {
             drop(state);
             let Work { run, cancel } = work;
             // Dropped without running if nobody waits for the result. Work reports its own panics.
-            let _ = catch_unwind(AssertUnwindSafe(|| match cancel.is_cancelled() {
+            let _ = catch_unwind(AssertUnwindSafe(|| match cancel.is_canceled() {
                 true => drop(run),
                 false => run(),
             }));

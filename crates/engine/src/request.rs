@@ -117,7 +117,7 @@ pub enum Ending {
     /// The answer used up its tokens; never under a constraint.
     Length,
     /// The client is gone.
-    Cancelled,
+    Canceled,
 }
 
 /// The answers to a request, as they come. Dropping it cancels unfinished answers.

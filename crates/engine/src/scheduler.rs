@@ -189,15 +189,15 @@ impl Scheduler {
         let made = ContinuousBatch::record(model, vocabulary, rows, slots, &config);
         // Nothing listens after the first time.
         let _ = ready.try_send(made.as_ref().map(|_| ()).map_err(Clone::clone));
-        let mut slots = made?;
+        let mut batch = made?;
         self.has_rows = true;
         while self.collect() {
-            self.admit(&mut slots, max_together);
+            self.admit(&mut batch, max_together);
             if self.rows.iter().any(Option::is_some) {
-                slots.step(sync_interval, |chunk| self.pass(chunk))?;
-                self.release(&mut slots);
+                batch.step(sync_interval, |chunk| self.pass(chunk))?;
+                self.release(&mut batch);
             }
-            self.measure(&slots);
+            self.measure(&batch);
         }
         Ok(())
     }
@@ -220,10 +220,10 @@ impl Scheduler {
                 job.events.send(Event::Failed(Failure::Constraint));
                 false
             }
-            _ => !job.cancel.is_cancelled(),
+            _ => !job.cancel.is_canceled(),
         });
         while self.waiting.is_empty() && self.rows.iter().all(Option::is_none) {
-            if self.closed || self.stop.is_cancelled() {
+            if self.closed || self.stop.is_canceled() {
                 return false;
             }
             match self.jobs.recv_timeout(IDLE) {
@@ -232,7 +232,7 @@ impl Scheduler {
                 Err(RecvTimeoutError::Disconnected) => self.closed = true,
             }
         }
-        !self.stop.is_cancelled()
+        !self.stop.is_canceled()
     }
 
     /// The next job: the oldest job of the client with the fewest rows, and of several clients the
@@ -269,11 +269,11 @@ impl Scheduler {
     }
 
     /// Begins the jobs for which there are rows and arena space, at most `max_together` at once.
-    fn admit<M: ContinuousLm>(&mut self, slots: &mut ContinuousBatch<'_, M>, max_together: usize) {
+    fn admit<M: ContinuousLm>(&mut self, batch: &mut ContinuousBatch<'_, M>, max_together: usize) {
         loop {
-            let idle: Vec<usize> = slots.idle().take(max_together).collect();
+            let idle: Vec<usize> = batch.idle().take(max_together).collect();
             let jobs = self.take(idle.len());
-            if jobs.is_empty() || !self.begin(slots, &idle, jobs) {
+            if jobs.is_empty() || !self.begin(batch, &idle, jobs) {
                 return;
             }
         }
@@ -298,20 +298,20 @@ impl Scheduler {
     /// again.
     fn begin<M: ContinuousLm>(
         &mut self,
-        slots: &mut ContinuousBatch<'_, M>,
+        batch: &mut ContinuousBatch<'_, M>,
         idle: &[usize],
         jobs: Vec<Job>,
     ) -> bool {
         let requests: Vec<Request> = jobs.iter().map(request).collect();
         let rows = match &requests[..] {
-            [request] => vec![slots.idle_for(request).expect("a row is idle")],
+            [request] => vec![batch.idle_for(request).expect("a row is idle")],
             requests => idle[..requests.len()].to_vec(),
         };
         // Jobs enter their rows before the model reads them, so that a panic is attributed to them.
         for (&row, job) in rows.iter().zip(&jobs) {
             self.rows[row] = Some(Running::new(job));
         }
-        let results = slots.admit_all(&rows.iter().copied().zip(&requests).collect::<Vec<_>>());
+        let results = batch.admit_all(&rows.iter().copied().zip(&requests).collect::<Vec<_>>());
         drop(requests);
         let mut refused = Vec::new();
         for ((row, mut job), result) in rows.into_iter().zip(jobs).zip(results) {
@@ -369,12 +369,12 @@ impl Scheduler {
     }
 
     /// Frees the rows of ended answers, and notifies the answers after updating the metrics.
-    fn release<M: ContinuousLm>(&mut self, slots: &mut ContinuousBatch<'_, M>) {
-        let finished: Vec<usize> = slots.finished().collect();
+    fn release<M: ContinuousLm>(&mut self, batch: &mut ContinuousBatch<'_, M>) {
+        let finished: Vec<usize> = batch.finished().collect();
         let mut events = Vec::with_capacity(finished.len());
         for row in finished {
-            let cached = slots.cached_tokens(row);
-            let output = slots.release(row);
+            let cached = batch.cached_tokens(row);
+            let output = batch.release(row);
             let Some(running) = self.rows[row].take() else { continue };
             if let Some(cached) = cached {
                 self.metrics.prefix(running.prompt, cached);
@@ -384,7 +384,7 @@ impl Scheduler {
                 FinishReason::EndOfSequence => Ending::Complete,
                 FinishReason::Stop => Ending::Stop,
                 FinishReason::MaxNewTokens => Ending::Length,
-                _ => Ending::Cancelled,
+                _ => Ending::Canceled,
             });
             let cached_tokens = cached.filter(|_| running.is_first).unwrap_or(0);
             self.metrics.ended(ended.as_ref().ok().copied(), running.queued.elapsed());
@@ -412,17 +412,17 @@ impl Scheduler {
         if events.is_empty() {
             return;
         }
-        self.measure(slots);
+        self.measure(batch);
         for (mut running, event) in events {
             running.pass_held();
             running.events.send(event);
         }
     }
 
-    fn measure<M: ContinuousLm>(&self, slots: &ContinuousBatch<'_, M>) {
+    fn measure<M: ContinuousLm>(&self, batch: &ContinuousBatch<'_, M>) {
         let running: Vec<&Running> = self.rows.iter().flatten().collect();
         let used: usize = running.iter().map(|running| running.prompt + running.tokens).sum();
-        let (free, all) = (slots.room().states, slots.room_in_all().states);
+        let (free, all) = (batch.free_space().states, batch.arena_capacity().states);
         self.metrics.load(Load {
             running: running.len(),
             waiting: self.waiting.len(),
@@ -443,7 +443,7 @@ impl Scheduler {
     /// Loads the model again, until it succeeds; answers requested meanwhile fail as well. `None`:
     /// it is time to end.
     pub(crate) fn load_again<M>(&mut self, reload: &Reload<M>, lost: &Failure) -> Option<M> {
-        while !self.stop.is_cancelled() {
+        while !self.stop.is_canceled() {
             self.give_up(lost);
             match reload() {
                 Ok(model) => {

@@ -110,14 +110,14 @@ fn a_constraint_that_cannot_fit_is_refused() {
 #[derive(Default)]
 struct Counts {
     complete: AtomicUsize,
-    cancelled: AtomicUsize,
+    canceled: AtomicUsize,
 }
 
 impl Metrics for Counts {
     fn ended(&self, ending: Option<Ending>, _elapsed: Duration) {
         let count = match ending {
             Some(Ending::Complete | Ending::OutOfTokens) => &self.complete,
-            Some(Ending::Cancelled) => &self.cancelled,
+            Some(Ending::Canceled) => &self.canceled,
             other => panic!("{other:?}"),
         };
         count.fetch_add(1, Ordering::Relaxed);
@@ -136,7 +136,7 @@ fn dropping_a_generation_cancels_its_answers() {
     texts(short, 1).expect("it ends");
     assert_eq!(counts.complete.load(Ordering::Relaxed), 1);
     // The others had no row.
-    assert!((1..=2).contains(&counts.cancelled.load(Ordering::Relaxed)));
+    assert!((1..=2).contains(&counts.canceled.load(Ordering::Relaxed)));
 }
 
 #[test]

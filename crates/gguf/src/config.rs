@@ -241,8 +241,8 @@ impl Keys<'_> {
         }
     }
 
-    /// The scaling `llama3` with these factors of frequencies. A file stores the factors alone; they
-    /// are compared with the factors of the constants that all published models have.
+    /// The scaling `llama3` with these factors of frequencies. A file stores the factors alone;
+    /// they are compared with the factors of the constants that all published models have.
     fn llama3(&self, factors: &[f32], theta: f64) -> Result<Value, GgufError> {
         let Llama3 { low, high, original } = LLAMA_3;
         let factor = f64::from(factors.iter().copied().fold(1.0, f32::max));

@@ -20,8 +20,8 @@ for line in sys.stdin:
     print(np.where(np.isnan(numbers), np.float32('nan'), numbers).astype('<f4').tobytes().hex())
 ";
 
-/// Random blocks, and blocks of equal bytes: zeros, the greatest numbers, subnormals, infinities and
-/// NaNs as scales.
+/// Random blocks, and blocks of equal bytes: zeros, the greatest numbers, subnormals, infinities
+/// and NaNs as scales.
 fn blocks(block: BlockType, random: &mut StdRng) -> Vec<u8> {
     let mut bytes: Vec<u8> = (0..500 * block.bytes()).map(|_| random.random()).collect();
     for byte in [0x00, 0x01, 0x03, 0x7b, 0x7c, 0x7f, 0x80, 0x83, 0xfb, 0xfc, 0xff] {
@@ -57,7 +57,7 @@ fn blocks_decode_as_in_python() {
 }
 
 #[test]
-fn sizes_are_checked() {
+fn dequantization_refuses_wrong_sizes() {
     for block in BlockType::ALL {
         let (elements, bytes) = (2 * block.elements(), 2 * block.bytes());
         let mut out = vec![0.0; elements];

@@ -95,8 +95,8 @@ impl Writer {
         self
     }
 
-    /// Adds the tokens of a `tokenizer.json`, in the form in which llama.cpp's converter writes them:
-    /// byte-level BPE with its merges, SentencePiece with scores in the order of its merges.
+    /// Adds the tokens of a `tokenizer.json`, in the form in which llama.cpp's converter writes
+    /// them: byte-level BPE with its merges, SentencePiece with scores in the order of its merges.
     pub fn with_tokenizer(self, json: &str, pre: &str) -> Self {
         let file: Json = serde_json::from_str(json).unwrap();
         let vocab = file["model"]["vocab"].as_object().unwrap();

@@ -15,23 +15,23 @@ impl BudgetInterval {
         Self { tokens, alike: 0..u32::MAX }
     }
 
-    /// Whether the end is reachable in `way` tokens.
+    /// Whether the end is reachable in `distance` tokens.
     #[inline]
-    pub(crate) fn reach(&mut self, way: u32) -> bool {
-        let reached = way <= self.tokens;
+    pub(crate) fn reach(&mut self, distance: u32) -> bool {
+        let reached = distance <= self.tokens;
         if reached {
-            self.alike.start = self.alike.start.max(way);
+            self.alike.start = self.alike.start.max(distance);
         } else {
-            self.alike.end = self.alike.end.min(way);
+            self.alike.end = self.alike.end.min(distance);
         }
         reached
     }
 
-    /// Whether the end is reachable in `way()` tokens, which is at most `bound`. Does not call `way`
-    /// if the bound suffices; [`alike`](Self::alike) is narrower then.
+    /// Whether the end is reachable in `distance()` tokens, which is at most `bound`. Does not call
+    /// `distance` if the bound suffices; [`alike`](Self::alike) is narrower then.
     #[inline]
-    pub(crate) fn reach_within(&mut self, bound: u32, way: impl FnOnce() -> u32) -> bool {
-        self.reach(if bound <= self.tokens { bound } else { way() })
+    pub(crate) fn reach_within(&mut self, bound: u32, distance: impl FnOnce() -> u32) -> bool {
+        self.reach(if bound <= self.tokens { bound } else { distance() })
     }
 
     /// The interval of budgets with the same answers.
@@ -46,10 +46,10 @@ mod tests {
 
     #[test]
     fn answers_change_at_the_ends_of_the_range() {
-        let ways = [3, 7, 12, 5, u32::MAX];
+        let distances = [3, 7, 12, 5, u32::MAX];
         let answers = |tokens| {
             let mut left = BudgetInterval::new(tokens);
-            (ways.map(|way| left.reach(way)), left.alike())
+            (distances.map(|distance| left.reach(distance)), left.alike())
         };
         for tokens in 0..20 {
             let (own, alike) = answers(tokens);

@@ -28,7 +28,9 @@ use burn_dfa_vocabulary::Vocabulary;
 /// users.
 ///
 /// ```
-/// use burn_dfa_tokens::{Constraint, Limits, ConstraintCache, TokenId, CompiledConstraint, Vocabulary};
+/// use burn_dfa_tokens::{
+///     CompiledConstraint, Constraint, ConstraintCache, Limits, TokenId, Vocabulary,
+/// };
 ///
 /// # let folder = std::env::temp_dir().join(format!("burn-dfa-doc-cache-{}", std::process::id()));
 /// let vocabulary = Vocabulary::from_chars("ab.".chars())?.with_eos([TokenId(2)])?;
@@ -60,7 +62,8 @@ impl ConstraintCache {
     /// A cache in `folder`, created if missing, of at most `max_bytes`.
     ///
     /// # Errors
-    /// [`ErrorKind::Artifact`](crate::ErrorKind::Artifact): the folder cannot be created or written to.
+    /// [`ErrorKind::Artifact`](crate::ErrorKind::Artifact): the folder cannot be created or written
+    /// to.
     pub fn new(folder: impl AsRef<Path>, max_bytes: u64) -> Result<Self> {
         let folder = folder.as_ref().to_owned();
         let cache = Self { folder, max_bytes };

@@ -46,11 +46,11 @@ impl ClassMap {
         if !tokens.is_empty() {
             self.widen(class);
         }
-        let places = tokens.iter().map(|token| token.index());
+        let indices = tokens.iter().map(|token| token.index());
         match self {
-            Self::Bytes(classes) => places.for_each(|at| classes[at] = class as u8),
-            Self::Halves(classes) => places.for_each(|at| classes[at] = class as u16),
-            Self::Words(classes) => places.for_each(|at| classes[at] = class),
+            Self::Bytes(classes) => indices.for_each(|at| classes[at] = class as u8),
+            Self::Halves(classes) => indices.for_each(|at| classes[at] = class as u16),
+            Self::Words(classes) => indices.for_each(|at| classes[at] = class),
         }
     }
 
@@ -81,7 +81,7 @@ impl ClassMap {
 
 impl From<Vec<u32>> for ClassMap {
     fn from(class: Vec<u32>) -> Self {
-        match class.iter().fold(0, |most, &class| most.max(class)) {
+        match class.iter().fold(0, |greatest, &class| greatest.max(class)) {
             0..=0xff => Self::Bytes(class.into_iter().map(|class| class as u8).collect()),
             0x100..=0xffff => Self::Halves(class.into_iter().map(|class| class as u16).collect()),
             _ => Self::Words(class),

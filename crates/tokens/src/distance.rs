@@ -9,8 +9,8 @@
 //! least the distance of its position can always end. The distances are computed on demand: masks
 //! compare a budget with the distance in bytes first, and most budgets reach it.
 //!
-//! Example: from `{"a":` a shortest text is `0}`. With the tokens `0`, `}` and `7}`, the distance in
-//! bytes is 3 and the distance in tokens is 2, each including the end of sequence.
+//! Example: from `{"a":` a shortest text is `0}`. With the tokens `0`, `}` and `7}`, the distance
+//! in bytes is 3 and the distance in tokens is 2, each including the end of sequence.
 //!
 //! With calls, a token enters procedures and returns from them, but it ends at the RETURN of the
 //! procedure that it begins in: the text after it depends on the stack.
@@ -63,8 +63,8 @@ impl Distances {
     }
 
     /// Distances from an artifact, `[states, exits]`.
-    pub(super) fn stored(ways: Vec<u32>) -> Self {
-        Source::Stored(ways.into()).into()
+    pub(super) fn stored(distances: Vec<u32>) -> Self {
+        Source::Stored(distances.into()).into()
     }
 }
 
@@ -90,11 +90,11 @@ impl PartialEq for Distances {
 
 impl Eq for Distances {}
 
-/// How a place continues.
+/// How a pair continues.
 enum Step {
     /// It reads a byte or a special token.
     Read,
-    /// A call: the place entered, and the place that continues after the procedure.
+    /// A call: the pair entered, and the pair that continues after the procedure.
     Call(usize, usize),
     /// The RETURN of the procedure.
     Return,
@@ -102,7 +102,7 @@ enum Step {
     Bound,
 }
 
-/// The maximum number of trie nodes that are visited to find the distance of a place: along the
+/// The maximum number of trie nodes that are visited to find the distance of a pair: along the
 /// shortest texts, and along longer texts.
 const MAX_VISITS: usize = 1_000;
 const MAX_LATER: usize = 32;
@@ -110,10 +110,10 @@ const MAX_LATER: usize = 32;
 /// The maximum number of bytes by which a text exceeds the shortest one.
 const EXCESS: u32 = 4;
 
-/// The least number of places per thread.
-const SHARED_PLACES: usize = 512;
+/// The least number of pairs per thread.
+const SHARED_PAIRS: usize = 512;
 
-/// Computes distances. A *place* is a state and an exit: the state times the number of exits, plus
+/// Computes distances. A *pair* is a state and an exit: the state times the number of exits, plus
 /// the exit.
 struct Paths<'a> {
     parts: &'a ConstraintParts,
@@ -122,13 +122,13 @@ struct Paths<'a> {
     known: &'a [AtomicU32],
     /// Places whose distances are required; the distance of the last one comes first.
     open: Vec<usize>,
-    /// The places that calls return to, each with the index of the one below; the first entry is
+    /// The pairs that calls return to, each with the index of the one below; the first entry is
     /// none.
     returns: Vec<(usize, usize)>,
     /// Prefixes along the shortest texts, and of longer texts, which come later.
     visits: Vec<Visit>,
     later: Vec<Visit>,
-    /// The symbols that lead nearer to the exit, by place.
+    /// The symbols that lead nearer to the exit, by pair.
     nearer: FastMap<usize, Symbols>,
 }
 
@@ -151,13 +151,13 @@ enum Edge {
     Before(Landing, Symbols),
 }
 
-/// A place, and the places that the calls before it return to.
+/// A pair, and the pairs that the calls before it return to.
 #[derive(Clone, Copy)]
 struct Landing {
-    place: usize,
+    pair: usize,
     /// An index of [`Paths::returns`].
     returns: usize,
-    /// The number of these places.
+    /// The number of these pairs.
     depth: u32,
     /// The sum of their bounds.
     after: u32,
@@ -165,14 +165,14 @@ struct Landing {
 
 impl ConstraintParts {
     fn exits(&self) -> usize {
-        self.calls.as_ref().map_or(1, |calls| calls.ends)
+        self.calls.as_ref().map_or(1, |calls| calls.exits)
     }
 
-    /// The bound on the distance of a place, and the frames that the path adds to the stack.
-    fn bound_of(&self, place: usize) -> (u32, u32) {
+    /// The bound on the distance of a pair, and the frames that the path adds to the stack.
+    fn bound_of(&self, pair: usize) -> (u32, u32) {
         match &self.calls {
-            None => (self.bound_to_end[place], 0),
-            Some(calls) => (calls.ways[place], calls.frames[place]),
+            None => (self.bound_to_end[pair], 0),
+            Some(calls) => (calls.bytes_to_exit[pair], calls.frames[pair]),
         }
     }
 
@@ -182,38 +182,38 @@ impl ConstraintParts {
         self.distance_of(state.index() * self.exits() + exit)
     }
 
-    fn distance_of(&self, place: usize) -> u32 {
-        let bound = self.bound_of(place).0;
+    fn distance_of(&self, pair: usize) -> u32 {
+        let bound = self.bound_of(pair).0;
         // One step is one token.
         if bound <= 1 || bound >= FARTHEST {
             return bound;
         }
         match &self.distances.source {
             Source::Exact => bound,
-            Source::Pruned(parts) => parts.distance_of(place),
-            Source::Stored(ways) => ways[place],
+            Source::Pruned(parts) => parts.distance_of(pair),
+            Source::Stored(distances) => distances[pair],
             Source::Paths => {
                 let known = self.distances.known.get();
-                let known = known.and_then(|known| known[place].load(Ordering::Relaxed).checked_sub(1));
-                known.or_else(|| Some(Paths::new(self)?.find(place))).unwrap_or(bound)
+                let known = known.and_then(|known| known[pair].load(Ordering::Relaxed).checked_sub(1));
+                known.or_else(|| Some(Paths::new(self)?.find(pair))).unwrap_or(bound)
             }
         }
     }
 
     /// The numbers of tokens from all states to all exits, `[states, exits]`.
     pub fn all_distances(&self) -> Vec<u32> {
-        let mut ways = vec![0; self.bound_to_end.len() * self.exits()];
+        let mut distances = vec![0; self.bound_to_end.len() * self.exits()];
         let own = matches!(self.distances.source, Source::Paths);
-        threads::rows(&mut ways, 1, threads::available(), SHARED_PLACES, |first, ways| {
+        threads::rows(&mut distances, 1, threads::available(), SHARED_PAIRS, |first, distances| {
             let mut paths = if own { Paths::new(self) } else { None };
-            for (place, way) in (first..).zip(ways) {
-                *way = match &mut paths {
-                    Some(paths) => paths.find(place),
-                    None => self.distance_of(place),
+            for (pair, distance) in (first..).zip(distances) {
+                *distance = match &mut paths {
+                    Some(paths) => paths.find(pair),
+                    None => self.distance_of(pair),
                 };
             }
         });
-        ways
+        distances
     }
 
     /// See [`CompiledConstraint::tokens_to_end`].
@@ -263,11 +263,11 @@ impl<'a> Paths<'a> {
     fn new(parts: &'a ConstraintParts) -> Option<Self> {
         let TokenReading::Bytes { vocabulary, .. } = &parts.reading else { return None };
         let exits = parts.exits();
-        let places = parts.bound_to_end.len() * exits;
+        let pairs = parts.bound_to_end.len() * exits;
         let known = parts
             .distances
             .known
-            .get_or_init(|| std::iter::repeat_with(AtomicU32::default).take(places).collect());
+            .get_or_init(|| std::iter::repeat_with(AtomicU32::default).take(pairs).collect());
         let trie = vocabulary.trie();
         Some(Self {
             parts,
@@ -282,40 +282,41 @@ impl<'a> Paths<'a> {
         })
     }
 
-    /// The distance of a place, if it needs no computation.
-    fn known(&self, place: usize) -> Option<u32> {
-        let bound = self.parts.bound_of(place).0;
+    /// The distance of a pair, if it needs no computation.
+    fn known(&self, pair: usize) -> Option<u32> {
+        let bound = self.parts.bound_of(pair).0;
         if bound <= 1 || bound >= FARTHEST {
             return Some(bound);
         }
-        self.known[place].load(Ordering::Relaxed).checked_sub(1)
+        self.known[pair].load(Ordering::Relaxed).checked_sub(1)
     }
 
-    /// The distance of a place, after the distances of the places on its path. The places form a
+    /// The distance of a pair, after the distances of the pairs on its path. The pairs form a
     /// list and not a recursion: a path may have as many bytes as the constraint has states.
-    fn find(&mut self, place: usize) -> u32 {
+    fn find(&mut self, pair: usize) -> u32 {
         loop {
-            if let Some(way) = self.known(place) {
+            if let Some(distance) = self.known(pair) {
                 self.open.clear();
-                return way;
+                return distance;
             }
-            let next = self.open.last().copied().unwrap_or(place);
+            let next = self.open.last().copied().unwrap_or(pair);
             if self.known(next).is_some() {
                 self.open.pop();
-            } else if let Some(way) = self.computed(next) {
-                self.known[next].store(way.saturating_add(1), Ordering::Relaxed);
+            } else if let Some(distance) = self.computed(next) {
+                self.known[next].store(distance.saturating_add(1), Ordering::Relaxed);
             }
         }
     }
 
-    /// The distance of a place, if all distances that it depends on are known; else the first
-    /// unknown ones are opened. Each of these places has fewer bytes or is a place of an entered procedure.
-    fn computed(&mut self, place: usize) -> Option<u32> {
-        let (bytes, frames) = self.parts.bound_of(place);
+    /// The distance of a pair, if all distances that it depends on are known; else the first
+    /// unknown ones are opened. Each of these pairs has fewer bytes or is a pair of an entered
+    /// procedure.
+    fn computed(&mut self, pair: usize) -> Option<u32> {
+        let (bytes, frames) = self.parts.bound_of(pair);
         self.returns.clear();
         self.returns.push((0, 0));
-        let start = Landing { place, returns: 0, depth: 0, after: 0 };
-        match self.step(place) {
+        let start = Landing { pair, returns: 0, depth: 0, after: 0 };
+        match self.step(pair) {
             Step::Bound => return Some(bytes),
             Step::Return => return Some(0),
             Step::Call(..) => {
@@ -326,15 +327,15 @@ impl<'a> Paths<'a> {
             }
             Step::Read => {}
         }
-        let special: Vec<u32> = self.parts.special().of(&self.parts.next, self.state(place)).to_vec();
+        let special: Vec<u32> = self.parts.special().of(&self.parts.next, self.state(pair)).to_vec();
         let mut least = bytes;
         for to in special {
-            let at = Landing { place: self.beside(place, StateId(to)), ..start };
+            let at = Landing { pair: self.with_state(pair, StateId(to)), ..start };
             if to != StateId::DEAD.0 && self.frames(at) <= frames {
                 least = least.min(self.after(at, bytes)?);
             }
         }
-        let shortest = self.parts.shortest(self.state(place)) as u32;
+        let shortest = self.parts.shortest(self.state(pair)) as u32;
         let (mut visited, mut later) = (0, 0);
         self.visits.clear();
         self.later.clear();
@@ -370,17 +371,17 @@ impl<'a> Paths<'a> {
     }
 
     /// Adds the visits of the children of a node, from a landing that reads bytes; of these, the
-    /// visits whose path has at most `most` more bytes and frames.
-    fn read(&mut self, from: Visit, most: (u32, u32)) {
+    /// visits whose path has at most `max` more bytes and frames.
+    fn read(&mut self, from: Visit, max: (u32, u32)) {
         let trie = self.trie;
         let (mut children, first) = (trie.children(from.node), self.visits.len());
-        match self.parts.leads_by_runs(self.state(from.at.place)) {
+        match self.parts.leads_by_runs(self.state(from.at.pair)) {
             TransitionView::Runs(runs) => {
                 for run in runs {
                     let bytes = (run.first, run.last);
                     // Most runs have no child below the root.
                     let Some((mut node, _)) = trie.next_child_within(&mut children, bytes) else { continue };
-                    let Some(edge) = self.edge(from, entered(run), most) else { continue };
+                    let Some(edge) = self.edge(from, entered(run), max) else { continue };
                     loop {
                         self.visit(from, node, edge);
                         let Some((next, _)) = trie.next_child_within(&mut children, bytes) else { break };
@@ -390,7 +391,7 @@ impl<'a> Paths<'a> {
             }
             leads @ TransitionView::Row(..) => {
                 while let Some((node, byte)) = trie.next_child(&mut children, |_| true) {
-                    if let Some(edge) = self.edge(from, leads.after(byte), most) {
+                    if let Some(edge) = self.edge(from, leads.after(byte), max) {
                         self.visit(from, node, edge);
                     }
                 }
@@ -401,7 +402,7 @@ impl<'a> Paths<'a> {
 
     /// The edge to a state; `None` if its path is too long.
     fn edge(&mut self, from: Visit, to: StateId, (bytes, frames): (u32, u32)) -> Option<Edge> {
-        let at = Landing { place: self.beside(from.at.place, to), ..from.at };
+        let at = Landing { pair: self.with_state(from.at.pair, to), ..from.at };
         let bound = self.bound(at);
         if to == StateId::DEAD || bound > bytes.saturating_add(EXCESS) || self.frames(at) > frames {
             return None;
@@ -411,7 +412,7 @@ impl<'a> Paths<'a> {
         } else if bound <= bytes.saturating_add(from.length) {
             Edge::Longer(at)
         } else {
-            Edge::Before(at, self.nearer(at.place))
+            Edge::Before(at, self.nearer(at.pair))
         })
     }
 
@@ -426,17 +427,17 @@ impl<'a> Paths<'a> {
         }
     }
 
-    /// The symbols of the bytes that lead nearer to the exit of a place; all at a call or a RETURN.
-    fn nearer(&mut self, place: usize) -> Symbols {
-        if let Some(&symbols) = self.nearer.get(&place) {
+    /// The symbols of the bytes that lead nearer to the exit of a pair; all at a call or a RETURN.
+    fn nearer(&mut self, pair: usize) -> Symbols {
+        if let Some(&symbols) = self.nearer.get(&pair) {
             return symbols;
         }
-        let symbols = match self.step(place) {
+        let symbols = match self.step(pair) {
             Step::Read => {
                 let (leads, bytes) =
-                    (self.parts.leads_by_runs(self.state(place)), self.parts.bound_of(place).0);
+                    (self.parts.leads_by_runs(self.state(pair)), self.parts.bound_of(pair).0);
                 let is_nearer =
-                    |to| to != StateId::DEAD && self.parts.bound_of(self.beside(place, to)).0 < bytes;
+                    |to| to != StateId::DEAD && self.parts.bound_of(self.with_state(pair, to)).0 < bytes;
                 match leads {
                     TransitionView::Runs(runs) => {
                         let runs = runs.iter().filter(|run| is_nearer(entered(run)));
@@ -451,70 +452,69 @@ impl<'a> Paths<'a> {
             }
             _ => Symbols::MAX,
         };
-        self.nearer.insert(place, symbols);
+        self.nearer.insert(pair, symbols);
         symbols
     }
 
-    fn state(&self, place: usize) -> StateId {
-        StateId((place / self.exits) as u32)
+    fn state(&self, pair: usize) -> StateId {
+        StateId((pair / self.exits) as u32)
     }
 
-    /// The place of another state with the same exit.
-    fn beside(&self, place: usize, state: StateId) -> usize {
-        state.index() * self.exits + place % self.exits
+    /// The pair of another state with the same exit.
+    fn with_state(&self, pair: usize, state: StateId) -> usize {
+        state.index() * self.exits + pair % self.exits
     }
 
-    /// The bound on the bytes from a landing to the exit of the place that it began at.
+    /// The bound on the bytes from a landing to the exit of the pair that it began at.
     fn bound(&self, at: Landing) -> u32 {
-        self.parts.bound_of(at.place).0.saturating_add(at.after)
+        self.parts.bound_of(at.pair).0.saturating_add(at.after)
     }
 
     /// The frames that the path from a landing adds.
     fn frames(&self, at: Landing) -> u32 {
-        self.parts.bound_of(at.place).1.saturating_add(at.depth)
+        self.parts.bound_of(at.pair).1.saturating_add(at.depth)
     }
 
     /// The landing after the calls and returns up to a state that reads; `None` if there is none.
     fn entered(&mut self, mut at: Landing) -> Option<Landing> {
         loop {
-            match self.step(at.place) {
+            match self.step(at.pair) {
                 Step::Read => return Some(at),
                 Step::Bound => return None,
                 Step::Call(enter, to) => {
                     self.returns.push((to, at.returns));
                     let after = at.after.saturating_add(self.parts.bound_of(to).0);
-                    at =
-                        Landing { place: enter, returns: self.returns.len() - 1, depth: at.depth + 1, after };
+                    at = Landing { pair: enter, returns: self.returns.len() - 1, depth: at.depth + 1, after };
                 }
                 Step::Return if at.depth == 0 => return None,
                 Step::Return => {
-                    let (place, below) = self.returns[at.returns];
-                    let after = at.after.saturating_sub(self.parts.bound_of(place).0);
-                    at = Landing { place, returns: below, depth: at.depth - 1, after };
+                    let (pair, below) = self.returns[at.returns];
+                    let after = at.after.saturating_sub(self.parts.bound_of(pair).0);
+                    at = Landing { pair, returns: below, depth: at.depth - 1, after };
                 }
             }
         }
     }
 
-    /// The sum of the distances of a landing and of the places that calls return to. Opens each
-    /// place with an unknown distance.
+    /// The sum of the distances of a landing and of the pairs that calls return to. Opens each
+    /// pair with an unknown distance.
     fn sum(&mut self, at: Landing) -> Option<u32> {
-        let (mut sum, mut place, mut below) = (Some(0u32), at.place, at.returns);
+        let (mut sum, mut pair, mut below) = (Some(0u32), at.pair, at.returns);
         for _ in 0..=at.depth {
-            let way = self.known(place);
-            if way.is_none() {
-                self.open.push(place);
+            let distance = self.known(pair);
+            if distance.is_none() {
+                self.open.push(pair);
             }
-            sum = sum.zip(way).map(|(sum, way)| sum.saturating_add(way));
-            (place, below) = self.returns[below];
+            sum = sum.zip(distance).map(|(sum, distance)| sum.saturating_add(distance));
+            (pair, below) = self.returns[below];
         }
         sum
     }
 
-    fn step(&self, place: usize) -> Step {
+    fn step(&self, pair: usize) -> Step {
         let (parts, exits) = (self.parts, self.exits);
-        let (state, exit) = (self.state(place), place % exits);
-        let (bytes, frames) = parts.bound_of(place);
+        let (state, exit) = (self.state(pair), pair % exits);
+        let (bytes, frames) = parts.bound_of(pair);
         if state.0 < StateId::RESERVED || bytes >= FARTHEST {
             return Step::Bound;
         }
@@ -523,14 +523,14 @@ impl<'a> Paths<'a> {
             [0, ..] => Step::Read,
             [enter, returns @ ..] if *enter > 0 => {
                 let returns = returns.iter().enumerate().filter(|&(_, &to)| to != 0);
-                let mut ways = returns
+                let mut paths = returns
                     .map(|(outcome, &to)| (*enter as usize * exits + outcome, to as usize * exits + exit));
                 let is_shortest = |&(enter, to): &(usize, usize)| {
-                    let [procedure, rest] = [enter, to].map(|place| parts.bound_of(place));
+                    let [procedure, rest] = [enter, to].map(|pair| parts.bound_of(pair));
                     let is_path = procedure.0 > 0 && procedure.0.saturating_add(rest.0) == bytes;
                     is_path && procedure.1 < frames && rest.1 <= frames
                 };
-                ways.find(is_shortest).map_or(Step::Bound, |(enter, to)| Step::Call(enter, to))
+                paths.find(is_shortest).map_or(Step::Bound, |(enter, to)| Step::Call(enter, to))
             }
             _ if bytes == 0 => Step::Return,
             _ => Step::Bound,

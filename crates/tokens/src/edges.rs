@@ -30,15 +30,15 @@ pub(super) fn token_edges(
     };
     let trie = vocabulary.trie();
     let is_text = |token: &TokenId| special.column(*token).is_none();
-    // The places of text tokens with their own columns.
+    // The indices of text tokens with their own columns.
     let tokens = trie.all_tokens().iter().enumerate();
     let own: Vec<usize> = match special.tokens() {
         [] => Vec::new(),
-        _ => tokens.filter(|&(_, token)| !is_text(token)).map(|(place, _)| place).collect(),
+        _ => tokens.filter(|&(_, token)| !is_text(token)).map(|(index, _)| index).collect(),
     };
     let is_all_text = |node: usize| {
-        let places = trie.subtree(node);
-        own.partition_point(|&place| place < places.start) == own.partition_point(|&place| place < places.end)
+        let range = trie.subtree(node);
+        own.partition_point(|&index| index < range.start) == own.partition_point(|&index| index < range.end)
     };
     let mut characters = AlikeCharacters::new(parts, column_of);
     let mut edges = Vec::new();

@@ -16,13 +16,13 @@ impl CompiledConstraint {
     #[doc(hidden)]
     pub fn forced(&self, vocabulary: &Vocabulary, longest: bool) -> Vec<Option<TokenId>> {
         let parts = self.parts();
-        let most = if longest { MAX } else { 1 };
+        let max = if longest { MAX } else { 1 };
         let tokens_of = tokens_of(parts);
         let bytes = if longest { parts.forced_bytes(&tokens_of, vocabulary) } else { Vec::new() };
         let (mut legal, mut run) = (Vec::new(), Vec::new());
         let forced = |state| {
             legal.clear();
-            let few = parts.calls.is_none() && parts.few_legal(state, &tokens_of, most, &mut legal);
+            let few = parts.calls.is_none() && parts.few_legal(state, &tokens_of, max, &mut legal);
             if let ([only], true) = (&legal[..], few) {
                 return Some(*only);
             }
@@ -57,19 +57,19 @@ fn tokens_of(parts: &ConstraintParts) -> Vec<Vec<TokenId>> {
 }
 
 impl ConstraintParts {
-    /// Collects the legal tokens of a state of the constraint; false if more than `most` are legal,
+    /// Collects the legal tokens of a state of the constraint; false if more than `max` are legal,
     /// or more than one byte may come next.
     fn few_legal(
         &self,
         state: StateId,
         tokens_of: &[Vec<TokenId>],
-        most: usize,
+        max: usize,
         legal: &mut Vec<TokenId>,
     ) -> bool {
         let row = self.row(state);
         let columns = row.iter().zip(tokens_of).filter(|&(&next, _)| self.has_end(StateId(next)));
         for tokens in columns.map(|(_, tokens)| tokens) {
-            if legal.len() + tokens.len() > most {
+            if legal.len() + tokens.len() > max {
                 return false;
             }
             legal.extend(tokens);
@@ -91,7 +91,7 @@ impl ConstraintParts {
                 _ => return false,
             }
         }
-        !legal.is_empty() && legal.len() <= most
+        !legal.is_empty() && legal.len() <= max
     }
 }
 
@@ -143,10 +143,10 @@ impl ConstraintParts {
             .collect()
     }
 
-    /// Writes the forced bytes from `state` on into `run`, at most `most` bytes.
-    fn spell(&self, mut state: StateId, bytes: &[Option<(u8, StateId)>], most: usize, run: &mut Vec<u8>) {
+    /// Writes the forced bytes from `state` on into `run`, at most `max` bytes.
+    fn spell(&self, mut state: StateId, bytes: &[Option<(u8, StateId)>], max: usize, run: &mut Vec<u8>) {
         run.clear();
-        while let Some((byte, next)) = bytes[state.index()].filter(|_| run.len() < most) {
+        while let Some((byte, next)) = bytes[state.index()].filter(|_| run.len() < max) {
             run.push(byte);
             state = next;
         }

@@ -41,15 +41,14 @@ mod build;
 mod byte_level;
 mod cache;
 mod class_map;
-mod class_tokens;
 mod columns;
 mod compile_trait;
 mod distance;
 mod edges;
 mod forced;
+mod lazy_class_tokens;
 mod longest;
 mod mask;
-mod near;
 mod parts;
 mod pending;
 mod position;
@@ -57,6 +56,7 @@ mod prune;
 mod pushdown;
 mod rows;
 mod sample;
+mod self_loop;
 mod special;
 mod stack;
 mod state;
@@ -93,20 +93,20 @@ pub use burn_dfa_vocabulary::{TokenId, Vocabulary};
 use byte_level::reserved_column;
 pub use cache::ConstraintCache;
 use class_map::ClassMap;
-use class_tokens::MadeClassTokens;
 pub use compile_trait::Compile;
 use distance::Distances;
+use lazy_class_tokens::LazyClassTokens;
 use limits::Meter;
 use longest::Shortest;
 pub use mask::{Logit, Masker};
 #[doc(hidden)]
 pub use mask::{Thresholds, TokenMask};
-use near::Near;
 #[doc(hidden)]
 pub use parts::{ConstraintParts, TokenReading};
 pub use pending::{ConstraintSender, PendingConstraint};
 pub use position::RowPosition;
 use rows::TransitionRows;
+use self_loop::SelfLoop;
 use special::SpecialTokens;
 pub use state::StateId;
 use token_slices::{CharTransitionCache, TokenSlices};
@@ -121,7 +121,8 @@ use whole::TokenStates;
 /// // 0: a, 1: b, 2: end of sequence
 /// let vocabulary = Vocabulary::from_bytes([Some(b"a".to_vec()), Some(b"b".to_vec()), None])?
 ///     .with_eos([TokenId(2)])?;
-/// let compiled = CompiledConstraint::compile(&Constraint::regex("ab*")?, &vocabulary, &Limits::default())?;
+/// let compiled =
+///     CompiledConstraint::compile(&Constraint::regex("ab*")?, &vocabulary, &Limits::default())?;
 ///
 /// let start = compiled.start();
 /// assert_eq!(compiled.next(start, TokenId(1)), StateId::DEAD);
@@ -304,7 +305,7 @@ impl CompiledConstraint {
         tokens_to_end: Vec<u32>,
         start: StateId,
         fingerprint: Fingerprint,
-        class_tokens: MadeClassTokens,
+        class_tokens: LazyClassTokens,
     ) -> Self {
         let vocabulary_len = class.len();
         let reading = TokenReading::Classes(class);
@@ -353,7 +354,7 @@ impl CompiledConstraint {
     /// The maximum number of exits of a procedure; 0 without calls. See
     /// `Capacity`.
     pub fn exits(&self) -> usize {
-        self.parts.calls.as_ref().map_or(0, |calls| calls.ends)
+        self.parts.calls.as_ref().map_or(0, |calls| calls.exits)
     }
 
     /// The maximum number of frames on the stack of a row; 0 without calls.
@@ -361,8 +362,8 @@ impl CompiledConstraint {
         self.parts.calls.as_ref().map_or(0, |calls| calls.depth as usize)
     }
 
-    /// An upper bound on the frames that one token pushes on the stack of a row; 0 without calls. See
-    /// `Capacity`.
+    /// An upper bound on the frames that one token pushes on the stack of a row; 0 without calls.
+    /// See `Capacity`.
     pub fn pushes(&self) -> usize {
         self.parts.pushes() as usize
     }

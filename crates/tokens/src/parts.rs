@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::class_tokens::MadeClassTokens;
 use super::distance::Distances;
+use super::lazy_class_tokens::LazyClassTokens;
 use super::mask::Thresholds;
 use super::rows::{TransitionRows, TransitionView};
 use super::stack::{Calls, StackGraph, StackTop};
@@ -30,7 +30,7 @@ pub struct ConstraintParts {
     /// The legal tokens of forced text in a byte-level constraint; a token-level constraint has no
     /// other tokens.
     pub shortest: Shortest,
-    pub(super) class_tokens: MadeClassTokens,
+    pub(super) class_tokens: LazyClassTokens,
     /// The state before the first token.
     pub start: StateId,
     /// The number of tokens of the vocabulary.

@@ -17,7 +17,9 @@ use burn_dfa_vocabulary::Vocabulary;
 /// finished, at the latest at [`Limits::time`].
 ///
 /// ```
-/// use burn_dfa_tokens::{Constraint, Limits, PendingConstraint, TokenId, CompiledConstraint, Vocabulary};
+/// use burn_dfa_tokens::{
+///     CompiledConstraint, Constraint, Limits, PendingConstraint, TokenId, Vocabulary,
+/// };
 ///
 /// let vocabulary = Vocabulary::from_chars("ab.".chars())?.with_eos([TokenId(2)])?;
 /// let (constraint, limits) = (Constraint::regex("ab*")?, Limits::default());
@@ -34,16 +36,22 @@ pub struct PendingConstraint {
 
 /// The sending half of a [`PendingConstraint`]: delivers the result.
 ///
-/// If it is dropped without a result, as by a panic, the result is [`ErrorKind::Artifact`](crate::ErrorKind::Artifact).
+/// If it is dropped without a result, as by a panic, the result is
+/// [`ErrorKind::Artifact`](crate::ErrorKind::Artifact).
 ///
 /// ```
-/// use burn_dfa_tokens::{Constraint, ConstraintCache, ErrorKind, Limits, PendingConstraint, TokenId, Vocabulary};
+/// use burn_dfa_tokens::{
+///     Constraint, ConstraintCache, ErrorKind, Limits, PendingConstraint, TokenId, Vocabulary,
+/// };
 ///
 /// # let folder = std::env::temp_dir().join(format!("burn-dfa-doc-pending-{}", std::process::id()));
 /// let vocabulary = Vocabulary::from_chars("ab.".chars())?.with_eos([TokenId(2)])?;
-/// let (constraint, cache) = (Constraint::regex("ab*")?, ConstraintCache::new(&folder, 256 << 20)?);
+/// let (constraint, cache) =
+///     (Constraint::regex("ab*")?, ConstraintCache::new(&folder, 256 << 20)?);
 /// let (sender, pending) = PendingConstraint::channel();
-/// std::thread::spawn(move || sender.send(cache.compile(&constraint, &vocabulary, &Limits::default())));
+/// std::thread::spawn(move || {
+///     sender.send(cache.compile(&constraint, &vocabulary, &Limits::default()))
+/// });
 /// assert_eq!(pending.wait()?.class_count(), 5);
 ///
 /// let (sender, pending) = PendingConstraint::channel();
@@ -95,8 +103,8 @@ impl PendingConstraint {
     /// The compiled constraint; blocks until compilation ends.
     ///
     /// # Errors
-    /// As [`CompiledConstraint::compile`]; [`ErrorKind::Artifact`](crate::ErrorKind::Artifact) if the sender was dropped without a
-    /// result.
+    /// As [`CompiledConstraint::compile`]; [`ErrorKind::Artifact`](crate::ErrorKind::Artifact) if
+    /// the sender was dropped without a result.
     pub fn wait(&self) -> Result<CompiledConstraint> {
         loop {
             if let Some(outcome) = self.wait_for(Duration::MAX) {
@@ -105,13 +113,13 @@ impl PendingConstraint {
         }
     }
 
-    /// The compiled constraint; `None` if compilation takes longer than `most`.
+    /// The compiled constraint; `None` if compilation takes longer than `timeout`.
     ///
     /// # Errors
     /// As [`wait`](Self::wait).
-    pub fn wait_for(&self, most: Duration) -> Option<Result<CompiledConstraint>> {
+    pub fn wait_for(&self, timeout: Duration) -> Option<Result<CompiledConstraint>> {
         let unknown = |outcome: &mut Option<_>| outcome.is_none();
-        let waited = self.shared.is_known.wait_timeout_while(self.shared.outcome(), most, unknown);
+        let waited = self.shared.is_known.wait_timeout_while(self.shared.outcome(), timeout, unknown);
         waited.unwrap_or_else(PoisonError::into_inner).0.clone()
     }
 }

@@ -15,8 +15,11 @@ use burn_dfa_vocabulary::TokenId;
 /// use burn_dfa_tokens::{Constraint, Limits, TokenId, CompiledConstraint, Vocabulary};
 ///
 /// let vocabulary = Vocabulary::from_chars("abc.".chars())?.with_eos([TokenId(3)])?;
-/// let compiled = CompiledConstraint::compile(&Constraint::regex("abc")?, &vocabulary, &Limits::default())?;
-/// let after = |token, remaining| compiled.after(&RowPosition::new(compiled.start(), remaining), TokenId(token));
+/// let compiled =
+///     CompiledConstraint::compile(&Constraint::regex("abc")?, &vocabulary, &Limits::default())?;
+/// let after = |token, remaining| {
+///     compiled.after(&RowPosition::new(compiled.start(), remaining), TokenId(token))
+/// };
 /// assert!(compiled.can_end(&after(0, 4))); // `b`, `c` and the end of the sequence follow
 /// assert!(!compiled.can_end(&after(0, 3))); // one token too few
 /// assert!(!compiled.can_end(&after(1, 9))); // illegal

@@ -20,7 +20,11 @@ impl CompiledConstraint {
     ///
     /// let vocabulary = Vocabulary::from_bytes([Some("a"), Some("b"), Some("ab"), None])?
     ///     .with_eos([TokenId(3)])?;
-    /// let compiled = CompiledConstraint::compile(&Constraint::regex("ab")?, &vocabulary, &Limits::default())?;
+    /// let compiled = CompiledConstraint::compile(
+    ///     &Constraint::regex("ab")?,
+    ///     &vocabulary,
+    ///     &Limits::default(),
+    /// )?;
     /// let pruned = compiled.prune(&vocabulary, &[TokenId(3), TokenId(2)])?;
     /// let start = compiled.start();
     /// assert_eq!(pruned.next(start, TokenId(1)), compiled.next(start, TokenId(2)));
@@ -29,9 +33,11 @@ impl CompiledConstraint {
     /// ```
     ///
     /// # Errors
-    /// - [`ErrorKind::IncompatibleVocabulary`](crate::ErrorKind::IncompatibleVocabulary): the constraint was compiled for another vocabulary;
+    /// - [`ErrorKind::IncompatibleVocabulary`](crate::ErrorKind::IncompatibleVocabulary): the
+    ///   constraint was compiled for another vocabulary;
     /// - [`ErrorKind::Input`](crate::ErrorKind::Input): an id that the vocabulary does not have;
-    /// - [`ErrorKind::Vocabulary`](crate::ErrorKind::Vocabulary): more ids than a vocabulary may have.
+    /// - [`ErrorKind::Vocabulary`](crate::ErrorKind::Vocabulary): more ids than a vocabulary may
+    ///   have.
     pub fn prune(&self, vocabulary: &Vocabulary, ids: &[TokenId]) -> Result<Self> {
         self.check_vocabulary(vocabulary)?;
         if let Some(at) = ids.iter().position(|id| id.index() >= vocabulary.len()) {

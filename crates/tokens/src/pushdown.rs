@@ -15,7 +15,7 @@ use burn_dfa_constraints::CalledText;
 use burn_dfa_vocabulary::Vocabulary;
 
 /// The compiled constraint; `None` if the vocabulary does not [spell the shortest
-/// paths](spelled_ways) to the end.
+/// paths](spelled_distances) to the end.
 ///
 /// # Errors
 /// If a limit is breached.
@@ -24,20 +24,20 @@ pub(super) fn from_called(
     vocabulary: &Vocabulary,
     meter: &Meter,
 ) -> Result<Option<CompiledConstraint>> {
-    let Some(ways) = spelled_ways(text, vocabulary, meter)? else { return Ok(None) };
+    let Some(distances) = spelled_distances(text, vocabulary, meter)? else { return Ok(None) };
     let CalledText { automaton, free } = text;
-    let ends = automaton.ends();
+    let exits = automaton.exits();
     let groups = Groups::new(free, vocabulary)?;
     let mut parts = ConstraintParts::of_rows(
         automaton.shared_rows(),
         free.states,
         &groups,
-        2 + 4 * ends,
+        2 + 4 * exits,
         vocabulary,
         meter,
     )?;
-    let calls = calls(automaton, &ways, meter);
-    let needed = calls.frames[parts.start.index() * ends];
+    let calls = calls(automaton, &distances, meter);
+    let needed = calls.frames[parts.start.index() * exits];
     if needed > calls.depth {
         return Err(Error::limit(Limit::Frames(calls.depth as usize)));
     }
@@ -49,9 +49,9 @@ pub(super) fn from_called(
 
 /// The effects of the states on the stack.
 fn calls(automaton: &Pushdown, spelled: &[Distance], meter: &Meter) -> Calls {
-    let ends = automaton.ends();
-    let mut jumps = vec![0; StateId::RESERVED as usize * (1 + ends)];
-    let mut ways = reserved_ways(ends);
+    let exits = automaton.exits();
+    let mut jumps = vec![0; StateId::RESERVED as usize * (1 + exits)];
+    let mut distances = reserved_distances(exits);
     let mut entered = [0u32; 256];
     let shifted = |state: u32| if state == 0 { 0 } else { (state + SHIFT) as i32 };
     for state in 1..automaton.state_count() as u32 {
@@ -64,8 +64,8 @@ fn calls(automaton: &Pushdown, spelled: &[Distance], meter: &Meter) -> Calls {
             }
             Jump::Return(outcome) => jumps.push(-1 - *outcome as i32),
         }
-        jumps.resize(from + 1 + ends, 0);
-        ways.extend_from_slice(&spelled[state as usize * ends..][..ends]);
+        jumps.resize(from + 1 + exits, 0);
+        distances.extend_from_slice(&spelled[state as usize * exits..][..exits]);
         for run in automaton.rows().row(state) {
             let effects = match automaton.jump(run.target) {
                 Jump::None => continue,
@@ -77,19 +77,19 @@ fn calls(automaton: &Pushdown, spelled: &[Distance], meter: &Meter) -> Calls {
             }
         }
     }
-    Calls::new(meter.limits().frames, ends, jumps, &ways, &entered)
+    Calls::new(meter.limits().frames, exits, jumps, &distances, &entered)
 }
 
 /// The distances of the reserved states.
-pub(super) fn reserved_ways(ends: usize) -> Vec<Distance> {
-    let mut ways = vec![Distance::NONE; StateId::RESERVED as usize * ends];
+pub(super) fn reserved_distances(exits: usize) -> Vec<Distance> {
+    let mut distances = vec![Distance::NONE; StateId::RESERVED as usize * exits];
     for (state, bytes) in RESERVED_TOKENS_TO_END.into_iter().enumerate() {
-        ways[state * ends] = Distance { bytes, frames: 0 };
+        distances[state * exits] = Distance { bytes, frames: 0 };
     }
-    ways
+    distances
 }
 
-/// The distance from each state to each exit in one-byte tokens, `[states, ends]`.
+/// The distance from each state to each exit in one-byte tokens, `[states, exits]`.
 ///
 /// `None` if the vocabulary lacks some bytes and a state has no path without them: a longer token
 /// may contain the bytes, and liveness would depend on the stack. Otherwise a state is alive in
@@ -97,7 +97,7 @@ pub(super) fn reserved_ways(ends: usize) -> Vec<Distance> {
 ///
 /// # Errors
 /// If a limit is breached.
-fn spelled_ways<'t>(
+fn spelled_distances<'t>(
     text: &'t CalledText,
     vocabulary: &Vocabulary,
     meter: &Meter,
@@ -116,15 +116,15 @@ fn spelled_ways<'t>(
         true => Ok(Some(automaton.distances().into())),
         // Paths through free text are not paths of its bytes.
         false if !free.is_empty() => Ok(None),
-        false => Ok(automaton.ways_along(&spelled, meter)?.map(Cow::from)),
+        false => Ok(automaton.distances_along(&spelled, meter)?.map(Cow::from)),
     }
 }
 
 impl ConstraintParts {
     /// Sets the states' effects on the stack; the bounds on the distances follow from them.
     pub(super) fn set_calls(&mut self, calls: Calls) {
-        let least = |ways: &[u32]| ways.iter().copied().min().unwrap_or(u32::MAX);
-        self.bound_to_end = calls.ways.chunks_exact(calls.ends).map(least).collect();
+        let least = |distances: &[u32]| distances.iter().copied().min().unwrap_or(u32::MAX);
+        self.bound_to_end = calls.bytes_to_exit.chunks_exact(calls.exits).map(least).collect();
         self.calls = Some(Arc::new(calls));
     }
 

@@ -15,7 +15,11 @@ impl CompiledConstraint {
     /// use burn_dfa_tokens::{Constraint, Limits, TokenId, CompiledConstraint, Vocabulary};
     ///
     /// let vocabulary = Vocabulary::from_chars("abc.".chars())?.with_eos([TokenId(3)])?;
-    /// let compiled = CompiledConstraint::compile(&Constraint::regex("a[bc]+")?, &vocabulary, &Limits::default())?;
+    /// let compiled = CompiledConstraint::compile(
+    ///     &Constraint::regex("a[bc]+")?,
+    ///     &vocabulary,
+    ///     &Limits::default(),
+    /// )?;
     /// let outputs: Vec<_> = compiled.samples(&vocabulary, 7, 10).take(3).collect();
     /// assert!(outputs.iter().all(|tokens| tokens.len() <= 10 && compiled.accepts(tokens)));
     /// assert_eq!(compiled.samples(&vocabulary, 7, 2).next(), None);

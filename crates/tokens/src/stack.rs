@@ -7,12 +7,12 @@
 //! return state for the exit. No row rests in a call or RETURN state.
 //!
 //! # The budget
-//! Distances to the end are known only within a procedure: `ways[s, o]` is the number of bytes of
-//! the shortest path from state `s` to the exit `o` of its procedure, an upper bound on its number
-//! of [tokens](super::distance). A frame holds the *costs* of its procedure: for each exit the
-//! number of tokens from the exit to the end of the text, through all frames below. A token may
-//! follow if, for some exit, the tokens to the exit plus the exit's cost fit in the remaining
-//! budget.
+//! Distances to the end are known only within a procedure: `bytes_to_exit[s, o]` is the number of
+//! bytes of the shortest path from state `s` to the exit `o` of its procedure, an upper bound on
+//! its number of [tokens](super::distance). A frame holds the *costs* of its procedure: for each
+//! exit the number of tokens from the exit to the end of the text, through all frames below. A
+//! token may follow if, for some exit, the tokens to the exit plus the exit's cost fit in the
+//! remaining budget.
 //!
 //! # The depth
 //! The stack has a capacity. Each shortest path carries the number of frames that it adds to the
@@ -35,14 +35,14 @@ pub struct Calls {
     /// The most frames on the stack.
     pub depth: u32,
     /// The maximum number of exits of a procedure; at least 1.
-    pub ends: usize,
-    /// `[states, 1 + ends]`: 0 for a plain state; for a call state the entered state, then the
+    pub exits: usize,
+    /// `[states, 1 + exits]`: 0 for a plain state; for a call state the entered state, then the
     /// return state of each exit; for a RETURN state −1 minus its exit.
     pub jumps: Vec<i32>,
-    /// `[states, ends]`: the least number of bytes to each exit; in the outermost part, exit 0 is
+    /// `[states, exits]`: the least number of bytes to each exit; in the outermost part, exit 0 is
     /// the end of the text, and the end of the sequence counts. `u32::MAX` if no path exists.
-    pub ways: Vec<u32>,
-    /// `[states, ends]`: the number of frames added by the path.
+    pub bytes_to_exit: Vec<u32>,
+    /// `[states, exits]`: the number of frames added by the path.
     pub frames: Vec<u32>,
     /// The longest sequence of call and RETURN states without a byte between them.
     pub chain: u32,
@@ -61,21 +61,24 @@ pub(super) fn effect(jump: i32) -> u32 {
 }
 
 impl Calls {
-    /// Combines jumps and ways for a stack of `depth` frames; `entered` has, for each byte, the
-    /// [effects](effect) of the states to which the byte leads.
+    /// Combines jumps and distances for a stack of `depth` frames; `entered` has, for each byte,
+    /// the [effects](effect) of the states to which the byte leads.
     pub(super) fn new(
         depth: usize,
-        ends: usize,
+        exits: usize,
         jumps: Vec<i32>,
-        ways: &[Distance],
+        distances: &[Distance],
         entered: &[u32; 256],
     ) -> Self {
         let mut calls = Self {
             depth: depth as u32,
-            ends,
+            exits,
             jumps,
-            ways: ways.iter().map(|way| if way.is_some() { way.bytes } else { NONE }).collect(),
-            frames: ways.iter().map(|way| if way.is_some() { way.frames } else { 0 }).collect(),
+            bytes_to_exit: distances
+                .iter()
+                .map(|path| if path.is_some() { path.bytes } else { NONE })
+                .collect(),
+            frames: distances.iter().map(|path| if path.is_some() { path.frames } else { 0 }).collect(),
             chain: 0,
             pushing: Box::new([false; 256]),
         };
@@ -86,17 +89,17 @@ impl Calls {
     }
 
     /// An upper bound on the frames that a token of the vocabulary adds to the stack at any time. A
-    /// byte pushes at most one frame, because a call enters a plain state; a special token counts as
-    /// one byte.
+    /// byte pushes at most one frame, because a call enters a plain state; a special token counts
+    /// as one byte.
     pub fn pushes(&self, vocabulary: &Vocabulary) -> u32 {
-        vocabulary.most_bytes_of(&self.pushing).max(1).min(self.depth)
+        vocabulary.max_bytes_of(&self.pushing).max(1).min(self.depth)
     }
 
     /// The [effects](effect) after which a frame may be pushed: calls, and RETURNs whose exit leads
     /// to a call, possibly by further RETURNs.
     fn pushing_effects(&self) -> u32 {
         // By exit: the effects of the return states of all calls.
-        let mut after = vec![0u32; self.ends];
+        let mut after = vec![0u32; self.exits];
         for jump in self.jumps.chunks_exact(self.frame()).filter(|jump| jump[0] > 0) {
             for (after, &to) in after.iter_mut().zip(&jump[1..]) {
                 *after |= effect(self.jump(to as u32)[0]);
@@ -142,7 +145,7 @@ impl Calls {
 
     /// Frame size: the call state, then its costs.
     pub fn frame(&self) -> usize {
-        1 + self.ends
+        1 + self.exits
     }
 
     pub fn jump(&self, state: u32) -> &[i32] {
@@ -154,17 +157,17 @@ impl Calls {
         self.jump(state.0)[0] == 0
     }
 
-    pub fn ways_of(&self, state: StateId) -> &[u32] {
-        &self.ways[state.index() * self.ends..][..self.ends]
+    pub fn bytes_of(&self, state: StateId) -> &[u32] {
+        &self.bytes_to_exit[state.index() * self.exits..][..self.exits]
     }
 
     pub fn frames_of(&self, state: StateId) -> &[u32] {
-        &self.frames[state.index() * self.ends..][..self.ends]
+        &self.frames[state.index() * self.exits..][..self.exits]
     }
 
-    fn ways(&self, state: u32) -> impl Iterator<Item = (u32, u32)> + '_ {
+    fn paths(&self, state: u32) -> impl Iterator<Item = (u32, u32)> + '_ {
         let state = StateId(state);
-        self.ways_of(state).iter().copied().zip(self.frames_of(state).iter().copied())
+        self.bytes_of(state).iter().copied().zip(self.frames_of(state).iter().copied())
     }
 
     /// The costs of the procedure of a position with these frames, and the number of frames.
@@ -184,14 +187,14 @@ impl Calls {
     /// An upper bound on [`to_end`](Self::to_end): bytes to the exits of the procedure.
     pub(super) fn bound(&self, state: StateId, frames: &[u32]) -> u32 {
         let (costs, depth) = self.costs(frames);
-        self.cost(self.ways(state.0), costs, depth)
+        self.cost(self.paths(state.0), costs, depth)
     }
 
     /// The least number of tokens over all exits, on a stack of `depth` frames.
     fn tokens(&self, parts: &ConstraintParts, state: StateId, costs: &[u32], depth: u32) -> u32 {
         let mut least = NONE;
-        for (exit, ((way, frames), &cost)) in self.ways(state.0).zip(costs).enumerate() {
-            let is_fitting = way < FARTHEST && depth.saturating_add(frames) <= self.depth;
+        for (exit, ((bytes, frames), &cost)) in self.paths(state.0).zip(costs).enumerate() {
+            let is_fitting = bytes < FARTHEST && depth.saturating_add(frames) <= self.depth;
             if is_fitting && cost < least.min(FARTHEST) {
                 least = least.min(parts.distance(state, exit).saturating_add(cost));
             }
@@ -199,13 +202,13 @@ impl Calls {
         if least < FARTHEST { least } else { NONE }
     }
 
-    /// The least cost over `ways`, the distance and added frames to each exit, on a stack of
+    /// The least cost over `paths`, the bytes and the added frames to each exit, on a stack of
     /// `depth` frames.
-    fn cost(&self, ways: impl Iterator<Item = (u32, u32)>, costs: &[u32], depth: u32) -> u32 {
-        let fitting = ways.zip(costs).filter(|&((way, frames), &cost)| {
-            way < FARTHEST && cost < FARTHEST && depth.saturating_add(frames) <= self.depth
+    fn cost(&self, paths: impl Iterator<Item = (u32, u32)>, costs: &[u32], depth: u32) -> u32 {
+        let fitting = paths.zip(costs).filter(|&((bytes, frames), &cost)| {
+            bytes < FARTHEST && cost < FARTHEST && depth.saturating_add(frames) <= self.depth
         });
-        fitting.map(|((way, _), cost)| way + cost).min().filter(|&cost| cost < FARTHEST).unwrap_or(NONE)
+        fitting.map(|((bytes, _), cost)| bytes + cost).min().filter(|&cost| cost < FARTHEST).unwrap_or(NONE)
     }
 }
 
@@ -215,7 +218,7 @@ pub struct StackGraph<'a> {
     calls: &'a Calls,
     /// The call state, the depth and the frame below; the first entry is the empty stack.
     frames: Vec<(u32, u32, StackTop)>,
-    /// `[frames, ends]`
+    /// `[frames, exits]`
     costs: Vec<u32>,
     /// The costs of frames are cached if they are pushed on one of the first `cached` frames: all
     /// frames that are never forgotten, or none.
@@ -245,7 +248,7 @@ impl<'a> StackGraph<'a> {
             parts,
             calls,
             frames: vec![(0, 0, StackTop::EMPTY)],
-            costs: vec![NONE; calls.ends],
+            costs: vec![NONE; calls.exits],
             cached: 0,
             known: FastMap::default(),
         };
@@ -255,7 +258,7 @@ impl<'a> StackGraph<'a> {
             stacks.costs.extend_from_slice(&frame[1..]);
         }
         let frames = stacks.frames.len() as u32;
-        stacks.cached = if calls.ends >= thresholds.min_exits { frames } else { 0 };
+        stacks.cached = if calls.exits >= thresholds.min_exits { frames } else { 0 };
         (stacks, StackTop(frames - 1))
     }
 
@@ -275,16 +278,16 @@ impl<'a> StackGraph<'a> {
         let depth = self.frames[top.0 as usize].1 as usize;
         let frame = self.calls.frame();
         let mut frames = vec![0; depth * frame];
-        for place in frames.chunks_exact_mut(frame).rev() {
-            place[0] = self.frames[top.0 as usize].0;
-            place[1..].copy_from_slice(self.costs(top));
+        for out in frames.chunks_exact_mut(frame).rev() {
+            out[0] = self.frames[top.0 as usize].0;
+            out[1..].copy_from_slice(self.costs(top));
             top = self.frames[top.0 as usize].2;
         }
         frames
     }
 
     fn costs(&self, top: StackTop) -> &[u32] {
-        &self.costs[top.0 as usize * self.calls.ends..][..self.calls.ends]
+        &self.costs[top.0 as usize * self.calls.exits..][..self.calls.exits]
     }
 
     /// The number of frames of all stacks, as an argument for [`forget`](Self::forget).
@@ -295,7 +298,7 @@ impl<'a> StackGraph<'a> {
     /// Forgets the frames pushed since `mark`.
     pub fn forget(&mut self, mark: usize) {
         self.frames.truncate(mark);
-        self.costs.truncate(mark * self.calls.ends);
+        self.costs.truncate(mark * self.calls.exits);
     }
 
     /// Whether a row rests in `state` after entering it.
@@ -360,7 +363,7 @@ impl<'a> StackGraph<'a> {
     /// Whether the end is reachable from a state in the tokens left.
     #[inline]
     pub(super) fn reach(&self, state: StateId, top: StackTop, left: &mut BudgetInterval) -> bool {
-        left.reach_within(self.cost(self.calls.ways(state.0), top), || self.to_end(state, top))
+        left.reach_within(self.cost(self.calls.paths(state.0), top), || self.to_end(state, top))
     }
 
     /// An upper bound on the distance from any of a set of states, given their longest path to each
@@ -369,7 +372,7 @@ impl<'a> StackGraph<'a> {
         self.cost(farthest.iter().copied(), top)
     }
 
-    fn cost(&self, ways: impl Iterator<Item = (u32, u32)>, top: StackTop) -> u32 {
-        self.calls.cost(ways, self.costs(top), self.frames[top.0 as usize].1)
+    fn cost(&self, paths: impl Iterator<Item = (u32, u32)>, top: StackTop) -> u32 {
+        self.calls.cost(paths, self.costs(top), self.frames[top.0 as usize].1)
     }
 }

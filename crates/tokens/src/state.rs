@@ -13,7 +13,8 @@ use std::fmt;
 /// use burn_dfa_tokens::{Constraint, Limits, StateId, TokenId, CompiledConstraint, Vocabulary};
 ///
 /// let vocabulary = Vocabulary::from_bytes([Some("a"), Some("b"), None])?.with_eos([TokenId(2)])?;
-/// let compiled = CompiledConstraint::compile(&Constraint::regex("a")?, &vocabulary, &Limits::default())?;
+/// let compiled =
+///     CompiledConstraint::compile(&Constraint::regex("a")?, &vocabulary, &Limits::default())?;
 /// assert_eq!(compiled.next(compiled.start(), TokenId(1)), StateId::DEAD);
 /// let after_a = compiled.next(compiled.start(), TokenId(0));
 /// assert_eq!(compiled.next(after_a, TokenId(2)), StateId::DONE);

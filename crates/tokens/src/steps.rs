@@ -84,7 +84,7 @@ fn add_farthest(parts: &ConstraintParts, state: StateId, all: &mut [(u32, u32)])
     let Some(calls) = &parts.calls else {
         return all[0].0 = all[0].0.max(parts.bound_to_end[state.index()]);
     };
-    widen(all, calls.ways_of(state).iter().copied().zip(calls.frames_of(state).iter().copied()));
+    widen(all, calls.bytes_of(state).iter().copied().zip(calls.frames_of(state).iter().copied()));
 }
 
 /// Raises the longest distances and the most frames to `others`.
@@ -123,7 +123,7 @@ impl Steps {
         let first = self.amid.len();
         self.amid.extend(amid);
         let amid = first..self.amid.len();
-        let mut own = vec![(0, 0); parts.calls.as_ref().map_or(1, |calls| calls.ends)];
+        let mut own = vec![(0, 0); parts.calls.as_ref().map_or(1, |calls| calls.exits)];
         let states = std::iter::once(&state).chain(&self.amid[amid.clone()]);
         states.for_each(|&state| add_farthest(parts, state, &mut own));
         let same = self.farthest.take().filter(|known| **known == *own);
@@ -189,7 +189,8 @@ mod tests {
             let amid = [states[0]].into_iter();
             steps.keep(MAX_STEPS, parts, states[at], states[at + 1], [set, CharacterSet::default()], amid);
         };
-        // As they are found: at first up to state 7, then further, and with another set from state 15 on.
+        // As they are found: at first up to state 7, then further, and with another set from state
+        // 15 on.
         (0..7).for_each(|at| keep(&mut steps, at, few));
         let ahead = |steps: &mut Steps, at: usize| {
             let ahead = steps.ahead(states[at]).unwrap();

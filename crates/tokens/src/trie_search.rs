@@ -3,7 +3,7 @@
 use super::mask::Thresholds;
 use super::rows::{TransitionView, entered};
 use super::stack::{StackGraph, StackTop};
-use super::{BudgetInterval, ConstraintParts, Near, RowPosition, StateId, TokenReading};
+use super::{BudgetInterval, ConstraintParts, RowPosition, SelfLoop, StateId, TokenReading};
 use burn_dfa_automata::Differences;
 use burn_dfa_vocabulary::{CharacterSet, Children, TokenId, Trie};
 
@@ -24,9 +24,9 @@ enum Selection {
     All,
     /// After the first character come characters of the set, then one with this first byte.
     Beyond(CharacterSet, u8),
-    /// A byte after the first character has another transition than from the state of `Near`. If
-    /// the first characters are all characters, this includes the first byte.
-    Beside(Near),
+    /// A byte after the first character has another transition than from the state of `SelfLoop`.
+    /// If the first characters are all characters, this includes the first byte.
+    Differing(SelfLoop),
 }
 
 impl<'a> Unread<'a> {
@@ -48,11 +48,11 @@ impl<'a> Unread<'a> {
         Self { selection: Selection::Beyond(within, byte), ..self }
     }
 
-    /// Of these, the tokens that the mask of the state `near` does not decide: a byte after the
-    /// first character has another transition. If the first characters are all characters, the
+    /// Of these, the tokens that the mask of the state `self_loop` does not decide: a byte after
+    /// the first character has another transition. If the first characters are all characters, the
     /// first byte counts as well.
-    pub(crate) fn beside(self, near: Near) -> Self {
-        Self { selection: Selection::Beside(near), ..self }
+    pub(crate) fn differing_from(self, self_loop: SelfLoop) -> Self {
+        Self { selection: Selection::Differing(self_loop), ..self }
     }
 
     /// The bytes before the first character.
@@ -73,8 +73,8 @@ impl<'a> Unread<'a> {
 impl ConstraintParts {
     /// Calls `found` with the legal tokens of `unread` at `position`, some of them more than once,
     /// and with the state after these tokens. `left` is the budget after the next token. With
-    /// [`beside`](Unread::beside), it first calls `found` with `DEAD` and the tokens that the other
-    /// mask does not decide.
+    /// [`differing_from`](Unread::differing_from), it first calls `found` with `DEAD` and the
+    /// tokens that the other mask does not decide.
     pub(crate) fn each_text<'a>(
         &self,
         position: &RowPosition,
@@ -204,7 +204,7 @@ struct Level<'a, At> {
     /// Whether the tokens below are read.
     is_read: bool,
     /// Whether only children with another transition than from the other state are read.
-    is_beside: bool,
+    is_differing: bool,
 }
 
 /// The next child with a live transition, its byte, and the entered state.
@@ -300,7 +300,7 @@ struct Walk<'a, R: Reader, F> {
     parts: &'a ConstraintParts,
     thresholds: &'a Thresholds,
     levels: Vec<Level<'a, R::At>>,
-    /// One per level with `is_beside`; these levels come before all others.
+    /// One per level with `is_differing`; these levels come before all others.
     unlike: Vec<Unlike<'a>>,
     found: F,
 }
@@ -310,7 +310,7 @@ impl<R: Reader, F: FnMut(&[TokenId], StateId)> Walk<'_, R, F> {
         if unread.first.is_empty() {
             return;
         }
-        if matches!(unread.selection, Selection::Beside(_)) && unread.first == CharacterSet::ALL {
+        if matches!(unread.selection, Selection::Differing(_)) && unread.first == CharacterSet::ALL {
             self.push(unread, None, start, false);
             return self.levels(unread);
         }
@@ -336,20 +336,20 @@ impl<R: Reader, F: FnMut(&[TokenId], StateId)> Walk<'_, R, F> {
     /// Reads the remaining children of all levels.
     fn levels(&mut self, unread: &Unread<'_>) {
         while let Some(level) = self.levels.last_mut() {
-            let (at, is_read, is_beside) = (level.at, level.is_read, level.is_beside);
+            let (at, is_read, is_differing) = (level.at, level.is_read, level.is_differing);
             let child = match self.unlike.last_mut() {
-                Some(unlike) if is_beside => unlike.next(unread.trie, &mut level.children),
+                Some(unlike) if is_differing => unlike.next(unread.trie, &mut level.children),
                 _ => next_alive(unread.trie, &mut level.children, &mut level.leads),
             };
             let Some(child) = child else {
                 self.levels.pop();
-                if is_beside {
+                if is_differing {
                     self.unlike.pop();
                 }
                 continue;
             };
-            if is_beside && let Selection::Beside(near) = unread.selection {
-                self.beside(unread, near, at, child);
+            if is_differing && let Selection::Differing(self_loop) = unread.selection {
+                self.differing(unread, self_loop, at, child);
             } else if let Some(is_read) = if is_read { Some(true) } else { unread.begins(child.1) } {
                 self.node(unread, at, child, is_read, false);
             }
@@ -383,16 +383,16 @@ impl<R: Reader, F: FnMut(&[TokenId], StateId)> Walk<'_, R, F> {
     }
 
     /// Reads a node whose byte has another transition than from the other state.
-    fn beside(
+    fn differing(
         &mut self,
         unread: &Unread<'_>,
-        near: Near,
+        self_loop: SelfLoop,
         at: R::At,
         (node, byte, entered): (usize, u8, StateId),
     ) {
         let trie = unread.trie;
         let next = if entered == StateId::DEAD { None } else { self.reader.enter(at, entered) };
-        let goes_on = near.stays_by(byte) && next.is_some_and(|next| R::is_on_same(next, at));
+        let goes_on = self_loop.is_kept_by(byte) && next.is_some_and(|next| R::is_on_same(next, at));
         let tokens = trie.own(node);
         let can_end = !tokens.is_empty() && next.is_some_and(|next| self.reader.can_end(next));
         if !(goes_on && can_end) {
@@ -414,16 +414,16 @@ impl<R: Reader, F: FnMut(&[TokenId], StateId)> Walk<'_, R, F> {
     #[inline(always)]
     fn push(&mut self, unread: &Unread<'_>, node: Option<usize>, at: R::At, is_read: bool) {
         let (parts, state, children) = (self.parts, R::state(at), unread.trie.children(node));
-        let (mut leads, mut is_beside) = (TransitionView::Runs(&[]), false);
+        let (mut leads, mut is_differing) = (TransitionView::Runs(&[]), false);
         match unread.selection {
-            Selection::Beside(near) if !is_read => {
-                self.unlike.push(Unlike::new(parts, self.thresholds, [state, near.stays], &children));
-                is_beside = true;
+            Selection::Differing(self_loop) if !is_read => {
+                self.unlike.push(Unlike::new(parts, self.thresholds, [state, self_loop.state], &children));
+                is_differing = true;
             }
             _ if children.are_many() => leads = parts.leads_by_runs(state),
             _ => leads = parts.leads_with(self.thresholds, state),
         }
-        self.levels.push(Level { at, children, leads, is_read, is_beside });
+        self.levels.push(Level { at, children, leads, is_read, is_differing });
     }
 }
 

@@ -35,8 +35,8 @@ pub(super) struct TokenRun {
 
 impl TokenRun {
     /// Appends a run.
-    pub(super) fn push(runs: &mut Vec<Self>, places: Range<usize>, column: ColumnId) {
-        let (from, to) = (places.start as u32, places.end as u32);
+    pub(super) fn push(runs: &mut Vec<Self>, range: Range<usize>, column: ColumnId) {
+        let (from, to) = (range.start as u32, range.end as u32);
         match runs.last_mut() {
             Some(last) if last.to == from && last.column == column => last.to = to,
             _ if from == to => {}
@@ -67,7 +67,7 @@ impl UntrimmedAutomaton<'_> {
         by_bytes.resize(self.tokens.len(), Columns::NOWHERE);
         let mut both: FastMap<(ColumnId, usize), ColumnId> = FastMap::default();
         self.runs.clear();
-        for (place, (token, bytes)) in self.tokens.iter().zip(by_bytes).enumerate() {
+        for (index, (token, bytes)) in self.tokens.iter().zip(by_bytes).enumerate() {
             let column = match states.groups.of(*token) {
                 None => bytes,
                 Some(group) => {
@@ -79,7 +79,7 @@ impl UntrimmedAutomaton<'_> {
                 }
             };
             if column != Columns::NOWHERE {
-                TokenRun::push(&mut self.runs, place..place + 1, column);
+                TokenRun::push(&mut self.runs, index..index + 1, column);
             }
         }
     }

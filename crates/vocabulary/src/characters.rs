@@ -246,15 +246,15 @@ impl Characters {
         &self.long_trie
     }
 
-    /// Of these, the tokens with at most `most` characters in their rests, with these `first`
+    /// Of these, the tokens with at most `max_rest` characters in their rests, with these `first`
     /// characters, without a space before them and with one, and with rests `within` a set.
     pub fn long_up_to(
         &self,
-        most: usize,
+        max_rest: usize,
         first: [CharacterSet; 2],
         within: CharacterSet,
     ) -> impl Iterator<Item = TokenId> + '_ {
-        let long = self.long.iter().take_while(move |long| long.length <= most);
+        let long = self.long.iter().take_while(move |long| long.length <= max_rest);
         let found = long.filter(move |long| {
             first[usize::from(long.is_spaced)].contains(long.first) && long.rest.is_within(within)
         });
@@ -318,10 +318,10 @@ impl Characters {
     /// Sets the bits of the tokens that are spelled in a way.
     #[inline(always)]
     pub fn add(&self, bits: &mut TokenBits, spelled: &Spelled) {
-        let &Spelled { first, within, most } = spelled;
+        let &Spelled { first, within, max_rest } = spelled;
         let mut beyond = Vec::new();
         self.rest.add_to(&mut beyond, CharacterSet::ALL.without(within));
-        let up_to = &self.up_to[most.min(ANY_LENGTH)];
+        let up_to = &self.up_to[max_rest.min(ANY_LENGTH)];
         // The smaller set: the missing characters or the present ones.
         let others = [0, 1].map(|is_spaced| self.first[is_spaced].present.without(first[is_spaced]));
         let are_most = |is_spaced: usize| {
@@ -387,16 +387,16 @@ mod tests {
         assert_eq!(cut, [13, 14, 15]);
         assert_eq!(characters.long().all_tokens(), [TokenId(16)]);
         let set = |bytes: &[u8]| CharacterSet::of(bytes.iter().copied());
-        let long = |most, first: &[u8], within: &[u8]| {
-            characters.long_up_to(most, [set(first), set(b"")], set(within)).collect::<Vec<_>>()
+        let long = |max_rest, first: &[u8], within: &[u8]| {
+            characters.long_up_to(max_rest, [set(first), set(b"")], set(within)).collect::<Vec<_>>()
         };
         assert_eq!(long(LONGEST + 1, b"ax", b"yz"), [TokenId(16)]);
         let others: [(_, &[u8], &[u8]); 3] =
             [(LONGEST, b"ax", b"yz"), (LONGEST + 1, b"y", b"yz"), (LONGEST + 1, b"x", b"x")];
-        assert!(others.into_iter().all(|(most, first, within)| long(most, first, within).is_empty()));
-        let known = |first: [&[u8]; 2], within: CharacterSet, most| {
+        assert!(others.into_iter().all(|(max_rest, first, within)| long(max_rest, first, within).is_empty()));
+        let known = |first: [&[u8]; 2], within: CharacterSet, max_rest| {
             let mut bits = TokenBits::none(words.len());
-            characters.add(&mut bits, &Spelled { first: first.map(set), within, most });
+            characters.add(&mut bits, &Spelled { first: first.map(set), within, max_rest });
             bits.ones().collect::<Vec<_>>()
         };
         let all: Vec<u8> = (0..=u8::MAX).collect();
@@ -470,14 +470,14 @@ mod tests {
             let spelled = Spelled {
                 first: [bare, spaced],
                 within,
-                most: [0, 1, 2, 3, LONGEST, ANY_LENGTH][random.below(6)],
+                max_rest: [0, 1, 2, 3, LONGEST, ANY_LENGTH][random.below(6)],
             };
             let mut bits = TokenBits::none(vocabulary.len());
             characters.add(&mut bits, &spelled);
             let is_spelled = |whole: &Whole| {
                 spelled.first[usize::from(whole.is_spaced)].contains(whole.first)
                     && characters_of(whole.rest).is_within(within)
-                    && whole.length() <= spelled.most
+                    && whole.length() <= spelled.max_rest
             };
             let expected = whole.iter().filter(|(_, whole)| is_spelled(whole)).map(|(id, _)| id.0);
             assert!(bits.ones().eq(expected), "{spelled:?}");

@@ -33,30 +33,30 @@ impl ChildLists {
         self.nodes.shrink_to_fit();
     }
 
-    /// The places of a list.
+    /// The range of a list.
     #[inline]
-    pub(super) fn places(&self, child_list: u32) -> Range<u32> {
+    pub(super) fn range(&self, child_list: u32) -> Range<u32> {
         let start = if child_list == 0 { 0 } else { self.ends[child_list as usize - 1] };
         start..self.ends[child_list as usize]
     }
 
-    /// The first of some places of a list whose byte is not less than this one.
+    /// The first index in a range of a list whose byte is not less than this one.
     #[inline]
-    pub(super) fn first_from(&self, places: Range<u32>, byte: u8) -> u32 {
-        let bytes = &self.bytes[places.start as usize..places.end as usize];
+    pub(super) fn first_from(&self, range: Range<u32>, byte: u8) -> u32 {
+        let bytes = &self.bytes[range.start as usize..range.end as usize];
         if bytes.first().is_none_or(|&next| next >= byte) {
-            return places.start;
+            return range.start;
         }
-        places.start + bytes.partition_point(|&other| other < byte) as u32
+        range.start + bytes.partition_point(|&other| other < byte) as u32
     }
 
     #[inline]
-    pub(super) fn byte(&self, place: u32) -> u8 {
-        self.bytes[place as usize]
+    pub(super) fn byte(&self, index: u32) -> u8 {
+        self.bytes[index as usize]
     }
 
     #[inline]
-    pub(super) fn node(&self, place: u32) -> u32 {
-        self.nodes[place as usize]
+    pub(super) fn node(&self, index: u32) -> u32 {
+        self.nodes[index as usize]
     }
 }

@@ -35,8 +35,8 @@ impl ClassTokens {
         let mut token = 0;
         for run in class.chunk_by(|a, b| a == b) {
             let first = &mut fill[number(run)];
-            for place in &mut tokens[*first as usize..][..run.len()] {
-                *place = token;
+            for out in &mut tokens[*first as usize..][..run.len()] {
+                *out = token;
                 token += 1;
             }
             *first += run.len() as u32;
@@ -65,8 +65,8 @@ impl ClassTokens {
         let mut tokens = vec![0; offsets[classes] as usize];
         for (class, run) in runs {
             let first = &mut fill[class as usize];
-            let places = &mut tokens[*first as usize..][..run.len()];
-            places.iter_mut().zip(run).for_each(|(place, token)| *place = token.0);
+            let outs = &mut tokens[*first as usize..][..run.len()];
+            outs.iter_mut().zip(run).for_each(|(out, token)| *out = token.0);
             *first += run.len() as u32;
         }
         Self::new(tokens, offsets)

@@ -185,8 +185,8 @@ fn refuse<T>(what: &str) -> Result<T> {
 }
 
 /// The `type` of a part of the tokenizer.
-fn name<'a>(part: &'a Value, place: &str) -> Result<&'a str> {
-    part["type"].as_str().ok_or_else(|| Error::vocabulary(format!("a `{place}` without a `type`")))
+fn name<'a>(part: &'a Value, what: &str) -> Result<&'a str> {
+    part["type"].as_str().ok_or_else(|| Error::vocabulary(format!("a `{what}` without a `type`")))
 }
 
 fn parts<'a>(sequence: &'a Value, key: &str) -> Result<&'a [Value]> {

@@ -15,7 +15,7 @@ pub(super) struct Derived {
     spelled_bytes: OnceLock<[bool; 256]>,
     class_tokens: OnceLock<Arc<ClassTokens>>,
     text_bytes: OnceLock<(usize, usize)>,
-    most_bytes_of: Mutex<HashMap<[bool; 256], u32>>,
+    max_bytes_of: Mutex<HashMap<[bool; 256], u32>>,
     pub(super) fingerprint: OnceLock<Fingerprint>,
 }
 
@@ -98,29 +98,29 @@ impl Vocabulary {
     /// The maximum number of bytes of one token that are in `bytes`. Cached by `bytes`; there are
     /// few distinct sets, the bytes that open and close the parts of a language.
     #[doc(hidden)]
-    pub fn most_bytes_of(&self, bytes: &[bool; 256]) -> u32 {
+    pub fn max_bytes_of(&self, bytes: &[bool; 256]) -> u32 {
         const KEPT: usize = 1024;
-        let mut known = self.derived.most_bytes_of.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(&most) = known.get(bytes) {
-            return most;
+        let mut known = self.derived.max_bytes_of.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(&max) = known.get(bytes) {
+            return max;
         }
         let symbols = (0..=u8::MAX).filter(|&byte| bytes[byte as usize]);
         let symbols = symbols.fold(0, |symbols: Symbols, byte| symbols | 1 << symbol(byte));
         let trie = self.trie();
         // `path[d]` is the count in the first `d` bytes of the current node.
         let mut path = vec![0; trie.max_depth() + 1];
-        let (mut node, mut most) = (0, 0);
+        let (mut node, mut max) = (0, 0);
         while node < trie.len() {
             let depth = trie.depth(node);
             path[depth] = path[depth - 1] + u32::from(bytes[trie.byte(node) as usize]);
-            most = most.max(path[depth]);
+            max = max.max(path[depth]);
             let more = trie.below(node) & symbols != 0;
             node = if more { node + 1 } else { trie.end(node) as usize };
         }
         if known.len() < KEPT {
-            known.insert(*bytes, most);
+            known.insert(*bytes, max);
         }
-        most
+        max
     }
 
     /// The number of text tokens, and their total number of bytes. Counted once.

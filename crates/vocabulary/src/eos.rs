@@ -19,7 +19,8 @@ use burn_dfa_gguf::is_end;
 /// ```
 ///
 /// # Errors
-/// [`ErrorKind::Vocabulary`](crate::ErrorKind::Vocabulary): not a JSON object, or the ids are not token ids.
+/// [`ErrorKind::Vocabulary`](crate::ErrorKind::Vocabulary): not a JSON object, or the ids are not
+/// token ids.
 pub fn eos_from_config(json: &str) -> Result<Vec<TokenId>> {
     let config = object(json)?;
     let own = &config["eos_token_id"];
@@ -32,16 +33,16 @@ pub fn eos_from_config(json: &str) -> Result<Vec<TokenId>> {
 }
 
 /// The number of rows of the output layer in a `config.json`, if present.
-pub(super) fn width(json: &str) -> Result<Option<usize>> {
+pub(super) fn vocab_size(json: &str) -> Result<Option<usize>> {
     let config = object(json)?;
     let own = &config["vocab_size"];
-    let width = if own.is_null() { &config["text_config"]["vocab_size"] } else { own };
-    match width {
+    let vocab_size = if own.is_null() { &config["text_config"]["vocab_size"] } else { own };
+    match vocab_size {
         Value::Null => Ok(None),
-        width => match width.as_u64().map(usize::try_from) {
-            Some(Ok(width)) if width <= Vocabulary::MAX_LEN => Ok(Some(width)),
+        vocab_size => match vocab_size.as_u64().map(usize::try_from) {
+            Some(Ok(vocab_size)) if vocab_size <= Vocabulary::MAX_LEN => Ok(Some(vocab_size)),
             _ => Err(Error::vocabulary(format!(
-                "`vocab_size` is {width}, not a number up to {}",
+                "`vocab_size` is {vocab_size}, not a number up to {}",
                 Vocabulary::MAX_LEN
             ))),
         },
@@ -85,7 +86,9 @@ impl Vocabulary {
     /// use burn_dfa_tokens::vocabulary::TokenKind;
     /// use burn_dfa_tokens::{TokenId, Vocabulary};
     ///
-    /// let special = |names: &[&str]| Vocabulary::from_tokens(names.iter().map(|name| (TokenKind::Special, *name)));
+    /// let special = |names: &[&str]| {
+    ///     Vocabulary::from_tokens(names.iter().map(|name| (TokenKind::Special, *name)))
+    /// };
     /// let ends = special(&["<bos>", "<eos>", "<end_of_turn>", "<start_of_turn>"])?.known_ends();
     /// assert_eq!(ends, [TokenId(1), TokenId(2)]);
     /// // In the harmony format other messages follow <|end|>.

@@ -14,14 +14,14 @@ pub(super) fn too_wide(len: usize) -> Error {
 
 /// Refuses a token of too many bytes, and too many bytes in total.
 pub(super) fn check_bytes(token: usize, all: usize) -> Result<()> {
-    let (what, bytes, most) = match token > Vocabulary::MAX_TOKEN_BYTES {
+    let (what, bytes, max) = match token > Vocabulary::MAX_TOKEN_BYTES {
         true => ("a token", token, Vocabulary::MAX_TOKEN_BYTES),
         false => ("all tokens", all, Vocabulary::MAX_BYTES),
     };
-    if bytes <= most {
+    if bytes <= max {
         return Ok(());
     }
-    Err(Error::vocabulary(format!("{what} of {bytes} bytes, the limit is {most}")))
+    Err(Error::vocabulary(format!("{what} of {bytes} bytes, the limit is {max}")))
 }
 
 /// `error`, attributed to the file at `path`.
@@ -40,9 +40,9 @@ pub(super) fn not_json(reason: impl Display) -> Error {
 
 /// The error for an unreadable file.
 pub(super) fn cannot_read(path: &Path, error: &std::io::Error) -> Error {
-    let way_out = match path.ends_with("tokenizer.json") && error.kind() == std::io::ErrorKind::NotFound {
+    let remedy = match path.ends_with("tokenizer.json") && error.kind() == std::io::ErrorKind::NotFound {
         true => ": name the folder of a model, which holds one",
         false => "",
     };
-    Error::vocabulary(format!("cannot read {}: {error}{way_out}", path.display()))
+    Error::vocabulary(format!("cannot read {}: {error}{remedy}", path.display()))
 }

@@ -32,7 +32,8 @@ impl Vocabulary {
     /// ```
     /// use burn_dfa_tokens::{TokenId, Vocabulary};
     ///
-    /// let vocabulary = Vocabulary::from_bytes([Some("a"), Some("bc"), None])?.with_eos([TokenId(2)])?;
+    /// let vocabulary =
+    ///     Vocabulary::from_bytes([Some("a"), Some("bc"), None])?.with_eos([TokenId(2)])?;
     /// let path = std::env::temp_dir().join(format!("burn-dfa-doc-{}", std::process::id()));
     /// vocabulary.save(&path)?;
     /// assert_eq!(Vocabulary::load(&path)?, vocabulary);
@@ -54,8 +55,8 @@ impl Vocabulary {
     /// vocabulary from any other reader.
     ///
     /// # Errors
-    /// [`ErrorKind::Vocabulary`](crate::ErrorKind::Vocabulary): the file cannot be read, is of another format or version, or is
-    /// damaged.
+    /// [`ErrorKind::Vocabulary`](crate::ErrorKind::Vocabulary): the file cannot be read, is of
+    /// another format or version, or is damaged.
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let bytes = std::fs::read(path).map_err(|error| cannot_read(path, &error))?;

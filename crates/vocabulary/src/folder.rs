@@ -19,7 +19,8 @@ use burn_dfa_gguf::{GgufError, GgufFile};
 ///
 /// let files = ModelFiles {
 ///     tokenizer: br#"{"model": {"type": "BPE", "vocab": {"a": 0, "</s>": 1}, "merges": []},
-///         "decoder": {"type": "Fuse"}, "added_tokens": [{"id": 1, "content": "</s>", "special": true}]}"#
+///         "decoder": {"type": "Fuse"},
+///         "added_tokens": [{"id": 1, "content": "</s>", "special": true}]}"#
 ///         .into(),
 ///     generation_config: Some(r#"{"eos_token_id": 1}"#.into()),
 ///     ..ModelFiles::default()
@@ -47,8 +48,8 @@ impl ModelFiles<'static> {
     /// Reads the files of a folder, or the files that a GGUF file holds.
     ///
     /// # Errors
-    /// [`ErrorKind::Vocabulary`](crate::ErrorKind::Vocabulary), naming the file: no `tokenizer.json`, or a file that cannot be
-    /// read.
+    /// [`ErrorKind::Vocabulary`](crate::ErrorKind::Vocabulary), naming the file: no
+    /// `tokenizer.json`, or a file that cannot be read.
     pub fn read(folder: impl AsRef<Path>) -> Result<Self> {
         let folder = folder.as_ref();
         if GgufFile::is_gguf(folder) {
@@ -77,11 +78,11 @@ impl ModelFiles<'static> {
         let path = path.as_ref();
         let files = file.tokenizer_files().map_err(|error| in_gguf(path, &error))?;
         // A file of a tokenizer alone has no embedding matrix.
-        let width = file.vocab_size().ok();
+        let vocab_size = file.vocab_size().ok();
         Ok(Self {
             folder: path.to_owned(),
             tokenizer: files.tokenizer.into_bytes().into(),
-            config: width.map(|width| format!(r#"{{"vocab_size": {width}}}"#).into()),
+            config: vocab_size.map(|vocab_size| format!(r#"{{"vocab_size": {vocab_size}}}"#).into()),
             generation_config: Some(files.generation_config.into()),
             tokenizer_config: Some(files.tokenizer_config.into()),
             chat_template: None,
@@ -111,10 +112,10 @@ impl Vocabulary {
     ///   [`with_len`](Self::with_len).
     ///
     /// # Errors
-    /// [`ErrorKind::Vocabulary`](crate::ErrorKind::Vocabulary), naming the file: an unreadable `tokenizer.json`, see
-    /// [`from_tokenizer_json`](Self::from_tokenizer_json); a malformed other file; no
-    /// end-of-sequence id in any file, or an id without a token. In the last two cases set the ids
-    /// with [`from_files_without_eos`](Self::from_files_without_eos) and
+    /// [`ErrorKind::Vocabulary`](crate::ErrorKind::Vocabulary), naming the file: an unreadable
+    /// `tokenizer.json`, see [`from_tokenizer_json`](Self::from_tokenizer_json); a malformed other
+    /// file; no end-of-sequence id in any file, or an id without a token. In the last two cases set
+    /// the ids with [`from_files_without_eos`](Self::from_files_without_eos) and
     /// [`with_eos`](Self::with_eos).
     pub fn from_files(files: &ModelFiles) -> Result<Self> {
         let path = |name| files.folder.join(name);
@@ -152,8 +153,8 @@ impl Vocabulary {
         let tokenizer = Self::from_tokenizer_json(&files.tokenizer);
         let vocabulary = tokenizer.map_err(|error| in_file(&path("tokenizer.json"), &error))?;
         let config = (path("config.json"), &files.config);
-        match parse(&config, eos::width)?.flatten() {
-            Some(width) => vocabulary.with_len(width).map_err(|error| in_file(&config.0, &error)),
+        match parse(&config, eos::vocab_size)?.flatten() {
+            Some(vocab_size) => vocabulary.with_len(vocab_size).map_err(|error| in_file(&config.0, &error)),
             None => Ok(vocabulary),
         }
     }

@@ -66,7 +66,7 @@ pub use length_class::{CONTINUATION, LENGTH_CLASSES, LengthClass};
 pub use spelled::Spelled;
 pub use token::{TokenId, TokenKind};
 #[doc(hidden)]
-pub use token_bits::TokenBits;
+pub use token_bits::{TokenBits, hash_folded};
 #[doc(hidden)]
 pub use token_set::TokenSet;
 #[doc(hidden)]

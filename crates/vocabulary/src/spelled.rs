@@ -9,7 +9,7 @@ use super::{CharacterSet, TokenBits, TokenSet};
 const MAX_SETS: usize = 32;
 
 /// The tokens of whole characters with a first character in `first`, a rest of characters in
-/// `within`, and at most `most` characters in the rest.
+/// `within`, and at most `max_rest` characters in the rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Spelled {
     /// The first characters, without a space before them and with one.
@@ -17,7 +17,7 @@ pub struct Spelled {
     /// The characters of the rest.
     pub within: CharacterSet,
     /// The maximum number of characters in the rest.
-    pub most: usize,
+    pub max_rest: usize,
 }
 
 /// A cache of token sets for all constraints of a vocabulary: positions of many constraints, such
@@ -59,8 +59,8 @@ mod tests {
     #[test]
     fn sets_that_nobody_uses_make_room() {
         let sets = SpelledSets::default();
-        let spelled = |most| {
-            [Spelled { first: [CharacterSet::ALL, CharacterSet::ASCII], within: CharacterSet::ALL, most }]
+        let spelled = |max_rest| {
+            [Spelled { first: [CharacterSet::ALL, CharacterSet::ASCII], within: CharacterSet::ALL, max_rest }]
         };
         let bits = || {
             let mut bits = TokenBits::none(100);
@@ -68,8 +68,8 @@ mod tests {
             bits
         };
         let mut used = Vec::new();
-        for most in 0..MAX_SETS {
-            used.push(sets.of(&spelled(most), bits).unwrap());
+        for max_rest in 0..MAX_SETS {
+            used.push(sets.of(&spelled(max_rest), bits).unwrap());
         }
         let again = sets.of(&spelled(3), || unreachable!("it is kept")).unwrap();
         assert!(Arc::ptr_eq(&again, &used[3]));

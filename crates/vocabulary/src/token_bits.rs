@@ -112,15 +112,23 @@ impl TokenBits {
 }
 
 impl Hash for TokenBits {
-    /// Folds eight words into one for hashing, because there are thousands of words.
     fn hash<H: Hasher>(&self, state: &mut H) {
-        let (eights, rest) = self.words.as_chunks::<8>();
-        let mut folded = [0u64; 8];
-        for words in eights {
-            folded.iter_mut().zip(words).for_each(|(folded, word)| *folded = folded.rotate_left(1) ^ word);
-        }
-        (self.len, folded, rest).hash(state);
+        self.len.hash(state);
+        hash_folded(&self.words, state);
     }
+}
+
+/// Hashes thousands of words or tokens: every eighth item is folded into one of eight numbers.
+pub fn hash_folded<T: Copy + Hash + Into<u64>, H: Hasher>(items: &[T], state: &mut H) {
+    let (eights, rest) = items.as_chunks::<8>();
+    let mut folded = [0u64; 8];
+    for items in eights {
+        for (folded, &item) in folded.iter_mut().zip(items) {
+            let item: u64 = item.into();
+            *folded = folded.rotate_left(1) ^ item;
+        }
+    }
+    (items.len(), folded, rest).hash(state);
 }
 
 /// The first `count` set bits; faster than [`ones`].

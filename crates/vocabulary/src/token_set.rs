@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::hash::{Hash, Hasher};
 
-use super::TokenBits;
+use super::{TokenBits, hash_folded};
 
 /// The maximum length of a list, as a fraction of the vocabulary: at this length, a list takes as
 /// much memory as the bits.
@@ -70,20 +70,10 @@ impl TokenSet {
 }
 
 impl Hash for TokenSet {
-    /// Folds eight tokens of a list into one number for hashing, because there are thousands of
-    /// tokens.
     fn hash<H: Hasher>(&self, state: &mut H) {
         std::mem::discriminant(self).hash(state);
         match self {
-            Self::Few(tokens) | Self::Most(tokens) => {
-                let (eights, rest) = tokens.as_chunks::<8>();
-                let mut folded = [0u32; 8];
-                for tokens in eights {
-                    let pairs = folded.iter_mut().zip(tokens);
-                    pairs.for_each(|(folded, token)| *folded = folded.rotate_left(1) ^ token);
-                }
-                (tokens.len(), folded, rest).hash(state);
-            }
+            Self::Few(tokens) | Self::Most(tokens) => hash_folded(tokens, state),
             Self::Bits(bits) => bits.hash(state),
         }
     }
@@ -94,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_are_short() {
+    fn long_lists_become_bits() {
         const ALL: usize = 1000;
         for count in [0, 1, 31, 32, 500, ALL - 84, ALL - 83, ALL - 31, ALL] {
             let mut bits = TokenBits::none(ALL);

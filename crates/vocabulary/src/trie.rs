@@ -265,7 +265,7 @@ impl Trie {
                 Children { next: node as u32 + 1, end: self.end(node), is_list: false }
             }
             _ => {
-                let Range { start, end } = self.child_lists.places(child_list);
+                let Range { start, end } = self.child_lists.range(child_list);
                 Children { next: start, end, is_list: true }
             }
         }

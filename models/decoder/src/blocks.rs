@@ -9,7 +9,8 @@ use burn::tensor::{Bytes, Int, Tensor, TensorData};
 use burn_dfa_gguf::block::{BlockError, BlockType};
 use burn_dfa_gguf::product::products;
 
-/// A matrix `[outputs, inputs]` as it is stored, with its rows in the order of a Hugging Face folder.
+/// A matrix `[outputs, inputs]` as it is stored, with its rows in the order of a Hugging Face
+/// folder.
 pub(crate) struct Blocks {
     /// The type of the blocks.
     pub(crate) block: BlockType,

@@ -6,9 +6,9 @@
 //! cannot cause a large allocation: memory for a tensor is allocated only after a check that the
 //! file is long enough.
 //!
-//! Each tensor is mapped into memory separately. A tensor that keeps its type is the mapping itself:
-//! on the CPU nothing copies it, and it lives as long as the tensor. A tensor that is cast or
-//! dequantized is read in chunks of [`CHUNK_BYTES`] bytes. So a model is never in memory twice.
+//! Each tensor is mapped into memory separately. A tensor that keeps its type is the mapping
+//! itself: on the CPU nothing copies it, and it lives as long as the tensor. A tensor that is cast
+//! or dequantized is read in chunks of [`CHUNK_BYTES`] bytes. So a model is never in memory twice.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
@@ -263,7 +263,7 @@ impl<'a> Checkpoint<'a> {
             }
         }
         let [first, rest @ ..] = counts;
-        rest.into_iter().fold(first, |most, other| if other.1 > most.1 { other } else { most }).0
+        rest.into_iter().fold(first, |best, other| if other.1 > best.1 { other } else { best }).0
     }
 
     /// Whether a tensor is a matrix in blocks that multiply as they are stored.
@@ -306,8 +306,8 @@ impl<'a> Checkpoint<'a> {
         Ok(blocks)
     }
 
-    /// The blocks of a tensor, row by row in the order of a Hugging Face folder: mapped, or copied if
-    /// the rows are stored in another order.
+    /// The blocks of a tensor, row by row in the order of a Hugging Face folder: mapped, or copied
+    /// if the rows are stored in another order.
     fn blocks(&self, stored: &Stored) -> Result<Bytes, DecoderError> {
         let bytes = self.shards[stored.shard].bytes(stored.range.clone())?;
         if stored.order == RowOrder::Same {

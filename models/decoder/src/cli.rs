@@ -10,7 +10,8 @@
 //!     generate: GenerateArgs,
 //! }
 //!
-//! let args = Args::parse_from(["tool", "--prompt", "Name a color.", "--choice", "red", "--choice", "blue"]);
+//! let args = ["tool", "--prompt", "Name a color.", "--choice", "red", "--choice", "blue"];
+//! let args = Args::parse_from(args);
 //! assert!(args.generate.constraint.is_some());
 //! assert!(args.generate.load()?.is_none()); // `--model` names no model
 //! # Ok::<(), burn_dfa::cli::Failure>(())
@@ -339,8 +340,8 @@ impl GenerateArgs {
         };
         eprintln!("{DIM}{said}{DIM:#}");
         if outputs.iter().any(|output| output.finish == FinishReason::MaxNewTokens) {
-            let most = self.sampling.max_tokens;
-            eprintln!("{DIM}note: cut off by --max-tokens {most}: raise it, or give a constraint{DIM:#}");
+            let max = self.sampling.max_tokens;
+            eprintln!("{DIM}note: cut off by --max-tokens {max}: raise it, or give a constraint{DIM:#}");
         }
         Ok(())
     }

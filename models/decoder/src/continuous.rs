@@ -84,8 +84,8 @@ impl ContinuousLm for Decoder {
             };
             cache.fill(row, layers.each_ref().map(|layers| layers.iter().map(of_row).collect()));
         }
-        let width = self.config.vocab_size;
-        (0..prompts.len()).map(|index| logits.clone().slice([index..index + 1, 0..width])).collect()
+        let vocab_size = self.config.vocab_size;
+        (0..prompts.len()).map(|index| logits.clone().slice([index..index + 1, 0..vocab_size])).collect()
     }
 
     fn reads_in_chunks(&self) -> bool {

@@ -1,14 +1,14 @@
 //! Decoding with a cache: [`Decoder`] as a [`CausalLm`].
 //!
-//! The state of decoding is a [`KvCache`] on the device: the length and the padding of each row, the
-//! keys and the values. A step has constant shapes, reads nothing back and uploads nothing, so it
-//! can be recorded once and replayed. For replay it also writes the new state into the buffers of
-//! the old one.
+//! The state of decoding is a [`KvCache`] on the device: the length and the padding of each row,
+//! the keys and the values. A step has constant shapes, reads nothing back and uploads nothing, so
+//! it can be recorded once and replayed. For replay it also writes the new state into the buffers
+//! of the old one.
 //!
 //! The next position of row `b` sees the key at slot `k` if `padding[b] <= k <= lengths[b]`, and in
-//! a layer with a sliding window of `n` positions if also `lengths[b] - n < k`. A padded position of
-//! the prompt sees no key. All its scores are the same finite number, so its values are meaningless
-//! but finite, and no other position sees them.
+//! a layer with a sliding window of `n` positions if also `lengths[b] - n < k`. A padded position
+//! of the prompt sees no key. All its scores are the same finite number, so its values are
+//! meaningless but finite, and no other position sees them.
 //!
 //! A prompt is read in chunks of [`CHUNK`] positions, so that the memory of a pass grows in
 //! proportion to the length of the prompt, and not to its square.
@@ -36,7 +36,8 @@ const CHUNK: usize = 256;
 ///
 /// let device = Device::flex();
 /// let model = DecoderConfig::new(128, 32, 64, 2, 4).init(&device);
-/// let prompts = Tensor::<2, Int>::from_ints([[3, 1, 4], [0, 1, 5]], &device); // the second is padded
+/// // The second is padded.
+/// let prompts = Tensor::<2, Int>::from_ints([[3, 1, 4], [0, 1, 5]], &device);
 /// let (logits, mut cache) = model.prefill(prompts, Tensor::from_ints([0, 1], &device), 16);
 /// let tokens = logits.argmax(1).reshape([2]);
 /// assert_eq!(model.step(tokens, &mut cache).dims(), [2, 128]);
@@ -92,9 +93,9 @@ impl CausalLm for Decoder {
 }
 
 // SAFETY: The tensors of a new cache share no buffers. Every method of this crate and of `KvCache`
-// that takes a cache by reference and changes it writes by `inplace` or `assign`, and drops its clones of the tensors before it
-// returns. The decoder keeps no tensors of calls, and its parameters do not change while it is
-// borrowed.
+// that takes a cache by reference and changes it writes by `inplace` or `assign`, and drops its
+// clones of the tensors before it returns. The decoder keeps no tensors of calls, and its
+// parameters do not change while it is borrowed.
 #[allow(unsafe_code)]
 unsafe impl Recordable for Decoder {}
 
@@ -112,7 +113,7 @@ impl Decoder {
         let positions = if cache.is_aligned() {
             WritePositions::Slot(lengths.narrow(0, 0, 1).clamp_max(capacity as i32 - 1))
         } else {
-            WritePositions::Flat(cache.places(lengths.unsqueeze_dim(1)))
+            WritePositions::Flat(cache.indices(lengths.unsqueeze_dim(1)))
         };
         let shape = [rows, 1, 1, capacity];
         let key = cache.slots().reshape([1, 1, 1, capacity]).expand(shape);
@@ -157,8 +158,8 @@ impl Decoder {
         (logits, KvCache::of(keys, values, lengths, padding).aligned())
     }
 
-    /// Reads tokens at the slots from `at` on; returns the output of the last layer after each of the
-    /// `last` tokens, `[batch, last, hidden]`.
+    /// Reads tokens at the slots from `at` on; returns the output of the last layer after each of
+    /// the `last` tokens, `[batch, last, hidden]`.
     ///
     /// # Shapes
     /// - `tokens`: `[batch, length]`
@@ -227,8 +228,8 @@ impl Decoder {
     }
 }
 
-/// Writes `new` `[batch, kv_heads, count, head_dim]` at the slots from `at` on, in place. Returns all
-/// slots up to the last one written.
+/// Writes `new` `[batch, kv_heads, count, head_dim]` at the slots from `at` on, in place. Returns
+/// all slots up to the last one written.
 fn extend(buffer: &mut Tensor<4>, at: usize, new: Tensor<4>) -> Tensor<4> {
     let [batch, kv_heads, count, head_dim] = new.dims();
     let end = at + count;

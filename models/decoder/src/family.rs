@@ -4,8 +4,8 @@ use std::fmt;
 
 /// A family of models: the `model_type` of a `config.json`.
 ///
-/// A family fixes some options of a [`DecoderConfig`](crate::DecoderConfig), since its `config.json`
-/// has no field for them. All other options are fields of the file.
+/// A family fixes some options of a [`DecoderConfig`](crate::DecoderConfig), since its
+/// `config.json` has no field for them. All other options are fields of the file.
 ///
 /// ```
 /// use burn_dfa_decoder::{DecoderConfig, Family};

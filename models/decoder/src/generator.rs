@@ -100,8 +100,9 @@ impl Generator {
         Self { config, ..self }
     }
 
-    /// With the sampling that the model's `generation_config.json` recommends, or the metadata of its
-    /// GGUF file. Other settings of the config stay. If the model recommends nothing, nothing changes.
+    /// With the sampling that the model's `generation_config.json` recommends, or the metadata of
+    /// its GGUF file. Other settings of the config stay. If the model recommends nothing, nothing
+    /// changes.
     ///
     /// ```no_run
     /// use burn::tensor::Device;
@@ -114,8 +115,8 @@ impl Generator {
     /// ```
     ///
     /// # Errors
-    /// [`DecoderError::Generation`] for a text that [`GenerationConfig::from_json`] refuses: it names
-    /// the field.
+    /// [`DecoderError::Generation`] for a text that [`GenerationConfig::from_json`] refuses: it
+    /// names the field.
     pub fn with_recommended_sampling(mut self) -> Result<Self, DecoderError> {
         if let Some(text) = self.pretrained.generation_config() {
             self.config.sampling = GenerationConfig::from_json(text).map_err(generation)?.sampling;
@@ -216,7 +217,8 @@ impl Generator {
     }
 
     /// As [`generate_as`](Self::generate_as), with other options for the JSON of the value, such as
-    /// [compact](burn_dfa::constraint::Whitespace::Compact) text for a model that was trained on it.
+    /// [compact](burn_dfa::constraint::Whitespace::Compact) text for a model that was trained on
+    /// it.
     ///
     /// # Errors
     /// As [`generate_as`](Self::generate_as).

@@ -112,7 +112,9 @@ impl Decoder {
     /// assert_eq!(model.config(), &config);
     ///
     /// let truncated = &bytes[..bytes.len() - 1];
-    /// assert!(Decoder::from_bytes(&config.to_json(), truncated, FloatDType::F32, &device).is_err());
+    /// assert!(
+    ///     Decoder::from_bytes(&config.to_json(), truncated, FloatDType::F32, &device).is_err()
+    /// );
     /// # Ok::<(), burn_dfa_decoder::DecoderError>(())
     /// ```
     pub fn from_bytes(

@@ -91,7 +91,8 @@ impl Pretrained {
     /// let folder = Pretrained::open("SmolLM2-135M-Instruct")?;
     /// // A constraint that is refused is known before gigabytes are read.
     /// let constraint = Constraint::regex("[0-9]+")?;
-    /// let compiled = CompiledConstraint::compile(&constraint, folder.vocabulary(), &Limits::default())?;
+    /// let compiled =
+    ///     CompiledConstraint::compile(&constraint, folder.vocabulary(), &Limits::default())?;
     /// let pretrained = folder.load(None, &Device::flex(), |_| ())?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -345,8 +346,9 @@ impl TextFiles {
     }
 }
 
-/// A tokenizer with a BPE model. The reader of tokenizers with any model copies the vocabulary and the
-/// merges several times before it makes the model, and the allocator keeps the memory of the copies.
+/// A tokenizer with a BPE model. The reader of tokenizers with any model copies the vocabulary and
+/// the merges several times before it makes the model, and the allocator keeps the memory of the
+/// copies.
 type Bpe = TokenizerImpl<BPE, NormalizerWrapper, PreTokenizerWrapper, PostProcessorWrapper, DecoderWrapper>;
 
 /// The tokenizer, checked against the model's vocabulary.

@@ -1,4 +1,5 @@
-//! [`RawConfig`]: the fields of a `config.json` as they are written, and the defaults of missing ones.
+//! [`RawConfig`]: the fields of a `config.json` as they are written, and the defaults of missing
+//! ones.
 
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;

@@ -16,7 +16,8 @@ impl Decoder {
     /// Returns the bytes of a `model.safetensors`, with the weights cast to `dtype`.
     ///
     /// # Errors
-    /// `dtype` is not F32, F16 or BF16, the model keeps the blocks of a GGUF file, or reading a tensor from the device fails.
+    /// `dtype` is not F32, F16 or BF16, the model keeps the blocks of a GGUF file, or reading a
+    /// tensor from the device fails.
     pub fn to_safetensors(&self, dtype: FloatDType) -> Result<Vec<u8>, DecoderError> {
         let stored = match dtype {
             FloatDType::F32 => Dtype::F32,

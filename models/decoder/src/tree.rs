@@ -61,7 +61,7 @@ impl TreeLm for Decoder {
         let rotations = self.rotary.at(first.reshape([batch, 1]).expand(all) + depths.clone(), x.dtype());
         let targets = (!(tree.is_chain() && one_pass(&x))).then(|| Targets {
             hidden: self.hidden_from_tree(tree, &depths, cache),
-            positions: WritePositions::Flat(cache.places(cache.run(&cache.lengths(), nodes))),
+            positions: WritePositions::Flat(cache.indices(cache.run(&cache.lengths(), nodes))),
         });
         let logits = in_pool(x, |mut x| {
             for (index, layer) in self.model.layers.iter().enumerate() {

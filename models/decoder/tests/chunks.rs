@@ -11,7 +11,8 @@ const LENGTH: usize = 600;
 /// Padding of the second row, longer than a chunk.
 const PADDING: usize = 300;
 
-/// A layer that sees the whole text, and a layer with a window, which reaches into the chunk before.
+/// A layer that sees the whole text, and a layer with a window, which reaches into the chunk
+/// before.
 fn model(device: &Device) -> Decoder {
     device.seed(4);
     let config = DecoderConfig {
@@ -34,9 +35,9 @@ fn tokens(rows: &[&[i64]], device: &Device) -> Tensor<2, Int> {
 /// Compares logits `[last, vocabulary]` with the logits after the last tokens of a text.
 #[track_caller]
 fn check(model: &Decoder, text: &[i64], logits: Tensor<2>) {
-    let [last, width] = logits.dims();
+    let [last, vocab_size] = logits.dims();
     let whole = model.forward(tokens(&[text], &model.device()));
-    let expected = whole.narrow(1, text.len() - last, last).reshape([last, width]);
+    let expected = whole.narrow(1, text.len() - last, last).reshape([last, vocab_size]);
     let off = (logits - expected).abs().max().into_scalar::<f32>();
     assert!(off < 1e-4, "off by {off}");
 }

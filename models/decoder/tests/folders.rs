@@ -105,7 +105,7 @@ fn folders_of_something_else() {
 }
 
 #[test]
-fn folders_without_weights() {
+fn folders_without_weights_are_refused_with_a_remedy() {
     for (name, files, instead, parts) in [
         ("described", &[][..], None, &["no model.safetensors", "download"][..]),
         ("pickled", &["pytorch_model.bin"], Some("pytorch_model.bin"), &["save_pretrained"]),
@@ -161,10 +161,10 @@ fn files_that_stand_for_others() {
             let folder = model(&format!("stands_{index}_{file}"));
             std::fs::write(folder.join("tokenizer.json"), "{}").unwrap();
             std::fs::write(folder.join(file), text).unwrap();
-            let way_out = if text == POINTER { "git lfs pull" } else { "hf auth login" };
+            let remedy = if text == POINTER { "git lfs pull" } else { "hf auth login" };
             let (path, problem, message) = problem(&folder);
             assert_eq!(path, folder.join(file), "{message}");
-            assert!(message.contains(way_out), "{message}");
+            assert!(message.contains(remedy), "{message}");
             let expected = if text == POINTER {
                 FolderProblem::Pointer
             } else {

@@ -142,13 +142,13 @@ fn check(device: &Device, dtype: FloatDType, tolerance: f32, exact: bool) {
                 assert_eq!(tokens, want, "{name}: greedy {rows:?}");
             }
         }
-        check_slots(name, &model, &expected, tolerance);
+        check_rows(name, &model, &expected, tolerance);
         check_trees(name, &model, &expected, tolerance);
     }
 }
 
 /// Rows that begin at different times, in chunks, and with a prefix of another row.
-fn check_slots(name: &str, model: &Decoder, expected: &Expected, tolerance: f32) {
+fn check_rows(name: &str, model: &Decoder, expected: &Expected, tolerance: f32) {
     let (device, texts) = (model.device(), &expected.batch);
     let length = texts[0].len();
     let mut cache = model.rows_cache(3, length + 2);
@@ -157,16 +157,16 @@ fn check_slots(name: &str, model: &Decoder, expected: &Expected, tolerance: f32)
     };
     // Row 0, one position longer than a window, is four positions ahead of row 1; row 2 is idle.
     let first = begin(0, 6, &mut cache);
-    assert_close(&format!("{name}: slot 0"), first, &expected.logits[0][5], tolerance);
+    assert_close(&format!("{name}: row 0"), first, &expected.logits[0][5], tolerance);
     let second = begin(1, 2, &mut cache);
-    assert_close(&format!("{name}: slot 1"), second, &expected.logits[1][1], tolerance);
+    assert_close(&format!("{name}: row 1"), second, &expected.logits[1][1], tolerance);
     for (ahead, behind) in (6..length).zip(2..) {
         let fed = column(vec![texts[0][ahead], texts[1][behind], 7], &device);
         let logits = model.step_rows(fed, &mut cache);
         let vocabulary = logits.dims()[1];
         for (row, position) in [(0, ahead), (1, behind)] {
             let found = logits.clone().slice([row..row + 1, 0..vocabulary]);
-            let what = format!("{name}: slot {row}, position {position}");
+            let what = format!("{name}: row {row}, position {position}");
             assert_close(&what, found, &expected.logits[row][position], tolerance);
         }
     }
@@ -230,17 +230,17 @@ fn check_trees(name: &str, model: &Decoder, expected: &Expected, tolerance: f32)
 }
 
 #[test]
-fn flex_f32() {
+fn outputs_on_flex_in_f32_are_those_of_transformers() {
     check(&Device::flex(), FloatDType::F32, 1e-4, true);
 }
 
 #[test]
-fn flex_f16() {
+fn outputs_on_flex_in_f16_are_those_of_transformers() {
     check(&Device::flex(), FloatDType::F16, 0.15, false);
 }
 
 #[test]
-fn flex_bf16() {
+fn outputs_on_flex_in_bf16_are_those_of_transformers() {
     check(&Device::flex(), FloatDType::BF16, 0.8, false);
 }
 
@@ -290,7 +290,7 @@ fn steps_beyond_the_capacity_stay_in_the_cache() {
 /// WGSL on the API that WGPU finds; SPIR-V with the feature `vulkan`.
 #[cfg(any(feature = "wgpu", feature = "vulkan"))]
 #[test]
-fn wgpu_f32() {
+fn outputs_on_wgpu_in_f32_are_those_of_transformers() {
     use burn::tensor::DeviceKind;
     use burn_dfa_testing::skip::skipped;
     // Without an adapter the device panics at its first use.

@@ -32,10 +32,10 @@ fn check(model: &Decoder, texts: &[Vec<i64>], drafts: &[&[i64]], tree: &DraftTre
             let mut whole = text.clone();
             whole.extend(tree.path(node).iter().map(|&node| drafts[node]));
             let length = whole.len();
-            let width = VOCABULARY as usize;
+            let vocab_size = VOCABULARY as usize;
             let expected = model.forward(tokens(&[&whole], &device));
-            let expected = expected.slice([0..1, length - 1..length, 0..width]);
-            let found = logits.clone().slice([index..index + 1, node..node + 1, 0..width]);
+            let expected = expected.slice([0..1, length - 1..length, 0..vocab_size]);
+            let found = logits.clone().slice([index..index + 1, node..node + 1, 0..vocab_size]);
             let off = (found - expected).abs().max().into_scalar::<f32>();
             assert!(off < 1e-4, "row {index}, node {node}: {off}");
         }

@@ -145,11 +145,11 @@ impl App {
     /// # Errors
     /// 400 if it has more bytes than the configuration allows.
     pub fn check_prompt(&self, prompt: &str, param: &str) -> Result<()> {
-        let most = self.config.max_prompt;
-        if prompt.len() <= most {
+        let max = self.config.max_prompt;
+        if prompt.len() <= max {
             return Ok(());
         }
-        let message = format!("the prompt has {} bytes, of {most} that it may have", prompt.len());
+        let message = format!("the prompt has {} bytes, of {max} that it may have", prompt.len());
         Err(ApiError::invalid(param, message).code("context_length_exceeded"))
     }
 }

@@ -118,7 +118,7 @@ impl ApiError {
     /// The budget of an answer is below the shortest answer that its constraint allows.
     pub fn budget(param: &str, needed: usize, given: usize) -> Self {
         let message = format!(
-            "the shortest answer under the constraint takes {needed} tokens (end of sequence included), and there is room for {given}: raise `{param}` to {needed} at least, or shorten the prompt"
+            "the shortest answer under the constraint takes {needed} tokens (end of sequence included), and there is space for {given}: raise `{param}` to {needed} at least, or shorten the prompt"
         );
         let error = Self::new(StatusCode::BAD_REQUEST, message).at(param).code("budget_too_small");
         Self { least_tokens: Some(needed), ..error }

@@ -2,7 +2,8 @@
 //! satisfies its constraint and is complete, or the request is refused before it begins.
 //!
 //! ```text
-//! routes ──▶ protocol (request) ──▶ constraints, burn_dfa_engine (compile, queue, model) ──▶ answer (response)
+//! routes ──▶ protocol (request) ──▶ constraints, burn_dfa_engine (compile, queue, model)
+//!     ──▶ answer (response)
 //! ```
 //!
 //! The program `burn-dfa-serve` is [`App::load`] and [`Server`] with the configuration of its

@@ -151,7 +151,7 @@ impl burn_dfa_engine::Metrics for Metrics {
         let reason = match ending {
             Some(Ending::Complete | Ending::Stop) => "stop",
             Some(Ending::Length | Ending::OutOfTokens) => "length",
-            Some(Ending::Cancelled) => "abort",
+            Some(Ending::Canceled) => "abort",
             None => "error",
         };
         self.finished[reason].increment(1);

@@ -242,10 +242,10 @@ impl TextModel {
     /// 400 if a number is not a token of the model.
     pub fn decode(&self, tokens: &[u32]) -> Result<String> {
         if let Some(token) = tokens.iter().find(|&&token| token as usize >= self.vocabulary.len()) {
-            let most = self.vocabulary.len();
+            let vocab_size = self.vocabulary.len();
             return Err(ApiError::invalid(
                 "tokens",
-                format!("{token} is no token, of {most} that there are"),
+                format!("{token} is no token, of {vocab_size} that there are"),
             ));
         }
         let text = self.pretrained.tokenizer().decode(tokens, false);

@@ -128,34 +128,34 @@ async fn alone(
     let config = GenerationConfig::new()
         .with_sync_interval(sizes.sync_interval)
         .with_tensors(TensorOptions::new().with_capacity(sizes.capacity).with_max_bytes(i32::MAX as usize));
-    let mut slots =
+    let mut batch =
         ContinuousBatch::record(tiny.model(), tiny.vocabulary(), sizes.rows, sizes.slots, &config)?;
 
     let bar = bar(args.rounds, "extract and ContinuousBatch alone");
-    let (mut in_slots, mut in_sql) = (Vec::new(), Vec::new());
+    let (mut in_batch, mut in_sql) = (Vec::new(), Vec::new());
     for _ in 0..args.rounds {
         let started = Instant::now();
         let request = |prompt: &Vec<TokenId>| {
             Request::new(prompt.clone(), sizes.budget(prompt.len())).with_constraint(&constraint)
         };
-        drain(&mut slots, prompts.iter().map(request).collect())?;
-        in_slots.push(rows as f64 / started.elapsed().as_secs_f64());
+        drain(&mut batch, prompts.iter().map(request).collect())?;
+        in_batch.push(rows as f64 / started.elapsed().as_secs_f64());
         let started = Instant::now();
         let mut stream = context.sql(&query).await?.execute_stream().await?;
         let mut answered = 0;
-        while let Some(batch) = stream.next().await.transpose()? {
-            answered += batch.num_rows();
+        while let Some(records) = stream.next().await.transpose()? {
+            answered += records.num_rows();
         }
         in_sql.push(rows as f64 / started.elapsed().as_secs_f64());
         assert_eq!(answered, rows);
         bar.inc(1);
     }
     bar.finish_and_clear();
-    let ratios = in_sql.iter().zip(&in_slots).map(|(sql, slots)| sql / slots);
+    let ratios = in_sql.iter().zip(&in_batch).map(|(sql, batch)| sql / batch);
     println!("{rows} orders, {} rows at a time, {} threads of the model:", sizes.rows, args.threads);
     println!(
         "  ContinuousBatch alone {:.1} rows/s, extract {:.1} rows/s",
-        median(&in_slots),
+        median(&in_batch),
         median(&in_sql)
     );
     println!("  extract ÷ ContinuousBatch {:.3} (bar: at least 0.9)", median(&ratios.collect::<Vec<_>>()));
@@ -163,19 +163,19 @@ async fn alone(
 }
 
 /// All requests, the last one first.
-fn drain<M: ContinuousLm>(slots: &mut ContinuousBatch<M>, mut requests: Vec<Request>) -> Result<()> {
+fn drain<M: ContinuousLm>(batch: &mut ContinuousBatch<M>, mut requests: Vec<Request>) -> Result<()> {
     loop {
-        let idle: Vec<usize> = slots.idle().collect();
+        let idle: Vec<usize> = batch.idle().collect();
         let next: Vec<_> = idle.into_iter().map_while(|row| Some((row, requests.pop()?))).collect();
         let next: Vec<_> = next.iter().map(|(row, request)| (*row, request)).collect();
-        slots.admit_all(&next).into_iter().collect::<burn_dfa::Result<()>>()?;
-        if slots.idle().count() == slots.rows() {
+        batch.admit_all(&next).into_iter().collect::<burn_dfa::Result<()>>()?;
+        if batch.idle().count() == batch.rows() {
             return Ok(());
         }
-        slots.step(1, |_| ())?;
-        let finished: Vec<usize> = slots.finished().collect();
+        batch.step(1, |_| ())?;
+        let finished: Vec<usize> = batch.finished().collect();
         for row in finished {
-            assert!(slots.release(row)?.is_complete());
+            assert!(batch.release(row)?.is_complete());
         }
     }
 }

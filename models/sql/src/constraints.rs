@@ -107,8 +107,10 @@ impl Frontend for SqlFrontend {
 ///
 /// # let files = burn_dfa_sql::embedded_files();
 /// let capacity = Capacity::new().with_states(4096).with_classes(256);
-/// let constraints = Constraints::new(Vocabulary::from_files(&files)?, Limits::default(), capacity);
-/// let refusal = constraints.get(&Source::Schema(r#"{"type": "sting"}"#.into(), None)).unwrap_err();
+/// let constraints =
+///     Constraints::new(Vocabulary::from_files(&files)?, Limits::default(), capacity);
+/// let refusal =
+///     constraints.get(&Source::Schema(r#"{"type": "sting"}"#.into(), None)).unwrap_err();
 /// assert!(refusal.contains("/type"));
 /// # Ok::<(), burn_dfa::Error>(())
 /// ```

@@ -1,7 +1,8 @@
 //! Runs the rows of a batch on the engine, and collects their answers.
 //!
 //! ```text
-//! call of a function ──▶ batch of prompts, in order of length ──▶ burn_dfa_engine ──▶ answers of the batch
+//! call of a function ──▶ batch of prompts, in order of length ──▶ burn_dfa_engine
+//!     ──▶ answers of the batch
 //! ```
 //!
 //! A process has one engine, for all partitions and queries. Rows of a batch begin by the length of

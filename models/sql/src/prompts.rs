@@ -13,7 +13,8 @@ use crate::engine::Sizes;
 /// ```
 /// use burn_dfa_sql::PromptTemplates;
 ///
-/// let templates = PromptTemplates { classify: "Is this {labels}? {text}".into(), ..PromptTemplates::plain() };
+/// let templates =
+///     PromptTemplates { classify: "Is this {labels}? {text}".into(), ..PromptTemplates::plain() };
 /// assert_eq!(templates.extract, "{text}");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,7 +23,8 @@ pub struct PromptTemplates {
     pub extract: String,
     /// The template of `classify`.
     pub classify: String,
-    /// The template of `matches` with an instruction; without an instruction the prompt is the text.
+    /// The template of `matches` with an instruction; without an instruction the prompt is the
+    /// text.
     pub matches: String,
 }
 

@@ -18,7 +18,11 @@ impl Schema {
     /// ```
     /// use burn_dfa::Limits;
     ///
-    /// let person = burn_dfa_tiny::schema("person").unwrap().constraint()?.to_byte_dfa(&Limits::default())?.unwrap();
+    /// let person = burn_dfa_tiny::schema("person")
+    ///     .unwrap()
+    ///     .constraint()?
+    ///     .to_byte_dfa(&Limits::default())?
+    ///     .unwrap();
     /// assert!(person.matches(br#"{"name":"Ada Lovell","age":36,"city":"London","job":"baker"}"#));
     /// # Ok::<(), burn_dfa::Error>(())
     /// ```

@@ -64,8 +64,8 @@ pub struct TokenizerArgs {
     /// A tokenizer.json, a folder that holds one, or a GGUF file.
     #[arg(long, value_name = "PATH")]
     tokenizer: Option<PathBuf>,
-    /// Ids that end a sequence. Default: the ids named in the folder's files, or for a tokenizer.json
-    /// alone its known end-of-sequence tokens.
+    /// Ids that end a sequence. Default: the ids named in the folder's files, or for a
+    /// tokenizer.json alone its known end-of-sequence tokens.
     #[arg(long, value_name = "ID", value_delimiter = ',', requires = "tokenizer")]
     eos: Vec<u32>,
 }

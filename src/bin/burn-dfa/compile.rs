@@ -41,7 +41,7 @@ impl Compile {
         let started = Instant::now();
         let compiled = self.compile.compile(&constraint, &vocabulary)?;
         let milliseconds = started.elapsed().as_secs_f64() * 1e3;
-        let (width, fingerprint) = (vocabulary.len(), vocabulary.fingerprint());
+        let (vocab_size, fingerprint) = (vocabulary.len(), vocabulary.fingerprint());
         let (form, columns) = if compiled.is_byte_level() {
             ("byte-level", "byte classes ")
         } else {
@@ -52,7 +52,7 @@ impl Compile {
             (compiled.state_count(), compiled.class_count(), compiled.tokens_to_end(compiled.start()));
         // Report the size even if it exceeds the default limit.
         let options = TensorOptions::new().with_max_bytes(usize::MAX);
-        let bytes = DeviceConstraint::bytes_needed(&[&compiled], width, &options)?;
+        let bytes = DeviceConstraint::bytes_needed(&[&compiled], vocab_size, &options)?;
         let unrolled = compiled.unrolled().unwrap_or_default();
         let mut artifact = None;
         if let Some(path) = &self.output {
@@ -62,7 +62,7 @@ impl Compile {
         if out.json {
             let artifact = artifact.map(|(path, bytes)| json!({"path": path, "bytes": bytes}));
             let line = json!({
-                "vocabulary": width, "fingerprint": fingerprint.to_string(), "form": form, "states": states,
+                "vocabulary": vocab_size, "fingerprint": fingerprint.to_string(), "form": form, "states": states,
                 "classes": classes, "bytes": bytes, "least_tokens": least, "milliseconds": milliseconds,
                 "artifact": artifact, "recursion": unrolled.recursion, "any_levels": unrolled.any,
                 "unnamed_levels": unrolled.unnamed, "frames": frames, "exits": exits,
@@ -71,7 +71,7 @@ impl Compile {
             return Ok(ExitCode::SUCCESS);
         }
         let (strong, faint) = (out.styles.strong, out.styles.faint);
-        writeln!(out.to, "vocabulary     {width} tokens, {faint}{fingerprint}{faint:#}")?;
+        writeln!(out.to, "vocabulary     {vocab_size} tokens, {faint}{fingerprint}{faint:#}")?;
         writeln!(out.to, "form           {form}")?;
         writeln!(out.to, "states         {strong}{states}{strong:#}")?;
         writeln!(out.to, "{columns}  {strong}{classes}{strong:#}")?;

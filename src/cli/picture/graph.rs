@@ -14,7 +14,9 @@ use crate::cli::classes::of_bytes;
 /// use burn_dfa::cli::Graph;
 /// use burn_dfa::{Constraint, Limits};
 ///
-/// let automaton = Constraint::regex("(cat|dog)s?")?.to_automaton(&Limits::default())?.expect("it is over text");
+/// let automaton = Constraint::regex("(cat|dog)s?")?
+///     .to_automaton(&Limits::default())?
+///     .expect("it is over text");
 /// let graph = Graph::new(&automaton);
 /// assert_eq!(graph.accepting().iter().filter(|accepting| **accepting).count(), 2);
 /// assert!(graph.svg().starts_with("<svg") && graph.dot().starts_with("digraph"));

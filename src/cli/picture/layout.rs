@@ -90,11 +90,11 @@ impl Grid {
                 (0..self.order.len()).rev().collect()
             };
             for at in layers {
-                let place = self.places();
+                let rank = self.ranks();
                 let neighbors = if rightwards { &self.left } else { &self.right };
                 let center = |&point: &usize| match neighbors[point].len() {
-                    0 => place[point] as f64,
-                    count => neighbors[point].iter().map(|&p| place[p] as f64).sum::<f64>() / count as f64,
+                    0 => rank[point] as f64,
+                    count => neighbors[point].iter().map(|&p| rank[p] as f64).sum::<f64>() / count as f64,
                 };
                 let mut sorted: Vec<(f64, usize)> = self.order[at].iter().map(|p| (center(p), *p)).collect();
                 sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -109,21 +109,21 @@ impl Grid {
     }
 
     /// The index of every point within its layer.
-    fn places(&self) -> Vec<usize> {
-        let mut places = vec![0; self.layer.len()];
+    fn ranks(&self) -> Vec<usize> {
+        let mut ranks = vec![0; self.layer.len()];
         for layer in &self.order {
-            for (place, &point) in layer.iter().enumerate() {
-                places[point] = place;
+            for (rank, &point) in layer.iter().enumerate() {
+                ranks[point] = rank;
             }
         }
-        places
+        ranks
     }
 
     fn crossings(&self) -> usize {
-        let place = self.places();
+        let rank = self.ranks();
         let between = |layer: &Vec<usize>| {
             let lines = || layer.iter().flat_map(|&low| self.right[low].iter().map(move |&high| (low, high)));
-            let lines: Vec<(usize, usize)> = lines().map(|(low, high)| (place[low], place[high])).collect();
+            let lines: Vec<(usize, usize)> = lines().map(|(low, high)| (rank[low], rank[high])).collect();
             let crossed = |&(low, high): &(usize, usize)| {
                 lines.iter().filter(|&&(other, end)| other > low && end < high).count()
             };

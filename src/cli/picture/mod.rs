@@ -1,8 +1,8 @@
 //! Pictures of automata: the graph, its layout, and its output formats.
 //!
-//! `graph` has the states and edges. `layering` orders the states from left to right, `band` divides
-//! them into bands that fit on a page, and `layout` places the states of a band. `svg` and `dot` write
-//! the pictures.
+//! `graph` has the states and edges. `layering` orders the states from left to right, `band`
+//! divides them into bands that fit on a page, and `layout` places the states of a band. `svg` and
+//! `dot` write the pictures.
 
 mod band;
 mod dot;

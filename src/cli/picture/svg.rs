@@ -36,8 +36,8 @@ struct Pen<'g> {
 }
 
 impl Graph {
-    /// The graph as an SVG picture of at most [`MAX_WIDTH`]. A long automaton has
-    /// several bands, one below the other; dashed circles have the numbers of states in other bands.
+    /// The graph as an SVG picture of at most [`MAX_WIDTH`]. A long automaton has several bands,
+    /// one below the other; dashed circles have the numbers of states in other bands.
     pub fn svg(&self) -> String {
         let bands = Band::all(self);
         let mut pen = Pen {

@@ -14,7 +14,7 @@ pub struct KvContext<'a> {
     /// `[rows, count]`
     positions: Tensor<2, Int>,
     /// Indices into the flat buffer of a layer.
-    places: Tensor<1, Int>,
+    indices: Tensor<1, Int>,
     /// `[rows, 1, count, end]`
     hidden: Tensor<4, Bool>,
     /// The number of slots that the tokens may see.
@@ -36,7 +36,7 @@ impl<'a> KvContext<'a> {
         let padded = padded.bool_and(key.clone().not_equal(query.clone()));
         Self {
             positions: (slots.clone() - padding.expand([rows, count])).clamp_min(0),
-            places: cache.places(slots),
+            indices: cache.indices(slots),
             hidden: key.greater(query).bool_or(padded),
             cache,
             end,
@@ -52,7 +52,7 @@ impl<'a> KvContext<'a> {
         let hidden = cache.hidden_from_tree(tree);
         Self {
             positions: first.reshape([rows, 1]).expand([rows, nodes]) + depths,
-            places: cache.places(cache.next_slots(nodes)),
+            indices: cache.indices(cache.next_slots(nodes)),
             hidden,
             cache,
             end,
@@ -72,8 +72,8 @@ impl<'a> KvContext<'a> {
     }
 
     /// As [`hidden`](Self::hidden), for a sliding window: every token sees itself and at most the
-    /// `window - 1` positions before it. The window counts positions of the text, without padding and
-    /// other branches of a draft tree.
+    /// `window - 1` positions before it. The window counts positions of the text, without padding
+    /// and other branches of a draft tree.
     pub fn hidden_within(&mut self, window: usize) -> Tensor<4, Bool> {
         let shape @ [rows, _, count, end] = self.hidden.dims();
         let slots = match self.tree {
@@ -94,7 +94,7 @@ impl<'a> KvContext<'a> {
     /// # Shapes
     /// - `keys`, `values`: `[rows, kv_heads, count, head_dim]`
     pub fn extend(&mut self, layer: usize, keys: Tensor<4>, values: Tensor<4>) -> [Tensor<4>; 2] {
-        self.cache.write(layer, &self.places, [keys, values]);
+        self.cache.write(layer, &self.indices, [keys, values]);
         self.cache.layer(layer).map(|buffer| buffer.narrow(2, 0, self.end))
     }
 

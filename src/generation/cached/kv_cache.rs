@@ -30,11 +30,11 @@ pub struct KvShape {
 /// Keys and values of a batch, of a fixed capacity. Each row has its own length.
 ///
 /// A *slot* holds the key and the value of one position. A row begins with its left padding, if it
-/// has any, and its length includes the padding. Every method that changes the cache writes into its
-/// existing buffers, as a recorded step requires. Integers are `i32`.
+/// has any, and its length includes the padding. Every method that changes the cache writes into
+/// its existing buffers, as a recorded step requires. Integers are `i32`.
 ///
-/// [`Cached`](super::Cached) runs a model with this cache. A model that implements the traits of the
-/// loops itself can use it directly:
+/// [`Cached`](super::Cached) runs a model with this cache. A model that implements the traits of
+/// the loops itself can use it directly:
 ///
 /// ```
 /// use burn::tensor::{DType, Device, Tensor};
@@ -46,8 +46,8 @@ pub struct KvShape {
 ///
 /// // The key and the value of one more token in each row.
 /// let [key, value] = [1.0, 2.0].map(|x| Tensor::full([3, 2, 1, 4], x, &device));
-/// let places = cache.places(cache.next_slots(1));
-/// cache.write(0, &places, [key, value]);
+/// let indices = cache.indices(cache.next_slots(1));
+/// cache.write(0, &indices, [key, value]);
 /// cache.grow(1);
 /// let [keys, _] = cache.layer(0);
 /// assert_eq!(keys.dims(), [3, 2, 16, 4]);
@@ -136,9 +136,9 @@ impl KvCache {
         Self { padding: padding.cast(DType::I32).add_scalar(0), ..self }
     }
 
-    /// Whether all rows have one length: the cache was [aligned](Self::aligned), and since then every
-    /// change has lengthened all rows, or has assigned an aligned cache. A step can then write one slot
-    /// of all rows at once.
+    /// Whether all rows have one length: the cache was [aligned](Self::aligned), and since then
+    /// every change has lengthened all rows, or has assigned an aligned cache. A step can then
+    /// write one slot of all rows at once.
     pub fn is_aligned(&self) -> bool {
         self.is_aligned
     }
@@ -225,7 +225,7 @@ impl KvCache {
 
     /// Indices of slots, `[rows, count]`, of all heads in the flat buffer of a layer,
     /// `[rows * kv_heads * count]`. A slot past the last one is clamped to the last one.
-    pub fn places(&self, slots: Tensor<2, Int>) -> Tensor<1, Int> {
+    pub fn indices(&self, slots: Tensor<2, Int>) -> Tensor<1, Int> {
         let ([rows, count], [_, kv_heads, capacity, _]) = (slots.dims(), self.shape);
         let last = capacity as i32 - 1;
         let all = [rows, kv_heads, count];
@@ -233,18 +233,18 @@ impl KvCache {
         (self.heads.clone().reshape([rows, kv_heads, 1]).expand(all) + slots).reshape([-1])
     }
 
-    /// Writes the keys and values of new positions into a layer, at [places](Self::places).
+    /// Writes the keys and values of new positions into a layer, at [indices](Self::indices).
     ///
     /// # Shapes
     /// - `new`: keys and values, `[rows, kv_heads, count, head_dim]` each
-    pub fn write(&mut self, layer: usize, places: &Tensor<1, Int>, new: [Tensor<4>; 2]) {
+    pub fn write(&mut self, layer: usize, indices: &Tensor<1, Int>, new: [Tensor<4>; 2]) {
         let [.., head_dim] = self.shape;
         for (buffer, new) in self.layer_mut(layer).into_iter().zip(new) {
-            write(buffer, places, new.reshape([-1, head_dim as i32]));
+            write(buffer, indices, new.reshape([-1, head_dim as i32]));
         }
     }
 
-    /// Copies slots from the [places](Self::places) `from` to the places `to`, in all layers.
+    /// Copies slots from the [indices](Self::indices) `from` to the indices `to`, in all layers.
     pub fn copy(&mut self, from: &Tensor<1, Int>, to: &Tensor<1, Int>) {
         let [.., head_dim] = self.shape;
         for buffer in self.keys.iter_mut().chain(&mut self.values) {
@@ -257,11 +257,11 @@ impl KvCache {
     pub fn copy_row(&mut self, from: usize, to: usize, length: usize) {
         if from != to {
             let [_, kv_heads, ..] = self.shape;
-            let places = |row: usize| {
+            let indices = |row: usize| {
                 let heads = self.heads.clone().narrow(0, row * kv_heads, kv_heads);
                 self.run(&heads, length).reshape([-1])
             };
-            let (from, to) = (places(from), places(to));
+            let (from, to) = (indices(from), indices(to));
             self.copy(&from, &to);
         }
         self.set_length(to, length);
@@ -276,8 +276,8 @@ impl KvCache {
         let [_, _, length, _] = keys[0].dims();
         let buffers = self.keys.iter_mut().chain(&mut self.values);
         for (buffer, new) in buffers.zip(keys.into_iter().chain(values)) {
-            let place = [row..row + 1, 0..kv_heads, 0..length, 0..head_dim];
-            buffer.inplace(|buffer| buffer.slice_assign(place, new));
+            let range = [row..row + 1, 0..kv_heads, 0..length, 0..head_dim];
+            buffer.inplace(|buffer| buffer.slice_assign(range, new));
         }
         self.set_length(row, length);
     }
@@ -325,8 +325,8 @@ impl KvCache {
     pub fn compact(&mut self, path: Tensor<2, Int>, nodes: usize) {
         let [rows, count] = path.dims();
         let first = self.lengths() - nodes as i32;
-        let from = self.places(first.clone().reshape([rows, 1]).expand([rows, count]) + path);
-        let to = self.places(self.run(&first, count));
+        let from = self.indices(first.clone().reshape([rows, 1]).expand([rows, count]) + path);
+        let to = self.indices(self.run(&first, count));
         self.copy(&from, &to);
     }
 
@@ -335,8 +335,8 @@ impl KvCache {
         self.upload(tree).depths
     }
 
-    /// `[rows, 1, nodes, capacity]`: true at the slots hidden from a node of a tree whose keys follow
-    /// each row. A node sees its row after the padding, its ancestors and itself.
+    /// `[rows, 1, nodes, capacity]`: true at the slots hidden from a node of a tree whose keys
+    /// follow each row. A node sees its row after the padding, its ancestors and itself.
     pub fn hidden_from_tree(&mut self, tree: &DraftTree) -> Tensor<4, Bool> {
         let UploadedTree { ancestors, .. } = self.upload(tree);
         let ([rows, _, capacity, _], nodes) = (self.shape, tree.len());
@@ -353,8 +353,8 @@ impl KvCache {
         seen.bool_not().swap_dims(1, 2).reshape([rows, 1, nodes, capacity])
     }
 
-    /// The slot of every key if the path to its node were a chain, `[rows, capacity]`: the length of
-    /// the row plus the depth of the node. A sliding window counts these slots.
+    /// The slot of every key if the path to its node were a chain, `[rows, capacity]`: the length
+    /// of the row plus the depth of the node. A sliding window counts these slots.
     pub fn chain_slots(&mut self, tree: &DraftTree) -> Tensor<2, Int> {
         let (all @ [rows, capacity], last) = ([self.rows(), self.capacity()], tree.len() as i32 - 1);
         let [slots, node] = self.slots_and_nodes();
@@ -405,12 +405,12 @@ impl InPlaceState for KvCache {
     }
 }
 
-/// Writes `new` `[places, head_dim]` into a buffer, in place.
-fn write(buffer: &mut Tensor<4>, places: &Tensor<1, Int>, new: Tensor<2>) {
+/// Writes `new` `[indices, head_dim]` into a buffer, in place.
+fn write(buffer: &mut Tensor<4>, indices: &Tensor<1, Int>, new: Tensor<2>) {
     let shape = buffer.dims();
     buffer.inplace(|buffer| {
         let flat = buffer.reshape([shape[0] * shape[1] * shape[2], shape[3]]);
-        flat.select_assign(0, places.clone(), new, IndexingUpdateOp::Assign).reshape(shape)
+        flat.select_assign(0, indices.clone(), new, IndexingUpdateOp::Assign).reshape(shape)
     });
 }
 

@@ -1,5 +1,5 @@
-//! Models of an application with a cache of keys and values: a [`Transformer`] reads new tokens, and
-//! [`Cached`] runs it in every loop.
+//! Models of an application with a cache of keys and values: a [`Transformer`] reads new tokens,
+//! and [`Cached`] runs it in every loop.
 
 mod context;
 mod kv_cache;
@@ -19,7 +19,9 @@ pub use kv_cache::{KvCache, KvShape};
 ///
 /// ```
 /// use burn::tensor::{DType, Device, Int, Tensor};
-/// use burn_dfa::generation::{Cached, GenerationConfig, KvContext, KvShape, Request, Transformer, generate};
+/// use burn_dfa::generation::{
+///     Cached, GenerationConfig, KvContext, KvShape, Request, Transformer, generate,
+/// };
 /// use burn_dfa::{TokenId, Vocabulary};
 ///
 /// /// Attends to all tokens so far alike, and says the token that came most often. The field is the
@@ -38,7 +40,8 @@ pub use kv_cache::{KvCache, KvShape};
 ///     }
 ///     fn forward_cached(&self, tokens: Tensor<2, Int>, context: &mut KvContext) -> Tensor<3> {
 ///         let [rows, count] = tokens.dims();
-///         let values = self.0.clone().select(0, tokens.reshape([-1])).reshape([rows, 1, count, 4]);
+///         let values =
+///             self.0.clone().select(0, tokens.reshape([-1])).reshape([rows, 1, count, 4]);
 ///         let keys = values.zeros_like();
 ///         context.attend(0, keys.clone(), keys, values).reshape([rows, count, 4])
 ///     }
@@ -46,7 +49,8 @@ pub use kv_cache::{KvCache, KvShape};
 ///
 /// let vocabulary = Vocabulary::from_chars("abc".chars())?.pad_to(4)?.with_eos([TokenId(3)])?;
 /// let model = Cached(Frequent(Tensor::eye(4, &Device::flex())));
-/// let prompts = [vec![0, 1, 1], vec![2]].map(|ids: Vec<u32>| ids.into_iter().map(TokenId).collect());
+/// let prompts =
+///     [vec![0, 1, 1], vec![2]].map(|ids: Vec<u32>| ids.into_iter().map(TokenId).collect());
 /// let requests = prompts.map(|prompt| Request::new(prompt, 3));
 /// let outputs = generate(&model, &vocabulary, &requests, &GenerationConfig::new())?;
 /// assert_eq!((outputs[0].text(), outputs[1].text()), ("bbb".into(), "ccc".into()));
@@ -105,8 +109,8 @@ pub trait Transformer {
 pub struct Cached<M>(pub M);
 
 // SAFETY: The tensors of a new cache share no buffers, and its methods write in place. A context
-// drops its clones of the cache's tensors when the pass ends. `M` makes the promise for `forward_cached`
-// and `head`.
+// drops its clones of the cache's tensors when the pass ends. `M` makes the promise for
+// `forward_cached` and `head`.
 #[allow(unsafe_code)]
 unsafe impl<M: Transformer + Recordable> Recordable for Cached<M> {}
 

@@ -46,7 +46,10 @@ const PATIENCE: Duration = Duration::from_millis(1);
 /// use burn_dfa::generation::{Output, Request, ContinuousLm, ContinuousBatch};
 ///
 /// /// Runs one request to its end in the first idle row, beside whatever the other rows do.
-/// fn run<M: ContinuousLm>(batch: &mut ContinuousBatch<M>, request: &Request) -> burn_dfa::Result<Option<Output>> {
+/// fn run<M: ContinuousLm>(
+///     batch: &mut ContinuousBatch<M>,
+///     request: &Request,
+/// ) -> burn_dfa::Result<Option<Output>> {
 ///     let Some(row) = batch.idle().next() else { return Ok(None) };
 ///     batch.admit(row, request)?;
 ///     while batch.finished().all(|finished| finished != row) {
@@ -61,10 +64,12 @@ const PATIENCE: Duration = Duration::from_millis(1);
 /// size of the batch.
 ///
 /// The [`Capacity`](crate::Capacity) of [`GenerationConfig::tensors`] must reserve space for
-/// constraints. If the space is exhausted, [`admit`](Self::admit) returns [`ErrorKind::Full`](crate::ErrorKind::Full), and
-/// accepts the request after another row was released.
+/// constraints. If the space is exhausted, [`admit`](Self::admit) returns
+/// [`ErrorKind::Full`](crate::ErrorKind::Full), and accepts the request after another row was
+/// released.
 ///
-/// After a panic of the model or of a callback, every later call returns [`ErrorKind::Model`](crate::ErrorKind::Model).
+/// After a panic of the model or of a callback, every later call returns
+/// [`ErrorKind::Model`](crate::ErrorKind::Model).
 pub struct ContinuousBatch<'m, M: ContinuousLm> {
     session: Stepped<'m, ContinuousSession<'m, M>>,
     admission: Admission<'m>,
@@ -78,12 +83,13 @@ impl<'m, M: ContinuousLm> ContinuousBatch<'m, M> {
     /// A batch of `rows` idle rows, each for up to `capacity` tokens of prompt and output together.
     ///
     /// # Errors
-    /// - [`ErrorKind::Input`](crate::ErrorKind::Input): no rows, no capacity, more capacity than the model has positions, no space
-    ///   for constraints, or an option out of range;
-    /// - [`ErrorKind::IncompatibleVocabulary`](crate::ErrorKind::IncompatibleVocabulary): the model's logits are narrower than the
-    ///   vocabulary, or the vocabulary has no end-of-sequence token;
-    /// - [`ErrorKind::Limit`](crate::ErrorKind::Limit): the reserved space is larger than [`GenerationConfig::tensors`]
-    ///   allows.
+    /// - [`ErrorKind::Input`](crate::ErrorKind::Input): no rows, no capacity, more capacity than
+    ///   the model has positions, no space for constraints, or an option out of range;
+    /// - [`ErrorKind::IncompatibleVocabulary`](crate::ErrorKind::IncompatibleVocabulary): the
+    ///   model's logits are narrower than the vocabulary, or the vocabulary has no end-of-sequence
+    ///   token;
+    /// - [`ErrorKind::Limit`](crate::ErrorKind::Limit): the reserved space is larger than
+    ///   [`GenerationConfig::tensors`] allows.
     pub fn new(
         model: &'m M,
         vocabulary: &'m Vocabulary,
@@ -101,9 +107,10 @@ impl<'m, M: ContinuousLm> ContinuousBatch<'m, M> {
     /// returns [`ErrorKind::Input`](crate::ErrorKind::Input).
     ///
     /// # Errors
-    /// As [`new`](Self::new); [`ErrorKind::Input`](crate::ErrorKind::Input) for a processor or sampler of the application
-    /// that may not be recorded, and [`ErrorKind::Model`](crate::ErrorKind::Model) if the device records graphs, but not of
-    /// this step, which reads back or uploads.
+    /// As [`new`](Self::new); [`ErrorKind::Input`](crate::ErrorKind::Input) for a processor or
+    /// sampler of the application that may not be recorded, and
+    /// [`ErrorKind::Model`](crate::ErrorKind::Model) if the device records graphs, but not of this
+    /// step, which reads back or uploads.
     pub fn record(
         model: &'m M,
         vocabulary: &'m Vocabulary,
@@ -135,8 +142,8 @@ impl<'m, M: ContinuousLm> ContinuousBatch<'m, M> {
         if rows == 0 || capacity == 0 {
             return Err(Error::input(format!("a batch of {rows} rows of {capacity} tokens: it needs both")));
         }
-        if let Some(most) = model.max_positions().filter(|&most| capacity > most) {
-            return Err(Error::input(format!("rows of {capacity} tokens for a model of {most} positions")));
+        if let Some(max) = model.max_positions().filter(|&max| capacity > max) {
+            return Err(Error::input(format!("rows of {capacity} tokens for a model of {max} positions")));
         }
         if config.prompt_chunk.is_some() && !model.reads_in_chunks() {
             return Err(Error::input(
@@ -202,12 +209,12 @@ impl<'m, M: ContinuousLm> ContinuousBatch<'m, M> {
     }
 
     /// The free space for constraints.
-    pub fn room(&self) -> ArenaSpace {
-        self.session.host().arena().room()
+    pub fn free_space(&self) -> ArenaSpace {
+        self.session.host().arena().free_space()
     }
 
     /// The total space for constraints, as reserved by [`GenerationConfig::tensors`].
-    pub fn room_in_all(&self) -> ArenaSpace {
+    pub fn arena_capacity(&self) -> ArenaSpace {
         self.session.host().arena().capacity()
     }
 
@@ -225,16 +232,19 @@ impl<'m, M: ContinuousLm> ContinuousBatch<'m, M> {
     ///
     /// # Errors
     /// An error changes nothing.
-    /// - [`ErrorKind::Full`](crate::ErrorKind::Full): there is no space for the constraint until other rows are released, or
-    ///   until an earlier pending constraint is loaded;
-    /// - [`ErrorKind::Input`](crate::ErrorKind::Input): the row does not exist, or is not idle. Prompt and `max_new_tokens`
-    ///   exceed the capacity of a row. An option is out of range, or uses a feature used neither by
-    ///   the config nor by its [`row_features`](GenerationConfig::row_features). The constraint is
-    ///   larger than the total space. The prompt or a stop string is empty, `max_new_tokens` is 0,
-    ///   or a prompt token is past the model's vocabulary;
+    /// - [`ErrorKind::Full`](crate::ErrorKind::Full): there is no space for the constraint until
+    ///   other rows are released, or until an earlier pending constraint is loaded;
+    /// - [`ErrorKind::Input`](crate::ErrorKind::Input): the row does not exist, or is not idle.
+    ///   Prompt and `max_new_tokens` exceed the capacity of a row. An option is out of range, or
+    ///   uses a feature used neither by the config nor by its
+    ///   [`row_features`](GenerationConfig::row_features). The constraint is larger than the total
+    ///   space. The prompt or a stop string is empty, `max_new_tokens` is 0, or a prompt token is
+    ///   past the model's vocabulary;
     /// - [`ErrorKind::Model`](crate::ErrorKind::Model): a call has panicked before;
-    /// - [`ErrorKind::Budget`](crate::ErrorKind::Budget): the constraint needs more than `max_new_tokens` tokens;
-    /// - [`ErrorKind::IncompatibleVocabulary`](crate::ErrorKind::IncompatibleVocabulary): a constraint of another vocabulary.
+    /// - [`ErrorKind::Budget`](crate::ErrorKind::Budget): the constraint needs more than
+    ///   `max_new_tokens` tokens;
+    /// - [`ErrorKind::IncompatibleVocabulary`](crate::ErrorKind::IncompatibleVocabulary): a
+    ///   constraint of another vocabulary.
     pub fn admit(&mut self, row: usize, request: &Request) -> Result<()> {
         self.admit_all(&[(row, request)]).pop().expect("a result for the request")
     }
@@ -246,7 +256,7 @@ impl<'m, M: ContinuousLm> ContinuousBatch<'m, M> {
     /// use burn_dfa::{ErrorKind, Result};
     /// use burn_dfa::generation::{Request, ContinuousLm, ContinuousBatch};
     ///
-    /// /// Fills the idle rows; gives the requests that are not to be tried again, with their errors.
+    /// /// Fills the idle rows; returns the requests that cannot succeed, with their errors.
     /// fn fill<M: ContinuousLm>(
     ///     batch: &mut ContinuousBatch<M>,
     ///     waiting: &mut Vec<Request>,
@@ -337,7 +347,8 @@ impl<'m, M: ContinuousLm> ContinuousBatch<'m, M> {
     /// read. The other rows continue.
     ///
     /// # Errors
-    /// [`ErrorKind::Model`](crate::ErrorKind::Model) if the tokens could not be read, or a call has panicked before.
+    /// [`ErrorKind::Model`](crate::ErrorKind::Model) if the tokens could not be read, or a call has
+    /// panicked before.
     pub fn step(&mut self, steps: usize, mut on_chunk: impl FnMut(Chunk)) -> Result<()> {
         let mut left = steps;
         loop {
@@ -407,7 +418,7 @@ impl<'m, M: ContinuousLm> ContinuousBatch<'m, M> {
                     Err(error) => occupant.error = Some(error),
                 }
             }
-            occupant.row.end_if_cancelled();
+            occupant.row.end_if_canceled();
             if occupant.is_finished() {
                 self.waiting.remove(index);
             }
@@ -419,10 +430,11 @@ impl<'m, M: ContinuousLm> ContinuousBatch<'m, M> {
     /// becomes idle.
     ///
     /// # Errors
-    /// [`ErrorKind::Input`](crate::ErrorKind::Input) if the row does not exist, or is idle; [`ErrorKind::Model`](crate::ErrorKind::Model) if a call has
-    /// panicked before. After an error of the request itself, the row is idle as well:
-    /// [`ErrorKind::Model`](crate::ErrorKind::Model) if the logits of all legal tokens were −∞, and for a
-    /// [pending](Request::pending) constraint the errors of
+    /// [`ErrorKind::Input`](crate::ErrorKind::Input) if the row does not exist, or is idle;
+    /// [`ErrorKind::Model`](crate::ErrorKind::Model) if a call has panicked before. After an error
+    /// of the request itself, the row is idle as well:
+    /// [`ErrorKind::Model`](crate::ErrorKind::Model) if the logits of all legal tokens were −∞, and
+    /// for a [pending](Request::pending) constraint the errors of
     /// [`PendingConstraint::wait`](crate::PendingConstraint::wait) and of [`admit`](Self::admit).
     pub fn release(&mut self, row: usize) -> Result<Output> {
         let mut session = self.session.lock()?;

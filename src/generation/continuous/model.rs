@@ -14,7 +14,9 @@ use crate::generation::model::CausalLm;
 /// ```
 /// use burn::tensor::{Device, Int, Tensor};
 /// use burn_dfa::generation::{CausalLm, GenerationConfig, Request, ContinuousLm, ContinuousBatch};
-/// use burn_dfa::{Capacity, Constraint, Limits, TensorOptions, TokenId, CompiledConstraint, Vocabulary};
+/// use burn_dfa::{
+///     Capacity, CompiledConstraint, Constraint, Limits, TensorOptions, TokenId, Vocabulary,
+/// };
 ///
 /// /// Always says the token after the last one, up to the end: there is nothing to remember. The
 /// /// field is the identity matrix.
@@ -50,7 +52,8 @@ use crate::generation::model::CausalLm;
 ///
 /// let vocabulary = Vocabulary::from_bytes([Some(b"a".to_vec()), Some(b"b".to_vec()), None])?
 ///     .with_eos([TokenId(2)])?;
-/// let compiled = CompiledConstraint::compile(&Constraint::regex("bbb|a")?, &vocabulary, &Limits::default())?;
+/// let compiled =
+///     CompiledConstraint::compile(&Constraint::regex("bbb|a")?, &vocabulary, &Limits::default())?;
 /// let capacity = Capacity::new().with_constraints(2).with_states(64).with_classes(8);
 /// let tensors = TensorOptions { capacity, ..TensorOptions::default() };
 /// let config = GenerationConfig::new().with_tensors(tensors);
@@ -59,7 +62,8 @@ use crate::generation::model::CausalLm;
 /// let mut batch = ContinuousBatch::new(&model, &vocabulary, 2, 16, &config)?;
 /// batch.admit(0, &Request::new(vec![TokenId(0)], 8).with_constraint(&compiled))?;
 /// batch.step(2, |_| ())?;
-/// batch.admit(1, &Request::new(vec![TokenId(1)], 8).with_constraint(&compiled))?; // while row 0 goes on
+/// // While row 0 goes on.
+/// batch.admit(1, &Request::new(vec![TokenId(1)], 8).with_constraint(&compiled))?;
 /// batch.step(4, |_| ())?;
 /// assert_eq!(batch.finished().collect::<Vec<_>>(), [0, 1]);
 /// assert_eq!(batch.release(0)?.text(), "bbb");

@@ -15,8 +15,8 @@ use crate::tensor::{Arena, ints};
 use crate::vocabulary::{TokenId, Vocabulary};
 use burn_dfa_tokens::{CompiledConstraint, Error, Result};
 
-/// A session whose rows begin and end independently. Line 0 of its log holds the first token of each
-/// row that began since the last read; the tokens of every later step follow.
+/// A session whose rows begin and end independently. Line 0 of its log holds the first token of
+/// each row that began since the last read; the tokens of every later step follow.
 pub(super) type ContinuousSession<'m, M> = Session<'m, M, IndependentRows>;
 
 /// Rows that begin and end independently, and count their own steps.
@@ -40,8 +40,8 @@ impl<M: ContinuousLm> Rows<M> for IndependentRows {
 }
 
 impl<'m, M: ContinuousLm> ContinuousSession<'m, M> {
-    /// A session of idle rows, which may use features of `kinds`, with at most `steps` steps between
-    /// two reads.
+    /// A session of idle rows, which may use features of `kinds`, with at most `steps` steps
+    /// between two reads.
     pub(super) fn new(
         model: &'m M,
         vocabulary: &Vocabulary,
@@ -89,8 +89,8 @@ impl<'m, M: ContinuousLm> ContinuousSession<'m, M> {
         self.rows.prefixes.as_ref()
     }
 
-    /// Prepares a recording: makes the pool of mask rows, and makes every step apply all features that
-    /// rows may use, even if no row uses them.
+    /// Prepares a recording: makes the pool of mask rows, and makes every step apply all features
+    /// that rows may use, even if no row uses them.
     pub(super) fn fix(&mut self) -> Result<()> {
         self.chooser.constraint().make_pool(self.chooser.position());
         self.rows.is_adaptive = false;
@@ -177,8 +177,8 @@ impl<'m, M: ContinuousLm> ContinuousSession<'m, M> {
         }
     }
 
-    /// Begins a row with the logits after its prompt: chooses the first token of this row alone, with
-    /// the mask rows of the batch. The other rows do not change.
+    /// Begins a row with the logits after its prompt: chooses the first token of this row alone,
+    /// with the mask rows of the batch. The other rows do not change.
     pub(super) fn begin(&mut self, row: usize, prompt: &Prompt, logits: Tensor<2>) -> Result<()> {
         let init = prompt.init(self.model.vocab_size(), &self.model.device());
         let mut one = self.chooser.one(row, &prompt.options, prompt.seed, &init)?;

@@ -87,10 +87,10 @@ impl Waiting {
         self.prompts.iter().find_map(|reading| reading.awaited.as_ref()?.full.as_ref())
     }
 
-    /// Waits at most `most` until a constraint is compiled; returns whether one was.
-    pub(super) fn wait(&self, most: Duration) -> bool {
+    /// Waits at most `timeout` until a constraint is compiled; returns whether one was.
+    pub(super) fn wait(&self, timeout: Duration) -> bool {
         let mut pending = self.prompts.iter().filter_map(|reading| Some(&reading.awaited.as_ref()?.pending));
-        pending.find(|pending| !pending.is_ready()).is_some_and(|pending| pending.wait_for(most).is_some())
+        pending.find(|pending| !pending.is_ready()).is_some_and(|pending| pending.wait_for(timeout).is_some())
     }
 
     /// Loads the newly compiled constraints into their rows, first come, first served; a refused
@@ -131,9 +131,9 @@ impl Waiting {
         steps: usize,
     ) -> bool {
         self.seat(session, rows);
-        let most = self.chunk.unwrap_or(usize::MAX);
+        let max = self.chunk.unwrap_or(usize::MAX);
         let in_chunks = session.model().reads_in_chunks();
-        let (mut left, mut next) = (most, 0);
+        let (mut left, mut next) = (max, 0);
         while left > 0
             && let Some(reading) = self.prompts.get_mut(next)
         {
@@ -167,6 +167,6 @@ impl Waiting {
                 occupant.error = begun.err();
             }
         }
-        left < most
+        left < max
     }
 }

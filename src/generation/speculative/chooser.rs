@@ -52,8 +52,8 @@ pub(super) struct ReadTree<'a> {
 /// What the rows choose in a tree.
 pub(super) struct TreeChoice {
     pub(super) acceptance: Acceptance,
-    /// How many of the likeliest tokens to log, with the logits of the model, then the logits within
-    /// the constraint, `[2 * batch, nodes, vocab_size]`.
+    /// How many of the likeliest tokens to log, with the logits of the model, then the logits
+    /// within the constraint, `[2 * batch, nodes, vocab_size]`.
     pub(super) observed: Option<(usize, Tensor<3>)>,
 }
 

@@ -53,7 +53,11 @@ pub struct SpeculativeOutput {
 /// use burn_dfa::generation::{GenerationConfig, Output, Request};
 /// use burn_dfa::{Result, Vocabulary};
 ///
-/// fn run(model: &impl TreeLm, vocabulary: &Vocabulary, requests: &[Request]) -> Result<Vec<Output>> {
+/// fn run(
+///     model: &impl TreeLm,
+///     vocabulary: &Vocabulary,
+///     requests: &[Request],
+/// ) -> Result<Vec<Output>> {
 ///     let drafter = ForcedTokens::new(4, ForcedBytes::LongestToken);
 ///     let all = speculate(model, vocabulary, requests, &GenerationConfig::new(), drafter)?;
 ///     Ok(all.into_iter().map(|row| row.output).collect())
@@ -101,7 +105,9 @@ pub fn stream<'a, M: TreeLm>(
 /// neither read from the device nor upload. The drafters of this library do neither.
 ///
 /// ```
-/// use burn_dfa::generation::speculative::{PromptLookup, SpeculativeOutput, TreeLm, speculate_recorded};
+/// use burn_dfa::generation::speculative::{
+///     PromptLookup, SpeculativeOutput, TreeLm, speculate_recorded,
+/// };
 /// use burn_dfa::generation::{GenerationConfig, Recordable, Request};
 /// use burn_dfa::{Result, Vocabulary};
 ///
@@ -115,9 +121,9 @@ pub fn stream<'a, M: TreeLm>(
 /// ```
 ///
 /// # Errors
-/// As [`speculate`]; [`ErrorKind::Input`](crate::ErrorKind::Input) for a processor or sampler of the
-/// application that may not be recorded, and [`ErrorKind::Model`](crate::ErrorKind::Model) if the
-/// device records graphs, but not of this step.
+/// As [`speculate`]; [`ErrorKind::Input`](crate::ErrorKind::Input) for a processor or sampler of
+/// the application that may not be recorded, and [`ErrorKind::Model`](crate::ErrorKind::Model) if
+/// the device records graphs, but not of this step.
 pub fn speculate_recorded<M: TreeLm + Recordable>(
     model: &M,
     vocabulary: &Vocabulary,

@@ -92,17 +92,17 @@ impl<M: TreeLm> Drafter for DraftModel<'_, M> {
     }
 
     /// # Errors
-    /// - [`ErrorKind::Input`](crate::ErrorKind::Input): sequences and draft tokens exceed the positions of the draft model,
-    ///   or its vocabulary is not the model's and no ids are given, or ids are not tokens of the
-    ///   model;
+    /// - [`ErrorKind::Input`](crate::ErrorKind::Input): sequences and draft tokens exceed the
+    ///   positions of the draft model, or its vocabulary is not the model's and no ids are given,
+    ///   or ids are not tokens of the model;
     /// - as [`DeviceConstraint::new`] for the constraints in the draft model's ids.
     fn start(&mut self, context: &DrafterContext) -> Result<()> {
         let (device, own) = (self.model.device(), self.model.vocab_size());
         let vocab_size = context.constraint.device_constraint().vocab_size();
         let capacity = context.slots + context.unread + self.drafts;
-        if let Some(most) = self.model.max_positions().filter(|&most| capacity > most) {
+        if let Some(max) = self.model.max_positions().filter(|&max| capacity > max) {
             return Err(Error::input(format!(
-                "texts of {} tokens and their drafts exceed the draft model's {most} positions",
+                "texts of {} tokens and their drafts exceed the draft model's {max} positions",
                 context.slots
             )));
         }

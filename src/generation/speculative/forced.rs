@@ -47,7 +47,7 @@ pub enum ForcedBytes {
 /// ```
 #[derive(Clone, Debug)]
 pub struct ForcedTokens<D = ()> {
-    most: usize,
+    max_tokens: usize,
     bytes: ForcedBytes,
     rest: D,
     batch: Option<ForcedBatch>,
@@ -62,9 +62,9 @@ struct ForcedBatch {
 }
 
 impl ForcedTokens {
-    /// Up to `most` forced tokens.
-    pub fn new(most: usize, bytes: ForcedBytes) -> Self {
-        Self { most, bytes, rest: (), batch: None }
+    /// Up to `max_tokens` forced tokens.
+    pub fn new(max_tokens: usize, bytes: ForcedBytes) -> Self {
+        Self { max_tokens, bytes, rest: (), batch: None }
     }
 
     /// The forced tokens, followed by the draft tokens of `rest`.
@@ -77,7 +77,7 @@ impl ForcedTokens {
                 "forced tokens stand before a chain of draft tokens, not before a tree",
             ));
         }
-        Ok(ForcedTokens { most: self.most, bytes: self.bytes, rest, batch: None })
+        Ok(ForcedTokens { max_tokens: self.max_tokens, bytes: self.bytes, rest, batch: None })
     }
 }
 
@@ -88,7 +88,7 @@ unsafe impl<D: Recordable> Recordable for ForcedTokens<D> {}
 
 impl<D: Drafter> Drafter for ForcedTokens<D> {
     fn tree(&self) -> DraftTree {
-        DraftTree::chain(self.most + self.rest.tree().depth())
+        DraftTree::chain(self.max_tokens + self.rest.tree().depth())
     }
 
     fn start(&mut self, context: &DrafterContext) -> Result<()> {
@@ -110,7 +110,7 @@ impl<D: Drafter> Drafter for ForcedTokens<D> {
         let token = ints(token, device_constraint.device());
         self.batch = Some(ForcedBatch { token, constraint: context.constraint.clone() });
         // `rest` reads forced tokens as if they were accepted already.
-        let unread = context.unread + self.most;
+        let unread = context.unread + self.max_tokens;
         self.rest.start(&DrafterContext { unread, ..context.clone() })
     }
 
@@ -119,13 +119,13 @@ impl<D: Drafter> Drafter for ForcedTokens<D> {
     fn draft(&mut self, sequences: &Sequences, state: &Position) -> Vec<DraftToken> {
         let ForcedBatch { token, constraint } =
             self.batch.as_ref().expect("`Drafter::start` comes before `draft`");
-        if self.most == 0 {
+        if self.max_tokens == 0 {
             return self.rest.draft(sequences, state);
         }
         let (mut state, none) = (state.clone(), constraint.device_constraint().no_token() as i32);
         let mut tokens: Vec<Tensor<1, Int>> = Vec::new();
         let mut count = sequences.lengths().zeros_like();
-        for _ in 0..self.most {
+        for _ in 0..self.max_tokens {
             let forced = token.clone().select(0, state.states());
             let over = forced.clone().lower_elem(0);
             count = count + over.clone().bool_not().int().cast(DType::I32);
@@ -154,23 +154,23 @@ fn joined(
     count: Tensor<1, Int>,
     vocab_size: usize,
 ) -> Vec<DraftToken> {
-    let ([batch], most, last) = (count.dims(), forced.len(), rest.len() as i32 - 1);
+    let ([batch], max_forced, last) = (count.dims(), forced.len(), rest.len() as i32 - 1);
     let all: Vec<_> = forced.into_iter().chain(rest.iter().map(|draft| draft.tokens.clone())).collect();
     let all = Tensor::<1, Int>::stack::<2>(all, 1);
     let sampled = rest.iter().any(|draft| draft.probabilities.is_some());
     let distributions = || rest.iter().map(|draft| draft.distribution(vocab_size)).collect();
     let distributions = sampled.then(|| Tensor::stack::<3>(distributions(), 1));
-    (0..most + rest.len())
+    (0..max_forced + rest.len())
         .map(|at| {
             let beyond = count.clone() * -1 + at as i32;
             let is_forced = beyond.clone().lower_elem(0);
             let of_rest = beyond.clone().clamp(0, last);
-            let place = (of_rest.clone() + most as i32).mask_fill(is_forced.clone(), at as i32);
-            let tokens = all.clone().gather(1, place.reshape([batch, 1])).reshape([batch]);
+            let index = (of_rest.clone() + max_forced as i32).mask_fill(is_forced.clone(), at as i32);
+            let tokens = all.clone().gather(1, index.reshape([batch, 1])).reshape([batch]);
             let certain = is_forced.bool_or(beyond.greater_elem(last));
             let probabilities = distributions.clone().map(|distributions| {
-                let place = of_rest.reshape([batch, 1, 1]).expand([batch, 1, vocab_size]);
-                let sampled = distributions.gather(1, place).reshape([batch, vocab_size]);
+                let index = of_rest.reshape([batch, 1, 1]).expand([batch, 1, vocab_size]);
+                let sampled = distributions.gather(1, index).reshape([batch, vocab_size]);
                 let itself =
                     DraftToken { tokens: tokens.clone(), probabilities: None }.distribution(vocab_size);
                 sampled.mask_where(certain.reshape([batch, 1]).expand([batch, vocab_size]), itself)

@@ -64,8 +64,8 @@ impl Drafter for PromptLookup {
         let slot = sequences.steps(slots).reshape([1, slots]).expand(all);
         let late = slot.clone().greater_equal((lengths - 1).reshape([batch, 1]).expand(all));
         let rank = (agree * slots as i32 + slot).mask_fill(late, -1);
-        let place = rank.argmax(1).reshape([batch]).cast(DType::I32);
-        let found = sequences.window(place + 1, self.drafts.max(1));
+        let best = rank.argmax(1).reshape([batch]).cast(DType::I32);
+        let found = sequences.window(best + 1, self.drafts.max(1));
         let token = |at| found.clone().slice([0..batch, at..at + 1]).reshape([batch]);
         (0..self.drafts).map(|at| DraftToken { tokens: token(at), probabilities: None }).collect()
     }

@@ -53,7 +53,8 @@ use crate::processor::DraftTree;
 ///
 /// let vocabulary = Vocabulary::from_bytes([Some(b"a".to_vec()), Some(b"b".to_vec()), None])?
 ///     .with_eos([TokenId(2)])?;
-/// let compiled = CompiledConstraint::compile(&Constraint::regex("bbb")?, &vocabulary, &Limits::default())?;
+/// let compiled =
+///     CompiledConstraint::compile(&Constraint::regex("bbb")?, &vocabulary, &Limits::default())?;
 /// let requests = [Request::new(vec![TokenId(0)], 8).with_constraint(&compiled)];
 /// let drafter = ForcedTokens::new(3, ForcedBytes::ModelsChoice);
 /// let model = Counting(Tensor::eye(3, &Device::flex()));

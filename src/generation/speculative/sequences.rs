@@ -91,11 +91,11 @@ impl Sequences {
     /// Appends the first `counts[b]` tokens to row `b`; a full row keeps its length.
     ///
     /// # Shapes
-    /// - `tokens`: `[batch, most]`
+    /// - `tokens`: `[batch, max]`
     /// - `counts`: `[batch]`, `i32`
     ///
     /// # Panics
-    /// If `most` is more than the slots.
+    /// If `max` is more than the slots.
     pub fn append(&mut self, tokens: Tensor<2, Int>, counts: Tensor<1, Int>) {
         let longest = self.longest_before(&tokens);
         self.write(self.lengths(), tokens);
@@ -111,10 +111,10 @@ impl Sequences {
     pub(in crate::generation) fn write(&mut self, from: Tensor<1, Int>, tokens: Tensor<2, Int>) {
         let ([_, count], shape) = (tokens.dims(), self.tokens.dims());
         let first = from.clamp_max(self.longest_before(&tokens)) + self.rows.clone();
-        let places = self.run(first, count).reshape([-1]);
+        let indices = self.run(first, count).reshape([-1]);
         let tokens = tokens.cast(DType::I32).reshape([-1]);
         self.tokens.inplace(|buffer| {
-            let flat = buffer.reshape([-1]).select_assign(0, places, tokens, IndexingUpdateOp::Assign);
+            let flat = buffer.reshape([-1]).select_assign(0, indices, tokens, IndexingUpdateOp::Assign);
             flat.reshape(shape)
         });
     }

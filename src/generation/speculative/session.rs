@@ -64,9 +64,9 @@ impl<'m, M: TreeLm, D: Drafter> SpeculativeSession<'m, M, D> {
         let tree = drafter.tree();
         let longest = batch.length + batch.steps;
         let (slots, capacity) = (longest + tree.depth() + 1, longest + tree.len());
-        if let Some(most) = model.max_positions().filter(|&most| capacity > most) {
+        if let Some(max) = model.max_positions().filter(|&max| capacity > max) {
             return Err(Error::input(format!(
-                "prompts of up to {} tokens, {} new ones and {} drafts exceed the model's {most} positions",
+                "prompts of up to {} tokens, {} new ones and {} drafts exceed the model's {max} positions",
                 batch.length,
                 batch.steps,
                 tree.len() - 1
@@ -100,8 +100,8 @@ impl<'m, M: TreeLm, D: Drafter> SpeculativeSession<'m, M, D> {
             let chain = Tensor::stack(drafts.iter().map(|draft| draft.tokens.clone()).collect(), 1);
             model.prefill_chain(prompt, padding, chain, capacity)
         };
-        let [_, _, logit_width] = logits.dims();
-        chooser.constraint().check(&logits.clone().narrow(1, 0, 1).reshape([batch.len(), logit_width]))?;
+        let [_, _, columns] = logits.dims();
+        chooser.constraint().check(&logits.clone().narrow(1, 0, 1).reshape([batch.len(), columns]))?;
         let rows = 2 * batch.len();
         let mut session = Self {
             cache,
@@ -138,8 +138,8 @@ impl<'m, M: TreeLm, D: Drafter> SpeculativeSession<'m, M, D> {
         let path = self.paths.clone().select(0, acceptance.last_accepted.clone());
         let accepted = self.depths.clone().select(0, acceptance.last_accepted);
         let next = acceptance.next_token.reshape([batch, 1]);
-        let places = self.sequences.steps(self.tree.depth() + 1);
-        let new = appended(tokens, path.clone(), next, accepted.clone(), places);
+        let steps = self.sequences.steps(self.tree.depth() + 1);
+        let new = appended(tokens, path.clone(), next, accepted.clone(), steps);
         let logprobs =
             observed.map(|(top, logits)| encode(self.along(&path, logits), &new.clone().reshape([-1]), top));
         if !tree.is_chain() {
@@ -159,8 +159,8 @@ impl<'m, M: TreeLm, D: Drafter> SpeculativeSession<'m, M, D> {
     /// - `logits`: `[2 * batch, nodes, vocab_size]`, of the model, then within the constraint
     fn along(&self, path: &Tensor<2, Int>, logits: Tensor<3>) -> Tensor<2> {
         let [rows, nodes, vocab_size] = logits.dims();
-        let places = Tensor::cat(vec![path.clone(), path.clone()], 0) + self.rows.clone() * nodes as i32;
-        logits.reshape([rows * nodes, vocab_size]).select(0, places.reshape([-1]))
+        let indices = Tensor::cat(vec![path.clone(), path.clone()], 0) + self.rows.clone() * nodes as i32;
+        logits.reshape([rows * nodes, vocab_size]).select(0, indices.reshape([-1]))
     }
 
     /// The number of steps so far.
@@ -202,13 +202,13 @@ impl<M: TreeLm, D: Drafter> Steps for SpeculativeSession<'_, M, D> {
     }
 }
 
-// SAFETY: `start` makes every tensor of the session, and takes the first step, which makes the pool of
-// mask rows. A step writes the tensors in place, or only reads them. A drafter may mask with its own
-// constraints: their pool is made by its first draft, in `start` or in the warm-up of the recording. The
-// position of the session holds all pools, and `MaskRows` never replaces one. Only the model, the
-// drafter, the application's processors and its sampler get clones of handles that a step writes, and
-// promise to keep none: `Stepped::record` takes the proof for processors and samplers. All work is on
-// the stream of the caller.
+// SAFETY: `start` makes every tensor of the session, and takes the first step, which makes the pool
+// of mask rows. A step writes the tensors in place, or only reads them. A drafter may mask with its
+// own constraints: their pool is made by its first draft, in `start` or in the warm-up of the
+// recording. The position of the session holds all pools, and `MaskRows` never replaces one. Only
+// the model, the drafter, the application's processors and its sampler get clones of handles that a
+// step writes, and promise to keep none: `Stepped::record` takes the proof for processors and
+// samplers. All work is on the stream of the caller.
 #[allow(unsafe_code)]
 unsafe impl<M: TreeLm + Recordable, D: Drafter + Recordable> Recordable for SpeculativeSession<'_, M, D> {}
 
@@ -225,20 +225,20 @@ fn nodes(last: Tensor<1, Int>, drafts: &[DraftToken]) -> Tensor<2, Int> {
 /// - `path`: `[batch, depth + 1]`
 /// - `next`: `[batch, 1]`
 /// - `accepted`: `[batch]`
-/// - `places`: 0, 1, …, `[depth + 1]`
+/// - `steps`: 0, 1, …, `[depth + 1]`
 fn appended(
     tokens: Tensor<2, Int>,
     path: Tensor<2, Int>,
     next: Tensor<2, Int>,
     accepted: Tensor<1, Int>,
-    places: Tensor<1, Int>,
+    steps: Tensor<1, Int>,
 ) -> Tensor<2, Int> {
     let [batch, columns] = path.dims();
     if columns == 1 {
         return next;
     }
     let drafts = tokens.gather(1, path).slice([0..batch, 1..columns]);
-    let places = places.reshape([1, columns]).expand([batch, columns]);
-    let over = places.greater_equal(accepted.reshape([batch, 1]).expand([batch, columns]));
+    let steps = steps.reshape([1, columns]).expand([batch, columns]);
+    let over = steps.greater_equal(accepted.reshape([batch, 1]).expand([batch, columns]));
     Tensor::cat(vec![drafts, next.clone()], 1).mask_where(over, next.expand([batch, columns]))
 }

@@ -24,9 +24,11 @@ use burn_dfa_tokens::{Error, Result};
 ///
 /// let device = Device::flex();
 /// let logits = Tensor::<3>::from_data([[[0.0, 1.0], [2.0, 1.0]]], &device);
-/// let draft = DraftToken { tokens: Tensor::from_data([1], (&device, DType::I32)), probabilities: None };
+/// let draft =
+///     DraftToken { tokens: Tensor::from_data([1], (&device, DType::I32)), probabilities: None };
 /// let acceptance = Verifier::greedy().verify(&DraftTree::chain(1), &[draft], logits);
-/// assert_eq!(acceptance.last_accepted.into_data().try_to_vec::<i32>().unwrap(), [1]); // the draft token
+/// // The draft token.
+/// assert_eq!(acceptance.last_accepted.into_data().try_to_vec::<i32>().unwrap(), [1]);
 /// assert_eq!(acceptance.next_token.into_data().try_to_vec::<i32>().unwrap(), [0]);
 /// ```
 #[derive(Clone, Debug, Default)]
@@ -44,7 +46,8 @@ pub struct Verifier {
 /// let device = Device::flex();
 /// // After the root the model would say 0, so that draft token 1 is rejected.
 /// let logits = Tensor::<3>::from_data([[[1.0, 0.0], [0.0, 1.0]]], &device);
-/// let draft = DraftToken { tokens: Tensor::from_data([1], (&device, DType::I32)), probabilities: None };
+/// let draft =
+///     DraftToken { tokens: Tensor::from_data([1], (&device, DType::I32)), probabilities: None };
 /// let Acceptance { last_accepted, next_token } =
 ///     Verifier::greedy().verify(&DraftTree::chain(1), &[draft], logits);
 /// assert_eq!(last_accepted.into_data().try_to_vec::<i32>().unwrap(), [0]);

@@ -25,9 +25,10 @@ use burn::tensor::Tensor;
 
 use crate::tensor::{is_fused, reads};
 
-/// The maximum row width of the fused operations: integers up to this one are exact in `f32`.
-const MAX_WIDTH: usize = 1 << 24;
-/// The maximum row width for sums of probabilities: 32 bits hold every partial sum of a GPU kernel.
+/// The maximum vocabulary size of the fused operations: integers up to this one are exact in `f32`.
+const MAX_VOCAB_SIZE: usize = 1 << 24;
+/// The maximum vocabulary size for sums of probabilities: 32 bits hold every partial sum of a GPU
+/// kernel.
 const MAX_SUMMED: usize = 1 << 18;
 
 #[backend_extension(
@@ -52,7 +53,7 @@ pub(crate) trait FilterOps: Backend {
 /// # Shapes
 /// - `k`: `[1]`, or `[batch]` if rows differ; `f32`, whole numbers from 1 to `vocab_size`
 pub(crate) fn top_k(logits: Tensor<2>, k: Tensor<1>) -> Tensor<2> {
-    match fused(&logits, MAX_WIDTH) {
+    match fused(&logits, MAX_VOCAB_SIZE) {
         true => Tensor::from_dispatch(Dispatch::filter_top_k(logits.into_dispatch(), k.into_dispatch())),
         false => built_in::top_k(logits, k),
     }

@@ -10,7 +10,7 @@ use super::lookup::Lookup;
 use super::noise::Keys;
 use super::rows::{ARRIVED, FILL, HIT, KIND, LEFT, LIMITED, Rows, SLOT, WALK};
 use super::stack::{self, FARTHEST};
-use crate::tensor::arrays::Array as Place;
+use crate::tensor::arrays::Array as ImageArray;
 
 /// The positions before the last token, if they are not in the buffer of the new ones.
 #[derive(CubeLaunch, CubeType)]
@@ -65,7 +65,7 @@ pub(super) fn advance_kernel(
         source.copy(position, row);
         let base = row * position.stride(0);
         let token = tokens[row * tokens.stride(0)];
-        let mut own = stack::room(lookup);
+        let mut own = stack::frame_buffer(lookup);
         stack::advance(lookup, position, base, &mut own, token);
         let at = row * stride;
         find(lookup, rows, &*position, base, pool, plan, at, now);
@@ -115,17 +115,17 @@ fn needed(lookup: &Lookup, position: &Tensor<i32>, base: usize) -> Needed {
     if comptime!(lookup.has_stack) {
         depth = stack::depth_of(lookup, position, base);
         exits = 0i32;
-        let mut end = 0u32;
-        while end < lookup.ends {
-            let beyond = stack::beyond(lookup, position, base, depth, end);
+        let mut exit = 0u32;
+        while exit < lookup.exits {
+            let beyond = stack::beyond(lookup, position, base, depth, exit);
             if beyond < FARTHEST {
-                exits |= 1i32 << i32::cast_from(end);
+                exits |= 1i32 << i32::cast_from(exit);
                 greatest = max(greatest, beyond);
             }
-            end += 1;
+            exit += 1;
         }
     }
-    let generation = lookup.entry(Place::Generation, state);
+    let generation = lookup.entry(ImageArray::Generation, state);
     Needed { state: i32::cast_from(state), generation, depth: i32::cast_from(depth), exits, greatest }
 }
 

@@ -10,7 +10,7 @@ use burn_dfa_tokens::{CompiledConstraint, StateId};
 /// The position after `tokens`, `[batch]`: in the state `DEAD` for an illegal or invalid token,
 /// unchanged for the id `vocab_size`.
 pub(super) fn after(image: &Image, position: Position, tokens: Tensor<1, Int>) -> Position {
-    if image.sizes.ends > 0 {
+    if image.sizes.exits > 0 {
         return after_on_stack(image, position, tokens);
     }
     let last = image.sizes.vocab_size as i32 - 1;
@@ -56,7 +56,7 @@ pub(super) fn illegal(image: &Image, position: Position) -> Tensor<2, Bool> {
         let left = left.clone().reshape([batch, 1]).expand(next.dims());
         can_end(image, next, left)
     };
-    if image.sizes.ends > 0 {
+    if image.sizes.exits > 0 {
         let all = [batch, image.sizes.vocab_size];
         let mut rows = Rows::repeated(image, &position, image.sizes.vocab_size);
         let token = image.numbers(image.sizes.vocab_size).reshape([1, -1]).expand(all).reshape([-1]);
@@ -89,7 +89,7 @@ pub(super) fn follow(
     for (node, &parent) in parents.iter().enumerate().skip(1) {
         let parent = nodes[parent].clone();
         let next = after(image, parent.clone(), token(node));
-        let illegal = if image.sizes.ends > 0 {
+        let illegal = if image.sizes.exits > 0 {
             Rows::at(image, &next).to_end().greater(next.remaining())
         } else {
             can_end(image, next.states(), next.remaining()).bool_not()
@@ -111,8 +111,8 @@ fn after_on_stack(image: &Image, position: Position, tokens: Tensor<1, Int>) -> 
     rows.position(spend(remaining)).mask_rows(&none, position)
 }
 
-/// Advances rows with stacks by tokens in range: at once for token-level constraints, else symbol by
-/// symbol.
+/// Advances rows with stacks by tokens in range: at once for token-level constraints, else symbol
+/// by symbol.
 fn read(image: &Image, rows: &mut Rows, tokens: Tensor<1, Int>) {
     let (sizes, owner) = (&image.sizes, owners(image, rows.states.clone()));
     let class = image.cells(Array::Class, sizes.vocab_size, owner.clone(), tokens.clone());

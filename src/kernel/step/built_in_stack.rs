@@ -59,14 +59,14 @@ impl<'a> Rows<'a> {
     /// Pushes a frame in call states, and pops a frame in RETURN states.
     fn jump(&mut self) {
         let (frame, depth) = (self.image.sizes.frame() as i32, self.image.sizes.depth as i32);
-        let jump = |state: Tensor<1, Int>, place| self.image.entries(Array::Jumps, state * frame + place);
+        let jump = |state: Tensor<1, Int>, index| self.image.entries(Array::Jumps, state * frame + index);
         let enter = jump(self.states.clone(), 0);
         let (calls, returns) = (enter.clone().greater_elem(0), enter.clone().lower_elem(0));
-        let no_room = calls.clone().bool_and(self.depth.clone().greater_equal_elem(depth));
+        let is_full = calls.clone().bool_and(self.depth.clone().greater_equal_elem(depth));
         let no_frame = returns.clone().bool_and(self.depth.clone().equal_elem(0));
 
         // The pushed frame.
-        let pushes = calls.clone().bool_and(no_room.clone().bool_not());
+        let pushes = calls.clone().bool_and(is_full.clone().bool_not());
         let mut numbers = vec![self.states.clone()];
         for outcome in 0..frame - 1 {
             let to = jump(self.states.clone(), outcome + 1);
@@ -78,15 +78,15 @@ impl<'a> Rows<'a> {
         let outcome = (enter.clone().neg()).clamp(1, frame - 1);
         let back = self.image.entries(Array::Jumps, popped * frame + outcome);
 
-        for (place, number) in numbers.into_iter().enumerate() {
-            self.write(self.depth.clone() * frame + (3 + place as i32), number, pushes.clone());
+        for (index, number) in numbers.into_iter().enumerate() {
+            self.write(self.depth.clone() * frame + (3 + index as i32), number, pushes.clone());
         }
         let ones = self.depth.ones_like();
         let depth = self.depth.clone();
         self.depth = depth.clone().mask_where(pushes, depth.clone() + ones.clone());
         self.depth = self.depth.clone().mask_where(returns.clone(), (depth - ones).clamp_min(0));
         let next = self.states.clone().mask_where(calls, enter).mask_where(returns, back);
-        self.states = next.mask_fill(no_room.bool_or(no_frame), StateId::DEAD.0 as i32);
+        self.states = next.mask_fill(is_full.bool_or(no_frame), StateId::DEAD.0 as i32);
     }
 
     /// Writes a number into a column of each row of `mask`; the column differs per row.
@@ -99,28 +99,28 @@ impl<'a> Rows<'a> {
     }
 
     /// A number of the top frame; arbitrary on an empty stack.
-    fn top(&self, place: usize) -> Tensor<1, Int> {
+    fn top(&self, index: usize) -> Tensor<1, Int> {
         let frame = self.image.sizes.frame() as i32;
-        let column = (self.depth.clone() - 1).clamp_min(0) * frame + (3 + place as i32);
+        let column = (self.depth.clone() - 1).clamp_min(0) * frame + (3 + index as i32);
         let rows = column.dims()[0];
         self.values.clone().gather(1, column.reshape([rows, 1])).reshape([rows])
     }
 
     /// The least number of tokens from `states` to the end, `i32::MAX` if it is unreachable.
     fn cost(&self, states: Tensor<1, Int>) -> Tensor<1, Int> {
-        let ends = self.image.sizes.ends as i32;
+        let exits = self.image.sizes.exits as i32;
         let outermost = self.depth.clone().equal_elem(0);
         let mut least = states.full_like(NONE);
-        for end in 0..ends {
-            let at = states.clone() * ends + end;
-            let way = self.image.entries(Array::TokensToEnd, at.clone());
+        for exit in 0..exits {
+            let at = states.clone() * exits + exit;
+            let tokens = self.image.entries(Array::TokensToEnd, at.clone());
             let frames = self.image.entries(Array::Frames, at);
-            let base = if end == 0 { 0 } else { NONE };
-            let cost = self.top(1 + end as usize).mask_fill(outermost.clone(), base);
+            let base = if exit == 0 { 0 } else { NONE };
+            let cost = self.top(1 + exit as usize).mask_fill(outermost.clone(), base);
             let far = FARTHEST as i32 - 1;
-            let out = way.clone().greater_elem(far).bool_or(cost.clone().greater_elem(far));
+            let out = tokens.clone().greater_elem(far).bool_or(cost.clone().greater_elem(far));
             let out = out.bool_or((self.depth.clone() + frames).greater_elem(self.image.sizes.depth as i32));
-            let sum = way.clamp_max(far) + cost.clamp_max(far);
+            let sum = tokens.clamp_max(far) + cost.clamp_max(far);
             let out = out.bool_or(sum.clone().greater_elem(far));
             least = least.min_pair(sum.mask_fill(out, NONE));
         }

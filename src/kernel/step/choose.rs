@@ -1,8 +1,8 @@
 //! The second kernel of a step that chooses: one cube for each tile of each row.
 //!
-//! A unit compares vectors of logits by their greatest logits, and does not keep the lane of a logit:
-//! the best vector of a tile is read again for its token. Lanes of illegal tokens count as −∞, so the
-//! loop over a tile has no branch for a lane.
+//! A unit compares vectors of logits by their greatest logits, and does not keep the lane of a
+//! logit: the best vector of a tile is read again for its token. Lanes of illegal tokens count as
+//! −∞, so the loop over a tile has no branch for a lane.
 //!
 //! If a row has several tiles, the last of its cubes to arrive compares their results. Where a
 //! device does not order memory between cubes, a third kernel compares them.
@@ -162,8 +162,9 @@ fn write(tokens: &mut Tensor<i32>, row: usize, best: u32, id: u32) {
     tokens[at] = i32::cast_from(select(best == LEAST, 0u32, id));
 }
 
-/// The greatest key of the legal tokens of a vector, which begins at token `first`. Logits are compared
-/// as floats, which takes fewer instructions for each than a key; NaN is found by its bits.
+/// The greatest key of the legal tokens of a vector, which begins at token `first`. Logits are
+/// compared as floats, which takes fewer instructions for each than a key; NaN is found by its
+/// bits.
 #[cube]
 fn greatest_of_vector<F: Float, N: Size>(
     values: Vector<F, N>,
@@ -187,8 +188,8 @@ fn greatest_of_vector<F: Float, N: Size>(
     select(magnitude > INFINITY, NAN, order(u32::reinterpret(greatest)))
 }
 
-/// The greatest key of the legal tokens of a vector, which begins at token `first`, and the first token
-/// with this key.
+/// The greatest key of the legal tokens of a vector, which begins at token `first`, and the first
+/// token with this key.
 #[cube]
 fn best_of_vector<F: Float, N: Size>(
     values: Vector<F, N>,
@@ -220,17 +221,18 @@ fn order(bits: u32) -> u32 {
     min(key, NAN)
 }
 
-/// The best of all units: the greatest key, and the lowest id, of a vector or a token, among equals.
+/// The best of all units: the greatest key, and the lowest id, of a vector or a token, among
+/// equals.
 ///
-/// With `planes`, the units of a plane exchange registers, and only the planes meet in shared memory.
-/// Else in two rounds of 16, because a barrier takes longer than the comparisons.
+/// With `planes`, the units of a plane exchange registers, and only the planes meet in shared
+/// memory. Else in two rounds of 16, because a barrier takes longer than the comparisons.
 #[cube]
 fn best_of_cube(key: u32, id: u32, #[comptime] planes: bool) -> (u32, u32) {
     let mut keys = Shared::<[u32]>::new_slice(UNITS as usize);
     let mut ids = Shared::<[u32]>::new_slice(UNITS as usize);
     if comptime!(planes) {
-        // The loops before may leave the units of a plane at different places. On CUDA, only units that
-        // are together exchange registers.
+        // The loops before may leave the units of a plane at different places. On CUDA, only units
+        // that are together exchange registers.
         sync_plane();
         let best = plane_max(key);
         let first = plane_min(select(key == best, id, u32::MAX));

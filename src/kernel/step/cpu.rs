@@ -70,7 +70,8 @@ impl From<&RemoteConstraints> for StepConstraints<Dispatch> {
 pub(crate) enum StepSampler<B: Backend> {
     /// The greatest logit.
     Greedy,
-    /// The greatest logit over the temperature plus noise; see [`GumbelMax`](crate::sampling::GumbelMax).
+    /// The greatest logit over the temperature plus noise; see
+    /// [`GumbelMax`](crate::sampling::GumbelMax).
     GumbelMax {
         /// The number of the step, `[1]` or `[batch]`.
         step: IntTensor<B>,
@@ -102,8 +103,8 @@ pub(crate) trait CpuStep: Backend {
     ) -> (FloatTensor<Self>, IntTensor<Self>);
 
     /// `logits` `[batch, nodes, vocab_size]`, masked, and the positions of all nodes
-    /// `[batch, nodes, numbers]`, whose `tokens` are `[batch, nodes]`; `parents` holds the parent of
-    /// every node.
+    /// `[batch, nodes, numbers]`, whose `tokens` are `[batch, nodes]`; `parents` holds the parent
+    /// of every node.
     fn mask_tree(
         #[extension_type] constraints: StepConstraints<Self>,
         logits: FloatTensor<Self>,

@@ -39,7 +39,7 @@ pub(crate) struct KernelImage<B: Backend> {
     alphabet: u32,
     is_byte_level: bool,
     has_owner: bool,
-    ends: u32,
+    exits: u32,
     depth: u32,
     pushes: u32,
     /// The mask rows of the batch; arbitrary without `rows`.
@@ -220,8 +220,8 @@ fn branches(parents: &[usize]) -> Vec<Range<usize>> {
     branches
 }
 
-/// Advances positions by `tokens`, in place if there is no other source, and writes the plans of the
-/// rows.
+/// Advances positions by `tokens`, in place if there is no other source, and writes the plans of
+/// the rows.
 fn launch_advance(
     source: SourceArgs,
     position: &CubeTensor,
@@ -264,7 +264,8 @@ fn launch_choose(
     let features = &client.properties().features;
     let merges = tiles == 1 || features.device_memory_scope;
     let planes = features.plane.contains(Plane::Ops);
-    // On CUDA, rows of two numbers are apart in memory, and stay so: a copy would be another buffer.
+    // On CUDA, rows of two numbers are apart in memory, and stay so: a copy would be another
+    // buffer.
     let [position, tokens] = [into_contiguous_aligned(position), tokens].map(own);
     let stride = BEST + 2 * tiles;
     let plans = integers(&position, batch * stride);
@@ -330,19 +331,19 @@ impl KernelImage<CubeBackend> {
             self.alphabet,
             self.is_byte_level,
             self.has_owner,
-            self.ends,
+            self.exits,
             self.depth,
             self.pushes,
-            self.ends > 0,
-            self.room(),
+            self.exits > 0,
+            self.frame_buffer_len(),
         )
     }
 
     /// The size of the array for the frames pushed by a token: one of few, because each takes
-    /// another compilation of the kernels. A software Vulkan compiles a large array for minutes. 384
-    /// numbers are 64 frames of 5 exits, for an arena without `Capacity::pushes`.
-    fn room(&self) -> u32 {
-        let needed = if self.ends > 0 { self.pushes * (self.ends + 1) } else { 0 };
+    /// another compilation of the kernels. A software Vulkan compiles a large array for minutes.
+    /// 384 numbers are 64 frames of 5 exits, for an arena without `Capacity::pushes`.
+    fn frame_buffer_len(&self) -> u32 {
+        let needed = if self.exits > 0 { self.pushes * (self.exits + 1) } else { 0 };
         [1, 16, 64, 256, 384].into_iter().find(|&size| needed <= size).unwrap_or(MAX_PUSHED as u32)
     }
 
@@ -379,7 +380,7 @@ impl KernelImage<Dispatch> {
             alphabet: sizes.alphabet as u32,
             is_byte_level: sizes.is_byte_level(),
             has_owner: sizes.has_owner(),
-            ends: sizes.ends as u32,
+            exits: sizes.exits as u32,
             depth: sizes.depth as u32,
             pushes: sizes.pushes as u32,
         }

@@ -46,7 +46,7 @@ impl DeviceConstraint {
     /// [`ConstraintProcessor::advance`](crate::processor::ConstraintProcessor::advance) instead.
     pub fn next(&self, states: Tensor<1, Int>, tokens: Tensor<1, Int>) -> Tensor<1, Int> {
         assert_eq!(
-            self.sizes().ends,
+            self.sizes().exits,
             0,
             "the rows of constraints with calls have a stack: `ConstraintProcessor::advance`"
         );

@@ -5,11 +5,12 @@ use cubecl::prelude::*;
 use super::lookup::Lookup;
 use super::stack;
 
-/// Writes the positions of each row after the nodes of a branch into `tree`, `[batch, nodes, numbers]`.
+/// Writes the positions of each row after the nodes of a branch into `tree`,
+/// `[batch, nodes, numbers]`.
 ///
-/// A branch is `count` nodes from node `first` on. The first one follows `parent`, and each other node
-/// follows the node before it. Node 0 begins at `position`, with the last token of the row; any other
-/// node begins at its parent, and keeps the parent's position if its token is illegal.
+/// A branch is `count` nodes from node `first` on. The first one follows `parent`, and each other
+/// node follows the node before it. Node 0 begins at `position`, with the last token of the row;
+/// any other node begins at its parent, and keeps the parent's position if its token is illegal.
 #[cube(launch, create_dummy_kernel)]
 pub(super) fn follow_kernel(
     position: &Tensor<i32>,
@@ -22,7 +23,7 @@ pub(super) fn follow_kernel(
 ) {
     let row = ABSOLUTE_POS;
     if row < tree.shape(0) {
-        let mut own = stack::room(lookup);
+        let mut own = stack::frame_buffer(lookup);
         let numbers = tree.shape(2);
         let root = row * position.stride(0);
         let mut from = row * tree.stride(0) + parent as usize * tree.stride(1);

@@ -20,14 +20,14 @@ pub(super) struct Lookup {
     #[cube(comptime)]
     pub(super) has_owner: bool,
     /// For constraints with calls, see `tensor::Sizes`; else 0.
-    pub(super) ends: u32,
+    pub(super) exits: u32,
     pub(super) depth: u32,
     pub(super) pushes: u32,
     #[cube(comptime)]
     pub(super) has_stack: bool,
     /// The size of the array for the frames pushed by a token.
     #[cube(comptime)]
-    pub(super) room: u32,
+    pub(super) frame_buffer_len: u32,
 }
 
 #[cube]
@@ -79,9 +79,9 @@ impl Lookup {
     /// The state after the symbols of a token.
     fn walk(&self, state: u32, owner: u32, text: u32, token: u32) -> u32 {
         let mut next = state;
-        let place = text * (self.vocab_size + 1) + token;
-        let mut at = u32::cast_from(self.entry(Array::Offsets, place));
-        let end = u32::cast_from(self.entry(Array::Offsets, place + 1));
+        let offset = text * (self.vocab_size + 1) + token;
+        let mut at = u32::cast_from(self.entry(Array::Offsets, offset));
+        let end = u32::cast_from(self.entry(Array::Offsets, offset + 1));
         // In forced text only the longest token is legal.
         if end - at < u32::cast_from(self.entry(Array::Shortest, state)) {
             next = 0u32.runtime();

@@ -7,7 +7,7 @@
 use cubecl::prelude::*;
 
 use super::lookup::Lookup;
-use crate::tensor::arrays::Array as Place;
+use crate::tensor::arrays::Array as ImageArray;
 
 /// An infinite distance or cost.
 pub(super) const NONE: i32 = i32::MAX;
@@ -41,14 +41,14 @@ fn top(
     own: &Array<i32>,
     kept: u32,
     pushed: u32,
-    place: u32,
+    index: u32,
 ) -> i32 {
-    let frame = lookup.ends + 1;
+    let frame = lookup.exits + 1;
     let mut number = 0i32;
     if pushed > 0 {
-        number = own[((pushed - 1) * frame + place) as usize];
+        number = own[((pushed - 1) * frame + index) as usize];
     } else if kept > 0 {
-        number = position[base + HEAD + ((kept - 1) * frame + place) as usize];
+        number = position[base + HEAD + ((kept - 1) * frame + index) as usize];
     }
     number
 }
@@ -66,18 +66,18 @@ fn cost(
 ) -> i32 {
     let depth = at.kept + at.pushed;
     let mut least = NONE.runtime();
-    let mut end = 0u32;
-    while end < lookup.ends {
-        let way = lookup.entry(Place::TokensToEnd, state * lookup.ends + end);
-        let frames = u32::cast_from(lookup.entry(Place::Frames, state * lookup.ends + end));
+    let mut exit = 0u32;
+    while exit < lookup.exits {
+        let tokens = lookup.entry(ImageArray::TokensToEnd, state * lookup.exits + exit);
+        let frames = u32::cast_from(lookup.entry(ImageArray::Frames, state * lookup.exits + exit));
         let mut cost = NONE.runtime();
         if depth > 0 {
-            cost = top(lookup, position, base, own, at.kept, at.pushed, 1 + end);
-        } else if end == 0 {
+            cost = top(lookup, position, base, own, at.kept, at.pushed, 1 + exit);
+        } else if exit == 0 {
             cost = 0i32;
         }
-        if way < FARTHEST && cost < FARTHEST {
-            let sum = way + cost;
+        if tokens < FARTHEST && cost < FARTHEST {
+            let sum = tokens + cost;
             if depth + frames > lookup.depth {
                 at.limited = true;
             } else if sum < FARTHEST {
@@ -86,7 +86,7 @@ fn cost(
                 at.far = true;
             }
         }
-        end += 1;
+        exit += 1;
     }
     least
 }
@@ -95,8 +95,8 @@ fn cost(
 /// until the state reads a byte.
 #[cube]
 fn epsilon_closure(lookup: &Lookup, position: &Tensor<i32>, base: usize, own: &mut Array<i32>, at: &mut At) {
-    let frame = lookup.ends + 1;
-    let mut jump = lookup.entry(Place::Jumps, at.state * frame);
+    let frame = lookup.exits + 1;
+    let mut jump = lookup.entry(ImageArray::Jumps, at.state * frame);
     while jump != 0 {
         let mut next = 0u32;
         let mut kept = at.kept;
@@ -105,15 +105,15 @@ fn epsilon_closure(lookup: &Lookup, position: &Tensor<i32>, base: usize, own: &m
             if kept + pushed < lookup.depth && pushed < lookup.pushes {
                 let from = pushed * frame;
                 own[from as usize] = i32::cast_from(at.state);
-                let mut end = 0u32;
-                while end < lookup.ends {
-                    let to = lookup.entry(Place::Jumps, at.state * frame + 1 + end);
+                let mut exit = 0u32;
+                while exit < lookup.exits {
+                    let to = lookup.entry(ImageArray::Jumps, at.state * frame + 1 + exit);
                     let mut found = NONE.runtime();
                     if to > 0 {
                         found = cost(lookup, position, base, &*own, at, u32::cast_from(to));
                     }
-                    own[(from + 1 + end) as usize] = found;
-                    end += 1;
+                    own[(from + 1 + exit) as usize] = found;
+                    exit += 1;
                 }
                 pushed += 1;
                 next = u32::cast_from(jump);
@@ -128,7 +128,7 @@ fn epsilon_closure(lookup: &Lookup, position: &Tensor<i32>, base: usize, own: &m
                 let call = u32::cast_from(max(top(lookup, position, base, &*own, kept, pushed, 0u32), 0));
                 let outcome = u32::cast_from(-jump);
                 next = u32::cast_from(
-                    lookup.entry(Place::Jumps, min(call, lookup.states - 1) * frame + outcome),
+                    lookup.entry(ImageArray::Jumps, min(call, lookup.states - 1) * frame + outcome),
                 );
                 if pushed > 0 {
                     pushed -= 1;
@@ -140,7 +140,7 @@ fn epsilon_closure(lookup: &Lookup, position: &Tensor<i32>, base: usize, own: &m
         at.state = next;
         at.kept = kept;
         at.pushed = pushed;
-        jump = lookup.entry(Place::Jumps, at.state * frame);
+        jump = lookup.entry(ImageArray::Jumps, at.state * frame);
     }
 }
 
@@ -157,16 +157,16 @@ fn follow(lookup: &Lookup, position: &Tensor<i32>, base: usize, own: &mut Array<
         limited: false.runtime(),
         far: false.runtime(),
     };
-    let text = lookup.entry(Place::Text, owner);
+    let text = lookup.entry(ImageArray::Text, owner);
     if text < 0 {
         at.state = lookup.step(state, lookup.class_of(owner, token));
         epsilon_closure(lookup, position, base, own, &mut at);
     } else {
-        let place = u32::cast_from(text) * (lookup.vocab_size + 1) + token;
-        let mut symbol = u32::cast_from(lookup.entry(Place::Offsets, place));
-        let end = u32::cast_from(lookup.entry(Place::Offsets, place + 1));
+        let offset = u32::cast_from(text) * (lookup.vocab_size + 1) + token;
+        let mut symbol = u32::cast_from(lookup.entry(ImageArray::Offsets, offset));
+        let end = u32::cast_from(lookup.entry(ImageArray::Offsets, offset + 1));
         // In forced text only the longest token is legal.
-        if end - symbol < u32::cast_from(lookup.entry(Place::Shortest, state)) {
+        if end - symbol < u32::cast_from(lookup.entry(ImageArray::Shortest, state)) {
             at.state = 0u32.runtime();
         }
         while symbol < end && at.state != 0 {
@@ -194,11 +194,11 @@ pub(super) fn depth_of(lookup: &Lookup, position: &Tensor<i32>, base: usize) -> 
 /// The number of tokens from an exit of the top procedure of a position to the end; [`NONE`] if it
 /// is unreachable.
 #[cube]
-pub(super) fn beyond(lookup: &Lookup, position: &Tensor<i32>, base: usize, depth: u32, end: u32) -> i32 {
+pub(super) fn beyond(lookup: &Lookup, position: &Tensor<i32>, base: usize, depth: u32, exit: u32) -> i32 {
     let mut cost = NONE.runtime();
     if depth > 0 {
-        cost = position[base + HEAD + ((depth - 1) * (lookup.ends + 1) + 1 + end) as usize];
-    } else if end == 0 {
+        cost = position[base + HEAD + ((depth - 1) * (lookup.exits + 1) + 1 + exit) as usize];
+    } else if exit == 0 {
         cost = 0i32;
     }
     cost
@@ -207,8 +207,8 @@ pub(super) fn beyond(lookup: &Lookup, position: &Tensor<i32>, base: usize, depth
 /// An array for the frames pushed by a token. It is set to zero, so make it where a token is
 /// followed: a hit must not wait for that.
 #[cube]
-pub(super) fn room(lookup: &Lookup) -> Array<i32> {
-    Array::<i32>::new(comptime!(lookup.room as usize))
+pub(super) fn frame_buffer(lookup: &Lookup) -> Array<i32> {
+    Array::<i32>::new(comptime!(lookup.frame_buffer_len as usize))
 }
 
 /// Advances a position by a token, which may be `no_token` or invalid.
@@ -254,7 +254,7 @@ fn advance_on_stack(
         kept = at.kept;
         pushed = at.pushed;
     }
-    let frame = lookup.ends + 1;
+    let frame = lookup.exits + 1;
     let mut number = 0u32;
     while number < pushed * frame {
         position[base + HEAD + (kept * frame + number) as usize] = own[number as usize];
@@ -280,7 +280,7 @@ pub(super) fn to_end(lookup: &Lookup, position: &Tensor<i32>, base: usize, own: 
         };
         cost(lookup, position, base, own, &mut at, state)
     } else {
-        lookup.entry(Place::TokensToEnd, state)
+        lookup.entry(ImageArray::TokensToEnd, state)
     }
 }
 

@@ -83,7 +83,7 @@ pub(super) fn legal(
     let filled = Filled::new(lookup, rows);
     sync_cube();
     if !is_hit || dependent != 0 {
-        let mut own = stack::room(lookup);
+        let mut own = stack::frame_buffer(lookup);
         if comptime!(lookup.has_stack) {
             let mut bits = 0u32;
             while dependent != 0 {
@@ -228,10 +228,10 @@ impl Filled {
         if comptime!(lookup.has_stack) {
             let depth = stack::depth_of(lookup, position, base);
             let mut least = NONE.runtime();
-            let mut end = 0u32;
-            while end < lookup.ends {
-                least = min(least, stack::beyond(lookup, position, base, depth, end));
-                end += 1;
+            let mut exit = 0u32;
+            while exit < lookup.exits {
+                least = min(least, stack::beyond(lookup, position, base, depth, exit));
+                exit += 1;
             }
             if bound != NONE && least < stack::FARTHEST {
                 bound = max(bound - least, 0);

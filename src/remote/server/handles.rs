@@ -38,7 +38,7 @@ pub(super) struct Sent {
     vocabulary: Vocabulary,
     frame: usize,
     /// The constraints and pages of an arena; 0 for joined constraints.
-    room: (usize, usize),
+    arena: (usize, usize),
 }
 
 /// The maximum number of constraints, of pages, and of numbers in a frame.
@@ -83,14 +83,16 @@ impl Handles {
             .iter()
             .map(|bytes| read_constraint(bytes, &vocabulary, frame))
             .collect::<Result<_, _>>()?;
-        let kept_bytes = TensorOptions::default().mask_cache_bytes;
+        let mask_cache_bytes = TensorOptions::default().mask_cache_bytes;
         let constraints = match (&compiled[..], count) {
             ([], _) => return Err("no constraint".to_owned()),
-            (compiled, 0) => CpuConstraints::joined(&compiled.iter().collect::<Vec<_>>(), frame, kept_bytes),
-            ([free], count) => CpuConstraints::paged(free, count, pages, frame, kept_bytes),
+            (compiled, 0) => {
+                CpuConstraints::joined(&compiled.iter().collect::<Vec<_>>(), frame, mask_cache_bytes)
+            }
+            ([free], count) => CpuConstraints::paged(free, count, pages, frame, mask_cache_bytes),
             (more, _) => return Err(format!("{} constraints in a new arena", more.len())),
         };
-        Ok(self.keep(Sent { constraints: Arc::new(constraints), vocabulary, frame, room: (count, pages) }))
+        Ok(self.keep(Sent { constraints: Arc::new(constraints), vocabulary, frame, arena: (count, pages) }))
     }
 
     /// The arena of a handle with one more constraint.
@@ -126,7 +128,7 @@ impl Handles {
 
 impl Sent {
     /// Refuses rows narrower than the vocabulary.
-    pub(super) fn check_width(&self, vocab_size: usize) -> Result<(), Refused> {
+    pub(super) fn check_vocab_size(&self, vocab_size: usize) -> Result<(), Refused> {
         let needed = self.constraints.vocabulary_len();
         if vocab_size < needed {
             Err(format!("rows of {vocab_size} logits for {needed} tokens"))
@@ -137,16 +139,15 @@ impl Sent {
 
     /// Checks the number of a constraint and its pages against the size of the arena.
     fn check(&self, index: usize, pages: &[usize]) -> Result<(), Refused> {
-        let (count, room) = self.room;
+        let (count, page_count) = self.arena;
         if index == 0 || index >= count {
             return Err(format!("constraint {index} of an arena of {count}"));
         }
         let mut taken = std::collections::HashSet::new();
-        match pages
-            .iter()
-            .find(|&&page| page >= room || first_of(page as u32) > i32::MAX as usize || !taken.insert(page))
-        {
-            Some(page) => Err(format!("page {page} of {room}")),
+        match pages.iter().find(|&&page| {
+            page >= page_count || first_of(page as u32) > i32::MAX as usize || !taken.insert(page)
+        }) {
+            Some(page) => Err(format!("page {page} of {page_count}")),
             None => Ok(()),
         }
     }

@@ -250,7 +250,7 @@ fn mask(call: &mut Call, handles: &Handles) -> Result<Vec<HandleKind<Flex>>, Ref
     expect("logits", rows, dims::<1>("tokens", &tokens)?[0])?;
     call.instead = Some(vec![illegal(&logits), zeros(&position)]);
     let sent = handles.get(&call.int(0)?)?;
-    sent.check_width(vocab_size)?;
+    sent.check_vocab_size(vocab_size)?;
     let constraints = StepConstraints::Local(sent.constraints);
     call.inputs.clear();
     let (logits, position) = Flex::mask_after(constraints, logits, position, tokens);
@@ -273,13 +273,13 @@ fn mask_tree(call: &mut Call, handles: &Handles) -> Result<Vec<HandleKind<Flex>>
     {
         return Err("no tree of rows".to_owned());
     }
-    let places = batch.checked_mul(nodes).and_then(|places| places.checked_mul(numbers));
-    let places = places.filter(|&places| places < 1 << 28).ok_or("a tree too large")?;
+    let count = batch.checked_mul(nodes).and_then(|count| count.checked_mul(numbers));
+    let count = count.filter(|&count| count < 1 << 28).ok_or("a tree too large")?;
     let tree = FlexTensor::zeros(Shape::from([batch, nodes, numbers]), DType::I32);
-    debug_assert_eq!(tree.layout().num_elements(), places);
+    debug_assert_eq!(tree.layout().num_elements(), count);
     call.instead = Some(vec![illegal(&logits), int(tree)]);
     let sent = handles.get(&call.int(0)?)?;
-    sent.check_width(vocab_size)?;
+    sent.check_vocab_size(vocab_size)?;
     let constraints = StepConstraints::Local(sent.constraints);
     call.inputs.clear();
     let (logits, tree) = Flex::mask_tree(constraints, logits, position, tokens, parents.into());
@@ -316,7 +316,7 @@ fn choose(
     let none = FlexTensor::filled_typed(tokens.layout().shape().clone(), DType::I32, -1i32);
     call.instead = Some(vec![int(none), zeros(&position)]);
     let sent = handles.get(&call.int(0)?)?;
-    sent.check_width(vocab_size)?;
+    sent.check_vocab_size(vocab_size)?;
     let constraints = StepConstraints::Local(sent.constraints);
     call.inputs.clear();
     let (tokens, position) = Flex::choose_after(constraints, logits, position, tokens, sampler);

@@ -48,7 +48,7 @@ fn a_load_copies_no_buffer() {
     let kept = arena.clone();
     arena.admit(&compile("a{50}")).unwrap();
     assert_eq!(of(&kept), before);
-    assert_ne!(kept.room(), arena.room());
+    assert_ne!(kept.free_space(), arena.free_space());
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn room_is_shared_refused_and_given_back() {
         let mut arena = arena(&vocabulary, kernels);
         let all = arena.capacity();
         assert_eq!(all, ArenaSpace { states: 5 * PAGE, constraints: 3 });
-        assert_eq!(arena.room(), all);
+        assert_eq!(arena.free_space(), all);
         // One state too many for two pages.
         let long = compile("a{64}");
         let first = arena.admit(&long).unwrap();
@@ -78,13 +78,13 @@ fn room_is_shared_refused_and_given_back() {
             arena.admit(&CompiledConstraint::unconstrained(&vocabulary)).unwrap(),
             Arena::UNCONSTRAINED
         );
-        assert_eq!(arena.room(), ArenaSpace { states: 2 * PAGE, constraints: 2 });
+        assert_eq!(arena.free_space(), ArenaSpace { states: 2 * PAGE, constraints: 2 });
 
         let error = arena.admit(&compile("c{64}")).unwrap_err();
-        let [needed, free] = error.room().unwrap();
+        let [needed, free] = error.arena_space().unwrap();
         assert!(error.kind() == ErrorKind::Full && error.kind() != ErrorKind::Input, "{error}");
         assert_eq!(needed, ArenaSpace { states: 3 * PAGE, constraints: 1 });
-        assert_eq!(free, arena.room());
+        assert_eq!(free, arena.free_space());
         assert!(error.to_string().contains("96 states"), "{error}");
 
         assert_eq!(arena.admit(&compile("a{200}")).unwrap_err().kind(), ErrorKind::Input, "never fits");
@@ -92,7 +92,7 @@ fn room_is_shared_refused_and_given_back() {
         assert_eq!(arena.release(9).unwrap_err().kind(), ErrorKind::Input);
         let second = arena.admit(&byte_level).unwrap();
         let third = arena.admit(&compile("b")).unwrap();
-        assert_eq!(arena.room(), ArenaSpace { states: 0, constraints: 0 });
+        assert_eq!(arena.free_space(), ArenaSpace { states: 0, constraints: 0 });
         assert_eq!(arena.admit(&compile("c")).unwrap_err().kind(), ErrorKind::Full);
         arena.release(first).unwrap();
         assert_eq!(arena.admit(&compile("c")).unwrap_err().kind(), ErrorKind::Full, "held once more");
@@ -100,7 +100,7 @@ fn room_is_shared_refused_and_given_back() {
         assert_eq!(arena.device_constraint().start(first), StateId::DEAD);
         arena.release(second).unwrap();
         arena.release(third).unwrap();
-        assert_eq!(arena.room(), all);
+        assert_eq!(arena.free_space(), all);
     }
     let none = TensorOptions::default();
     assert_eq!(Arena::new(&vocabulary, 9, &none, &Device::flex()).unwrap_err().kind(), ErrorKind::Input);

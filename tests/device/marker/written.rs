@@ -75,8 +75,8 @@ fn generated_texts_pass_the_marker_in_time_in_every_form() {
                 }
                 let compiled = &both_forms[form];
                 let least = compiled.tokens_to_end(compiled.start()) as usize;
-                // The batch has a free row, and with `has_other` a byte-level constraint with other special
-                // tokens.
+                // The batch has a free row, and with `has_other` a byte-level constraint with other
+                // special tokens.
                 let requests: Vec<_> = (0..6)
                     .map(|row| {
                         let request = Request::new(vec![TokenId(97 + row)], least + rng.random_range(0..16));
@@ -107,8 +107,8 @@ fn generated_texts_pass_the_marker_in_time_in_every_form() {
                         ),
                     ];
                     // A software Vulkan is much slower than Flex.
-                    let most = if name == "flex" { drafters.len() } else { 1 };
-                    for (drafter, make) in drafters.into_iter().take(most) {
+                    let max = if name == "flex" { drafters.len() } else { 1 };
+                    for (drafter, make) in drafters.into_iter().take(max) {
                         let rows = speculate(&model, &vocabulary, &requests, &config, make);
                         let rows: Vec<_> = rows.unwrap().into_iter().map(|row| row.output).collect();
                         if temperature.is_none() {
@@ -119,14 +119,14 @@ fn generated_texts_pass_the_marker_in_time_in_every_form() {
                     for (drafter, rows) in &outputs {
                         for (request, output) in requests.iter().zip(rows) {
                             let Some(followed) = &request.constraint else { continue };
-                            let place =
+                            let what =
                                 format!("{name}, {drafter}, {marker:?}, {compiled:?}: {:?}", output.text());
-                            assert_eq!(output.finish, FinishReason::EndOfSequence, "{place}");
-                            assert!(output.tokens.len() <= request.max_new_tokens, "{place}");
+                            assert_eq!(output.finish, FinishReason::EndOfSequence, "{what}");
+                            assert!(output.tokens.len() <= request.max_new_tokens, "{what}");
                             let text = &output.tokens[..output.tokens.len() - 1];
                             if std::ptr::eq(followed, compiled) {
                                 let inner = |bytes: &[u8]| member.matches(bytes);
-                                assert!(admits(&marker, &inner, &vocabulary, text), "{place}");
+                                assert!(admits(&marker, &inner, &vocabulary, text), "{what}");
                             }
                             generations += 1;
                         }
@@ -293,7 +293,7 @@ fn markers_that_no_vocabulary_has_are_refused() {
 #[test]
 fn constraints_with_and_without_a_marker_replace_each_other() {
     let vocabulary = words();
-    let (device, width) = (Device::flex(), vocabulary.len());
+    let (device, vocab_size) = (Device::flex(), vocabulary.len());
     let walk = |constraint: &Constraint| {
         CompiledConstraint::compile_byte_level(constraint, &vocabulary, &limits()).unwrap()
     };
@@ -306,12 +306,12 @@ fn constraints_with_and_without_a_marker_replace_each_other() {
         ..burn_dfa::Capacity::new()
     };
     let options = TensorOptions { capacity, kernels: Kernels::BuiltIn, ..TensorOptions::default() };
-    let mut tensors = DeviceConstraint::new(&[&without], width, &options, &device).unwrap();
+    let mut tensors = DeviceConstraint::new(&[&without], vocab_size, &options, &device).unwrap();
     for compiled in [&with, &without] {
         tensors.replace(&[compiled]).unwrap();
         let states = tensors.states(&[tensors.start(0)]).unwrap();
         let illegal = crate::common::bools(tensors.illegal(states, None));
-        let expected: Vec<_> = (0..width as u32)
+        let expected: Vec<_> = (0..vocab_size as u32)
             .map(|id| compiled.next(compiled.start(), TokenId(id)) == StateId::DEAD)
             .collect();
         assert_eq!(illegal, expected);

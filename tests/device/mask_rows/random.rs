@@ -1,5 +1,5 @@
-//! Rows that begin and end under random constraints, some with a stack, against the host. The pages of
-//! a constraint that has ended go to others between two steps, and so do the few mask rows.
+//! Rows that begin and end under random constraints, some with a stack, against the host. The pages
+//! of a constraint that has ended go to others between two steps, and so do the few mask rows.
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use burn_dfa::ErrorKind;
@@ -12,7 +12,7 @@ use burn_dfa_testing::words::{EOS, compact};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 use serde_json::{Map, Value, json};
 
-use super::super::slots::generation::{alone, serve};
+use super::super::continuous::generation::{alone, serve};
 use super::super::stack::{needed, vocabulary};
 use crate::common::model::RandomLm;
 use crate::common::{devices, ints, mask_rows_bytes};
@@ -73,12 +73,12 @@ fn options(constraints: &[CompiledConstraint], slots: usize) -> TensorOptions {
     let mut pages: Vec<usize> =
         constraints.iter().map(|constraint| constraint.state_count().div_ceil(PAGE)).collect();
     pages.sort_unstable_by(|a, b| b.cmp(a));
-    let most = |count: fn(&CompiledConstraint) -> usize| constraints.iter().map(count).max().unwrap();
+    let max = |count: fn(&CompiledConstraint) -> usize| constraints.iter().map(count).max().unwrap();
     let capacity = Capacity::new()
         .with_constraints(4)
         .with_states(PAGE * pages[..3].iter().sum::<usize>())
-        .with_classes(most(CompiledConstraint::class_count))
-        .with_stack(most(CompiledConstraint::exits), FRAMES);
+        .with_classes(max(CompiledConstraint::class_count))
+        .with_stack(max(CompiledConstraint::exits), FRAMES);
     TensorOptions::new().with_capacity(capacity).with_mask_rows_bytes(mask_rows_bytes(slots, true))
 }
 
@@ -89,8 +89,8 @@ fn walk(
     (name, device): (&str, &Device),
     slots: usize,
 ) {
-    let width = vocabulary.len() + 3;
-    let arena = Arena::new(vocabulary, width, &options(constraints, slots), device).unwrap();
+    let vocab_size = vocabulary.len() + 3;
+    let arena = Arena::new(vocabulary, vocab_size, &options(constraints, slots), device).unwrap();
     assert_eq!(arena.device_constraint().mask_row_count(), if name == "flex" { 0 } else { slots });
     let mut processor = ConstraintProcessor::continuous(arena, ROWS).unwrap();
     let mut position = processor.start();
@@ -119,14 +119,14 @@ fn walk(
                 Err(error) => assert_eq!(error.kind(), ErrorKind::Full, "{name}: {error}"),
             }
         }
-        let values: Vec<f32> = (0..ROWS * width).map(|_| rng.random_range(-4.0..4.0)).collect();
-        let logits = TensorData::new(values.clone(), [ROWS, width]);
+        let values: Vec<f32> = (0..ROWS * vocab_size).map(|_| rng.random_range(-4.0..4.0)).collect();
+        let logits = TensorData::new(values.clone(), [ROWS, vocab_size]);
         let logits = Tensor::<2>::from_data(logits, (device, DType::F32));
         let masked = processor.mask(&position, logits.clone()).into_data().try_to_vec::<f32>().unwrap();
         // The choice visits the same states once more.
         let mut chosen = position.clone();
         let mut context = StepContext {
-            tokens: ints(vec![width as i32; ROWS], device),
+            tokens: ints(vec![vocab_size as i32; ROWS], device),
             step: ints(vec![step as i32], device),
         };
         processor.sample_step(&mut chosen, &mut context, logits, &Greedy);
@@ -141,10 +141,10 @@ fn walk(
             let legal: Vec<usize> = (0..vocabulary.len()).filter(|&token| is_legal(token)).collect();
             let own = at.as_ref().map(|(_, own)| own.clone());
             let what = || format!("{name}, {slots} mask rows, step {step}, row {row}: {own:?}");
-            let values = &values[row * width..][..width];
-            let mut expected = vec![f32::NEG_INFINITY; width];
+            let values = &values[row * vocab_size..][..vocab_size];
+            let mut expected = vec![f32::NEG_INFINITY; vocab_size];
             legal.iter().for_each(|&token| expected[token] = values[token]);
-            assert!(masked[row * width..][..width] == expected, "{}", what());
+            assert!(masked[row * vocab_size..][..vocab_size] == expected, "{}", what());
             let best = legal.iter().copied().max_by(|&a, &b| values[a].total_cmp(&values[b])).unwrap();
             assert_eq!(greedy[row] as usize, best, "{}", what());
             // Mostly words, which enter and leave several objects and lists.

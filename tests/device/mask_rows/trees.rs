@@ -1,5 +1,5 @@
-//! Trees of draft tokens with a stack, in pools of few mask rows, against the host node by node. The
-//! nodes of all rows share the pool.
+//! Trees of draft tokens with a stack, in pools of few mask rows, against the host node by node.
+//! The nodes of all rows share the pool.
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use burn_dfa::processor::{ConstraintProcessor, DraftTree};
@@ -27,9 +27,10 @@ fn some_token(constraint: &CompiledConstraint, position: &RowPosition, rng: &mut
 
 /// Each round follows a random tree in every row, and continues from a random node.
 fn walk(constraints: &[&CompiledConstraint], (name, device): (&str, &Device), slots: usize) {
-    let width = constraints[0].vocabulary_len() + 3;
+    let vocab_size = constraints[0].vocabulary_len() + 3;
     let mut rng = StdRng::seed_from_u64(slots as u64);
-    let device_constraint = DeviceConstraint::new(constraints, width, &with_slots(slots), device).unwrap();
+    let device_constraint =
+        DeviceConstraint::new(constraints, vocab_size, &with_slots(slots), device).unwrap();
     assert_eq!(device_constraint.mask_row_count(), if name == "flex" { 0 } else { slots });
     let rows: Vec<usize> = (0..constraints.len()).collect();
     let budgets: Vec<usize> =
@@ -39,7 +40,7 @@ fn walk(constraints: &[&CompiledConstraint], (name, device): (&str, &Device), sl
     let starts = constraints.iter().zip(&budgets);
     let mut roots: Vec<RowPosition> =
         starts.map(|(constraint, &budget)| RowPosition::new(constraint.start(), budget as u32)).collect();
-    let mut last = vec![width as u32; constraints.len()];
+    let mut last = vec![vocab_size as u32; constraints.len()];
     let mut position = processor.start();
     let (mut refused, mut deepest) = (0usize, 0usize);
     for round in 0..ROUNDS {
@@ -54,7 +55,7 @@ fn walk(constraints: &[&CompiledConstraint], (name, device): (&str, &Device), sl
                 let from = own[parent].clone();
                 // One draft in four may be illegal. Its node keeps the position of its parent.
                 let token = match rng.random_range(0..4) {
-                    0 => rng.random_range(0..width as u32),
+                    0 => rng.random_range(0..vocab_size as u32),
                     _ => some_token(constraint, &from, &mut rng),
                 };
                 let next = constraint.after(&from, TokenId(token));
@@ -66,7 +67,7 @@ fn walk(constraints: &[&CompiledConstraint], (name, device): (&str, &Device), sl
             picks.push(rng.random_range(0..tree.len()));
             nodes.push(own);
         }
-        let shape = [constraints.len(), tree.len(), width];
+        let shape = [constraints.len(), tree.len(), vocab_size];
         let count: usize = shape.iter().product();
         let values: Vec<f32> = (0..count).map(|_| rng.random_range(-4.0..4.0)).collect();
         let logits = TensorData::new(values.clone(), shape);
@@ -77,8 +78,8 @@ fn walk(constraints: &[&CompiledConstraint], (name, device): (&str, &Device), sl
         for (row, (constraint, own)) in constraints.iter().zip(&nodes).enumerate() {
             for (node, at) in own.iter().enumerate() {
                 let legal = legal(constraint, at);
-                let from = (row * tree.len() + node) * width;
-                for (token, &value) in values[from..from + width].iter().enumerate() {
+                let from = (row * tree.len() + node) * vocab_size;
+                for (token, &value) in values[from..from + vocab_size].iter().enumerate() {
                     let is_legal = *legal.get(token).unwrap_or(&false);
                     let expected = if is_legal { value } else { f32::NEG_INFINITY };
                     let what = || {

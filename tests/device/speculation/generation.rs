@@ -167,11 +167,11 @@ fn run(
 
 /// Checks output, budget and constraint of a row.
 fn check(name: &str, request: &Request, output: &Output) {
-    let place = format!("{name}: {:?}", output.text());
-    assert!(output.tokens.len() <= request.max_new_tokens, "{place}");
+    let what = format!("{name}: {:?}", output.text());
+    assert!(output.tokens.len() <= request.max_new_tokens, "{what}");
     if let Some(constraint) = &request.constraint {
-        assert_eq!(output.finish, FinishReason::EndOfSequence, "{place}");
-        assert!(constraint.accepts(&output.tokens), "{place}");
+        assert_eq!(output.finish, FinishReason::EndOfSequence, "{what}");
+        assert!(constraint.accepts(&output.tokens), "{what}");
     }
 }
 

@@ -29,9 +29,9 @@ fn ids() -> Vec<TokenId> {
 fn check(device: &Device, constraint: &CompiledConstraint) {
     let (vocabulary, ids) = (vocabulary(), ids());
     let pruned = constraint.prune(&vocabulary, &ids).unwrap();
-    let (width, narrow) = (vocabulary.len(), ids.len() + 3);
+    let (vocab_size, narrow) = (vocabulary.len(), ids.len() + 3);
     let options = TensorOptions::default();
-    let target = DeviceConstraint::new(&[constraint], width, &options, device).unwrap();
+    let target = DeviceConstraint::new(&[constraint], vocab_size, &options, device).unwrap();
     let draft = DeviceConstraint::new(&[&pruned], narrow, &options, device).unwrap();
     let target = ConstraintProcessor::new(target, &[0]).unwrap().with_budgets(&[12]).unwrap();
     let draft = ConstraintProcessor::new(draft, &[0]).unwrap();

@@ -11,7 +11,7 @@ use rand::{Rng, SeedableRng, rngs::StdRng};
 
 use crate::common::{devices, ints};
 
-const WIDTH: usize = 280;
+const VOCAB_SIZE: usize = 280;
 
 /// The bytes, some words, two ends of sequence.
 fn vocabulary() -> Vocabulary {
@@ -64,7 +64,7 @@ impl Node<'_> {
 
     /// A legal token.
     fn some_token(self, rng: &mut StdRng) -> i32 {
-        let legal: Vec<_> = (0..WIDTH as i32).filter(|&token| self.allows(token)).collect();
+        let legal: Vec<_> = (0..VOCAB_SIZE as i32).filter(|&token| self.allows(token)).collect();
         legal[rng.random_range(0..legal.len())]
     }
 }
@@ -88,7 +88,7 @@ fn run(is_byte_level: bool, kernels: Kernels, device: &Device, dtype: DType, see
     let constraints = constraints(&vocabulary, is_byte_level);
     let options = TensorOptions { kernels, ..TensorOptions::default() };
     let tensors =
-        DeviceConstraint::new(&constraints.iter().collect::<Vec<_>>(), WIDTH, &options, device).unwrap();
+        DeviceConstraint::new(&constraints.iter().collect::<Vec<_>>(), VOCAB_SIZE, &options, device).unwrap();
     let mut rng = StdRng::seed_from_u64(seed);
     let rows: Vec<usize> = (0..8).map(|row| row % constraints.len()).collect();
     let budgets: Vec<_> =
@@ -106,19 +106,19 @@ fn run(is_byte_level: bool, kernels: Kernels, device: &Device, dtype: DType, see
         })
         .collect();
     let mut state = processor.start();
-    let mut last = vec![WIDTH as i32; rows.len()];
+    let mut last = vec![VOCAB_SIZE as i32; rows.len()];
     for round in 0..8 {
         let tree = random_tree(&mut rng);
         let (mut tokens, mut nodes, mut picks) = (Vec::new(), Vec::new(), Vec::new());
         for (&host, &last) in hosts.iter().zip(&last) {
-            let mut own = vec![if last == WIDTH as i32 { host } else { host.after(last) }];
+            let mut own = vec![if last == VOCAB_SIZE as i32 { host } else { host.after(last) }];
             tokens.push(last);
             for &parent in &tree.parents()[1..] {
                 let parent = own[parent];
                 // One draft in four violates the constraint or is invalid.
                 let token = match rng.random_range(0..8) {
-                    0 => rng.random_range(0..WIDTH as i32),
-                    1 => WIDTH as i32 - 1,
+                    0 => rng.random_range(0..VOCAB_SIZE as i32),
+                    1 => VOCAB_SIZE as i32 - 1,
                     _ => parent.some_token(&mut rng),
                 };
                 own.push(parent.follow(token));
@@ -127,14 +127,14 @@ fn run(is_byte_level: bool, kernels: Kernels, device: &Device, dtype: DType, see
             picks.push(rng.random_range(0..tree.len()));
             nodes.push(own);
         }
-        let logits: Vec<f32> = (0..rows.len() * tree.len() * WIDTH)
+        let logits: Vec<f32> = (0..rows.len() * tree.len() * VOCAB_SIZE)
             .map(|_| match rng.random_range(0..30) {
                 0 => f32::NAN,
                 1 => f32::INFINITY,
                 _ => rng.random_range(-3.0..3.0),
             })
             .collect();
-        let shape = [rows.len(), tree.len(), WIDTH];
+        let shape = [rows.len(), tree.len(), VOCAB_SIZE];
         let logits = Tensor::<3>::from_data(TensorData::new(logits, shape), (device, dtype));
         let before = logits.clone().into_data().convert_dtype(DType::F32).try_to_vec::<f32>().unwrap();
         let drafts = ints(tokens, device).reshape([rows.len(), tree.len()]);
@@ -151,8 +151,8 @@ fn run(is_byte_level: bool, kernels: Kernels, device: &Device, dtype: DType, see
                 };
                 assert_eq!(found[at], joined, "{name}, round {round}, row {row}, node {node}");
                 let mut any = false;
-                for token in 0..WIDTH {
-                    let (old, new) = (before[at * WIDTH + token], masked[at * WIDTH + token]);
+                for token in 0..VOCAB_SIZE {
+                    let (old, new) = (before[at * VOCAB_SIZE + token], masked[at * VOCAB_SIZE + token]);
                     let expected = if host.allows(token as i32) { old } else { f32::NEG_INFINITY };
                     any |= host.allows(token as i32);
                     assert_eq!(

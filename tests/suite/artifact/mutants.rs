@@ -21,7 +21,7 @@ struct Fate {
     refused: usize,
     loaded: usize,
     /// Counts by the location named in the error.
-    places: BTreeMap<String, usize>,
+    fields: BTreeMap<String, usize>,
 }
 
 impl Fate {
@@ -51,12 +51,12 @@ impl Fate {
                     error.kind() == ErrorKind::Limit,
                 ];
                 assert!(kinds.contains(&true), "{}: {message}", what());
-                let place = if error.kind() == ErrorKind::Limit {
+                let field = if error.kind() == ErrorKind::Limit {
                     "limit"
                 } else {
                     message.split('`').nth(1).unwrap_or("vocabulary")
                 };
-                *self.places.entry(place.to_owned()).or_default() += 1;
+                *self.fields.entry(field.to_owned()).or_default() += 1;
                 None
             }
         }
@@ -112,16 +112,17 @@ fn sound_on_stack(constraint: &CompiledConstraint, vocabulary: &Vocabulary, what
 }
 
 /// Checks that the masks of a device along a walk equal the host's.
-fn agrees_on_stack(constraint: &CompiledConstraint, width: usize, kernels: Kernels) {
+fn agrees_on_stack(constraint: &CompiledConstraint, vocab_size: usize, kernels: Kernels) {
     let options = TensorOptions { kernels, ..TensorOptions::default() };
     let device = Device::flex();
-    let tensors = DeviceConstraint::new(&[constraint], width, &options, &device).unwrap();
+    let tensors = DeviceConstraint::new(&[constraint], vocab_size, &options, &device).unwrap();
     let processor = ConstraintProcessor::new(tensors, &[0]).unwrap();
     let (mut own, mut position) = (RowPosition::unlimited(constraint.start()), processor.start());
     for _ in 0..8 {
-        let logits = burn::tensor::Tensor::<2>::zeros([1, width], &device);
+        let logits = burn::tensor::Tensor::<2>::zeros([1, vocab_size], &device);
         let masked = processor.mask(&position, logits).into_data().try_to_vec::<f32>().unwrap();
-        let next: Vec<_> = (0..width as u32).map(|token| constraint.after(&own, TokenId(token))).collect();
+        let next: Vec<_> =
+            (0..vocab_size as u32).map(|token| constraint.after(&own, TokenId(token))).collect();
         let legal: Vec<bool> = next.iter().map(|next| constraint.can_end(next)).collect();
         assert_eq!(masked.iter().map(|&logit| logit == 0.0).collect::<Vec<_>>(), legal);
         let Some(token) = legal.iter().position(|&legal| legal) else { return };
@@ -131,16 +132,16 @@ fn agrees_on_stack(constraint: &CompiledConstraint, width: usize, kernels: Kerne
 }
 
 /// Checks that the lookups of the device equal the host's.
-fn agrees(constraint: &CompiledConstraint, width: usize, kernels: Kernels) {
+fn agrees(constraint: &CompiledConstraint, vocab_size: usize, kernels: Kernels) {
     if constraint.exits() > 0 {
-        return agrees_on_stack(constraint, width, kernels);
+        return agrees_on_stack(constraint, vocab_size, kernels);
     }
     let options = TensorOptions { kernels, ..TensorOptions::default() };
-    let tensors = DeviceConstraint::new(&[constraint], width, &options, &Device::flex()).unwrap();
+    let tensors = DeviceConstraint::new(&[constraint], vocab_size, &options, &Device::flex()).unwrap();
     let states: Vec<_> = (0..constraint.state_count() as u32).map(StateId).collect();
     let illegal = tensors.illegal(tensors.states(&states).unwrap(), None);
     let illegal = crate::common::bools(illegal);
-    for (&state, row) in states.iter().zip(illegal.chunks_exact(width)) {
+    for (&state, row) in states.iter().zip(illegal.chunks_exact(vocab_size)) {
         for (token, &illegal) in row.iter().enumerate() {
             assert_eq!(illegal, constraint.next(state, TokenId(token as u32)) == StateId::DEAD);
         }
@@ -199,8 +200,8 @@ fn forged_fields_under_a_correct_checksum_are_refused_or_sound() {
                 wide[..width].copy_from_slice(old);
                 for new in numbers(i32::from_le_bytes(wide), sizes.0, sizes.1) {
                     let mut lie = file.clone();
-                    let place = &mut lie.tensors.get_mut(tensor).unwrap().data[at * width..][..width];
-                    place.copy_from_slice(&new.to_le_bytes()[..width]);
+                    let stored = &mut lie.tensors.get_mut(tensor).unwrap().data[at * width..][..width];
+                    stored.copy_from_slice(&new.to_le_bytes()[..width]);
                     meet(&lie, &|| format!("{name}, {tensor}[{at}] = {new}"));
                 }
             }
@@ -245,7 +246,7 @@ fn forged_fields_under_a_correct_checksum_are_refused_or_sound() {
         "form",
         "fingerprint",
     ];
-    assert!(fields.iter().all(|field| fate.places.contains_key(*field)), "{fate:?}");
+    assert!(fields.iter().all(|field| fate.fields.contains_key(*field)), "{fate:?}");
 }
 
 /// Missing tensors, and tensors with another name, type, shape or length.
@@ -398,10 +399,10 @@ fn forged_headers_are_refused_or_sound() {
         }
     }
     // Tensors whose end offsets overflow.
-    let most = (1u64 << 61) - 1;
+    let max = (1u64 << 61) - 1;
     let mut far = serde_json::Map::new();
-    for (at, length) in [most; 8].into_iter().chain([7]).enumerate() {
-        let start = at as u64 * most;
+    for (at, length) in [max; 8].into_iter().chain([7]).enumerate() {
+        let start = at as u64 * max;
         let info = serde_json::json!({"dtype": "U8", "shape": [length], "data_offsets": [start, start.wrapping_add(length)]});
         far.insert(format!("tensor {at}"), info);
     }

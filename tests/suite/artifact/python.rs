@@ -17,23 +17,23 @@ use crate::common::{bools, ints};
 
 /// Simultaneous random walks, some with illegal tokens, with the masks of every step: the rest of a
 /// budget of `steps` tokens, the tokens, and the legal tokens as bits.
-fn walks(compiled: &CompiledConstraint, width: usize, [steps, walks]: [usize; 2], path: &Path) {
+fn walks(compiled: &CompiledConstraint, vocab_size: usize, [steps, walks]: [usize; 2], path: &Path) {
     let mut random = StdRng::seed_from_u64(11);
     let device = Device::flex();
-    let tensors = DeviceConstraint::new(&[compiled], width, &TensorOptions::default(), &device).unwrap();
+    let tensors = DeviceConstraint::new(&[compiled], vocab_size, &TensorOptions::default(), &device).unwrap();
     let processor = ConstraintProcessor::new(tensors, &vec![0; walks]).unwrap();
     let processor = processor.with_budgets(&vec![steps; walks]).unwrap();
     let mut position = processor.start();
     let (mut tokens, mut masks) = (Vec::new(), Vec::new());
     for _ in 0..steps {
-        let logits = processor.mask(&position, Tensor::zeros([walks, width], &device));
+        let logits = processor.mask(&position, Tensor::zeros([walks, vocab_size], &device));
         let illegal = bools(logits.equal_elem(f32::NEG_INFINITY));
         let mut taken = Vec::new();
-        for row in illegal.chunks_exact(width) {
-            let legal: Vec<usize> = (0..width).filter(|&token| !row[token]).collect();
+        for row in illegal.chunks_exact(vocab_size) {
+            let legal: Vec<usize> = (0..vocab_size).filter(|&token| !row[token]).collect();
             let astray = legal.is_empty() || random.random_range(0..50) == 0;
             let token = if astray {
-                random.random_range(0..width)
+                random.random_range(0..vocab_size)
             } else {
                 legal[random.random_range(0..legal.len())]
             };
@@ -46,7 +46,7 @@ fn walks(compiled: &CompiledConstraint, width: usize, [steps, walks]: [usize; 2]
         position = processor.advance(position, ints(taken.clone(), &device));
         tokens.extend(taken.iter().flat_map(|token| token.to_le_bytes()));
     }
-    let shape = vec![steps, walks, width.div_ceil(8)];
+    let shape = vec![steps, walks, vocab_size.div_ceil(8)];
     let tensors = HashMap::from([
         ("tokens", TensorView::new(Dtype::I32, vec![steps, walks], &tokens).unwrap()),
         ("masks", TensorView::new(Dtype::U8, shape, &masks).unwrap()),

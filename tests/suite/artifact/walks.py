@@ -1,7 +1,7 @@
 """Follows random walks through artifacts with numpy, and compares the masks with the library's.
 
 Usage: walks.py FOLDER. For each NAME the folder contains NAME.safetensors (an artifact, see docs/artifact.md) and NAME.walks
-(tokens [steps, walks] and legal tokens as bits [steps, walks, width / 8]).
+(tokens [steps, walks] and legal tokens as bits [steps, walks, vocab_size / 8]).
 """
 
 import hashlib
@@ -110,15 +110,15 @@ class Constraint:
     def legal(self, states, tops, spare):
         """The legal tokens, with `spare` tokens left after them: [rows, vocabulary]."""
         positions, where = np.unique(np.stack([states, tops]), axis=1, return_inverse=True)
-        width, known = len(self.columns), len(self.call)
-        after, tops = self.after(*positions.repeat(width, 1), np.tile(self.columns, (positions.shape[1], 1)))
+        vocab_size, known = len(self.columns), len(self.call)
+        after, tops = self.after(*positions.repeat(vocab_size, 1), np.tile(self.columns, (positions.shape[1], 1)))
         legal = (after != 0) & (self.to_end(after, tops) <= spare)
-        legal &= np.tile(self.lengths, positions.shape[1]) >= self.shortest[positions[0]].repeat(width)
+        legal &= np.tile(self.lengths, positions.shape[1]) >= self.shortest[positions[0]].repeat(vocab_size)
         # No row uses the frames of the trial.
         self.call, self.below, self.depth, self.costs = (
             frames[:known] for frames in (self.call, self.below, self.depth, self.costs)
         )
-        return legal.reshape(-1, width)[where.reshape(-1)]
+        return legal.reshape(-1, vocab_size)[where.reshape(-1)]
 
 
 def main():

@@ -10,23 +10,23 @@ use crate::tokens::Tokens;
 
 /// Whether rows start with a warm mask cache.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum Mode {
     /// Each run starts with an empty mask cache.
     Fresh,
     /// Runs share the mask cache.
-    Kept,
+    Cached,
 }
 
 /// The library on Flex.
 pub(super) struct BurnDfa {
     vocabulary: Vocabulary,
     device: Device,
-    way: Way,
+    mode: Mode,
 }
 
 impl BurnDfa {
-    pub(super) fn new(tokens: &Tokens, way: Way) -> Self {
-        Self { vocabulary: tokens.vocabulary.clone(), device: Device::flex(), way }
+    pub(super) fn new(tokens: &Tokens, mode: Mode) -> Self {
+        Self { vocabulary: tokens.vocabulary.clone(), device: Device::flex(), mode }
     }
 }
 
@@ -36,9 +36,9 @@ fn tensors(constraint: &CompiledConstraint, device: &Device) -> Result<DeviceCon
 
 impl Engine for BurnDfa {
     fn name(&self) -> &'static str {
-        match self.way {
-            Way::Fresh => "burn-dfa",
-            Way::Kept => "burn-dfa, kept masks",
+        match self.mode {
+            Mode::Fresh => "burn-dfa",
+            Mode::Cached => "burn-dfa, kept masks",
         }
     }
 
@@ -59,7 +59,7 @@ impl Engine for BurnDfa {
             Ok((compiled, processor))
         };
         let (compiled, processor) = compile().map_err(|error: burn_dfa::Error| error.to_string())?;
-        Ok(Box::new(BurnDfaConstraint { compiled, processor, device: self.device.clone(), way: self.way }))
+        Ok(Box::new(BurnDfaConstraint { compiled, processor, device: self.device.clone(), mode: self.mode }))
     }
 
     fn on_all_cores(&self) -> bool {
@@ -67,7 +67,7 @@ impl Engine for BurnDfa {
     }
 
     fn is_variant(&self) -> bool {
-        self.way != Way::Fresh
+        self.mode != Mode::Fresh
     }
 }
 
@@ -75,14 +75,14 @@ struct BurnDfaConstraint {
     compiled: CompiledConstraint,
     processor: ConstraintProcessor,
     device: Device,
-    way: Way,
+    mode: Mode,
 }
 
 impl Compiled for BurnDfaConstraint {
     fn start(&self, rows: usize, _on_all_cores: bool) -> Box<dyn Rows> {
-        let device_constraint = match self.way {
-            Way::Fresh => tensors(&self.compiled, &self.device).expect("the constraint that was compiled"),
-            Way::Kept => self.processor.device_constraint().clone(),
+        let device_constraint = match self.mode {
+            Mode::Fresh => tensors(&self.compiled, &self.device).expect("the constraint that was compiled"),
+            Mode::Cached => self.processor.device_constraint().clone(),
         };
         let no_token = device_constraint.no_token() as i32;
         let processor =

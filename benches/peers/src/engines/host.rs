@@ -52,7 +52,7 @@ impl<M: Matcher> Rows for HostRows<M> {
     }
 
     fn step(&mut self) -> Result<(), String> {
-        let width = self.logits.len() / self.matchers.len();
+        let vocab_size = self.logits.len() / self.matchers.len();
         let one = |matcher: &mut M, chosen: &Option<u32>, logits: &mut [f32]| {
             if let Some(token) = *chosen {
                 matcher.advance(token)?;
@@ -60,10 +60,11 @@ impl<M: Matcher> Rows for HostRows<M> {
             matcher.mask(logits)
         };
         if self.on_all_cores {
-            let rows = self.matchers.par_iter_mut().zip(&self.chosen).zip(self.logits.par_chunks_mut(width));
+            let rows =
+                self.matchers.par_iter_mut().zip(&self.chosen).zip(self.logits.par_chunks_mut(vocab_size));
             rows.try_for_each(|((matcher, chosen), logits)| one(matcher, chosen, logits))
         } else {
-            let mut rows = self.matchers.iter_mut().zip(&self.chosen).zip(self.logits.chunks_mut(width));
+            let mut rows = self.matchers.iter_mut().zip(&self.chosen).zip(self.logits.chunks_mut(vocab_size));
             rows.try_for_each(|((matcher, chosen), logits)| one(matcher, chosen, logits))
         }
     }

@@ -16,7 +16,7 @@ use crate::tokens::{Tokenizer, Tokens};
 
 /// The modes of the engine.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum Mode {
     /// A new parser for each text, as after the request that brought the grammar.
     Fresh,
     /// A parser whose lexer has processed the texts before.
@@ -29,15 +29,15 @@ pub(super) enum Way {
 /// The engine with its parser factory, which holds the slices of the vocabulary.
 pub(super) struct LlGuidance {
     factory: ParserFactory,
-    way: Way,
+    mode: Mode,
 }
 
 impl LlGuidance {
-    pub(super) fn new(tokens: &Tokens, way: Way) -> Self {
+    pub(super) fn new(tokens: &Tokens, mode: Mode) -> Self {
         let trie = trie(tokens);
-        let environment: TokEnv = match way {
-            Way::Fresh | Way::Warm => Arc::new(ApproximateTokEnv::new(trie)),
-            Way::Forced => {
+        let environment: TokEnv = match mode {
+            Mode::Fresh | Mode::Warm => Arc::new(ApproximateTokEnv::new(trie)),
+            Mode::Forced => {
                 Arc::new(Canonical { trie, tokenizer: tokens.tokenizer.clone().expect("a tokenizer") })
             }
         };
@@ -45,7 +45,7 @@ impl LlGuidance {
         let mut factory = ParserFactory::new(&environment, InferenceCapabilities::default(), &slices)
             .expect("slices of a vocabulary");
         factory.quiet();
-        Self { factory, way }
+        Self { factory, mode }
     }
 }
 
@@ -85,10 +85,10 @@ impl TokenizerEnv for Canonical {
 
 impl Engine for LlGuidance {
     fn name(&self) -> &'static str {
-        match self.way {
-            Way::Fresh => "llguidance",
-            Way::Warm => "llguidance, warm lexer",
-            Way::Forced => "llguidance, forced tokens",
+        match self.mode {
+            Mode::Fresh => "llguidance",
+            Mode::Warm => "llguidance, warm lexer",
+            Mode::Forced => "llguidance, forced tokens",
         }
     }
 
@@ -109,26 +109,26 @@ impl Engine for LlGuidance {
         let matcher = Matcher::new(self.factory.create_parser(grammar));
         match matcher.get_error() {
             Some(error) => Err(error),
-            None => Ok(Box::new(Parser { matcher, way: self.way })),
+            None => Ok(Box::new(Parser { matcher, mode: self.mode })),
         }
     }
 
     fn is_variant(&self) -> bool {
-        self.way != Way::Fresh
+        self.mode != Mode::Fresh
     }
 }
 
 struct Parser {
     matcher: Matcher,
-    way: Way,
+    mode: Mode,
 }
 
 impl Compiled for Parser {
     fn start(&self, rows: usize, on_all_cores: bool) -> Box<dyn Rows> {
         // A plain clone shares the lexer with this matcher; a deep clone copies its initial state.
-        let matcher = || match self.way {
-            Way::Warm => Row(self.matcher.clone()),
-            Way::Fresh | Way::Forced => Row(self.matcher.deep_clone()),
+        let matcher = || match self.mode {
+            Mode::Warm => Row(self.matcher.clone()),
+            Mode::Fresh | Mode::Forced => Row(self.matcher.deep_clone()),
         };
         Box::new(HostRows::new((0..rows).map(|_| matcher()).collect(), on_all_cores))
     }

@@ -74,7 +74,7 @@ pub trait Rows {
     /// Advances rows by a token, without a mask. Not timed.
     fn advance(&mut self, tokens: &[Option<u32>]) -> Result<(), String>;
 
-    /// Takes fresh logits `[rows, width]` and the previously chosen tokens, if any. Not timed.
+    /// Takes fresh logits `[rows, vocab_size]` and the previously chosen tokens, if any. Not timed.
     fn prepare(&mut self, logits: &[f32], chosen: Option<&[u32]>);
 
     /// Advances and masks. Timed.
@@ -92,12 +92,12 @@ pub type Make = fn(&Tokens) -> Box<dyn Engine>;
 
 /// All engines, burn-dfa first.
 pub const ALL: [Make; 8] = [
-    |tokens| Box::new(burn_dfa::BurnDfa::new(tokens, burn_dfa::Way::Fresh)),
-    |tokens| Box::new(burn_dfa::BurnDfa::new(tokens, burn_dfa::Way::Kept)),
-    |tokens| Box::new(llguidance::LlGuidance::new(tokens, llguidance::Way::Fresh)),
-    |tokens| Box::new(llguidance::LlGuidance::new(tokens, llguidance::Way::Warm)),
-    |tokens| Box::new(llguidance::LlGuidance::new(tokens, llguidance::Way::Forced)),
-    |tokens| Box::new(xgrammar::XGrammar::new(tokens, xgrammar::Way::Applied)),
-    |tokens| Box::new(xgrammar::XGrammar::new(tokens, xgrammar::Way::NotApplied)),
+    |tokens| Box::new(burn_dfa::BurnDfa::new(tokens, burn_dfa::Mode::Fresh)),
+    |tokens| Box::new(burn_dfa::BurnDfa::new(tokens, burn_dfa::Mode::Cached)),
+    |tokens| Box::new(llguidance::LlGuidance::new(tokens, llguidance::Mode::Fresh)),
+    |tokens| Box::new(llguidance::LlGuidance::new(tokens, llguidance::Mode::Warm)),
+    |tokens| Box::new(llguidance::LlGuidance::new(tokens, llguidance::Mode::Forced)),
+    |tokens| Box::new(xgrammar::XGrammar::new(tokens, xgrammar::Mode::Applied)),
+    |tokens| Box::new(xgrammar::XGrammar::new(tokens, xgrammar::Mode::NotApplied)),
     |tokens| Box::new(outlines::Outlines::new(tokens)),
 ];

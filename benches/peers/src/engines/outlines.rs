@@ -12,7 +12,7 @@ use crate::tokens::Tokens;
 /// The engine with its vocabulary.
 pub(super) struct Outlines {
     vocabulary: Vocabulary,
-    width: usize,
+    vocab_size: usize,
 }
 
 impl Outlines {
@@ -21,7 +21,7 @@ impl Outlines {
         for (id, bytes) in tokens.vocabulary.iter() {
             vocabulary.try_insert(bytes, id.0).expect("a token that is text");
         }
-        Self { vocabulary, width: tokens.width() }
+        Self { vocabulary, vocab_size: tokens.vocab_size() }
     }
 }
 
@@ -40,7 +40,7 @@ impl Engine for Outlines {
             Grammar::ContextFree { .. } => return Err("it reads no context-free grammars".to_owned()),
         };
         let index = Index::new(&regex, &self.vocabulary).map_err(|error| error.to_string())?;
-        Ok(Box::new(Indexed { index: Arc::new(index), words: self.width.div_ceil(32) }))
+        Ok(Box::new(Indexed { index: Arc::new(index), words: self.vocab_size.div_ceil(32) }))
     }
 }
 

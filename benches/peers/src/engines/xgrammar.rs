@@ -13,7 +13,7 @@ use crate::tokens::Tokens;
 
 /// Whether a step applies its mask to the logits.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum Mode {
     /// It does, like the other engines.
     Applied,
     /// It only fills the bits of the mask.
@@ -24,12 +24,12 @@ pub(super) enum Way {
 pub(super) struct XGrammar {
     information: TokenizerInfo,
     compiler: RefCell<GrammarCompiler>,
-    width: usize,
-    way: Way,
+    vocab_size: usize,
+    mode: Mode,
 }
 
 impl XGrammar {
-    pub(super) fn new(tokens: &Tokens, way: Way) -> Self {
+    pub(super) fn new(tokens: &Tokens, mode: Mode) -> Self {
         let vocabulary = &tokens.vocabulary;
         // An empty entry is a special token.
         let words: Vec<Vec<u8>> = (0..vocabulary.len() as u32)
@@ -45,7 +45,7 @@ impl XGrammar {
         )
         .expect("a vocabulary");
         let compiler = RefCell::new(compiler(&information));
-        Self { information, compiler, width: words.len(), way }
+        Self { information, compiler, vocab_size: words.len(), mode }
     }
 }
 
@@ -57,9 +57,9 @@ fn compiler(information: &TokenizerInfo) -> GrammarCompiler {
 
 impl Engine for XGrammar {
     fn name(&self) -> &'static str {
-        match self.way {
-            Way::Applied => "XGrammar (port)",
-            Way::NotApplied => "XGrammar (port), no apply",
+        match self.mode {
+            Mode::Applied => "XGrammar (port)",
+            Mode::NotApplied => "XGrammar (port), no apply",
         }
     }
 
@@ -80,11 +80,11 @@ impl Engine for XGrammar {
         };
         let compiled = compiled.map_err(|error| error.to_string())?;
         let matcher = GrammarMatcher::from_compiled_grammar(&compiled, false);
-        Ok(Box::new(Automaton { compiled, matcher, width: self.width, way: self.way }))
+        Ok(Box::new(Automaton { compiled, matcher, vocab_size: self.vocab_size, mode: self.mode }))
     }
 
     fn is_variant(&self) -> bool {
-        self.way != Way::Applied
+        self.mode != Mode::Applied
     }
 
     fn has_batches(&self) -> bool {
@@ -95,15 +95,19 @@ impl Engine for XGrammar {
 struct Automaton {
     compiled: CompiledGrammar,
     matcher: GrammarMatcher,
-    width: usize,
-    way: Way,
+    vocab_size: usize,
+    mode: Mode,
 }
 
 impl Compiled for Automaton {
     fn start(&self, rows: usize, on_all_cores: bool) -> Box<dyn Rows> {
-        let words = get_bitmask_size(self.width as i32) as usize;
-        let row =
-            || Row { matcher: self.matcher.clone(), mask: vec![-1; words], restricts: false, way: self.way };
+        let words = get_bitmask_size(self.vocab_size as i32) as usize;
+        let row = || Row {
+            matcher: self.matcher.clone(),
+            mask: vec![-1; words],
+            restricts: false,
+            mode: self.mode,
+        };
         Box::new(HostRows::new((0..rows).map(|_| row()).collect(), on_all_cores))
     }
 
@@ -117,7 +121,7 @@ struct Row {
     mask: Vec<i32>,
     /// Whether the mask forbids any token.
     restricts: bool,
-    way: Way,
+    mode: Mode,
 }
 
 impl Row {
@@ -138,7 +142,7 @@ impl Matcher for Row {
         let shape = [self.mask.len() as i64];
         let restricts = self.matcher.fill_next_token_bitmask(&mut self.mask, &shape, 0);
         self.restricts = restricts.map_err(|error| error.to_string())?;
-        if self.way == Way::Applied {
+        if self.mode == Mode::Applied {
             self.apply(logits);
         }
         Ok(())
@@ -150,7 +154,7 @@ impl Matcher for Row {
     }
 
     fn apply_behind(&self, logits: &mut [f32]) {
-        if self.way == Way::NotApplied {
+        if self.mode == Mode::NotApplied {
             self.apply(logits);
         }
     }

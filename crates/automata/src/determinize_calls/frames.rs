@@ -2,7 +2,7 @@
 
 use super::super::FastMap;
 use super::conflict::ConflictKind;
-use super::ends::AT_ONCE;
+use super::exits::AT_ONCE;
 use super::{CallState, Frame, Item, Outcome, Procedure, ROW_BYTES, Row, Subsets, Target, Witness};
 
 /// The items entered by a call: the further pending calls of each, and the node.

@@ -27,7 +27,7 @@
 mod ahead;
 mod closure;
 mod conflict;
-mod ends;
+mod exits;
 mod forks;
 mod frames;
 mod outcomes;
@@ -218,11 +218,11 @@ struct Subsets<'n, 'm> {
     call_of: FastMap<(u32, u32, Frame), u32>,
     /// Sets of tags with their exits.
     endings: Interner<u32>,
-    /// The lookahead of an exit, see [`ends`], and a set of tags.
+    /// The lookahead of an exit, see [`exits`], and a set of tags.
     outcomes: Interner<u32>,
     /// The known exits of each procedure, and the forbidden ones.
-    ends_known: FastMap<(u32, u32), ()>,
-    forbidden_known: FastMap<(u32, u32, Option<u32>), ()>,
+    known_exits: FastMap<(u32, u32), ()>,
+    known_forbidden: FastMap<(u32, u32, Option<u32>), ()>,
     /// Calls with an exit and no target yet.
     owed: Vec<(u32, u32)>,
     /// Calls not yet checked to stop at a forbidden exit.
@@ -271,8 +271,8 @@ impl<'n, 'm> Subsets<'n, 'm> {
             call_of: FastMap::default(),
             endings: Interner::new(),
             outcomes: Interner::new(),
-            ends_known: FastMap::default(),
-            forbidden_known: FastMap::default(),
+            known_exits: FastMap::default(),
+            known_forbidden: FastMap::default(),
             aheads: FastMap::default(),
             owed: Vec::new(),
             unchecked: Vec::new(),
@@ -325,7 +325,7 @@ impl<'n, 'm> Subsets<'n, 'm> {
     /// The deterministic automaton.
     fn finish(&self, start: u32) -> Outcome<UntrimmedPda> {
         let merged = self.merged();
-        if merged.most > MAX_EXITS {
+        if merged.max_exits > MAX_EXITS {
             return Err(Error::limit(Limit::Exits(MAX_EXITS)).into());
         }
         // States, then calls, then RETURN states, numbered from 1 on.
@@ -345,9 +345,9 @@ impl<'n, 'm> Subsets<'n, 'm> {
             let runs = self.runs[row.from..row.to].iter();
             rows.push(row.accepting, runs.map(|&(first, last, to)| (first, last, number(procedure, to))));
         }
-        rows.reserve(self.calls.len() + merged.most);
+        rows.reserve(self.calls.len() + merged.max_exits);
         let call = |call: &CallState| {
-            let mut returns = vec![0; merged.most];
+            let mut returns = vec![0; merged.max_exits];
             for (&outcome, &to) in &call.returns {
                 if let Some(outcome) = merged.number(call.procedure, outcome) {
                     returns[outcome as usize] = number(call.within, to);
@@ -359,7 +359,7 @@ impl<'n, 'm> Subsets<'n, 'm> {
             rows,
             start: 1 + start,
             calls: self.calls.iter().zip(calls..).map(|(of, state)| (state, call(of))).collect(),
-            returning: (returning..).take(merged.most).collect(),
+            returning: (returning..).take(merged.max_exits).collect(),
         })
     }
 

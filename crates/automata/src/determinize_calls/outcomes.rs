@@ -7,7 +7,7 @@ pub(super) struct Merged {
     /// By procedure and exit; exits that no call continues from are absent.
     numbers: FastMap<(u32, u32), u32>,
     /// The maximum number of exits of one procedure.
-    pub(super) most: usize,
+    pub(super) max_exits: usize,
 }
 
 impl Merged {
@@ -32,7 +32,7 @@ impl Subsets<'_, '_> {
         let mut count = usize::MAX;
         loop {
             let mut refined = FastMap::default();
-            let (mut most, mut total) = (0, 0);
+            let (mut max_exits, mut total) = (0, 0);
             for (procedure, of) in (0..).zip(&self.procedures) {
                 let mut known: FastMap<(u32, Vec<Onward>), u32> = FastMap::default();
                 for &outcome in &of.outcomes {
@@ -42,12 +42,12 @@ impl Subsets<'_, '_> {
                     let next = known.len() as u32;
                     refined.insert((procedure, outcome), *known.entry((number, onward)).or_insert(next));
                 }
-                most = most.max(known.len());
+                max_exits = max_exits.max(known.len());
                 total += known.len();
             }
             numbers = refined;
             if total == count {
-                return Merged { numbers, most };
+                return Merged { numbers, max_exits };
             }
             count = total;
         }

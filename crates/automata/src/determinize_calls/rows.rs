@@ -4,7 +4,7 @@ use super::super::Run;
 use super::super::edges::Span;
 use super::super::network::Node;
 use super::super::sweep::{Cuts, Sweep};
-use super::ends::TEXT_END;
+use super::exits::TEXT_END;
 use super::{Forbidden, Item, Outcome, Row, Subsets, Target, Witness};
 
 impl Subsets<'_, '_> {
@@ -49,7 +49,7 @@ impl Subsets<'_, '_> {
             let witness = Witness::Read { from: state, byte };
             let target = self.read(procedure, byte, &mut next, ended, witness)?;
             if let Target::Return(outcome) = target {
-                self.ends(procedure, outcome, state, byte);
+                self.record_exit(procedure, outcome, state, byte);
             }
             if target != Target::Dead {
                 self.runs.push((byte, last, target));
@@ -94,7 +94,7 @@ impl Subsets<'_, '_> {
                 }
             };
             if let Target::Return(outcome) = target {
-                self.ends(procedure, outcome, state, first);
+                self.record_exit(procedure, outcome, state, first);
             }
             if target != Target::Dead {
                 self.runs.push((first, last, target));

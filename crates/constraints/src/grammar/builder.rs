@@ -156,7 +156,7 @@ impl Expression {
         Self(Node::Repeat { inner: Arc::new(self), min, max })
     }
 
-    /// The expression, limited to `most` tokens.
+    /// The expression, limited to `max_tokens` tokens.
     ///
     /// Only tokens that begin within the expression count. If no token is left, the expression has
     /// to end if it can: no other token may continue it. If it cannot end, it continues for one
@@ -173,24 +173,32 @@ impl Expression {
     ///
     /// let mut builder = Grammar::builder();
     /// let word = Expression::constraint(Constraint::regex("[ab]*")?);
-    /// builder.define("root", Expression::sequence([word.max_tokens(2), Expression::literal(".")]))?;
+    /// builder
+    ///     .define("root", Expression::sequence([word.max_tokens(2), Expression::literal(".")]))?;
     /// let constraint = Constraint::from_grammar(builder.finish("root")?);
-    /// let vocabulary = Vocabulary::from_bytes([Some("a"), Some("b"), Some("ab"), Some("."), None])?.with_eos([TokenId(4)])?;
+    /// let vocabulary =
+    ///     Vocabulary::from_bytes([Some("a"), Some("b"), Some("ab"), Some("."), None])?
+    ///         .with_eos([TokenId(4)])?;
     /// let compiled = CompiledConstraint::compile(&constraint, &vocabulary, &Limits::default())?;
-    /// assert!(compiled.accepts(&[2, 0, 3, 4].map(TokenId)) && !compiled.accepts(&[0, 1, 0, 3, 4].map(TokenId)));
+    /// assert!(
+    ///     compiled.accepts(&[2, 0, 3, 4].map(TokenId))
+    ///         && !compiled.accepts(&[0, 1, 0, 3, 4].map(TokenId))
+    /// );
     /// # Ok::<(), burn_dfa_tokens::Error>(())
     /// ```
     #[must_use]
-    pub fn max_tokens(self, most: u32) -> Self {
-        self.counted("a part".to_owned(), most)
+    pub fn max_tokens(self, max_tokens: u32) -> Self {
+        self.counted("a part".to_owned(), max_tokens)
     }
 
     /// The same with a name for errors.
-    pub(crate) fn counted(self, name: String, most: u32) -> Self {
-        match most {
+    pub(crate) fn counted(self, name: String, max_tokens: u32) -> Self {
+        match max_tokens {
             0 => Self::literal(""),
             NO_BOUND.. => self,
-            most => Self(Node::Counted(Arc::new(Counted { name, body: self, most, cut_short: None }))),
+            max_tokens => {
+                Self(Node::Counted(Arc::new(Counted { name, body: self, max_tokens, cut_short: None })))
+            }
         }
     }
 

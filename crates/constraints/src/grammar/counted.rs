@@ -110,8 +110,8 @@ impl Counting {
             lowered => match lowered?.determinized {
                 SparseAutomaton::Finite(rows) => {
                     let mut dfa = rows.to_dense(meter)?;
-                    if let Some(most) = *max_chars {
-                        dfa = regular::at_most(&dfa, most, meter)?;
+                    if let Some(max) = *max_chars {
+                        dfa = regular::at_most(&dfa, max, meter)?;
                     }
                     Some(if *lazy { regular::lazy(&dfa, meter)? } else { dfa })
                 }
@@ -137,7 +137,7 @@ impl Counting {
         }
         match determinized {
             SparseAutomaton::Finite(rows) => {
-                Ok(CountedPart::new(rows, tokens.boundaries, Some(counted.most)))
+                Ok(CountedPart::new(rows, tokens.boundaries, Some(counted.max_tokens)))
             }
             SparseAutomaton::Pushdown(_) => Err(recursive(counted)),
         }
@@ -203,7 +203,7 @@ fn cut(counted: &Counted, cut_short: &CutShort, meter: &Meter) -> Result<Counted
     let end = Expr::Literals(vec![vec![u8::MAX]]);
     let both =
         Expr::Union(vec![Expr::Dfa(Arc::new(whole)), Expr::Concat(vec![Expr::Dfa(Arc::new(short)), end])]);
-    Ok(CountedPart::with_cuts(&both.determinize(meter)?, counted.most))
+    Ok(CountedPart::with_cuts(&both.determinize(meter)?, counted.max_tokens))
 }
 
 fn refused(counted: &Counted, reason: &str) -> Error {

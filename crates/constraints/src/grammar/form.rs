@@ -135,7 +135,7 @@ pub(super) struct Counted {
     pub(super) name: String,
     pub(super) body: Expression,
     /// The most tokens, from 1 on.
-    pub(super) most: u32,
+    pub(super) max_tokens: u32,
     /// The additional texts after which it may end if no token is left.
     pub(super) cut_short: Option<CutShort>,
 }

@@ -134,9 +134,9 @@ mod tests {
         }
     }
 
-    fn refused(text: &str, place: (usize, usize), reason: &str) {
+    fn refused(text: &str, location: (usize, usize), reason: &str) {
         let error = read(text, None).expect_err(text);
-        assert_eq!(error.location(), Some(place), "{error}");
+        assert_eq!(error.location(), Some(location), "{error}");
         assert!(error.to_string().contains(reason), "{error}");
     }
 

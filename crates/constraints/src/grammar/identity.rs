@@ -184,8 +184,8 @@ impl Identities {
     }
 
     fn counted(&mut self, counted: &Counted) -> Option<Identity> {
-        let Counted { name, body, most, cut_short } = counted;
-        let fields = Fields::of("counted").bytes(name.as_bytes()).number(*most as usize);
+        let Counted { name, body, max_tokens, cut_short } = counted;
+        let fields = Fields::of("counted").bytes(name.as_bytes()).number(*max_tokens as usize);
         let fields = fields.all(&[self.expression(body)?]);
         Some(match cut_short {
             None => fields.end(),
@@ -208,12 +208,12 @@ impl Identities {
         part: &Arc<T>,
         of: impl Fn(&mut Self, &T) -> Option<Identity>,
     ) -> Option<Identity> {
-        let place = Arc::as_ptr(part) as usize;
-        if let Some(&known) = self.known.get(&place) {
+        let pointer = Arc::as_ptr(part) as usize;
+        if let Some(&known) = self.known.get(&pointer) {
             return Some(known);
         }
         let identity = of(self, part)?;
-        self.known.insert(place, identity);
+        self.known.insert(pointer, identity);
         Some(identity)
     }
 

@@ -112,11 +112,11 @@ fn escape(cursor: &mut Cursor, escapes: &Escapes, in_class: bool) -> Result<char
         c => match escapes.characters.iter().find(|(written, _)| *written == c) {
             Some(&(_, meant)) => Ok(meant),
             None => {
-                let way_out = match c {
+                let remedy = match c {
                     'd' | 'D' | 's' | 'S' | 'w' | 'W' => "; write ranges, such as `[0-9]`",
                     _ => "; write a backslash as `\\\\`",
                 };
-                Err(cursor.error(start, format!("`\\{}` is no escape here{way_out}", c.escape_debug())))
+                Err(cursor.error(start, format!("`\\{}` is no escape here{remedy}", c.escape_debug())))
             }
         },
     }

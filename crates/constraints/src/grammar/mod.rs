@@ -131,7 +131,7 @@ impl Grammar {
         };
         match again {
             Ok(Ok(compiled)) => Ok(compiled),
-            Err(error) if error.kind() == ErrorKind::Cancelled => Err(error),
+            Err(error) if error.kind() == ErrorKind::Canceled => Err(error),
             // The error explains the rules as written, because the user can change these.
             Ok(Err(_)) | Err(_) => Err(explained),
         }
@@ -174,7 +174,7 @@ impl Grammar {
         }
     }
 
-    fn explained(&self, flat: &FlatGrammar, conflict: &Conflict, most: usize) -> Error {
+    fn explained(&self, flat: &FlatGrammar, conflict: &Conflict, max: usize) -> Error {
         let [first, second] = conflict.origins.map(|rule| &self.rules[rule as usize].name);
         let text = match &flat.codes {
             Some(codes) => codes.shown(&conflict.text),
@@ -192,7 +192,7 @@ impl Grammar {
             ),
             ConflictKind::Height => format!(
                 "after {text:?} the rules `{first}` and `{second}` may be within different numbers of calls, in more than \
-                 {most} ways: make the texts that open and close them differ"
+                 {max} ways: make the texts that open and close them differ"
             ),
         })
     }

@@ -51,12 +51,12 @@ impl Grammar {
 
 /// The note of a schema in a rule.
 fn within(rule: &str, note: Note) -> Note {
-    let place = |reason: String| format!("in the rule `{rule}`: {reason}");
+    let in_rule = |reason: String| format!("in the rule `{rule}`: {reason}");
     let treatment = match note.treatment {
-        Treatment::Bounded(reason) => Treatment::Bounded(place(reason)),
-        Treatment::Ignored(reason) => Treatment::Ignored(place(reason)),
-        Treatment::Read(reason) => Treatment::Read(place(reason)),
-        Treatment::Repeated(reason) => Treatment::Repeated(place(reason)),
+        Treatment::Bounded(reason) => Treatment::Bounded(in_rule(reason)),
+        Treatment::Ignored(reason) => Treatment::Ignored(in_rule(reason)),
+        Treatment::Read(reason) => Treatment::Read(in_rule(reason)),
+        Treatment::Repeated(reason) => Treatment::Repeated(in_rule(reason)),
     };
     Note { treatment, ..note }
 }

@@ -94,7 +94,7 @@ impl Table<'_> {
                     ends = ends.first().copied().into_iter().collect();
                 }
                 let characters = |end: usize| String::from_utf8_lossy(&self.text[start..end]).chars().count();
-                ends.retain(|&end| bounded.max_chars.is_none_or(|most| characters(end) <= most));
+                ends.retain(|&end| bounded.max_chars.is_none_or(|max| characters(end) <= max));
                 ends
             }
             Node::Terminal(_) | Node::Substring(_) | Node::Constraint(_) | Node::Grammar(_) => {

@@ -52,12 +52,12 @@ impl Lowering<'_> {
             Node::Sequence(parts) => Expr::Concat(self.trees(parts)?),
             Node::Choice(parts) => Expr::Union(self.trees(parts)?),
             Node::Repeat { inner, min, max } => {
-                let place = Arc::as_ptr(inner);
-                let expr = match self.shared.get(&place) {
+                let pointer = Arc::as_ptr(inner);
+                let expr = match self.shared.get(&pointer) {
                     Some(known) => Arc::clone(known),
                     None => {
                         let expr = Arc::new(self.tree(inner)?);
-                        self.shared.insert(place, Arc::clone(&expr));
+                        self.shared.insert(pointer, Arc::clone(&expr));
                         expr
                     }
                 };

@@ -70,7 +70,9 @@ impl Grammar {
     /// let report = Grammar::read(Syntax::Gbnf, text, None)?.report(&Limits::default())?;
     /// let uses: Vec<RuleUse> = report.rules.iter().map(|(_, of)| *of).collect();
     /// assert_eq!(uses, [RuleUse::Copied, RuleUse::Copied, RuleUse::Unused]);
-    /// let CalledPart::Between { opens, closes, .. } = &report.calls[0] else { panic!("{report:?}") };
+    /// let CalledPart::Between { opens, closes, .. } = &report.calls[0] else {
+    ///     panic!("{report:?}")
+    /// };
     /// assert_eq!((opens.as_deref(), closes.as_str()), (Some("\"(\""), "\")\""));
     /// # Ok::<(), burn_dfa_tokens::Error>(())
     /// ```

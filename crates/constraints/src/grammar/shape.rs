@@ -16,7 +16,10 @@ use burn_dfa_automata::FastMap;
 /// let Shape::Sequence(parts) = shape else { panic!("{shape:?}") };
 /// assert_eq!(parts[0], Shape::Text("[a-z]".into()));
 /// assert_eq!(parts[1], Shape::Text(r#""\n""#.into()));
-/// assert_eq!(parts[2], Shape::Repeat { inner: Shape::Name("root".into()).into(), min: 0, max: Some(1) });
+/// assert_eq!(
+///     parts[2],
+///     Shape::Repeat { inner: Shape::Name("root".into()).into(), min: 0, max: Some(1) }
+/// );
 /// # Ok::<(), burn_dfa_tokens::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -103,7 +103,8 @@ impl Constraint {
     ///     root ::= term ("+" term)*
     ///     term ::= [0-9]+ | "(" root ")"
     /// "#;
-    /// let automaton = Constraint::grammar(Syntax::Gbnf, sums)?.to_automaton(&Limits::default())?.unwrap();
+    /// let automaton =
+    ///     Constraint::grammar(Syntax::Gbnf, sums)?.to_automaton(&Limits::default())?.unwrap();
     /// assert!(automaton.matches(b"1+(2+(33+4))") && !automaton.matches(b"1+(2"));
     ///
     /// let error = Constraint::grammar(Syntax::Gbnf, "root ::= term").unwrap_err();

@@ -14,8 +14,8 @@ impl Schema {
         }
         let cut = if planner.cut { ", within the depth that the options set" } else { "" };
         // The search for the reason may exceed a limit. The error is correct without the reason.
-        let places = self.conflict(planner).unwrap_or_default();
-        let reason = match &places[..] {
+        let pointers = self.conflict(planner).unwrap_or_default();
+        let reason = match &pointers[..] {
             [] if self.root == Formula::FALSE => "no JSON value satisfies the schema `false`".to_owned(),
             [] => format!("no JSON value satisfies the schema{cut}"),
             [only] => format!("no JSON value satisfies the schema{cut}: none satisfies {only}"),
@@ -67,20 +67,20 @@ impl Schema {
                 }
             }
             let Some(below) = part else {
-                let mut places: Vec<String> = Vec::new();
+                let mut pointers: Vec<String> = Vec::new();
                 for claim in &claims {
-                    let Some(place) = self.origins.get(claim) else { continue };
+                    let Some(pointer) = self.origins.get(claim) else { continue };
                     // Two keywords in one claim.
                     if let Some(Leaf::Length { max: Some(_), .. }) = self.formulas.as_leaf(*claim)
-                        && let Some(schema) = place.strip_suffix("minLength")
+                        && let Some(schema) = pointer.strip_suffix("minLength")
                     {
-                        places.push(format!("{schema}maxLength"));
+                        pointers.push(format!("{schema}maxLength"));
                     }
-                    places.push(place.clone());
+                    pointers.push(pointer.clone());
                 }
-                places.sort_unstable();
-                places.dedup();
-                return Ok(places);
+                pointers.sort_unstable();
+                pointers.dedup();
+                return Ok(pointers);
             };
             formula = below;
         }

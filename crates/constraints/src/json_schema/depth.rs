@@ -57,9 +57,11 @@ const CERTAIN: u64 = 2;
 ///
 /// let bytes = (b' '..=b'~').map(|byte| Some([byte])).chain([None]);
 /// let vocabulary = Vocabulary::from_bytes(bytes)?.with_eos([TokenId(95)])?;
-/// let list = json!({"type": "object", "properties": {"next": {"$ref": "#"}}, "additionalProperties": false});
+/// let next = json!({"next": {"$ref": "#"}});
+/// let list = json!({"type": "object", "properties": next, "additionalProperties": false});
 /// let copied = Limits::new().with_frames(0);
-/// let compiled = CompiledConstraint::compile(&Constraint::json_schema(list)?, &vocabulary, &copied)?;
+/// let compiled =
+///     CompiledConstraint::compile(&Constraint::json_schema(list)?, &vocabulary, &copied)?;
 /// let unrolled = compiled.unrolled().unwrap();
 /// assert_eq!((unrolled.recursion, unrolled.any), (Some(8), None));
 /// # Ok::<(), burn_dfa_tokens::Error>(())
@@ -159,14 +161,14 @@ fn recur(
 /// Raises the depth of any JSON while it is cheap, alternating between its two kinds.
 fn deepen(planner: &Planner, size: Size, levels: &mut [usize; 2]) {
     let least = planner.states(size, *levels);
-    let most = if least <= SMALL {
+    let max = if least <= SMALL {
         [CHEAP_ASKED, CHEAP_UNNAMED]
     } else if least <= LARGE {
         [LARGE; 2]
     } else {
         [least.saturating_mul(GROWTH).min(MAX_STATES as u64); 2]
     };
-    let most = most.map(|most| most.min(planner.meter().limits().states as u64));
+    let max = max.map(|max| max.min(planner.meter().limits().states as u64));
     let mut open = planner.any_plans().map(|plan| plan.is_some());
     while open != [false; 2] {
         for kind in [1, 0] {
@@ -174,7 +176,7 @@ fn deepen(planner: &Planner, size: Size, levels: &mut [usize; 2]) {
                 continue;
             }
             levels[kind] += 1;
-            if levels[kind] > MAX_ANY || planner.states(size, *levels) > most[kind] {
+            if levels[kind] > MAX_ANY || planner.states(size, *levels) > max[kind] {
                 levels[kind] -= 1;
                 open[kind] = false;
             }
@@ -182,8 +184,8 @@ fn deepen(planner: &Planner, size: Size, levels: &mut [usize; 2]) {
     }
 }
 
-/// The size of a plan; `None` if it has more than `most` states without any JSON.
-fn size(planner: &mut Planner, root: PlanId, most: usize) -> Result<Option<Size>> {
+/// The size of a plan; `None` if it has more than `max` states without any JSON.
+fn size(planner: &mut Planner, root: PlanId, max: usize) -> Result<Option<Size>> {
     planner.set_any([0; 2])?;
-    emit::size(planner, root, most)
+    emit::size(planner, root, max)
 }

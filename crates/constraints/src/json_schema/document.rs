@@ -125,8 +125,8 @@ impl<'a> Document<'a> {
         let outside = Outside { base: std::mem::replace(&mut self.base, base), scope: self.scope.clone() };
         if self.is_dynamic {
             let (base, mut scope) = (self.base.clone(), self.scope.clone());
-            let contested = self.identifiers().dynamic.iter().filter(|(_, places)| places.len() > 1);
-            for (name, _) in contested.filter(|(_, places)| places.contains(&base)) {
+            let contested = self.identifiers().dynamic.iter().filter(|(_, bases)| bases.len() > 1);
+            for (name, _) in contested.filter(|(_, bases)| bases.contains(&base)) {
                 if !scope.contains_key(name) {
                     Rc::make_mut(&mut scope).insert(name.clone(), base.clone());
                 }
@@ -216,7 +216,7 @@ impl<'a> Document<'a> {
         let (uri, name) = absolute.split_once('#').unwrap_or((&absolute, ""));
         let Some(outermost) = self.scope.get(name).cloned() else { return Ok(target) };
         let identifiers = self.identifiers();
-        if !identifiers.dynamic.get(name).is_some_and(|places| places.iter().any(|place| place == uri)) {
+        if !identifiers.dynamic.get(name).is_some_and(|bases| bases.iter().any(|base| base == uri)) {
             return Ok(target);
         }
         let found = match name {
@@ -337,8 +337,8 @@ impl Identifiers {
         if draft >= Draft::D2019 {
             names.extend(text("$anchor"));
             if let Some(name) = text("$dynamicAnchor") {
-                let places = self.dynamic.entry(name.clone()).or_default();
-                places.push(base.to_owned());
+                let bases = self.dynamic.entry(name.clone()).or_default();
+                bases.push(base.to_owned());
                 names.push(name);
             }
         } else if schema.get("$ref").is_none() {

@@ -260,18 +260,18 @@ impl Schema {
             );
         }
         let JsonOptions { additional, max_string, max_digits, .. } = self.options;
-        if let Some(most) = max_string {
-            let most = counted(most as usize, "character");
+        if let Some(max) = max_string {
+            let max = counted(max as usize, "character");
             bounded(
                 "",
-                format!("strings that the schema does not bound have at most {most}, as the options say"),
+                format!("strings that the schema does not bound have at most {max}, as the options say"),
             );
         }
-        if let Some(most) = max_digits {
-            let most = counted(most, "digit");
+        if let Some(max) = max_digits {
+            let max = counted(max, "digit");
             bounded(
                 "",
-                format!("numbers have at most {most} on either side of the point, as the options say"),
+                format!("numbers have at most {max} on either side of the point, as the options say"),
             );
         }
         if additional == Additional::Closed {

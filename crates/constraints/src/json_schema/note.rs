@@ -33,7 +33,8 @@ pub struct Note {
 ///
 /// // Any JSON is followed to the depth that was asked for, so that deeper values are not written.
 /// let options = JsonOptions::new().with_any_depth(2);
-/// let notes = Constraint::json_schema_with(json!({"type": "array"}), &options)?.explain(&Limits::default());
+/// let notes = Constraint::json_schema_with(json!({"type": "array"}), &options)?
+///     .explain(&Limits::default());
 /// assert!(matches!(notes[0].treatment, Treatment::Bounded(_)));
 /// # Ok::<(), burn_dfa_tokens::Error>(())
 /// ```
@@ -58,8 +59,8 @@ impl fmt::Display for Note {
             Treatment::Read(reason) => ("read", reason),
             Treatment::Repeated(reason) => ("repeated", reason),
         };
-        let place = if self.pointer.is_empty() { "the root" } else { &self.pointer };
-        write!(f, "{place}: {what}: {reason}")
+        let pointer = if self.pointer.is_empty() { "the root" } else { &self.pointer };
+        write!(f, "{pointer}: {what}: {reason}")
     }
 }
 

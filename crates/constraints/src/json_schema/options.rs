@@ -21,7 +21,8 @@ use burn_dfa_common::{Error, Result};
 ///
 /// let options = JsonOptions::new().with_whitespace(Whitespace::Compact);
 /// let schema = json!({"type": "array", "items": {"type": "integer"}});
-/// let dfa = Constraint::json_schema_with(schema, &options)?.to_byte_dfa(&Limits::default())?.unwrap();
+/// let dfa =
+///     Constraint::json_schema_with(schema, &options)?.to_byte_dfa(&Limits::default())?.unwrap();
 /// assert!(dfa.matches(b"[1,2]") && !dfa.matches(b"[1, 2]"));
 /// # Ok::<(), burn_dfa_tokens::Error>(())
 /// ```
@@ -198,7 +199,8 @@ impl JsonOptions {
 ///
 /// let options = JsonOptions::new().with_whitespace(Whitespace::Pretty(2));
 /// let schema = json!({"type": "array", "items": {"type": "integer"}});
-/// let dfa = Constraint::json_schema_with(schema, &options)?.to_byte_dfa(&Limits::default())?.unwrap();
+/// let dfa =
+///     Constraint::json_schema_with(schema, &options)?.to_byte_dfa(&Limits::default())?.unwrap();
 /// assert!(dfa.matches(b"[\n  1,\n  2\n]") && !dfa.matches(b"[1, 2]"));
 /// assert_eq!("pretty".parse(), Ok(Whitespace::Pretty(2)));
 /// # Ok::<(), burn_dfa_tokens::Error>(())
@@ -258,9 +260,11 @@ impl FromStr for Whitespace {
 /// use burn_dfa_tokens::{Constraint, Limits};
 /// use serde_json::json;
 ///
-/// let options = JsonOptions::new().with_separators(Separators { item: ";".into(), key: "=".into() });
+/// let options =
+///     JsonOptions::new().with_separators(Separators { item: ";".into(), key: "=".into() });
 /// let schema = json!({"const": {"a": 1, "b": 2}});
-/// let dfa = Constraint::json_schema_with(schema, &options)?.to_byte_dfa(&Limits::default())?.unwrap();
+/// let dfa =
+///     Constraint::json_schema_with(schema, &options)?.to_byte_dfa(&Limits::default())?.unwrap();
 /// assert!(dfa.matches(br#"{"a"= 1; "b"= 2}"#) && !dfa.matches(br#"{"a": 1, "b": 2}"#));
 /// # Ok::<(), burn_dfa_tokens::Error>(())
 /// ```
@@ -320,7 +324,8 @@ impl Separators {
 ///
 /// let options = JsonOptions::new().with_additional(Additional::Closed);
 /// let schema = json!({"type": "object", "properties": {"a": {"const": 1}}});
-/// let dfa = Constraint::json_schema_with(schema, &options)?.to_byte_dfa(&Limits::default())?.unwrap();
+/// let dfa =
+///     Constraint::json_schema_with(schema, &options)?.to_byte_dfa(&Limits::default())?.unwrap();
 /// assert!(dfa.matches(br#"{"a": 1}"#) && !dfa.matches(br#"{"a": 1, "b": 2}"#));
 /// # Ok::<(), burn_dfa_tokens::Error>(())
 /// ```
@@ -346,7 +351,8 @@ pub enum Additional {
 ///     "properties": {"a": {"const": 1}, "b": {"const": 2}},
 ///     "type": "object", "required": ["b"], "additionalProperties": false
 /// });
-/// let dfa = Constraint::json_schema_with(schema, &options)?.to_byte_dfa(&Limits::default())?.unwrap();
+/// let dfa =
+///     Constraint::json_schema_with(schema, &options)?.to_byte_dfa(&Limits::default())?.unwrap();
 /// assert!(dfa.matches(br#"{"b": 2, "a": 1}"#) && !dfa.matches(br#"{"a": 1, "b": 2}"#));
 /// # Ok::<(), burn_dfa_tokens::Error>(())
 /// ```
@@ -369,7 +375,8 @@ pub enum Order {
 ///
 /// let options = JsonOptions::new().with_formats(Formats::Annotate);
 /// let schema = json!({"type": "string", "format": "date"});
-/// let dfa = Constraint::json_schema_with(schema, &options)?.to_byte_dfa(&Limits::default())?.unwrap();
+/// let dfa =
+///     Constraint::json_schema_with(schema, &options)?.to_byte_dfa(&Limits::default())?.unwrap();
 /// assert!(dfa.matches(br#""tomorrow""#)); // by default a date alone
 /// # Ok::<(), burn_dfa_tokens::Error>(())
 /// ```
@@ -392,7 +399,8 @@ pub enum Formats {
 ///
 /// let options = JsonOptions::new().with_unknown(Unknown::Refuse);
 /// let misspelled = json!({"type": "string", "maxlength": 5});
-/// let error = Constraint::json_schema_with(misspelled, &options).and_then(|constraint| constraint.to_byte_dfa(&Default::default()));
+/// let error = Constraint::json_schema_with(misspelled, &options)
+///     .and_then(|constraint| constraint.to_byte_dfa(&Default::default()));
 /// assert_eq!(error.unwrap_err().pointer(), Some("/maxlength"));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
@@ -455,7 +463,9 @@ impl Unenforceable {
 ///
 /// let matches = |schema, numbers, text: &str| {
 ///     let options = JsonOptions::new().with_numbers(numbers);
-///     let dfa = Constraint::json_schema_with(schema, &options)?.to_byte_dfa(&Limits::default())?.unwrap();
+///     let dfa = Constraint::json_schema_with(schema, &options)?
+///         .to_byte_dfa(&Limits::default())?
+///         .unwrap();
 ///     Ok::<_, burn_dfa_tokens::Error>(dfa.matches(text.as_bytes()))
 /// };
 /// assert!(matches(json!({"type": "number"}), Numbers::Plain, "1.0")?);
@@ -483,7 +493,8 @@ pub enum Numbers {
 ///
 /// let options = JsonOptions::new().with_escapes(Escapes::Any);
 /// let schema = json!({"const": "a"});
-/// let dfa = Constraint::json_schema_with(schema, &options)?.to_byte_dfa(&Limits::default())?.unwrap();
+/// let dfa =
+///     Constraint::json_schema_with(schema, &options)?.to_byte_dfa(&Limits::default())?.unwrap();
 /// assert!(dfa.matches(br#""a""#) && dfa.matches(br#""\u0061""#));
 /// # Ok::<(), burn_dfa_tokens::Error>(())
 /// ```

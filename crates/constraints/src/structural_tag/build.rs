@@ -123,8 +123,8 @@ impl SchemaFormat {
 
     /// Most characters of white space between two tokens.
     #[must_use]
-    pub fn with_max_whitespace(self, most: u32) -> Self {
-        Self { max_whitespace_cnt: Some(most), ..self }
+    pub fn with_max_whitespace(self, max: u32) -> Self {
+        Self { max_whitespace_cnt: Some(max), ..self }
     }
 }
 
@@ -136,14 +136,14 @@ impl AnyText {
 
     /// Most tokens.
     #[must_use]
-    pub fn with_max_tokens(self, most: u32) -> Self {
-        Self { max_tokens: Some(most), ..self }
+    pub fn with_max_tokens(self, max: u32) -> Self {
+        Self { max_tokens: Some(max), ..self }
     }
 
     /// Most characters.
     #[must_use]
-    pub fn with_max_chars(self, most: u32) -> Self {
-        Self { max_chars: Some(most), ..self }
+    pub fn with_max_chars(self, max: u32) -> Self {
+        Self { max_chars: Some(max), ..self }
     }
 }
 

@@ -129,7 +129,8 @@ pub enum Format {
 /// use burn_dfa_tokens::constraint::{Format, SchemaFormat, Style};
 /// use serde_json::json;
 ///
-/// let schema = json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
+/// let schema =
+///     json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
 /// let parameters: Format = SchemaFormat::new(schema).with_style(Style::QwenXml).into();
 /// # let _ = parameters;
 /// ```
@@ -273,7 +274,8 @@ pub enum End {
 /// use burn_dfa_tokens::constraint::{Format, StructuralTag, Tag, TriggeredTags};
 /// use burn_dfa_tokens::{Constraint, Limits};
 ///
-/// let tags = ["f", "g"].map(|name| Tag::new(&*format!("<call={name}>"), Format::regex("[0-9]*"), "</call>"));
+/// let tags = ["f", "g"]
+///     .map(|name| Tag::new(&*format!("<call={name}>"), Format::regex("[0-9]*"), "</call>"));
 /// let calls = TriggeredTags::new(["<call="], tags);
 /// let constraint = Constraint::structural_tag(&StructuralTag::new(calls))?;
 /// let automaton = constraint.to_automaton(&Limits::default())?.unwrap();

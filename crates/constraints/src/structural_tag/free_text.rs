@@ -187,12 +187,12 @@ pub(super) fn without(excludes: &[String]) -> Deferred {
     })
 }
 
-/// Free text without some texts, of at most `most` characters.
-pub(super) fn at_most(most: u32, excludes: &[String]) -> Deferred {
+/// Free text without some texts, of at most `max` characters.
+pub(super) fn at_most(max: u32, excludes: &[String]) -> Deferred {
     let free = without(excludes);
     Deferred::new(move |meter| {
         let any = Arc::new(Expr::Chars(vec![(char::MIN, char::MAX)]));
-        let short = Expr::Repeat { expr: any, min: 0, max: Some(most as usize) }.determinize(meter)?;
+        let short = Expr::Repeat { expr: any, min: 0, max: Some(max as usize) }.determinize(meter)?;
         free.lower(meter)?.product(&short, Op::Intersection, meter)
     })
 }

@@ -104,20 +104,20 @@ impl Lowerer<'_> {
             Format::Plus { content } => self.content(content, at, ends)?.repeat(1, None),
             Format::Star { content } => self.content(content, at, ends)?.repeat(0, None),
             Format::Repeat { min, max, content } => {
-                let most = match *max {
+                let max = match *max {
                     -1 => None,
                     max => {
                         Some(u32::try_from(max).map_err(|_| at.name("max").error("wants a count, or -1"))?)
                     }
                 };
-                if most.is_some_and(|most| most < *min) {
+                if max.is_some_and(|max| max < *min) {
                     return Err(at.name("max").error("less than `min`"));
                 }
                 let content = self.content(content, at, ends)?;
-                if most == Some(0) {
+                if max == Some(0) {
                     return Ok(Expression::literal(""));
                 }
-                content.repeat(*min as usize, most.map(|most| most as usize))
+                content.repeat(*min as usize, max.map(|max| max as usize))
             }
             Format::Tag(tag) => self.tag(tag, at)?,
             Format::TriggeredTags(tags) => self.triggered(tags, at, ends)?,
@@ -126,11 +126,11 @@ impl Lowerer<'_> {
             Format::Token { token } => any_of([token]),
             Format::ExcludeToken { exclude_tokens } => none_of(exclude_tokens.iter().chain(&ends.tokens)),
             Format::AnyTokens { exclude_tokens, max_tokens } => {
-                let most = max_tokens.filter(|&most| most < NO_BOUND);
-                if most == Some(0) {
+                let max = max_tokens.filter(|&max| max < NO_BOUND);
+                if max == Some(0) {
                     return Ok(Expression::literal(""));
                 }
-                none_of(exclude_tokens.iter().chain(&ends.tokens)).repeat(0, most.map(|most| most as usize))
+                none_of(exclude_tokens.iter().chain(&ends.tokens)).repeat(0, max.map(|max| max as usize))
             }
             Format::TokenTriggeredTags(tags) => self.token_triggered(tags, at, ends)?,
             Format::TokenDispatch(dispatch) => self.token_dispatch(dispatch, at, ends)?,
@@ -158,25 +158,25 @@ impl Lowerer<'_> {
             return Ok(Expression::literal(""));
         }
         let excludes = joined(&text.excludes, &ends.texts);
-        let most = text.max_chars.filter(|&most| most < NO_BOUND);
+        let max = text.max_chars.filter(|&max| max < NO_BOUND);
         check_marks(&[], &text.excludes, at)?;
         let Some(tokens) = text.max_tokens.filter(|&tokens| tokens < NO_BOUND) else {
-            return self.uncounted(excludes, most, at);
+            return self.uncounted(excludes, max, at);
         };
-        let key = (excludes.clone(), most, tokens);
+        let key = (excludes.clone(), max, tokens);
         if let Some(known) = self.counted.get(&key) {
             return Ok(known.clone());
         }
-        let counted = self.uncounted(excludes, most, at)?.counted(at.pointer(), tokens);
+        let counted = self.uncounted(excludes, max, at)?.counted(at.pointer(), tokens);
         self.counted.insert(key, counted.clone());
         Ok(counted)
     }
 
-    /// Free text without some texts, with at most `most` characters.
-    fn uncounted(&mut self, excludes: Vec<String>, most: Option<u32>, at: &Location) -> Result<Expression> {
-        let Some(most) = most else { return self.free(excludes, at) };
+    /// Free text without some texts, with at most `max` characters.
+    fn uncounted(&mut self, excludes: Vec<String>, max: Option<u32>, at: &Location) -> Result<Expression> {
+        let Some(max) = max else { return self.free(excludes, at) };
         self.spend(&[], &excludes, at)?;
-        Ok(automaton(free_text::at_most(most, &excludes)))
+        Ok(automaton(free_text::at_most(max, &excludes)))
     }
 
     /// Free text without some texts.

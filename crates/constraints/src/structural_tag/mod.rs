@@ -48,7 +48,8 @@ const MAX_DEPTH: usize = 512;
 /// use burn_dfa_tokens::{Constraint, Limits};
 /// use serde_json::json;
 ///
-/// let schema = json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
+/// let schema =
+///     json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
 /// let thought = Format::tag("<think>", Format::any_text(), "</think>");
 /// let call = Format::tag("<call>", Format::json_schema(schema), "</call>");
 /// let tag = StructuralTag::new(Format::sequence([thought, call]));
@@ -118,13 +119,19 @@ impl Constraint {
     /// let tag = json!({"type": "structural_tag", "format": {
     ///     "type": "triggered_tags",
     ///     "triggers": ["<call="],
-    ///     "tags": [{"begin": "<call=add>", "content": {"type": "regex", "pattern": "\\d+,\\d+"}, "end": "</call>"}]
+    ///     "tags": [{
+    ///         "begin": "<call=add>",
+    ///         "content": {"type": "regex", "pattern": "\\d+,\\d+"},
+    ///         "end": "</call>"
+    ///     }]
     /// }});
-    /// let automaton = Constraint::structural_tag(&tag)?.to_automaton(&Limits::default())?.unwrap();
+    /// let automaton =
+    ///     Constraint::structural_tag(&tag)?.to_automaton(&Limits::default())?.unwrap();
     /// assert!(automaton.matches(b"Let me see: <call=add>1,2</call>"));
     /// assert!(!automaton.matches(b"<call=sub>1,2</call>"));
     ///
-    /// let error = Constraint::structural_tag(&json!({"format": {"type": "const_string"}})).unwrap_err();
+    /// let error =
+    ///     Constraint::structural_tag(&json!({"format": {"type": "const_string"}})).unwrap_err();
     /// assert_eq!(error.pointer(), Some("/format"));
     /// # Ok::<(), burn_dfa_tokens::Error>(())
     /// ```

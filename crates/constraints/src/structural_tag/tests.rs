@@ -38,8 +38,8 @@ impl Random {
         (self.0 >> 33) as usize % bound
     }
 
-    fn text(&mut self, least: usize, most: usize) -> String {
-        let length = least + self.below(most - least + 1);
+    fn text(&mut self, least: usize, max: usize) -> String {
+        let length = least + self.below(max - least + 1);
         (0..length).map(|_| ['a', 'b', '<', 'é'][self.below(4)]).collect()
     }
 
@@ -97,9 +97,9 @@ impl Reader<'_> {
             Format::ConstString { value } => self.literal(value, start),
             Format::AnyText(text) => {
                 let excluded = [&text.excludes[..], ends].concat();
-                let most = text.max_chars.map_or(usize::MAX, |most| most as usize);
+                let max = text.max_chars.map_or(usize::MAX, |max| max as usize);
                 let lengths =
-                    rest.char_indices().map(|(at, _)| at).chain([rest.len()]).take(most.saturating_add(1));
+                    rest.char_indices().map(|(at, _)| at).chain([rest.len()]).take(max.saturating_add(1));
                 let free = |length: &usize| !excluded.iter().any(|text| rest[..*length].contains(text));
                 lengths.filter(free).map(|length| start + length).collect()
             }
@@ -283,8 +283,8 @@ fn text_of_counted_tokens_has_no_automaton_of_bytes() {
     let tag = StructuralTag::new(Format::tag("<t>", text, "</t>"));
     let constraint = Constraint::structural_tag(&tag).unwrap();
     assert!(constraint.to_automaton(&Limits::default()).unwrap().is_none());
-    for (most, text) in [(0, "<t></t>"), (2_147_483_647, "<t>any</t>")] {
-        let text_of = AnyText::new().with_max_tokens(most);
+    for (max, text) in [(0, "<t></t>"), (2_147_483_647, "<t>any</t>")] {
+        let text_of = AnyText::new().with_max_tokens(max);
         let tag = StructuralTag::new(Format::tag("<t>", text_of, "</t>"));
         let constraint = Constraint::structural_tag(&tag).unwrap();
         assert!(constraint.to_automaton(&Limits::default()).unwrap().unwrap().matches(text.as_bytes()));

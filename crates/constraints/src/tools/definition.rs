@@ -24,7 +24,8 @@ const PLAIN: [&str; 7] = ["type", "properties", "required", "title", "descriptio
 /// use burn_dfa_tokens::constraint::Tool;
 /// use serde_json::json;
 ///
-/// let schema = json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
+/// let schema =
+///     json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
 /// let built = Tool::new("weather").with_parameters(schema.clone());
 /// let chat = json!({"type": "function", "function": {"name": "weather", "parameters": schema}});
 /// assert_eq!(serde_json::from_value::<Tool>(chat)?, built);

@@ -14,7 +14,8 @@ use burn_dfa_common::{Error, Result};
 /// ```
 /// use burn_dfa_tokens::constraint::ToolFormat;
 ///
-/// let template = "… <tool_call>\n{\"name\": <function-name>, \"arguments\": <args-json-object>}\n</tool_call> …";
+/// let template = "… <tool_call>\n\
+///     {\"name\": <function-name>, \"arguments\": <args-json-object>}\n</tool_call> …";
 /// assert_eq!(ToolFormat::of_template(template), Some(ToolFormat::Hermes));
 /// assert_eq!("qwen_xml".parse(), Ok(ToolFormat::QwenXml));
 /// assert_eq!(ToolFormat::DeepSeek.to_string(), "deepseek");

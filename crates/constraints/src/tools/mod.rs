@@ -61,11 +61,13 @@ use burn_dfa_vocabulary::{TokenId, TokenKind, Vocabulary};
 /// use burn_dfa_tokens::Limits;
 /// use serde_json::json;
 ///
-/// let schema = json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
+/// let schema =
+///     json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
 /// let tools = Tools::new([Tool::new("weather").with_parameters(schema)])?
 ///     .with_format(ToolFormat::Hermes)
 ///     .with_choice(ToolChoice::Required);
-/// let output = "<tool_call>\n{\"name\": \"weather\", \"arguments\": {\"city\": \"Bern\"}}\n</tool_call>";
+/// let output =
+///     "<tool_call>\n{\"name\": \"weather\", \"arguments\": {\"city\": \"Bern\"}}\n</tool_call>";
 /// let automaton = tools.to_constraint()?.to_automaton(&Limits::default())?.unwrap();
 /// assert!(automaton.matches(output.as_bytes()));
 ///
@@ -115,7 +117,8 @@ impl Tools {
     /// use burn_dfa_tokens::constraint::{ToolChoice, Tools};
     /// use serde_json::json;
     ///
-    /// let body = json!({"tools": [{"type": "function", "function": {"name": "now"}}], "tool_choice": "required"});
+    /// let tool = json!({"type": "function", "function": {"name": "now"}});
+    /// let body = json!({"tools": [tool], "tool_choice": "required"});
     /// let tools = Tools::from_request(&body)?;
     /// assert_eq!(tools.choice(), &ToolChoice::Required);
     /// # Ok::<(), burn_dfa_tokens::Error>(())
@@ -227,10 +230,13 @@ impl Tools {
     /// use burn_dfa_tokens::constraint::{Tool, ToolChoice, Tools, Whitespace};
     /// use serde_json::json;
     ///
-    /// let schema = json!({"type": "object", "properties": {"city": {"const": "Bern"}}, "required": ["city"]});
-    /// let tools = Tools::new([Tool::new("weather").with_parameters(schema)])?.with_choice(ToolChoice::Required);
+    /// let city = json!({"city": {"const": "Bern"}});
+    /// let schema = json!({"type": "object", "properties": city, "required": ["city"]});
+    /// let tools = Tools::new([Tool::new("weather").with_parameters(schema)])?
+    ///     .with_choice(ToolChoice::Required);
     /// let compact = tools.json_options().with_whitespace(Whitespace::Compact);
-    /// let automaton = tools.to_constraint_with(&compact)?.to_automaton(&Limits::default())?.unwrap();
+    /// let automaton =
+    ///     tools.to_constraint_with(&compact)?.to_automaton(&Limits::default())?.unwrap();
     /// assert!(automaton.matches(br#"{"name": "weather", "arguments": {"city":"Bern"}}"#));
     /// assert!(!automaton.matches(br#"{"name": "weather", "arguments": {"city": "Bern"}}"#));
     /// # Ok::<(), burn_dfa_tokens::Error>(())
@@ -253,10 +259,16 @@ impl Tools {
     /// use burn_dfa_tokens::vocabulary::TokenKind;
     /// use burn_dfa_tokens::{TokenId, Vocabulary};
     ///
-    /// let tokens = [(TokenKind::Special, "<|channel|>"), (TokenKind::Special, "<|return|>"), (TokenKind::Special, "<s>")];
+    /// let tokens = [
+    ///     (TokenKind::Special, "<|channel|>"),
+    ///     (TokenKind::Special, "<|return|>"),
+    ///     (TokenKind::Special, "<s>"),
+    /// ];
     /// let vocabulary = Vocabulary::from_tokens(tokens)?.with_eos([TokenId(1)])?;
     /// let tools = Tools::new([])?.with_format(ToolFormat::Harmony);
-    /// let texts = [0, 1, 2].map(TokenId).map(|id| tools.vocabulary(&vocabulary).unwrap().bytes(id).is_some());
+    /// let texts = [0, 1, 2]
+    ///     .map(TokenId)
+    ///     .map(|id| tools.vocabulary(&vocabulary).unwrap().bytes(id).is_some());
     /// assert_eq!(texts, [true, false, false]);
     /// # Ok::<(), burn_dfa_tokens::Error>(())
     /// ```

@@ -23,7 +23,8 @@ use burn_dfa_common::{Error, Result};
 /// let tools = Tools::new([Tool::new("now")])?.with_format(ToolFormat::Hermes);
 /// let mut reader = tools.reader()?;
 /// let mut text = String::new();
-/// for chunk in ["It is <", "tool_call>\n{\"name\": \"no", "w\", \"arguments\": {}}\n</tool_call>"] {
+/// for chunk in ["It is <", "tool_call>\n{\"name\": \"no", "w\", \"arguments\": {}}\n</tool_call>"]
+/// {
 ///     for event in reader.push(chunk.as_bytes())? {
 ///         if let ReplyEvent::Text(delta) = event {
 ///             text.push_str(&delta);
@@ -102,8 +103,9 @@ impl ToolReader {
     /// Reads more of the output, and returns new events.
     ///
     /// # Errors
-    /// [`ErrorKind::Output`](crate::ErrorKind::Output): the output does not have the format, with the byte of the mismatch.
-    /// The output read before is in the [reply](Self::reply); later output is ignored.
+    /// [`ErrorKind::Output`](crate::ErrorKind::Output): the output does not have the format, with
+    /// the byte of the mismatch. The output read before is in the [reply](Self::reply); later
+    /// output is ignored.
     pub fn push(&mut self, chunk: &[u8]) -> Result<Vec<ReplyEvent>> {
         self.error.clone().map_or(Ok(()), Err)?;
         let machine = Arc::clone(&self.machine);
@@ -117,7 +119,8 @@ impl ToolReader {
     /// Ends a complete output, and returns the events of text held back.
     ///
     /// # Errors
-    /// [`ErrorKind::Output`](crate::ErrorKind::Output): the output is not complete, or had another error before.
+    /// [`ErrorKind::Output`](crate::ErrorKind::Output): the output is not complete, or had another
+    /// error before.
     pub fn finish(&mut self) -> Result<Vec<ReplyEvent>> {
         self.error.clone().map_or(Ok(()), Err)?;
         let is_complete = self.end()? && self.cut.is_empty();

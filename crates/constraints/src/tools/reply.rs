@@ -13,7 +13,8 @@ use burn_dfa_common::{Error, Result};
 ///
 /// let tools = Tools::new([Tool::new("now")])?.with_format(ToolFormat::Hermes);
 /// let mut reader = tools.reader()?;
-/// let events = reader.push("One moment. <tool_call>\n{\"name\": \"now\", \"arguments\": {".as_bytes())?;
+/// let events =
+///     reader.push("One moment. <tool_call>\n{\"name\": \"now\", \"arguments\": {".as_bytes())?;
 /// assert_eq!(events, [
 ///     ReplyEvent::Text("One moment. ".into()),
 ///     ReplyEvent::CallBegins { index: 0, name: "now".into() },
@@ -103,7 +104,8 @@ impl Reply {
 ///     city: String,
 /// }
 ///
-/// let schema = json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
+/// let schema =
+///     json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
 /// let tools = Tools::new([Tool::new("weather").with_parameters(schema)])?;
 /// let reply = tools.read(r#"{"name": "weather", "arguments": {"city": "Bern"}}"#)?;
 /// let weather: Weather = reply.calls[0].parse()?;
@@ -123,8 +125,8 @@ impl Call {
     /// The arguments as a value.
     ///
     /// # Errors
-    /// [`ErrorKind::Output`](crate::ErrorKind::Output): the arguments are not JSON, for example because the output was cut
-    /// off, or nested more than 128 deep.
+    /// [`ErrorKind::Output`](crate::ErrorKind::Output): the arguments are not JSON, for example
+    /// because the output was cut off, or nested more than 128 deep.
     pub fn value(&self) -> Result<Value> {
         self.parse()
     }

@@ -31,8 +31,10 @@ impl Tools {
     /// ```
     ///
     /// # Errors
-    /// - [`ErrorKind::Schema`](crate::ErrorKind::Schema): the type is not such an enum, or contains itself in its fields;
-    /// - [`ErrorKind::Request`](crate::ErrorKind::Request): see [`new`](Self::new), for example a variant without an object.
+    /// - [`ErrorKind::Schema`](crate::ErrorKind::Schema): the type is not such an enum, or contains
+    ///   itself in its fields;
+    /// - [`ErrorKind::Request`](crate::ErrorKind::Request): see [`new`](Self::new), for example a
+    ///   variant without an object.
     pub fn from_type<T: JsonSchema>() -> Result<Self> {
         let found = variants(&narrowed(&schema_of::<T>()))?;
         Self::new(found.into_iter().map(|variant| variant.tool))
@@ -44,7 +46,8 @@ impl Call {
     ///
     /// # Errors
     /// - [`ErrorKind::Schema`](crate::ErrorKind::Schema): see [`Tools::from_type`];
-    /// - [`ErrorKind::Output`](crate::ErrorKind::Output): no variant has the name, or it does not read the arguments.
+    /// - [`ErrorKind::Output`](crate::ErrorKind::Output): no variant has the name, or it does not
+    ///   read the arguments.
     pub fn to_enum<T: JsonSchema + DeserializeOwned>(&self) -> Result<T> {
         let found = variants(&narrowed(&schema_of::<T>()))?;
         let variant = found.iter().find(|variant| variant.tool.name == self.name).ok_or_else(|| {

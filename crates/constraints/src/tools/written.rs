@@ -20,7 +20,10 @@ impl ToolFormat {
     /// use serde_json::json;
     ///
     /// let calls = [("weather", json!({"city": "Bern"}))];
-    /// assert_eq!(ToolFormat::Plain.write(&calls), r#"{"name": "weather", "arguments": {"city": "Bern"}}"#);
+    /// assert_eq!(
+    ///     ToolFormat::Plain.write(&calls),
+    ///     r#"{"name": "weather", "arguments": {"city": "Bern"}}"#
+    /// );
     /// ```
     pub fn write(self, calls: &[(&str, Value)]) -> String {
         let style = self.wire().map_or(Style::Json, |wire| wire.style);

@@ -73,8 +73,8 @@ impl BlockType {
         }
     }
 
-    /// Decodes stored blocks into `out`, equal bit for bit to the Python package `gguf`. The bits of
-    /// a NaN are not specified.
+    /// Decodes stored blocks into `out`, equal bit for bit to the Python package `gguf`. The bits
+    /// of a NaN are not specified.
     ///
     /// # Errors
     /// `out` is no whole number of blocks, or `bytes` does not have the size of these blocks.
@@ -203,8 +203,8 @@ fn q3_k(block: &[u8; 110], out: &mut [f32; 256]) {
     }
 }
 
-/// The 16 scales of a block of type Q3_K: 6 bits less 32, packed in 12 bytes. The first 8 bytes hold
-/// the low nibbles, the last 4 bytes the upper two bits.
+/// The 16 scales of a block of type Q3_K: 6 bits less 32, packed in 12 bytes. The first 8 bytes
+/// hold the low nibbles, the last 4 bytes the upper two bits.
 pub(crate) fn scales_of_q3(packed: &[u8]) -> [i8; 16] {
     std::array::from_fn(|i| {
         let low = packed[i % 8] >> (i / 8 * 4) & 15;
@@ -214,8 +214,8 @@ pub(crate) fn scales_of_q3(packed: &[u8]) -> [i8; 16] {
 }
 
 /// The 8 scales and the 8 minima of a block of type Q4_K or Q5_K: 6 bits each, packed in 12 bytes.
-/// The first four of both stand in the low bits of bytes 0 to 7; the others have their low nibbles in
-/// bytes 8 to 11 and their upper two bits in the bytes of the first.
+/// The first four of both stand in the low bits of bytes 0 to 7; the others have their low nibbles
+/// in bytes 8 to 11 and their upper two bits in the bytes of the first.
 pub(crate) fn scales_of_q4(packed: &[u8]) -> [[u8; 8]; 2] {
     let upper = |byte: u8| byte >> 2 & 0x30;
     [

@@ -14,9 +14,9 @@ pub(crate) struct Block {
 
 /// Rows of activations in blocks of 32 numbers of 8 bits with a scale.
 ///
-/// The greatest magnitude of a block becomes 127, so that each activation is off by at most half the
-/// scale, which is 1/254 of the greatest magnitude of its block. A block without a magnitude of at least
-/// 4e-37 becomes zero.
+/// The greatest magnitude of a block becomes 127, so that each activation is off by at most half
+/// the scale, which is 1/254 of the greatest magnitude of its block. A block without a magnitude of
+/// at least 4e-37 becomes zero.
 pub(crate) struct Activations {
     pub(crate) blocks: Vec<Block>,
 }
@@ -27,10 +27,11 @@ impl Activations {
     pub(crate) fn quantize<S: Simd>(simd: S, x: &[f32]) -> Self {
         let (x, _) = x.as_chunks::<BLOCK>();
         let mut blocks = vec![Block::default(); x.len()];
-        // `collect` is not inlined into the function that has these instructions, and would call each of them.
+        // `collect` is not inlined into the function that has these instructions, and would call
+        // each of them.
         for (block, x) in blocks.iter_mut().zip(x) {
             let (greatest, zeros) = simd.magnitudes(x);
-            let greatest = greatest.into_iter().fold(0.0, |most, next| if next > most { next } else { most });
+            let greatest = greatest.into_iter().fold(0.0, |max, next| if next > max { next } else { max });
             // A zero times infinity or NaN is NaN, and then so is the scale.
             let greatest = greatest + zeros.into_iter().sum::<f32>();
             let inverse = 127.0 / greatest;

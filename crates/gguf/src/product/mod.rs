@@ -1,16 +1,16 @@
 //! [`product`] and [`products`]: rows of activations times matrices that stay in stored blocks.
 //!
-//! A product of one row reads every weight once and is bound by memory, so the blocks are decoded on
-//! the way. Eight rows of the matrix make a tile (`stored`). Its words are multiplied in integers
-//! with activations of 8 bits (`activations`) by a few instructions (`simd`). A tile is decoded
-//! once for all rows of activations.
+//! A product of one row reads every weight once and is bound by memory, so the blocks are decoded
+//! on the way. Eight rows of the matrix make a tile (`stored`). Its words are multiplied in
+//! integers with activations of 8 bits (`activations`) by a few instructions (`simd`). A tile is
+//! decoded once for all rows of activations.
 //!
-//! Only integers are summed in an order that depends on the machine, which is exact. So a row of the
-//! result depends neither on the machine nor on the other rows.
+//! Only integers are summed in an order that depends on the machine, which is exact. So a row of
+//! the result depends neither on the machine nor on the other rows.
 //!
-//! The library candle-core 0.11 multiplies such blocks too. It decodes a block again for every row of
-//! activations, or copies the matrix into tiles, and depends on 127 other packages; this crate depends
-//! on 33.
+//! The library candle-core 0.11 multiplies such blocks too. It decodes a block again for every row
+//! of activations, or copies the matrix into tiles, and depends on 127 other packages; this crate
+//! depends on 33.
 
 mod activations;
 mod simd;
@@ -44,9 +44,9 @@ pub fn is_supported(block: BlockType) -> bool {
 
 /// Multiplies rows of activations by the transpose of a matrix in blocks.
 ///
-/// Activations are quantized to 8 bits in blocks of 32: an activation is off by at most 1/254 of the
-/// greatest magnitude of its block. Apart from that the result is the product with the dequantized
-/// matrix, up to rounding in `f32`. Infinite and NaN activations give NaN.
+/// Activations are quantized to 8 bits in blocks of 32: an activation is off by at most 1/254 of
+/// the greatest magnitude of its block. Apart from that the result is the product with the
+/// dequantized matrix, up to rounding in `f32`. Infinite and NaN activations give NaN.
 ///
 /// # Shapes
 /// - `x`: `[rows, inputs]`

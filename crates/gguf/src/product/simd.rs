@@ -13,8 +13,8 @@ pub(crate) type Lanes<T> = [T; 8];
 
 /// Whether weights are signed, and how many products of pairs fit into 16 bits.
 ///
-/// An activation is at most 127. A pair of products of weights of 4 bits is at most 2 · 15 · 127, so
-/// that eight pairs can be added; of 5 bits four pairs, of 6 bits two, of 8 bits one.
+/// An activation is at most 127. A pair of products of weights of 4 bits is at most 2 · 15 · 127,
+/// so that eight pairs can be added; of 5 bits four pairs, of 6 bits two, of 8 bits one.
 #[derive(Clone, Copy)]
 pub(crate) enum Range {
     /// At most 15.
@@ -79,8 +79,8 @@ pub(crate) trait Simd: Copy {
         (greatest, zeros)
     }
 
-    /// Products with a factor, at most 127, rounded to integers, four in each word; and the sum of each
-    /// word.
+    /// Products with a factor, at most 127, rounded to integers, four in each word; and the sum of
+    /// each word.
     #[inline(always)]
     fn round(self, x: &[f32; BLOCK], factor: f32) -> (Lanes<u32>, Lanes<i32>) {
         let q: [[i8; 4]; 8] = std::array::from_fn(|word| {
@@ -318,7 +318,8 @@ mod x86 {
     impl Avx512 {
         pub(crate) fn try_new() -> Option<Self> {
             let avx512 = Self { v3: V3::try_new()?, vnni: Vnni::try_new()? };
-            // Pulp without `std` does not ask whether the operating system saves the wide registers.
+            // Pulp without `std` does not ask whether the operating system saves the wide
+            // registers.
             is_x86_feature_detected!("avx512vnni").then_some(avx512)
         }
 
@@ -425,8 +426,8 @@ mod aarch64 {
 
     use super::{Lanes, Range, Simd};
 
-    /// NEON, without the dot products of bytes, whose intrinsics are unstable. Two vectors hold the eight
-    /// outputs of a tile.
+    /// NEON, without the dot products of bytes, whose intrinsics are unstable. Two vectors hold the
+    /// eight outputs of a tile.
     impl Simd for Neon {
         #[inline(always)]
         fn run<R>(self, work: impl FnOnce() -> R) -> R {

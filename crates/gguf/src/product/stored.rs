@@ -1,12 +1,13 @@
 //! Stored blocks of eight rows as one tile: columns of four bytes, and scales.
 //!
 //! A weight of a tile is `d · q + m`. A signed type has no `m`. A word holds the `q` of four
-//! consecutive inputs. The words of the eight rows are neighbors, so that one instruction multiplies
-//! four activations with all rows.
+//! consecutive inputs. The words of the eight rows are neighbors, so that one instruction
+//! multiplies four activations with all rows.
 //!
-//! Example: a block of Q4_1 has 16 bytes of nibbles. The low nibble of byte `i` is weight `i`, and the
-//! high one is weight `16 + i`. The first four bytes of the eight rows are one column of eight words.
-//! Its low nibbles are the weights 0 to 3 of the eight rows, and its high nibbles the weights 16 to 19.
+//! Example: a block of Q4_1 has 16 bytes of nibbles. The low nibble of byte `i` is weight `i`, and
+//! the high one is weight `16 + i`. The first four bytes of the eight rows are one column of eight
+//! words. Its low nibbles are the weights 0 to 3 of the eight rows, and its high nibbles the
+//! weights 16 to 19.
 
 #![allow(non_camel_case_types)]
 
@@ -42,8 +43,8 @@ fn halves<S: Simd, const B: usize>(simd: S, blocks: Lanes<&[u8; B]>, at: usize) 
     halves
 }
 
-/// The two `f16` at the start of each block. The transposition loads 16 bytes of a block at once; the
-/// words alone would be loaded one by one.
+/// The two `f16` at the start of each block. The transposition loads 16 bytes of a block at once;
+/// the words alone would be loaded one by one.
 #[inline(always)]
 fn first_halves<S: Simd, const B: usize>(simd: S, blocks: Lanes<&[u8; B]>) -> [Lanes<f32>; 2] {
     let [first, ..] = simd.transpose(part(blocks, 0));

@@ -199,7 +199,7 @@ fn activations_that_are_not_finite_show_in_the_result() {
 }
 
 #[test]
-fn sizes_are_checked() {
+fn products_refuse_wrong_sizes() {
     for block in supported() {
         let (inputs, bytes) = (block.elements(), block.bytes());
         assert_eq!(product(block, &[], &vec![0.0; inputs], inputs), Ok(Vec::new()));

@@ -337,11 +337,11 @@ struct Parts<'a> {
 impl Parts<'_> {
     /// Writes the file with a vocabulary.
     ///
-    /// The vocabulary and the merges are written entry by entry. As values of JSON they would take ten
-    /// times the memory of their text.
+    /// The vocabulary and the merges are written entry by entry. As values of JSON they would take
+    /// ten times the memory of their text.
     fn write<'t>(&self, vocab: impl Iterator<Item = (u32, &'t str)>) -> String {
-        // A merge as one text takes less memory to read than as a pair. Its reader splits the text at every
-        // space, and takes the text for a comment if it begins with `#version`.
+        // A merge as one text takes less memory to read than as a pair. Its reader splits the text
+        // at every space, and takes the text for a comment if it begins with `#version`.
         let is_one_text = |&(left, right): &(&str, &str)| {
             !left.contains(' ') && !right.contains(' ') && !left.starts_with("#version")
         };

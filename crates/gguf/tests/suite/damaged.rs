@@ -48,7 +48,7 @@ fn refusals_name_the_place() {
 /// Each prefix of a file is refused. Each changed bit gives a file or an error, never a panic; the
 /// tensors of such a file lie within it.
 #[test]
-fn truncated_and_changed() {
+fn truncated_and_changed_files_cause_no_panic() {
     let tiny = data::tiny();
     let small = small().with_tokenizer(
         r#"{"decoder": {"type": "ByteLevel"}, "model": {"vocab": {"a": 0, "b": 1, "ab": 2}, "merges": [["a", "b"]]},

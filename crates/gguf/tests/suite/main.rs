@@ -30,7 +30,7 @@ fn small() -> Writer {
 }
 
 #[test]
-fn values_and_tensors() {
+fn values_and_tensors_are_read_with_their_types() {
     let bytes = small().to_bytes();
     let file = read(&bytes).unwrap();
     let metadata = file.metadata();

@@ -89,7 +89,7 @@ fn scalings_of_positions_are_read() {
 /// The factors of Llama 3.2 1B (a base of 500,000, heads of 64, a factor of 32), computed as
 /// llama.cpp's converter computes them.
 #[test]
-fn llama_3() {
+fn the_factors_of_llama_3_become_its_scaling() {
     let factors = |low: f64| -> Vec<f32> {
         let factor = |pair: i32| {
             let wavelength = 2.0 * std::f64::consts::PI * 500_000f64.powf(f64::from(2 * pair) / 64.0);

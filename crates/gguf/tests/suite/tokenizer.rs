@@ -70,7 +70,7 @@ fn assert_same(name: &str, file: &GgufFile, expected: &str) {
 
 /// The embedded tokenizer and the tokenizers of the test data, written as GGUF.
 #[test]
-fn written_and_read() {
+fn a_written_tokenizer_is_read_as_it_was() {
     for tokenizer in data::tokenizers() {
         let pre = if tokenizer.name == "gpt2" { "gpt-2" } else { "smollm" };
         let writer = Writer::new("llama")
@@ -129,7 +129,7 @@ fn tokenizers_of_four_families_are_read() {
 
 /// The real SmolLM2, if `BURN_DFA_GGUF` names its file.
 #[test]
-fn a_real_model() {
+fn a_real_model_has_its_published_tokenizer() {
     let Some(path) = std::env::var_os("BURN_DFA_GGUF") else {
         return skip::skipped("BURN_DFA_GGUF names no GGUF file of SmolLM2 (scripts/smollm2 downloads one)");
     };
@@ -267,7 +267,7 @@ fn a_vocabulary_is_read_from_a_file() {
 /// A file may hold its `tokenizer.json`. The chat template, the ends and the sampling are in the
 /// other files.
 #[test]
-fn the_other_files() {
+fn template_ends_and_sampling_come_from_the_metadata() {
     let json = |text: &str| serde_json::from_str::<Json>(text).unwrap();
     let tokens = ["<unk>", "<s>", "</s>", "<|end|>", "<|eot_id|>", "a"].map(String::from);
     let writer = Writer::new("llama")

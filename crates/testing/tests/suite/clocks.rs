@@ -6,8 +6,8 @@ use std::path::Path;
 /// Starts a clock, or makes limits without a caller.
 const FRESH: [&str; 3] = ["Meter::start(", "Limits::default()", "Limits::new()"];
 
-/// The files outside of tests with such calls, and their counts. A reader has no limits, so it creates a `Deferred`
-/// automaton, which is determinized when the constraint is lowered.
+/// The files outside of tests with such calls, and their counts. A reader has no limits, so it
+/// creates a `Deferred` automaton, which is determinized when the constraint is lowered.
 const KNOWN: [(&str, [usize; 3]); 11] = [
     // The operations of `ByteDfa`.
     ("crates/automata/src/product.rs", [3, 0, 0]),

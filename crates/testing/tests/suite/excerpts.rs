@@ -1,4 +1,5 @@
-//! Parts of programs on the pages of the guide are parts of the examples that the pages link to. The tests run the examples.
+//! Parts of programs on the pages of the guide are parts of the examples that the pages link to.
+//! The tests run the examples.
 
 use std::path::Path;
 

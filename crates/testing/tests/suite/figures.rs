@@ -8,7 +8,8 @@
 //! separators. The page must contain the template with the figures filled in; white space counts as
 //! one space.
 //!
-//! `BURN_DFA_REWRITE=1 cargo test-core --test core quoted_figures` writes the figures into the pages.
+//! `BURN_DFA_REWRITE=1 cargo test-core --test core quoted_figures` writes the figures into the
+//! pages.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -277,8 +278,9 @@ fn ablation(page: &str) -> Figures {
     figures
 }
 
-/// The figures in the tables of the page on quality: `function_calls_spaced_right` for a constraint,
-/// `speed_2_json_schema_burn_dfa` for a number of threads, and `block_types_q8_0_ratio` for a file.
+/// The figures in the tables of the page on quality: `function_calls_spaced_right` for a
+/// constraint, `speed_2_json_schema_burn_dfa` for a number of threads, and `block_types_q8_0_ratio`
+/// for a file.
 fn quality(page: &str) -> Figures {
     let name = |text: &str| text.trim().to_lowercase().replace(|c: char| !c.is_ascii_alphanumeric(), "_");
     let mut figures = Figures::new();
@@ -340,7 +342,8 @@ fn parts<'t>(template: &'t str, figures: &Figures) -> (Vec<(&'t str, String)>, &
     (parts, rest)
 }
 
-/// Writes the figures into the text of a page that fits the template; `None` if no text or several do.
+/// Writes the figures into the text of a page that fits the template; `None` if no text or several
+/// do.
 fn rewritten(page: &str, (parts, end): &(Vec<(&str, String)>, &str)) -> Option<String> {
     let escape = |text: &str| -> String {
         let words: Vec<String> = text.split(' ').map(regex_syntax::escape).collect();

@@ -91,7 +91,7 @@ fn only_the_longest_token_of_forced_text_is_legal() {
     }
     assert!(
         fewer > 500 && beyond > 50,
-        "{fewer} places with fewer tokens, {beyond} with tokens that reach beyond"
+        "{fewer} positions with fewer tokens, {beyond} with tokens that reach beyond"
     );
 }
 
@@ -166,5 +166,5 @@ fn no_state_is_a_dead_end_where_bytes_are_no_tokens() {
             }
         }
     }
-    assert!(with_rule > 300, "{with_rule} places with fewer tokens");
+    assert!(with_rule > 300, "{with_rule} positions with fewer tokens");
 }

@@ -88,26 +88,26 @@ fn edit() -> impl Strategy<Value = Edit> {
 fn apply(input: &[u8], edits: &[Edit], others: &[(String, Vec<u8>)]) -> Vec<u8> {
     let mut input = input.to_vec();
     for edit in edits {
-        let place = |at: usize| at % (input.len() + 1);
+        let position = |at: usize| at % (input.len() + 1);
         let part = |of: &[u8], at: usize, length: usize| {
             let at = at % (of.len() + 1);
             of[at..(at + length).min(of.len())].to_vec()
         };
         match *edit {
             Edit::Set(at, byte) => {
-                let at = place(at);
+                let at = position(at);
                 input.splice(at..(at + 1).min(input.len()), [byte]);
             }
             Edit::Remove(at, length) => {
-                let at = place(at);
+                let at = position(at);
                 input.drain(at..(at + length).min(input.len()));
             }
             Edit::Copy(from, to, length) => {
-                let (copy, to) = (part(&input, from, length), place(to));
+                let (copy, to) = (part(&input, from, length), position(to));
                 input.splice(to..to, copy);
             }
             Edit::Graft(other, from, to, length) => {
-                let (graft, to) = (part(&others[other % others.len()].1, from, length), place(to));
+                let (graft, to) = (part(&others[other % others.len()].1, from, length), position(to));
                 input.splice(to..to, graft);
             }
         }

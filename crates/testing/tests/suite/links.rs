@@ -8,7 +8,8 @@ pub(super) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("the repository").to_owned()
 }
 
-/// The pages in `folder` and in folders below it, down to `depth`; without hidden folders and builds.
+/// The pages in `folder` and in folders below it, down to `depth`; without hidden folders and
+/// builds.
 pub(super) fn pages(folder: &Path, depth: usize) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).expect("a folder") {
@@ -105,7 +106,7 @@ fn links_lead_to_files_and_headings() {
 }
 
 #[test]
-fn faults_are_found() {
+fn broken_links_are_found() {
     let page = root().join("docs/README.md");
     assert_eq!(fault(&page, "limits.md#counts-that-multiply"), None);
     assert_eq!(fault(&page, "limits.md#no-such"), Some("no such heading".to_owned()));

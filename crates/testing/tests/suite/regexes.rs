@@ -163,7 +163,7 @@ fn every_tokenizer_keeps_every_verdict() {
 }
 
 #[test]
-fn a_cancelled_compilation_ends() {
+fn a_canceled_compilation_ends() {
     let cancel = Cancel::default();
     let limits = Limits::new().with_cancel(&cancel).with_time(Duration::from_secs(60));
     // Without the flag, this ends after a minute or at a million states.
@@ -175,9 +175,7 @@ fn a_cancelled_compilation_ends() {
     });
     let error = slow.to_byte_dfa(&Limits { states: usize::MAX, bytes: usize::MAX, ..limits }).unwrap_err();
     assert!(
-        error.kind() == ErrorKind::Cancelled
-            && !error.kind().is_constraint()
-            && error.tokens_done().is_none(),
+        error.kind() == ErrorKind::Canceled && !error.kind().is_constraint() && error.tokens_done().is_none(),
         "{error}"
     );
     ends.join().expect("it ends");

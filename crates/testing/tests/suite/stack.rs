@@ -80,8 +80,8 @@ impl Grammar {
         BTreeSet::from([vec![Pending::Part(Rc::clone(&self.rules[0]))]])
     }
 
-    fn after(&self, ways: &BTreeSet<Rest>, byte: u8) -> BTreeSet<Rest> {
-        let mut open: Vec<Rest> = ways.iter().cloned().collect();
+    fn after(&self, rests: &BTreeSet<Rest>, byte: u8) -> BTreeSet<Rest> {
+        let mut open: Vec<Rest> = rests.iter().cloned().collect();
         let mut after = BTreeSet::new();
         while let Some(mut rest) = open.pop() {
             match rest.pop() {
@@ -119,8 +119,8 @@ impl Grammar {
     }
 
     /// Whether an alternative can end within `bytes`.
-    fn can_end(&self, ways: &BTreeSet<Rest>, bytes: usize) -> bool {
-        ways.iter().any(|rest| self.left(rest) <= bytes)
+    fn can_end(&self, rests: &BTreeSet<Rest>, bytes: usize) -> bool {
+        rests.iter().any(|rest| self.left(rest) <= bytes)
     }
 }
 
@@ -236,7 +236,7 @@ fn compare(
         // Tight budgets, and one for 200 tokens.
         let budget = needed + [0, 1, 3, 9, 30, 600][seed as usize % 6];
         let mut position = RowPosition::new(constraint.start(), budget);
-        let mut ways = grammar.start();
+        let mut rests = grammar.start();
         for step in 0..200 {
             let left = position.remaining.saturating_sub(1) as usize;
             let mut legal = Vec::new();
@@ -244,9 +244,10 @@ fn compare(
                 let found = constraint.can_end(&constraint.after(&position, token));
                 let expected = match vocabulary.bytes(token) {
                     // The end token is legal after a whole text.
-                    None => position.remaining > 0 && ways.iter().any(|rest| grammar.left(rest) == 0),
+                    None => position.remaining > 0 && rests.iter().any(|rest| grammar.left(rest) == 0),
                     Some(bytes) => {
-                        let after = bytes.iter().fold(ways.clone(), |ways, &byte| grammar.after(&ways, byte));
+                        let after =
+                            bytes.iter().fold(rests.clone(), |rests, &byte| grammar.after(&rests, byte));
                         // One-byte tokens complete the text, or longer tokens may.
                         let is_certain = left > 0 && grammar.can_end(&after, left - 1);
                         is_certain || found && left > 0 && grammar.can_end(&after, usize::MAX >> 1)
@@ -271,7 +272,7 @@ fn compare(
             };
             let Some(bytes) = vocabulary.bytes(token) else { break };
             crossed += usize::from(bytes.ends_with(b"]]]") || bytes.ends_with(b"}]}"));
-            ways = bytes.iter().fold(ways, |ways, &byte| grammar.after(&ways, byte));
+            rests = bytes.iter().fold(rests, |rests, &byte| grammar.after(&rests, byte));
             position = constraint.after(&position, token);
         }
     }

@@ -297,7 +297,7 @@ impl Dimension {
             Self::Tokens => ["token", "tokens"],
             Self::TokenEnds => ["offset", "offsets"],
             Self::Alphabet => ["symbol", "symbols"],
-            Self::Symbols => ["place", "places"],
+            Self::Symbols => ["index", "indices"],
             Self::Jumps => ["number", "numbers"],
             Self::Exits => ["exit", "exits"],
         }

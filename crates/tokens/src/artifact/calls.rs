@@ -3,7 +3,7 @@
 use super::arrays::{Dimension, StoredArray};
 use super::error::broken;
 use super::stored::StoredTable;
-use crate::pushdown::reserved_ways;
+use crate::pushdown::reserved_distances;
 use crate::stack::{Calls, effect};
 use crate::{CompiledConstraint, StateId};
 use burn_dfa_automata::{Call, Csr, Distance, FastMap, Graph, MAX_EXITS};
@@ -108,8 +108,8 @@ impl StoredTable<'_> {
     /// If bytes lead to an end and one-byte tokens do not, if a procedure has an exit that some
     /// call cannot return from, if the start reaches no end, or if a limit is breached.
     pub(super) fn spelled_distances(&self, meter: &Meter) -> Result<Vec<Distance>> {
-        let (states, ends) = (self.states(), self.exits());
-        meter.bytes(states.saturating_mul(ends).saturating_mul(2 * size_of::<Distance>()))?;
+        let (states, exits) = (self.states(), self.exits());
+        meter.bytes(states.saturating_mul(exits).saturating_mul(2 * size_of::<Distance>()))?;
         let own = || StateId::RESERVED..states as u32;
         let row = |state: u32| &self[StoredArray::Next][state as usize * self.columns()..][..self.columns()];
         let calls: FastMap<u32, Call> = own()
@@ -124,7 +124,7 @@ impl StoredTable<'_> {
                 own().flat_map(|state| columns.iter().map(move |&column| (row(state)[column], state)));
             let graph = Graph {
                 states,
-                ends,
+                exits,
                 backward: Csr::new(states, edges.filter(|&(to, _)| to != 0)),
                 accepting: own().filter(|&state| row(state)[CompiledConstraint::EOS as usize] != 0).collect(),
                 returning: own()
@@ -143,16 +143,17 @@ impl StoredTable<'_> {
             let all = along(&all)?;
             let lost = distances.iter().zip(&all).position(|(one, any)| one.is_some() != any.is_some());
             if let Some(at) = lost {
-                let what = format!("state {}: its way to the end takes a byte that is no token", at / ends);
+                let what = format!("state {}: its path to the end takes a byte that is no token", at / exits);
                 return Err(broken("symbols", what));
             }
         }
-        let has_end =
-            |state: u32| distances[state as usize * ends..][..ends].iter().any(|distance| distance.is_some());
+        let has_end = |state: u32| {
+            distances[state as usize * exits..][..exits].iter().any(|distance| distance.is_some())
+        };
         for (state, call) in &calls {
             let stuck =
                 call.returns.iter().enumerate().find(|&(exit, &to)| {
-                    distances[call.enter as usize * ends + exit].is_some() && !has_end(to)
+                    distances[call.enter as usize * exits + exit].is_some() && !has_end(to)
                 });
             if let Some((exit, _)) = stuck {
                 let what = format!(
@@ -161,12 +162,12 @@ impl StoredTable<'_> {
                 return Err(broken("jumps", what));
             }
         }
-        let start = distances[self.start.index() * ends];
+        let start = distances[self.start.index() * exits];
         if !start.is_some() || start.frames as usize > self.frames {
-            let what = format!("no way to the end on a stack of {} frames", self.frames);
+            let what = format!("no path to the end on a stack of {} frames", self.frames);
             return Err(broken("start", what));
         }
-        distances.splice(..StateId::RESERVED as usize * ends, reserved_ways(ends));
+        distances.splice(..StateId::RESERVED as usize * exits, reserved_distances(exits));
         Ok(distances)
     }
 

@@ -64,7 +64,7 @@ impl StoredTable<'_> {
         let found = self.distance(state);
         if found != expected {
             let [found, expected] = [found, expected].map(|tokens| match tokens {
-                NO_PATH => "no way to the end".to_owned(),
+                NO_PATH => "no path to the end".to_owned(),
                 _ => format!("{tokens} tokens to the end"),
             });
             let name = self.bounds().declare().name;
@@ -108,14 +108,14 @@ impl StoredTable<'_> {
         let size = self.sizes.of(entries);
         let Some(mut at) = first(&self[array], |entry| entry as usize >= size) else { return Ok(()) };
         let entry = self[array][at].cast_signed();
-        let mut place = Vec::new();
+        let mut location = Vec::new();
         for &dimension in shape.iter().rev() {
             let size = self.sizes.of(dimension);
-            place.push(format!("{} {}", dimension.names()[0], at % size));
+            location.push(format!("{} {}", dimension.names()[0], at % size));
             at /= size;
         }
-        place.reverse();
-        Err(broken(name, format!("{}: {entry} of {size} {}", place.join(", "), entries.names()[1])))
+        location.reverse();
+        Err(broken(name, format!("{}: {entry} of {size} {}", location.join(", "), entries.names()[1])))
     }
 
     /// Marks the columns with tokens.
@@ -217,7 +217,7 @@ impl StoredTable<'_> {
         if alone || own && self.has_end(start) {
             return Ok(());
         }
-        let what = format!("{start} of {states} states, from which there is no way to the end");
+        let what = format!("{start} of {states} states, from which there is no path to the end");
         Err(broken("start", what))
     }
 
@@ -231,7 +231,7 @@ impl StoredTable<'_> {
         }
         let lost = |&to: &u32| to != StateId::DEAD.0 && !self.has_end(StateId(to));
         if self.form == Form::ByteLevel && rows().any(|row| row[bytes.end..].iter().any(lost)) {
-            return Err(broken("next", "a marker leads to where there is no way to the end"));
+            return Err(broken("next", "a marker leads to where there is no path to the end"));
         }
         Ok(())
     }

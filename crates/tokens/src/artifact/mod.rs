@@ -67,8 +67,8 @@ impl<'a> Artifact<'a> {
     /// Finds metadata and tensors in a safetensors file.
     ///
     /// # Errors
-    /// [`ErrorKind::Artifact`](crate::ErrorKind::Artifact): not a safetensors file, or a file with tensors that overlap or lie
-    /// outside.
+    /// [`ErrorKind::Artifact`](crate::ErrorKind::Artifact): not a safetensors file, or a file with
+    /// tensors that overlap or lie outside.
     pub fn from_bytes(bytes: &'a [u8]) -> Result<Self> {
         Ok(Self { container: Container::read(bytes)?, len: bytes.len() })
     }
@@ -116,7 +116,8 @@ impl<'a> Artifact<'a> {
     /// The compiled constraint, for its own vocabulary. Nothing in the file is trusted.
     ///
     /// # Errors
-    /// As [`validate`](Self::validate); [`ErrorKind::IncompatibleVocabulary`](crate::ErrorKind::IncompatibleVocabulary) for another
+    /// As [`validate`](Self::validate);
+    /// [`ErrorKind::IncompatibleVocabulary`](crate::ErrorKind::IncompatibleVocabulary) for another
     /// vocabulary.
     pub fn to_constraint(&self, vocabulary: &Vocabulary, limits: &Limits) -> Result<CompiledConstraint> {
         let meter = Meter::start(limits);
@@ -191,7 +192,7 @@ impl ConstraintParts {
     fn check_by_exit(&self, array: StoredArray, found: &[u32], own: &[u32]) -> Result<()> {
         match found.iter().zip(own).position(|(found, own)| found != own) {
             Some(at) => {
-                let state = at / self.calls.as_ref().map_or(1, |calls| calls.ends);
+                let state = at / self.calls.as_ref().map_or(1, |calls| calls.exits);
                 let what = format!("state {state}: {} instead of {}", found[at], own[at]);
                 Err(broken(array.declare().name, what))
             }

@@ -47,8 +47,8 @@ impl Artifact<'_> {
     /// The frames of a stack.
     fn frames(&self, text: &str) -> Result<usize> {
         let frames = text.parse().ok().filter(|frames| (1..=Limits::MAX_FRAMES).contains(frames));
-        let most = Limits::MAX_FRAMES;
-        frames.ok_or_else(|| broken("frames", format!("{text:?} is no number from 1 to {most}")))
+        let max = Limits::MAX_FRAMES;
+        frames.ok_or_else(|| broken("frames", format!("{text:?} is no number from 1 to {max}")))
     }
 }
 
@@ -57,9 +57,10 @@ impl CompiledConstraint {
     /// [`Artifact`].
     ///
     /// # Errors
-    /// - [`ErrorKind::Artifact`](crate::ErrorKind::Artifact), naming the metadata or the tensor: not an artifact, another version,
-    ///   or a damaged file;
-    /// - [`ErrorKind::IncompatibleVocabulary`](crate::ErrorKind::IncompatibleVocabulary): an artifact of another vocabulary;
+    /// - [`ErrorKind::Artifact`](crate::ErrorKind::Artifact), naming the metadata or the tensor:
+    ///   not an artifact, another version, or a damaged file;
+    /// - [`ErrorKind::IncompatibleVocabulary`](crate::ErrorKind::IncompatibleVocabulary): an
+    ///   artifact of another vocabulary;
     /// - [`ErrorKind::Limit`](crate::ErrorKind::Limit): the file exceeds `limits`.
     pub fn from_bytes(bytes: &[u8], vocabulary: &Vocabulary, limits: &Limits) -> Result<Self> {
         Artifact::from_bytes(bytes)?.to_constraint(vocabulary, limits)
@@ -69,7 +70,8 @@ impl CompiledConstraint {
     /// refused unread.
     ///
     /// # Errors
-    /// As [`from_bytes`](Self::from_bytes); [`ErrorKind::Artifact`](crate::ErrorKind::Artifact) if the file cannot be read.
+    /// As [`from_bytes`](Self::from_bytes); [`ErrorKind::Artifact`](crate::ErrorKind::Artifact) if
+    /// the file cannot be read.
     pub fn load(path: impl AsRef<Path>, vocabulary: &Vocabulary, limits: &Limits) -> Result<Self> {
         let path = path.as_ref();
         let cannot = |error| Error::artifact(format!("cannot read {}: {error}", path.display()));

@@ -29,15 +29,16 @@ impl CompiledConstraint {
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::Artifact`](crate::ErrorKind::Artifact): a constraint that [`from_bytes`](Self::from_bytes) would refuse, such
-    /// as a [pruned](Self::prune) constraint: its distances belong to another vocabulary.
+    /// [`ErrorKind::Artifact`](crate::ErrorKind::Artifact): a constraint that
+    /// [`from_bytes`](Self::from_bytes) would refuse, such as a [pruned](Self::prune) constraint:
+    /// its distances belong to another vocabulary.
     pub fn to_bytes(&self, origin: &Origin) -> Result<Vec<u8>> {
         self.written(&self.stored().map_err(|error| pruned(&error))?, origin)
     }
 
-    /// As [`to_bytes`](Self::to_bytes), for the server of a remote device, which trusts the distances
-    /// to the end ([`to_server_constraint`](crate::Artifact::to_server_constraint)): also writes a
-    /// pruned constraint without calls.
+    /// As [`to_bytes`](Self::to_bytes), for the server of a remote device, which trusts the
+    /// distances to the end ([`to_server_constraint`](crate::Artifact::to_server_constraint)): also
+    /// writes a pruned constraint without calls.
     #[doc(hidden)]
     pub fn to_server_bytes(&self) -> Result<Vec<u8>> {
         let stored = StoredTable::of(self.parts())?;
@@ -99,7 +100,8 @@ impl CompiledConstraint {
     /// Writes [`to_bytes`](Self::to_bytes) to a file.
     ///
     /// # Errors
-    /// As [`to_bytes`](Self::to_bytes); [`ErrorKind::Artifact`](crate::ErrorKind::Artifact) if the file cannot be written.
+    /// As [`to_bytes`](Self::to_bytes); [`ErrorKind::Artifact`](crate::ErrorKind::Artifact) if the
+    /// file cannot be written.
     pub fn save(&self, path: impl AsRef<Path>, origin: &Origin) -> Result<()> {
         let path = path.as_ref();
         std::fs::write(path, self.to_bytes(origin)?)

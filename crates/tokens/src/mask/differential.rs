@@ -26,8 +26,8 @@ impl Case {
     }
 }
 
-/// Bytes, words of characters of two to four bytes, alone and among ASCII, and words that begin or end
-/// within a character.
+/// Bytes, words of characters of two to four bytes, alone and among ASCII, and words that begin or
+/// end within a character.
 fn multi_byte() -> Vocabulary {
     const LETTERS: [&str; 4] = ["abcdefghij\"\\ ,", "éüßжщъ\u{85}\u{a0}", "漢字漣\u{3000}한", "🙂𝒳😀"];
     let mut rng = StdRng::seed_from_u64(7);
@@ -55,7 +55,8 @@ fn multi_byte() -> Vocabulary {
     Vocabulary::from_bytes(words).unwrap().with_eos([end]).unwrap()
 }
 
-/// A position with three budgets, each with its legal tokens. Empty if every path to the end is long.
+/// A position with three budgets, each with its legal tokens. Empty if every path to the end is
+/// long.
 fn with_budgets(
     constraint: &CompiledConstraint,
     vocabulary: &Vocabulary,

@@ -26,10 +26,14 @@ use crate::{CompiledConstraint, RowPosition};
 /// Masks logits in the memory of the host. It keeps the masks of the positions that it met last.
 ///
 /// ```
-/// use burn_dfa_tokens::{Constraint, Limits, Masker, RowPosition, TokenId, CompiledConstraint, Vocabulary};
+/// use burn_dfa_tokens::{
+///     CompiledConstraint, Constraint, Limits, Masker, RowPosition, TokenId, Vocabulary,
+/// };
 ///
-/// let vocabulary = Vocabulary::from_bytes([Some("yes"), Some("no"), None])?.with_eos([TokenId(2)])?;
-/// let compiled = CompiledConstraint::compile(&Constraint::choice(["no"])?, &vocabulary, &Limits::default())?;
+/// let vocabulary =
+///     Vocabulary::from_bytes([Some("yes"), Some("no"), None])?.with_eos([TokenId(2)])?;
+/// let compiled =
+///     CompiledConstraint::compile(&Constraint::choice(["no"])?, &vocabulary, &Limits::default())?;
 /// let masker = Masker::new(&compiled);
 ///
 /// let start = RowPosition::unlimited(compiled.start());
@@ -84,8 +88,8 @@ impl Masker {
     /// vocabulary.
     ///
     /// # Panics
-    /// If there are fewer logits than [tokens](CompiledConstraint::vocabulary_len), or if the state of
-    /// `position` is not a state of the constraint.
+    /// If there are fewer logits than [tokens](CompiledConstraint::vocabulary_len), or if the state
+    /// of `position` is not a state of the constraint.
     pub fn mask<L: Logit>(&self, position: &RowPosition, logits: &mut [L]) {
         self.apply(&self.legal(position).0, logits);
     }

@@ -2,8 +2,8 @@
 
 use crate::{CompiledConstraint, RowPosition, TokenId, Vocabulary};
 
-/// The ids of the legal tokens at `position`, ascending: the tokens after which the constraint can end
-/// within the budget. Text is read in the order of the trie, then all other tokens.
+/// The ids of the legal tokens at `position`, ascending: the tokens after which the constraint can
+/// end within the budget. Text is read in the order of the trie, then all other tokens.
 pub(super) fn tokens(
     constraint: &CompiledConstraint,
     vocabulary: &Vocabulary,

@@ -1,6 +1,7 @@
 //! One row on the CPU: mask it, or choose from it.
 //!
-//! Where few tokens are legal, or few are illegal, only these are touched; otherwise all logits are passed in order.
+//! Where few tokens are legal, or few are illegal, only these are touched; otherwise all logits are
+//! passed in order.
 
 use half::{bf16, f16};
 
@@ -51,10 +52,10 @@ fn mask_within<F: Logit>(row: &mut [F], vocabulary_len: usize, legal: &TokenMask
     let (row, beyond) = row.split_at_mut(vocabulary_len);
     beyond.fill(F::NEVER);
     match legal {
-        TokenMask::Near { place, added, removed } => {
+        TokenMask::MaskDelta { base, added, removed } => {
             let kept = logits_of(row, added);
-            keep_legal(row, place);
-            put_beside(row, [added, removed], &kept);
+            keep_legal(row, base);
+            put_changes(row, [added, removed], &kept);
         }
         legal => keep_legal(row, legal),
     }
@@ -65,18 +66,18 @@ fn mask_within<F: Logit>(row: &mut [F], vocabulary_len: usize, legal: &TokenMask
 fn keep_legal<F: Logit>(row: &mut [F], legal: &TokenMask) {
     match legal {
         TokenMask::Alone(set) => keep(row, set),
-        TokenMask::Beside { set, added, removed } => {
+        TokenMask::SetDelta { base, added, removed } => {
             let kept = logits_of(row, added);
-            keep(row, set);
-            put_beside(row, [added, removed], &kept);
+            keep(row, base);
+            put_changes(row, [added, removed], &kept);
         }
-        TokenMask::Near { .. } => unreachable!("a place near another"),
+        TokenMask::MaskDelta { .. } => unreachable!("the base is a delta itself"),
     }
 }
 
 /// Puts −∞ at some tokens, and then gives others the logits back that they had.
 #[inline(always)]
-fn put_beside<F: Logit>(row: &mut [F], [added, removed]: [&[u32]; 2], kept: &[F]) {
+fn put_changes<F: Logit>(row: &mut [F], [added, removed]: [&[u32]; 2], kept: &[F]) {
     removed.iter().for_each(|&id| row[id as usize] = F::NEVER);
     put(row, added, kept);
 }
@@ -110,7 +111,8 @@ fn put<F: Logit>(row: &mut [F], tokens: &[u32], logits: &[F]) {
     tokens.iter().zip(logits).for_each(|(&id, &logit)| row[id as usize] = logit);
 }
 
-/// Puts −∞ everywhere. A vector that crosses from one line of the cache into the next takes a third longer to write.
+/// Puts −∞ everywhere. A vector that crosses from one line of the cache into the next takes a third
+/// longer to write.
 #[inline(always)]
 fn fill<F: Logit>(row: &mut [F]) {
     const LINE: usize = 64;
@@ -119,8 +121,8 @@ fn fill<F: Logit>(row: &mut [F]) {
     lines.fill(F::NEVER);
 }
 
-/// Writes −∞ at each bit that is 0. Most processors take several logits at once, in place or in a copy
-/// that is written as a whole.
+/// Writes −∞ at each bit that is 0. Most processors take several logits at once, in place or in a
+/// copy that is written as a whole.
 #[inline(always)]
 fn mask_in_order<F: Logit>(row: &mut [F], words: &[u64], is_copied: bool) {
     let (chunks, rest) = row.as_chunks_mut::<64>();
@@ -151,8 +153,9 @@ fn mask_in_order<F: Logit>(row: &mut [F], words: &[u64], is_copied: bool) {
     }
 }
 
-/// The logits, with −∞ at each bit that is 0, as a copy. Compilers turn this loop into writes of whole
-/// vectors. They turn the same code with iterators into masked writes, which take seven times as long.
+/// The logits, with −∞ at each bit that is 0, as a copy. Compilers turn this loop into writes of
+/// whole vectors. They turn the same code with iterators into masked writes, which take seven times
+/// as long.
 #[inline(always)]
 fn masked<F: Logit>(logits: [F; 32], word: u32) -> [F; 32] {
     let mut masked = [F::NEVER; 32];
@@ -292,10 +295,11 @@ mod tests {
             };
             let (added, removed) = (ids(&|id| legal[id] && !other[id]), ids(&|id| other[id] && !legal[id]));
             let mut masks: Vec<TokenMask> = forms(&legal).into_iter().map(TokenMask::Alone).collect();
-            for (set, place) in forms(&other).into_iter().zip(forms(&other)) {
-                let (set, place) = (Arc::new(set), Arc::new(TokenMask::Alone(place)));
-                masks.push(TokenMask::Beside { set, added: added.clone(), removed: removed.clone() });
-                masks.push(TokenMask::Near { place, added: added.clone(), removed: removed.clone() });
+            for (set, other) in forms(&other).into_iter().zip(forms(&other)) {
+                let base = Arc::new(set);
+                masks.push(TokenMask::SetDelta { base, added: added.clone(), removed: removed.clone() });
+                let base = Arc::new(TokenMask::Alone(other));
+                masks.push(TokenMask::MaskDelta { base, added: added.clone(), removed: removed.clone() });
             }
             // Equal logits, NaN, −∞, and logits past the vocabulary.
             let values = [0.0, 1.0, 2.0, f32::NEG_INFINITY, if share == 1 { f32::NAN } else { 3.0 }];
@@ -304,9 +308,9 @@ mod tests {
             let is_legal = |id: usize| legal.get(id) == Some(&true);
             let at = |id: usize| if is_legal(id) { logits[id] } else { f32::NEG_INFINITY };
             let expected: Vec<f32> = (0..logits.len()).map(at).collect();
-            let most = expected.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+            let max = expected.iter().copied().fold(f32::NEG_INFINITY, f32::max);
             let first_nan = expected.iter().position(|logit| logit.is_nan());
-            let first = first_nan.or_else(|| expected.iter().position(|&logit| logit == most));
+            let first = first_nan.or_else(|| expected.iter().position(|&logit| logit == max));
             let best = first.unwrap() as u32;
             for form in &masks {
                 let mut row = logits.clone();

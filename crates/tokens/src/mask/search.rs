@@ -1,6 +1,6 @@
 //! The mask search: the legal tokens of one row on the CPU.
 //!
-//! A search first asks the cache, then a position near this one ([`near`]), then the token slices
+//! A search first asks the cache, then a position near this one ([`delta`]), then the token slices
 //! ([`token_slices`](crate::token_slices)), and reads the remaining tokens from tries.
 //!
 //! Example: a position inside a JSON string, with the slice of the example in that module:
@@ -43,7 +43,7 @@ impl Row<'_> {
 /// The mask of a row, and the budgets after the next token that have the same mask.
 pub(super) fn legal(at: &Row<'_>) -> (Arc<TokenMask>, Range<u32>) {
     let (key, left) = (key_of(at.position), at.left());
-    let found = || match near(at, left) {
+    let found = || match delta(at, left) {
         Some(found) => keep(at, &key, found),
         None => looked_up(at, &key, left),
     };
@@ -57,7 +57,7 @@ fn looked_up(at: &Row<'_>, key: &PositionKey, left: u32) -> (Arc<TokenMask>, Ran
     keep(at, key, (found.legal(at), left.alike()))
 }
 
-/// Keeps a mask in the cache.
+/// Caches a mask.
 fn keep(at: &Row<'_>, key: &PositionKey, found: (TokenMask, Range<u32>)) -> (Arc<TokenMask>, Range<u32>) {
     let (legal, alike) = (Arc::new(found.0), found.1);
     at.cache.keep(Arc::clone(key), alike.clone(), Arc::clone(&legal));
@@ -66,38 +66,38 @@ fn keep(at: &Row<'_>, key: &PositionKey, found: (TokenMask, Range<u32>)) -> (Arc
 
 /// The mask as a difference from the mask of a near position, with the budgets that have the same
 /// mask; `None` if no position is near.
-fn near(at: &Row<'_>, tokens: u32) -> Option<(TokenMask, Range<u32>)> {
+fn delta(at: &Row<'_>, tokens: u32) -> Option<(TokenMask, Range<u32>)> {
     let parts = at.constraint.parts();
     let TokenReading::Bytes { vocabulary, .. } = &parts.reading else { return None };
     let mut left = BudgetInterval::new(tokens);
-    let near = parts.near(at.position, &mut left, at.thresholds)?;
-    if [at.position.state, near.stays].into_iter().any(|state| parts.shortest(state) > 1) {
+    let self_loop = parts.near_state(at.position, &mut left, at.thresholds)?;
+    if [at.position.state, self_loop.state].into_iter().any(|state| parts.shortest(state) > 1) {
         return None;
     }
     let mut position = at.position.clone();
-    position.state = near.stays;
+    position.state = self_loop.state;
     let there = Row { position: &position, ..*at };
     if classes(at, &mut left) != classes(&there, &mut left) {
         return None;
     }
     let mut found = Found::default();
-    found.read(at, &mut left, [Unread::all(vocabulary.trie()).beside(near)]);
+    found.read(at, &mut left, [Unread::all(vocabulary.trie()).differing_from(self_loop)]);
     let Found { text: mut added, mut removed, .. } = found;
     if added.len() + removed.len() > TokenSet::longest_list(at.constraint.vocabulary_len()) {
         return None;
     }
-    // Two positions may be near one another: the other mask is found without `near`.
+    // Two positions may be near one another: the other mask is found without `delta`.
     let key = key_of(there.position);
-    let kept = at.cache.find(&key, tokens);
-    let (place, alike) = kept.unwrap_or_else(|| looked_up(&there, &key, tokens));
-    if matches!(&*place, TokenMask::Alone(TokenSet::Few(_)) | TokenMask::Near { .. }) {
+    let cached = at.cache.find(&key, tokens);
+    let (base, alike) = cached.unwrap_or_else(|| looked_up(&there, &key, tokens));
+    if matches!(&*base, TokenMask::Alone(TokenSet::Few(_)) | TokenMask::MaskDelta { .. }) {
         return None;
     }
     added.shrink_to_fit();
     removed.shrink_to_fit();
     let own = left.alike();
     let alike = own.start.max(alike.start)..own.end.min(alike.end);
-    Some((TokenMask::Near { place, added, removed }, alike))
+    Some((TokenMask::MaskDelta { base, added, removed }, alike))
 }
 
 /// The legal tokens of a row: whole classes, tokens of slices, and tokens that were read.
@@ -141,9 +141,10 @@ impl Found {
         self.known = Some(known_by(vocabulary, &slices, at.thresholds.max_shared));
         self.removed = special.tokens().iter().map(|(token, _)| token.0).collect();
         let begun = Unread::begun(trie, slices.read);
-        let beside = slices.slices.iter().filter_map(|slice| Some((slice, slice.near?)));
-        let beside =
-            beside.flat_map(|(slice, near)| Unread::begun(trie, slice.beside).map(|all| all.beside(near)));
+        let exceptions = slices.slices.iter().filter_map(|slice| Some((slice, slice.self_loop?)));
+        let exceptions = exceptions.flat_map(|(slice, self_loop)| {
+            Unread::begun(trie, slice.exceptions).map(|all| all.differing_from(self_loop))
+        });
         let beyond = slices.slices.iter().flat_map(|slice| {
             slice.open.bytes().flat_map(move |byte| {
                 let begun = Unread::begun(characters.with(byte, vocabulary), slice.spelled.first);
@@ -151,16 +152,16 @@ impl Found {
             })
         });
         // Tokens with more than `LONGEST` characters in their rests are decided one by one.
-        let longer = || slices.slices.iter().filter(|slice| slice.spelled.most == LONGEST);
-        for (slice, most) in longer().filter_map(|slice| Some((slice, slice.reach?))) {
+        let longer = || slices.slices.iter().filter(|slice| slice.spelled.max_rest == LONGEST);
+        for (slice, reach) in longer().filter_map(|slice| Some((slice, slice.reach?))) {
             let Spelled { first, within, .. } = slice.spelled;
-            let long = characters.long_up_to(most, first, within);
+            let long = characters.long_up_to(reach, first, within);
             self.text.extend(long.filter(|&token| special.column(token).is_none()).map(|token| token.0));
         }
         let long = longer().filter(|slice| slice.reach.is_none());
         let long = long.flat_map(|slice| Unread::begun(characters.long(), slice.spelled.first));
         let cut = [Unread::all(characters.cut())];
-        self.read(at, left, cut.into_iter().chain(long).chain(begun).chain(beside).chain(beyond));
+        self.read(at, left, cut.into_iter().chain(long).chain(begun).chain(exceptions).chain(beyond));
     }
 
     /// Reads tokens from tries.
@@ -264,7 +265,7 @@ fn with(known: Known, mut added: Vec<u32>, mut removed: Vec<u32>, all: usize) ->
             TokenSet::Most(_) | TokenSet::Bits(..) if added.len() + removed.len() <= longest => {
                 added.shrink_to_fit();
                 removed.shrink_to_fit();
-                return TokenMask::Beside { set, added, removed };
+                return TokenMask::SetDelta { base: set, added, removed };
             }
             set => set.to_bits(all).into_owned(),
         },
@@ -301,7 +302,7 @@ pub(super) mod tests {
         legal.to_bits(all).ones().collect()
     }
 
-    /// Kept masks hold for their range of budgets only.
+    /// Cached masks hold for their range of budgets only.
     #[test]
     fn cached_masks_equal_new_masks() {
         let pairs = (b' '..=b'~').flat_map(|a| {
@@ -333,14 +334,14 @@ pub(super) mod tests {
                 let budgets = (0..2).flat_map(|_| (1..40).map(|at| at * 17 % 40)).chain([720, 690, 1 << 20]);
                 for budget in budgets {
                     let position = RowPosition { remaining: budget, ..position.clone() };
-                    let kept = masker.cache.find(&key_of(&position), budget.max(1) - 1).is_some();
-                    met[usize::from(kept)] += 1;
+                    let cached = masker.cache.find(&key_of(&position), budget.max(1) - 1).is_some();
+                    met[usize::from(cached)] += 1;
                     let mut found = tokens(&masker.legal(&position).0, vocabulary.len());
                     found.sort_unstable();
                     assert_eq!(
                         found,
                         reference::tokens(compiled, &vocabulary, &position),
-                        "{text:?} at {:?}, budget {budget}, kept: {kept}",
+                        "{text:?} at {:?}, budget {budget}, cached: {cached}",
                         byte as char
                     );
                 }
@@ -480,7 +481,7 @@ ws ::= " "*"#;
 
     /// Neither position is looked up from the other without end.
     #[test]
-    fn places_may_be_near_one_another() {
+    fn two_positions_may_be_near_one_another() {
         let bytes = (0..=u8::MAX).map(|byte| vec![byte]);
         let first = (b'a'..=b'z').filter(|byte| !b"gm".contains(byte)).chain(b'A'..=b'R');
         let words = first
@@ -497,12 +498,16 @@ ws ::= " "*"#;
         .unwrap();
         let masker = Masker::new(&constraint);
         let start = RowPosition::unlimited(constraint.start());
-        let places = [start.clone(), constraint.after(&start, TokenId(b'a'.into()))];
+        let positions = [start.clone(), constraint.after(&start, TokenId(b'a'.into()))];
         let near = |at: &RowPosition| {
-            constraint.parts().near(at, &mut BudgetInterval::new(100), &Thresholds::default()).unwrap().stays
+            constraint
+                .parts()
+                .near_state(at, &mut BudgetInterval::new(100), &Thresholds::default())
+                .unwrap()
+                .state
         };
-        assert_eq!(places.each_ref().map(near), [places[1].state, places[0].state]);
-        for position in places {
+        assert_eq!(positions.each_ref().map(near), [positions[1].state, positions[0].state]);
+        for position in positions {
             let mut found = tokens(&masker.legal(&position).0, vocabulary.len());
             found.sort_unstable();
             assert_eq!(found, reference::tokens(&constraint, &vocabulary, &position));
@@ -514,7 +519,7 @@ ws ::= " "*"#;
     fn masks_equal_the_reference_search() {
         let vocabulary = words();
         let ids = || (0..vocabulary.len() as u32).map(TokenId);
-        let (mut by_slices, mut read, mut with_less, mut near) = (0, 0, 0, 0);
+        let (mut by_slices, mut read, mut with_less, mut with_delta) = (0, 0, 0, 0);
         let settings = [64, 3, 0].into_iter().flat_map(|frames| {
             [ForcedText::AnyToken, ForcedText::Longest]
                 .map(|forced| Limits::new().with_frames(frames).with_forced_text(forced))
@@ -553,14 +558,14 @@ ws ::= " "*"#;
                     *(if found.known.is_some() { &mut by_slices } else { &mut read }) += 1;
                     let legal = Arc::new(found.legal(&row));
                     with_less += usize::from(
-                        matches!(&*legal, TokenMask::Beside { removed, .. } if !removed.is_empty()),
+                        matches!(&*legal, TokenMask::SetDelta { removed, .. } if !removed.is_empty()),
                     );
                     // The cache has masks of earlier positions and of other budgets.
-                    let (kept, _) = masker.legal(&position);
-                    near += usize::from(matches!(&*kept, TokenMask::Near { .. }));
-                    let mut ways = vec![legal];
-                    ways.extend(Some(kept).filter(|kept| *kept != ways[0]));
-                    for legal in ways {
+                    let (cached, _) = masker.legal(&position);
+                    with_delta += usize::from(matches!(&*cached, TokenMask::MaskDelta { .. }));
+                    let mut masks = vec![legal];
+                    masks.extend(Some(cached).filter(|cached| *cached != masks[0]));
+                    for legal in masks {
                         let mut masked = vec![1.0f32; vocabulary.len()];
                         masker.apply(&legal, &mut masked);
                         let masked = masked.iter().enumerate().filter(|(_, logit)| logit.is_finite());
@@ -582,6 +587,6 @@ ws ::= " "*"#;
         }
         assert!(by_slices > 1000 && read > 500, "{by_slices} by slices, {read} without");
         assert!(with_less > 10, "{with_less} sets of which tokens are taken away");
-        assert!(near > 300, "{near} places near others");
+        assert!(with_delta > 300, "{with_delta} positions near others");
     }
 }

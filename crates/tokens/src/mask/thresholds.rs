@@ -2,15 +2,15 @@
 
 /// When the mask search knows tokens by their characters, and when it reads them from the trie.
 ///
-/// Every value of every field finds the same tokens; only the time differs. Each default is the value
-/// that was fastest for the vocabularies of models, of 50,000 to 200,000 tokens.
+/// Every value of every field finds the same tokens; only the time differs. Each default is the
+/// value that was fastest for the vocabularies of models, of 50,000 to 200,000 tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Thresholds {
-    /// All tokens are read if the first bytes with a transition begin at most this many nodes of the
-    /// trie.
+    /// All tokens are read if the first bytes with a transition begin at most this many nodes of
+    /// the trie.
     pub(crate) few_nodes: usize,
-    /// Tokens are read in a state whose legal characters have less than 1/`broad` of the weight of all
-    /// characters.
+    /// Tokens are read in a state whose legal characters have less than 1/`broad` of the weight of
+    /// all characters.
     pub(crate) broad: usize,
     /// A state is read as exceptions of a slice if at most 1/`max_except` of the weight of all
     /// characters leads elsewhere than in the slice.

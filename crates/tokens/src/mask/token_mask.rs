@@ -4,27 +4,28 @@ use std::borrow::Cow;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use burn_dfa_vocabulary::{TokenBits, TokenSet};
+use burn_dfa_vocabulary::{TokenBits, TokenSet, hash_folded};
 
 /// The legal tokens of a position, in one of three forms.
 #[derive(Debug)]
 pub enum TokenMask {
     /// One set.
     Alone(TokenSet),
-    /// A set that the vocabulary shares, plus `added`, minus the tokens of `removed` that are not in
-    /// `added`. Both lists are unsorted; `added` may repeat tokens and may contain tokens of the set.
-    Beside {
+    /// A set that the vocabulary shares, plus `added`, minus the tokens of `removed` that are not
+    /// in `added`. Both lists are unsorted; `added` may repeat tokens and may contain tokens of the
+    /// set.
+    SetDelta {
         /// The set.
-        set: Arc<TokenSet>,
+        base: Arc<TokenSet>,
         /// Tokens that are added.
         added: Vec<u32>,
         /// Tokens that are removed.
         removed: Vec<u32>,
     },
-    /// The mask of another position, plus `added`, minus `removed`, as in `Beside`.
-    Near {
+    /// The mask of another position, plus `added`, minus `removed`, as in `SetDelta`.
+    MaskDelta {
         /// The mask of the other position.
-        place: Arc<TokenMask>,
+        base: Arc<TokenMask>,
         /// Tokens that are added.
         added: Vec<u32>,
         /// Tokens that are removed.
@@ -37,8 +38,8 @@ impl TokenMask {
     pub fn to_bits(&self, all: usize) -> Cow<'_, TokenBits> {
         let (bits, added, removed) = match self {
             Self::Alone(set) => return set.to_bits(all),
-            Self::Beside { set, added, removed } => (set.to_bits(all), added, removed),
-            Self::Near { place, added, removed } => (place.to_bits(all), added, removed),
+            Self::SetDelta { base, added, removed } => (base.to_bits(all), added, removed),
+            Self::MaskDelta { base, added, removed } => (base.to_bits(all), added, removed),
         };
         let mut bits = bits.into_owned();
         removed.iter().for_each(|&token| bits.clear(token));
@@ -52,18 +53,19 @@ impl TokenMask {
         let lists: usize = lists.map(|list| list.capacity() * size_of::<u32>()).sum();
         match self {
             Self::Alone(set) => set.bytes(),
-            Self::Beside { .. } => lists,
+            Self::SetDelta { .. } => lists,
             // The cache may evict the other position first.
-            Self::Near { place, .. } => place.bytes() + lists,
+            Self::MaskDelta { base, .. } => base.bytes() + lists,
         }
     }
 
-    /// The address of the set or the mask that is changed, and the tokens that are added and removed.
+    /// The address of the set or the mask that is changed, and the tokens that are added and
+    /// removed.
     fn difference(&self) -> Option<(*const (), [&Vec<u32>; 2])> {
         match self {
             Self::Alone(_) => None,
-            Self::Beside { set, added, removed } => Some((Arc::as_ptr(set).cast(), [added, removed])),
-            Self::Near { place, added, removed } => Some((Arc::as_ptr(place).cast(), [added, removed])),
+            Self::SetDelta { base, added, removed } => Some((Arc::as_ptr(base).cast(), [added, removed])),
+            Self::MaskDelta { base, added, removed } => Some((Arc::as_ptr(base).cast(), [added, removed])),
         }
     }
 }
@@ -87,12 +89,7 @@ impl Hash for TokenMask {
         }
         if let Some((changed, lists)) = self.difference() {
             changed.hash(state);
-            lists.iter().for_each(|tokens| (tokens.len(), tokens.iter().fold(0, fold)).hash(state));
+            lists.iter().for_each(|tokens| hash_folded(tokens.as_slice(), state));
         }
     }
-}
-
-/// Folds a token of a list into the number of those before.
-fn fold(folded: u32, &token: &u32) -> u32 {
-    folded.rotate_left(1) ^ token
 }

@@ -57,7 +57,7 @@ impl CharTransitionCache {
             columns.dedup();
             Bytes { first, last, columns }
         };
-        let count = column_of.iter().max().map_or(0, |&most| most as usize + 1);
+        let count = column_of.iter().max().map_or(0, |&greatest| greatest as usize + 1);
         let mut sets = vec![CharacterSet::default(); count];
         for byte in CharacterSet::CHARACTERS.bytes() {
             sets[column_of[byte as usize] as usize].insert(byte);

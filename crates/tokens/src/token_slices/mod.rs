@@ -34,7 +34,7 @@ use std::sync::{MutexGuard, PoisonError};
 use super::mask::Thresholds;
 use super::stack::{StackGraph, StackTop};
 use super::steps::{KnownStep, Steps};
-use super::{BudgetInterval, ConstraintParts, Near, RowPosition, StateId, TokenReading};
+use super::{BudgetInterval, ConstraintParts, RowPosition, SelfLoop, StateId, TokenReading};
 use burn_dfa_automata::Differences;
 use burn_dfa_vocabulary::{ANY_LENGTH, CharacterSet, Characters, LONGEST, Spelled, Vocabulary};
 pub use cache::CharTransitionCache;
@@ -53,10 +53,10 @@ pub(crate) struct TokenSlice {
     /// illegal otherwise.
     pub(crate) open: CharacterSet,
     /// The state that the characters within the slice do not leave, if there is one.
-    pub(crate) near: Option<Near>,
+    pub(crate) self_loop: Option<SelfLoop>,
     /// First characters that lead to other states, from which most characters have the same
-    /// transitions as from the state of `near`.
-    pub(crate) beside: [CharacterSet; 2],
+    /// transitions as from the state of `self_loop`.
+    pub(crate) exceptions: [CharacterSet; 2],
 }
 
 /// The slices of a position.
@@ -198,20 +198,21 @@ impl Reader<'_> {
         }
         // Families of many characters first: smaller families may be exceptions of their slices.
         families.sort_by_cached_key(|family| std::cmp::Reverse(family.count()));
-        // The configurations of `near`, each with the index of its slice.
+        // The configurations of `self_loop`, each with the index of its slice.
         let mut lasting: Vec<(Configuration, usize)> = Vec::new();
         for family in families {
-            let beside = self.beside(&family, &lasting);
-            let is_settled = beside.is_some() && family.count() <= self.thresholds.few_characters;
+            let exception = self.exception_of(&family, &lasting);
+            let is_settled = exception.is_some() && family.count() <= self.thresholds.few_characters;
             if !is_settled && let Some((slice, stays)) = self.slice_of(&family) {
                 lasting.extend(stays.map(|stays| (stays, found.slices.len())));
                 found.slices.push(slice);
                 continue;
             }
             let with = |sets: [CharacterSet; 2]| [0, 1].map(|at| sets[at].or(family.first[at]));
-            match beside.map(|number| &mut found.slices[number]) {
+            match exception.map(|number| &mut found.slices[number]) {
                 Some(slice) => {
-                    (slice.beside, slice.spelled.first) = (with(slice.beside), with(slice.spelled.first));
+                    (slice.exceptions, slice.spelled.first) =
+                        (with(slice.exceptions), with(slice.spelled.first));
                 }
                 None => found.read = with(found.read),
             }
@@ -219,8 +220,8 @@ impl Reader<'_> {
         (!found.slices.is_empty()).then_some(found)
     }
 
-    /// The slice after the first characters of a family, and its configuration of `near`; `None`
-    /// if the tokens must be read.
+    /// The slice after the first characters of a family, and its configuration of `self_loop`;
+    /// `None` if the tokens must be read.
     fn slice_of(&mut self, family: &Family) -> Option<(TokenSlice, Option<Configuration>)> {
         let (characters, first) = (self.characters, family.first);
         if !characters.begin_any(first) || !self.is_broad(family.to.0) || !self.can_end_at(&family.amid) {
@@ -234,8 +235,8 @@ impl Reader<'_> {
 
     /// The index of a slice that decides these first characters too, except for tokens with a few
     /// next characters: all other characters have the same transitions as from the state of
-    /// `near`.
-    fn beside(&mut self, family: &Family, lasting: &[(Configuration, usize)]) -> Option<usize> {
+    /// `self_loop`.
+    fn exception_of(&mut self, family: &Family, lasting: &[(Configuration, usize)]) -> Option<usize> {
         let (parts, characters, weighed, to) = (self.parts, self.characters, self.weighed, family.to);
         if !family.first.iter().all(|set| set.is_within(CharacterSet::ASCII)) {
             return None;
@@ -253,11 +254,11 @@ impl Reader<'_> {
             }
         };
         let max_except = self.thresholds.max_except;
-        let is_beside = |stays: Configuration| {
+        let is_alike = |stays: Configuration| {
             max_except.saturating_mul(except(stays.0)) <= weighed.weight
                 && self.are_alike((stays.0, to.1), stays)
         };
-        let &(_, number) = lasting.iter().find(|&&(stays, _)| is_beside(stays))?;
+        let &(_, number) = lasting.iter().find(|&&(stays, _)| is_alike(stays))?;
         self.can_end(to).then_some(number)
     }
 
@@ -280,16 +281,16 @@ impl Reader<'_> {
         self.thresholds.broad.saturating_mul(weight) >= self.weighed.weight || !self.parts.rests(state)
     }
 
-    /// The slice from a configuration, and its configuration of `near`; `None` if unknown.
+    /// The slice from a configuration, and its configuration of `self_loop`; `None` if unknown.
     fn slice(&mut self, mut at: Configuration) -> Option<(TokenSlice, Option<Configuration>)> {
         let longest = self.characters.longest();
-        let (mut within, mut most, mut found) = (CharacterSet::default(), 0, 0);
+        let (mut within, mut length, mut found) = (CharacterSet::default(), 0, 0);
         let (mut dead, mut stays, mut goes_on) = (CharacterSet::ALL, None, false);
         let is_known = loop {
             if !self.can_end(at) {
                 return None;
             }
-            let among = (most > 0).then_some(within);
+            let among = (length > 0).then_some(within);
             let StepEffect { steps, next, sets: [on, off], is_new } = self.steps(at, among)?;
             found += usize::from(is_new);
             dead = dead.and(off);
@@ -301,7 +302,7 @@ impl Reader<'_> {
             if within.is_empty() {
                 // The slice is empty: either no character may follow the first one, or characters
                 // differ.
-                if most > 0 || on != CharacterSet::default() {
+                if length > 0 || on != CharacterSet::default() {
                     return None;
                 }
                 break true;
@@ -310,26 +311,26 @@ impl Reader<'_> {
                 (stays, goes_on) = (Some(at), true);
                 break true;
             }
-            most += steps;
-            if most > longest {
+            length += steps;
+            if length > longest {
                 goes_on = true;
                 break true;
             }
             // Known steps cost little; each unknown step is one more search.
-            if found > LONGEST && most > LONGEST {
+            if found > LONGEST && length > LONGEST {
                 break false;
             }
             at = next;
         };
         let open = CharacterSet::CHARACTERS.without(within).without(dead);
-        let reach = if goes_on { usize::MAX } else { most };
-        let most = if goes_on { ANY_LENGTH } else { most.min(LONGEST) };
+        let reach = if goes_on { usize::MAX } else { length };
+        let max_rest = if goes_on { ANY_LENGTH } else { length.min(LONGEST) };
         let slice = TokenSlice {
-            spelled: Spelled { first: Default::default(), within, most },
+            spelled: Spelled { first: Default::default(), within, max_rest },
             reach: is_known.then_some(reach),
             open,
-            near: stays.map(|(state, _)| Near::of(state, within)),
-            beside: Default::default(),
+            self_loop: stays.map(|(state, _)| SelfLoop::of(state, within)),
+            exceptions: Default::default(),
         };
         Some((slice, stays))
     }

@@ -90,7 +90,8 @@ impl Message {
 /// use burn_dfa_decoder::{ChatTemplate, Message};
 ///
 /// let template = ChatTemplate::new(
-///     "{% for m in messages %}<|{{ m['role'] }}|>{{ m['content'].strip() }}{{ eos_token }}{% endfor %}\
+///     "{% for m in messages %}\
+///      <|{{ m['role'] }}|>{{ m['content'].strip() }}{{ eos_token }}{% endfor %}\
 ///      {% if add_generation_prompt %}<|assistant|>{% endif %}",
 /// )?
 /// .with_eos_token("</s>");
@@ -217,7 +218,8 @@ impl ChatTemplate {
     /// ```
     /// use burn_dfa_decoder::ChatTemplate;
     ///
-    /// let template = ChatTemplate::new("Today is {{ strftime_now('%d %B %Y') }}.")?.with_date(2025, 2, 9);
+    /// let template =
+    ///     ChatTemplate::new("Today is {{ strftime_now('%d %B %Y') }}.")?.with_date(2025, 2, 9);
     /// assert_eq!(template.render(&[], false)?, "Today is 09 February 2025.");
     /// # Ok::<(), burn_dfa_decoder::DecoderError>(())
     /// ```
@@ -239,8 +241,12 @@ impl ChatTemplate {
     /// use burn_dfa_decoder::ChatTemplate;
     /// use serde_json::json;
     ///
-    /// let template = ChatTemplate::new("{% if enable_thinking %}/think{% else %}/no_think{% endif %}")?;
-    /// assert_eq!(template.with_variable("enable_thinking", &json!(true)).render(&[], true)?, "/think");
+    /// let template =
+    ///     ChatTemplate::new("{% if enable_thinking %}/think{% else %}/no_think{% endif %}")?;
+    /// assert_eq!(
+    ///     template.with_variable("enable_thinking", &json!(true)).render(&[], true)?,
+    ///     "/think"
+    /// );
     /// # Ok::<(), burn_dfa_decoder::DecoderError>(())
     /// ```
     pub fn with_variable(mut self, name: impl Into<String>, value: &serde_json::Value) -> Self {
@@ -319,7 +325,8 @@ impl ChatTemplate {
     /// use serde_json::json;
     ///
     /// let template = ChatTemplate::new(
-    ///     "{% for tool in tools or [] %}{{ tool['function']['name'] }}; {% endfor %}{{ messages[0]['content'] }}",
+    ///     "{% for tool in tools or [] %}{{ tool['function']['name'] }}; {% endfor %}\
+    ///      {{ messages[0]['content'] }}",
     /// )?;
     /// let tools = [json!({"type": "function", "function": {"name": "get_time"}})];
     /// let text = template.render_with_tools(&[Message::user("How late is it?")], &tools, true)?;
@@ -352,7 +359,8 @@ impl ChatTemplate {
     /// let template = ChatTemplate::new(
     ///     "{% for m in messages %}{{ m.content or m.tool_calls[0].function.name }}; {% endfor %}",
     /// )?;
-    /// let call = json!({"role": "assistant", "tool_calls": [{"type": "function", "function": {"name": "get_time"}}]});
+    /// let call = json!({"type": "function", "function": {"name": "get_time"}});
+    /// let call = json!({"role": "assistant", "tool_calls": [call]});
     /// let messages = [json!({"role": "user", "content": "How late is it?"}), call];
     /// assert_eq!(template.render_json(&messages, &[], true)?, "How late is it?; get_time; ");
     /// # Ok::<(), burn_dfa_decoder::DecoderError>(())

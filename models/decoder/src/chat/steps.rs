@@ -53,8 +53,8 @@ pub(crate) fn count(instructions: &mut Instructions<'_>) -> usize {
             }
             _ => continue,
         };
-        if let Some(place) = instructions.get_mut(at) {
-            *place = filter;
+        if let Some(instruction) = instructions.get_mut(at) {
+            *instruction = filter;
         }
     }
     longest
@@ -77,7 +77,7 @@ fn detour<'s>(
         let added = instructions.add_with_line(instruction, line);
         first.get_or_insert(added);
     }
-    if let (Some(place), Some(first)) = (instructions.get_mut(at), first) {
-        *place = Instruction::Jump(first);
+    if let (Some(instruction), Some(first)) = (instructions.get_mut(at), first) {
+        *instruction = Instruction::Jump(first);
     }
 }

@@ -122,10 +122,10 @@ pub(crate) fn method(value: &Value, name: &str, arguments: &[Value]) -> Result<(
 /// Charges the memory of the parts of a text.
 fn charge_substrings(text: &str, arguments: &[Value]) -> Result<(), Error> {
     let mark = arguments.first().and_then(Value::as_str).filter(|mark| !mark.is_empty());
-    let most = arguments.iter().find_map(Value::as_usize).unwrap_or(usize::MAX);
+    let max = arguments.iter().find_map(Value::as_usize).unwrap_or(usize::MAX);
     let count = match mark {
-        Some(mark) => text.matches(mark).take(most).count(),
-        None => text.split_whitespace().take(most).count().max(text.matches('\n').count()),
+        Some(mark) => text.matches(mark).take(max).count(),
+        None => text.split_whitespace().take(max).count().max(text.matches('\n').count()),
     };
     take((count + 1).saturating_mul(4 * size_of::<Value>()))
 }

@@ -49,7 +49,7 @@ fn products_of_few_rows() {
 }
 
 #[test]
-fn norms_and_gates() {
+fn norms_and_gates_equal_those_of_burn() {
     for (dtype, tolerance) in DTYPES {
         let (x, weight) = (numbers([3, 2, 77], 3), numbers([77], 4));
         let rms = (x.clone().square().mean_dim(2) + 0.01).sqrt();

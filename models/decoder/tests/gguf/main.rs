@@ -1,5 +1,5 @@
-//! GGUF files that are made from folders as llama.cpp's converter makes them: the same configuration
-//! and weights are read from both. With `BURN_DFA_GGUF`, the real model as well.
+//! GGUF files that are made from folders as llama.cpp's converter makes them: the same
+//! configuration and weights are read from both. With `BURN_DFA_GGUF`, the real model as well.
 
 mod real_model;
 
@@ -260,7 +260,7 @@ fn the_families_of_folders() {
 /// Blocks of each type, read as 32-bit and as 16-bit floats; and the bytes of the weights that
 /// progress reports.
 #[test]
-fn quantized_blocks() {
+fn quantized_blocks_are_read_as_floats() {
     let device = Device::flex();
     let config = DecoderConfig { num_key_value_heads: 2, ..DecoderConfig::new(16, 256, 256, 1, 4) };
     for block in BlockType::ALL {
@@ -321,7 +321,7 @@ fn quantized_blocks() {
         let tokens = Tensor::<2, Int>::from_ints([[5, 9, 3], [0, 15, 1]], &device);
         let [expected, logits] =
             [&expected, &found].map(|model| model.forward(tokens.clone()).try_into_vec_as::<f32>().unwrap());
-        let greatest = expected.iter().fold(0.0f32, |most, logit| most.max(logit.abs()));
+        let greatest = expected.iter().fold(0.0f32, |greatest, logit| greatest.max(logit.abs()));
         for (expected, logit) in expected.iter().zip(&logits) {
             let error = (expected - logit).abs() / greatest;
             assert!(error < 0.03, "{block:?}: {logit} is not near {expected}");
@@ -363,7 +363,7 @@ fn tiny() -> (PathBuf, Vec<u8>) {
 }
 
 #[test]
-fn a_whole_model() {
+fn a_file_answers_as_its_folder() {
     let (folder, bytes) = tiny();
     let path = scratch("tiny").join("tiny.gguf");
     std::fs::write(&path, bytes).unwrap();

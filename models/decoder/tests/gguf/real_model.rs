@@ -62,8 +62,8 @@ fn a_real_model_in_blocks() {
     assert_nearly_all_agree(&next_tokens(blocks.model(), &tokens), &next_tokens(&floats, &tokens));
 }
 
-/// The next token in blocks is that of llama.cpp, from the same file, after nearly all prefixes of a
-/// text.
+/// The next token in blocks is that of llama.cpp, from the same file, after nearly all prefixes of
+/// a text.
 #[test]
 fn a_real_model_in_llama_cpp() {
     let Some(path) = file() else { return };

@@ -87,8 +87,8 @@ impl Direct {
             let idle: Vec<usize> = batch.idle().collect();
             for row in idle {
                 let Some((prompt, constraint, sampling)) = waiting.next() else { break };
-                let most = slots - prompt.len();
-                let request = Request::new(prompt.clone(), most).with_constraint(constraint);
+                let max = slots - prompt.len();
+                let request = Request::new(prompt.clone(), max).with_constraint(constraint);
                 batch.admit(row, &request.with_sampling(sampling.clone()))?;
             }
             if batch.idle().count() == config.rows {

@@ -135,7 +135,7 @@ fn measure(args: &Args, report: &mut Report) -> Result<(), Failure> {
             report.add(name, median(&rounds.iter().map(|round| round[index]).collect::<Vec<_>>()));
         }
         let beyond: Vec<f64> = rounds.iter().map(|[new, compiled, free]| new - compiled - free).collect();
-        report.hold("beyond both, p50, ms", median(&beyond), Bound::Most(1.0));
+        report.hold("beyond both, p50, ms", median(&beyond), Bound::Max(1.0));
     }
     if wants(Measurement::Prefix) {
         prefix(args, report, &turns)?;
@@ -171,7 +171,7 @@ fn measure(args: &Args, report: &mut Report) -> Result<(), Failure> {
             let [one, other] = [quantile(&with, part), quantile(&without, part)];
             report.add(format!("{name} between tokens, structured, ms"), one);
             report.add(format!("{name} between tokens, free, ms"), other);
-            let bound = if name == "p99" { Bound::Most(1.05) } else { Bound::None };
+            let bound = if name == "p99" { Bound::Max(1.05) } else { Bound::None };
             report.hold(format!("{name} structured ÷ free"), one / other, bound);
         }
     }
@@ -289,9 +289,9 @@ fn server(
         if arm > 0 {
             report.add(format!("  the server's threads, {name}"), of(&|round| round[arm][2]));
             let cost = of(&|round| (round[0][0] / round[arm][0] - 1.0) * 100.0);
-            report.hold(format!("  cost in tokens/s, %, {name}"), cost, Bound::Most(5.0));
+            report.hold(format!("  cost in tokens/s, %, {name}"), cost, Bound::Max(5.0));
             let cost = of(&|round| (round[arm][1] / round[0][1] - 1.0) * 100.0);
-            report.hold(format!("  cost in the model's thread, %, {name}"), cost, Bound::Most(5.0));
+            report.hold(format!("  cost in the model's thread, %, {name}"), cost, Bound::Max(5.0));
         }
     }
     Ok(())
@@ -306,9 +306,9 @@ fn mixed(host: &Host, args: &Args, report: &mut Report) -> Result<(), Failure> {
     let memory = || {
         [resident().unwrap_or(f64::NAN), host.metric("burn_dfa:constraint_cache_bytes") / f64::from(1 << 20)]
     };
-    let (mut most_waiting, mut half) = (0.0_f64, None);
+    let (mut max_waiting, mut half) = (0.0_f64, None);
     let tally = traffic::run(host.address, args.clients as u64, time, args.seed, |elapsed, tally| {
-        most_waiting = most_waiting.max(host.metric(WAITING));
+        max_waiting = max_waiting.max(host.metric(WAITING));
         if elapsed * 2 >= time && half.is_none() {
             half = Some(memory());
         }
@@ -321,7 +321,7 @@ fn mixed(host: &Host, args: &Args, report: &mut Report) -> Result<(), Failure> {
         report.add(format!("right answers: {kind}"), tally.right.get(kind).copied().unwrap_or(0) as f64);
     }
     report.add("given up by their clients", tally.left as f64);
-    report.hold("wrong or lost", tally.wrong as f64, Bound::Most(0.0));
+    report.hold("wrong or lost", tally.wrong as f64, Bound::Max(0.0));
     report.add("tokens/s of right answers", tally.tokens as f64 / time.as_secs_f64());
     for (name, times) in
         [("latency", &tally.latency), ("first token", &tally.first_token), ("between tokens", &tally.between)]
@@ -329,7 +329,7 @@ fn mixed(host: &Host, args: &Args, report: &mut Report) -> Result<(), Failure> {
         report.add(format!("{name}, p50, ms"), times.quantile(0.5));
         report.add(format!("{name}, p99, ms"), times.quantile(0.99));
     }
-    report.hold("most waiting", most_waiting, Bound::Most(host.app.config.max_queue as f64));
+    report.hold("most waiting", max_waiting, Bound::Max(host.app.config.max_queue as f64));
     for (when, [all, constraints]) in
         [("at half time", half.unwrap_or([f64::NAN; 2])), ("at the end", at_end)]
     {
@@ -343,9 +343,9 @@ fn mixed(host: &Host, args: &Args, report: &mut Report) -> Result<(), Failure> {
         std::thread::sleep(Duration::from_millis(20));
     }
     for (name, told) in names.into_iter().zip(["running", "waiting", "part of the arena"]) {
-        report.hold(format!("{told} afterwards"), host.metric(name), Bound::Most(0.0));
+        report.hold(format!("{told} afterwards"), host.metric(name), Bound::Max(0.0));
     }
-    report.hold("restarts of the engine", host.metric("burn_dfa:engine_restarts_total"), Bound::Most(0.0));
+    report.hold("restarts of the engine", host.metric("burn_dfa:engine_restarts_total"), Bound::Max(0.0));
     match tally.wrong {
         0 => Ok(()),
         wrong => Err(format!("{wrong} answers are wrong or lost:\n{}", tally.faults.join("\n")).into()),

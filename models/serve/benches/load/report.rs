@@ -10,7 +10,7 @@ pub enum Bound {
     /// A lower bound.
     Least(f64),
     /// An upper bound.
-    Most(f64),
+    Max(f64),
 }
 
 /// Figures, in their order.
@@ -35,7 +35,7 @@ impl Report {
             let told = match bound {
                 Bound::None => String::new(),
                 Bound::Least(bound) => format!("   at least {bound}: {}", said(value >= bound)),
-                Bound::Most(bound) => format!("   at most {bound}: {}", said(value <= bound)),
+                Bound::Max(bound) => format!("   at most {bound}: {}", said(value <= bound)),
             };
             let number = if value.fract() == 0.0 { format!("{value:.0}") } else { format!("{value:.3}") };
             format!("{name:width$} {number:>12}{told}\n")

@@ -34,9 +34,9 @@ impl Logprobs {
                 let message = "this server computes no log-probabilities: start it without `--no-logprobs`";
                 Err(ApiError::unsupported(params[0], message))
             }
-            (Some(top), Some(most)) if top > most => Err(ApiError::invalid(
+            (Some(top), Some(max)) if top > max => Err(ApiError::invalid(
                 params[1],
-                format!("{top} tokens are more than the {most} that are told"),
+                format!("{top} tokens are more than the {max} that are told"),
             )),
             (Some(top), Some(_)) => Ok(Some(Self { app: app.clone(), top })),
         }

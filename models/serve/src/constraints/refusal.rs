@@ -50,7 +50,7 @@ impl Refusal {
                 size: [states, classes],
                 capacity: [max_states, max_classes],
             }) => too_large(format!(
-                "the constraint takes {states} states of {classes} classes, and the server has room for {max_states} of {max_classes}: simplify it, or raise --arena-states and --arena-classes"
+                "the constraint takes {states} states of {classes} classes, and the server has space for {max_states} of {max_classes}: simplify it, or raise --arena-states and --arena-classes"
             )),
             Self::Engine(EngineRefusal::Panic) => {
                 ApiError::internal("the compiler panicked on this constraint").at(param)

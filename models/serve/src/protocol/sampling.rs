@@ -143,11 +143,11 @@ impl SamplingFields {
     }
 
     fn stops(&self) -> Result<Vec<String>> {
-        let (most, longest) = MAX_STOPS;
+        let (max, longest) = MAX_STOPS;
         let stops = self.stop.clone().map(OneOrMany::into_vec).unwrap_or_default();
         let is_fine = |stop: &String| !stop.is_empty() && stop.len() <= longest;
-        if stops.len() > most || !stops.iter().all(is_fine) {
-            let message = format!("`stop` is up to {most} texts of 1 to {longest} bytes");
+        if stops.len() > max || !stops.iter().all(is_fine) {
+            let message = format!("`stop` is up to {max} texts of 1 to {longest} bytes");
             return Err(ApiError::invalid("stop", message));
         }
         Ok(stops)
@@ -180,10 +180,10 @@ impl SamplingFields {
     ///
     /// # Errors
     /// 400 if it is zero or too large.
-    pub fn answers(&self, most: usize) -> Result<usize> {
+    pub fn answers(&self, max: usize) -> Result<usize> {
         match self.n.unwrap_or(1) {
-            n if (1..=most).contains(&n) => Ok(n),
-            n => Err(ApiError::invalid("n", format!("`n` is {n}, and has to be from 1 to {most}"))),
+            n if (1..=max).contains(&n) => Ok(n),
+            n => Err(ApiError::invalid("n", format!("`n` is {n}, and has to be from 1 to {max}"))),
         }
     }
 

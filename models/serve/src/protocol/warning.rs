@@ -36,12 +36,12 @@ impl Warnings {
 
     /// The warnings for the answer. They are also logged in one line.
     pub fn tell(self) -> Vec<Warning> {
-        let (most, longest) = MAX_NAMED;
+        let (max, longest) = MAX_NAMED;
         let mut told = self.others;
         if !self.ignored.is_empty() {
             let short = |name: &String| name.chars().take(longest).collect::<String>();
-            let named = self.ignored.iter().take(most).map(short).collect::<Vec<_>>().join(", ");
-            let more = match self.ignored.len().saturating_sub(most) {
+            let named = self.ignored.iter().take(max).map(short).collect::<Vec<_>>().join(", ");
+            let more = match self.ignored.len().saturating_sub(max) {
                 0 => String::new(),
                 more => format!(", and {more} more"),
             };

@@ -1,6 +1,6 @@
 //! Phrases errors of readers in terms of the API: with JSON types instead of Rust types.
 
-use burn_dfa::{Error, Limit};
+use burn_dfa::{Error, Limit, Limits};
 
 /// Replaces Rust types by JSON types in a message of serde.
 pub fn of_json(message: &str) -> String {
@@ -78,7 +78,7 @@ pub fn of_library(error: &Error) -> String {
     };
     let change = match limit {
         Limit::Nesting(_) => "nest the schema less",
-        Limit::Frames(_) => "simplify it, or raise --frames",
+        Limit::Frames(max) if max < Limits::MAX_FRAMES => "simplify it, or raise --frames",
         Limit::Time(_) => "simplify it, or raise --compile-deadline",
         Limit::Bytes(_) => "simplify it, or raise --compile-bytes",
         _ => "simplify it",
@@ -88,7 +88,7 @@ pub fn of_library(error: &Error) -> String {
 
 #[cfg(test)]
 mod tests {
-    use burn_dfa::{Constraint, Limits};
+    use burn_dfa::Constraint;
 
     use super::*;
 

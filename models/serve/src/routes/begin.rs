@@ -95,11 +95,11 @@ pub async fn begin(app: &Arc<App>, client: Client, mut wanted: PreparedRequest) 
     if !app.is_ready() {
         return Err(ApiError::overloaded("the server is shutting down"));
     }
-    let width = app.text.vocabulary().len();
+    let vocab_size = app.text.vocabulary().len();
     let biased = wanted.sampling.options.logit_bias.iter().map(|(token, _)| ("logit_bias", token));
     let stops = wanted.sampling.stop_tokens.iter().map(|token| ("stop_token_ids", token));
-    if let Some((param, token)) = biased.chain(stops).find(|(_, token)| token.index() >= width) {
-        return Err(ApiError::invalid(param, format!("{token} is no token, of {width} that there are")));
+    if let Some((param, token)) = biased.chain(stops).find(|(_, token)| token.index() >= vocab_size) {
+        return Err(ApiError::invalid(param, format!("{token} is no token, of {vocab_size} that there are")));
     }
     let (own, prompts, param) = (app.clone(), wanted.prompts.clone(), wanted.prompt_param);
     let (tools, warnings) = (wanted.tools.clone(), std::mem::take(&mut wanted.warnings));
@@ -129,8 +129,8 @@ pub async fn begin(app: &Arc<App>, client: Client, mut wanted: PreparedRequest) 
         client,
     };
     if ask.answers() > app.engine.config().max_queue {
-        let most = app.engine.config().max_queue;
-        let message = format!("{} answers are more than the {most} that may wait", ask.answers());
+        let max = app.engine.config().max_queue;
+        let message = format!("{} answers are more than the {max} that may wait", ask.answers());
         return Err(ApiError::invalid("n", message));
     }
     let reader = |_| ChoiceReader::new(&format);
@@ -183,13 +183,16 @@ fn encode(
             tokens.into_iter().map(own).collect::<Vec<_>>()
         }
     };
-    let width = app.text.vocabulary().len();
+    let vocab_size = app.text.vocabulary().len();
     for prompt in &prompts {
         if prompt.is_empty() {
             return Err(ApiError::invalid(param, "the prompt has no token"));
         }
-        if let Some(token) = prompt.iter().find(|token| token.index() >= width) {
-            return Err(ApiError::invalid(param, format!("{token} is no token, of {width} that there are")));
+        if let Some(token) = prompt.iter().find(|token| token.index() >= vocab_size) {
+            return Err(ApiError::invalid(
+                param,
+                format!("{token} is no token, of {vocab_size} that there are"),
+            ));
         }
     }
     if prompts.is_empty() {
@@ -307,29 +310,29 @@ fn budget(
         return too_long(message, wanted.prompt_param);
     }
     let param = wanted.max_tokens_param;
-    let most = match wanted.max_tokens {
+    let max = match wanted.max_tokens {
         Some(0) => {
             return Err(ApiError::invalid(param, format!("`{param}` of 0 leaves nothing to generate")));
         }
-        Some(most) if most > left => {
+        Some(max) if max > left => {
             let message = format!(
-                "the prompt has {prompt} tokens and the answer at most {most}, which together are more than {slots}: lower `{param}` to {left}"
+                "the prompt has {prompt} tokens and the answer at most {max}, which together are more than {slots}: lower `{param}` to {left}"
             );
             return too_long(message, param);
         }
-        Some(most) => most,
+        Some(max) => max,
         None if constraint.is_some() => left,
         None => left.min(wanted.usual_tokens),
     };
     let least = wanted.sampling.min_tokens;
-    if least > most {
+    if least > max {
         let message = format!(
-            "an answer has at most {most} tokens, and is to have at least {least}: lower `min_tokens` to {most}"
+            "an answer has at most {max} tokens, and is to have at least {least}: lower `min_tokens` to {max}"
         );
         return Err(ApiError::invalid("min_tokens", message));
     }
     let needed = constraint.map_or(0, RequestConstraint::tokens_needed);
-    if needed > most { Err(ApiError::budget(param, needed, most)) } else { Ok(most) }
+    if needed > max { Err(ApiError::budget(param, needed, max)) } else { Ok(max) }
 }
 
 #[cfg(test)]

@@ -114,9 +114,9 @@ pub fn read_tools(
     mut request: Value,
     warnings: &mut Warnings,
 ) -> Result<Option<Tools>> {
-    let most = app.config.max_tools;
-    if definitions.len() > most {
-        let message = format!("{} tools are more than the {most} that a request may have", definitions.len());
+    let max = app.config.max_tools;
+    if definitions.len() > max {
+        let message = format!("{} tools are more than the {max} that a request may have", definitions.len());
         return Err(ApiError::invalid("tools", message));
     }
     if !definitions.is_empty() {

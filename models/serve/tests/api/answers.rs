@@ -242,7 +242,7 @@ fn the_server_says_what_it_is() {
 }
 
 #[test]
-fn metrics_count() {
+fn metrics_count_tokens_and_requests() {
     let server = start(&["--served-model-name", "named"]);
     let request = json!({"messages": [{"role": "user", "content": SENTENCE}], "response_format": order()});
     let usage = server.post("/v1/chat/completions", &request).json(200)["usage"].clone();

@@ -113,7 +113,7 @@ fn other_hosts_and_pages_are_refused_without_a_key() {
 }
 
 #[test]
-fn roles_are_known() {
+fn unknown_roles_are_refused() {
     let server = start(&[]);
     let status = |role: &str| {
         let body = json!({"messages": [{"role": role, "content": "Hi"}], "max_tokens": 2});

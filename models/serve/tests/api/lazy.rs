@@ -102,7 +102,7 @@ fn a_constraint_that_is_refused_late_has_its_status() {
 
 #[test]
 fn a_stream_that_has_begun_ends_with_the_error() {
-    // The second prompt leaves no room for the shortest answer. The error comes when the first
+    // The second prompt leaves no space for the shortest answer. The error comes when the first
     // answer begins.
     let prompts = [vec![65; 3], vec![65; 240]];
     let ask = |stream: bool| {

@@ -17,13 +17,13 @@ fn every_answer_is_right_and_nothing_is_left_over() {
             text.lines().filter(|line| line.strip_prefix(name).is_some_and(|rest| rest.starts_with('{')));
         own.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum::<f64>()
     };
-    let mut most_waiting = 0.0_f64;
+    let mut max_waiting = 0.0_f64;
     let tally = traffic::run(server.address, 16, Duration::from_secs(10), 7, |_, _| {
-        most_waiting = most_waiting.max(metric("vllm:num_requests_waiting"));
+        max_waiting = max_waiting.max(metric("vllm:num_requests_waiting"));
     });
     assert_eq!(tally.wrong, 0, "{}", tally.faults.join("\n"));
     assert!(tally.answered() > 20 && tally.right.len() > 4, "{:?}", tally.right);
-    assert!(tally.left > 0 && tally.tokens > 0 && most_waiting <= 32.0);
+    assert!(tally.left > 0 && tally.tokens > 0 && max_waiting <= 32.0);
     assert!(
         [&tally.latency, &tally.first_token, &tally.between].iter().all(|times| times.quantile(0.5) > 0.0)
     );

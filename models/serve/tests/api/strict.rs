@@ -46,15 +46,15 @@ fn a_format_that_is_strict_is_refused() {
     for (schema, pointer) in
         [(set(), "/properties/tags/uniqueItems"), (map(), "/properties/sizes/minProperties")]
     {
-        let place = format!("response_format.json_schema.schema{pointer}");
+        let param = format!("response_format.json_schema.schema{pointer}");
         let request = chat(format(&schema, json!(true)));
         let answer = server().post("/v1/chat/completions", &request);
         let message = answer.error(400, Some("response_format"), "constraint_refused");
-        assert!(message.contains(&place) && message.contains("`strict`"), "{message}");
+        assert!(message.contains(&param) && message.contains("`strict`"), "{message}");
         for strict in [json!(false), Value::Null] {
             let answer = server().post("/v1/chat/completions", &chat(format(&schema, strict)));
             let warnings = answer.warnings();
-            assert_eq!((warnings.len(), &warnings[0]["param"]), (1, &json!(place)), "{warnings:?}");
+            assert_eq!((warnings.len(), &warnings[0]["param"]), (1, &json!(param)), "{warnings:?}");
             let content = answer.json(200)["choices"][0]["message"]["content"].clone();
             let value: Value = serde_json::from_str(content.as_str().expect("a text")).expect("JSON");
             assert!(value["tags"].is_array() || value["sizes"].as_object().is_some_and(|map| map.len() >= 2));
@@ -67,7 +67,7 @@ fn a_format_that_is_strict_is_refused() {
 
 #[test]
 fn fields_of_other_servers_are_not_strict() {
-    for (field, value, place) in [
+    for (field, value, param) in [
         ("guided_json", set(), "guided_json/properties/tags/uniqueItems"),
         ("json_schema", set(), "json_schema/properties/tags/uniqueItems"),
         ("structured_outputs", json!({"json": set()}), "structured_outputs.json/properties/tags/uniqueItems"),
@@ -75,7 +75,7 @@ fn fields_of_other_servers_are_not_strict() {
         // The second answer reuses the constraint of the first.
         for _ in 0..2 {
             let answer = server().post("/v1/chat/completions", &chat(json!({ field: value })));
-            assert_eq!(answer.warnings()[0]["param"], place);
+            assert_eq!(answer.warnings()[0]["param"], param);
         }
     }
     let tag = json!({"type": "structural_tag", "format": {"type": "tag", "begin": "<", "end": ">", "content": {"type": "json_schema", "json_schema": set()}}});

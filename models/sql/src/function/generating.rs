@@ -97,8 +97,8 @@ impl AsyncScalarUDFImpl for Generating {
     }
 }
 
-/// The column of some answers: of a shape, or as text. JSON of any shape is the text as generated, with
-/// its white space; JSON's null becomes SQL's null.
+/// The column of some answers: of a shape, or as text. JSON of any shape is the text as generated,
+/// with its white space; JSON's null becomes SQL's null.
 fn column(answers: Vec<Option<String>>, shape: Option<&Shape>) -> Result<ArrayRef, String> {
     let shape = match shape {
         None => return Ok(Arc::new(StringArray::from(answers))),

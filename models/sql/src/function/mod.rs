@@ -49,7 +49,8 @@ use reasons::Reasons;
 /// Functions::planning(Arc::new(constraints)).register(&context);
 ///
 /// let runtime = tokio::runtime::Builder::new_current_thread().build()?;
-/// let refused = runtime.block_on(context.sql(r#"SELECT extract('Ada', '{"type": "sting"}')"#)).unwrap_err();
+/// let refused =
+///     runtime.block_on(context.sql(r#"SELECT extract('Ada', '{"type": "sting"}')"#)).unwrap_err();
 /// assert!(refused.to_string().contains("/type"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

@@ -213,7 +213,7 @@ async fn white_space_is_an_argument() -> Result<()> {
 }
 
 #[tokio::test]
-async fn labels_and_patterns() -> Result<()> {
+async fn labels_and_patterns_restrict_answers() -> Result<()> {
     let context = context();
     register(
         &context,
@@ -349,7 +349,7 @@ async fn dropping_a_result_ends_its_work() -> Result<()> {
 
 /// Errors of rows that are never read, or of calls that are not made, do not matter.
 #[tokio::test]
-async fn limits_are_kept() -> Result<()> {
+async fn a_limit_of_a_query_ends_its_answers() -> Result<()> {
     let functions = start(&["--rows", "4"]);
     let context = session::local(&functions, 1024, Some(1));
     register(

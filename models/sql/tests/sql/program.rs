@@ -45,7 +45,7 @@ fn a_result_in_each_form() {
 }
 
 #[test]
-fn a_table_has_a_most_of_rows() {
+fn a_printed_table_has_a_maximum_of_rows() {
     let output = run(&["SELECT * FROM generate_series(1, 100000)", "--max-rows", "7"]);
     assert!(output.status.success());
     let (table, note) =
@@ -55,7 +55,7 @@ fn a_table_has_a_most_of_rows() {
 }
 
 #[test]
-fn errors_are_told() {
+fn errors_name_what_is_wrong() {
     let folder = tempfile::tempdir().unwrap();
     let people = file(folder.path(), "people.csv", PEOPLE);
     let refused = failure(&[&format!("SELECT extract(text, '{{\"type\": \"sting\"}}') FROM '{people}'")]);
@@ -92,7 +92,7 @@ fn a_closed_pipe_ends_the_query() {
 /// The same seed makes the same sentences in every form, and the model extracts most of their
 /// content.
 #[test]
-fn example_data() {
+fn generated_data_is_the_same_in_every_form() {
     let folder = tempfile::tempdir().unwrap();
     let mut tables = Vec::new();
     for form in ["csv", "parquet", "json"] {

@@ -16,7 +16,7 @@ fn list(item: Shape) -> Shape {
 }
 
 #[test]
-fn shapes_of_schemas() {
+fn schemas_become_shapes_of_columns() {
     use Shape::{Boolean, Integer, Json, Number, Text};
     let cases = [
         (json!({"type": "string", "maxLength": 3}), Text),
@@ -71,7 +71,7 @@ fn shapes_of_schemas() {
 
 /// A recursive reference is followed up to a limit; deeper values are JSON text.
 #[test]
-fn recursion_ends() {
+fn a_recursive_schema_ends_in_json_text() {
     let schema = json!({
         "type": "object",
         "properties": {"next": {"$ref": "#"}, "value": {"type": "integer"}}
@@ -184,7 +184,7 @@ fn told(shape: &Shape, value: &Value) -> Value {
 }
 
 #[test]
-fn types_of_columns() {
+fn records_become_structs_of_nullable_fields() {
     let shape = record([("a", list(Shape::Number))]);
     let DataType::Struct(fields) = shape.data_type() else { panic!("{:?}", shape.data_type()) };
     let DataType::List(item) = fields[0].data_type() else { panic!("{fields:?}") };

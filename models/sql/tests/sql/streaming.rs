@@ -7,7 +7,7 @@ use std::process::Stdio;
 use crate::process::{Process, program, until};
 
 /// Peak memory of a query over `rows` rows, in KiB.
-fn most(folder: &Path, rows: usize) -> u64 {
+fn peak_memory(folder: &Path, rows: usize) -> u64 {
     let path = folder.join(format!("{rows}.json"));
     let mut file = BufWriter::new(std::fs::File::create(&path).unwrap());
     for row in 0..rows {
@@ -22,12 +22,12 @@ fn most(folder: &Path, rows: usize) -> u64 {
     let result = folder.join(format!("{rows}.csv"));
     let mut command = program(&[&query, "--format", "csv", "--partitions", "2"]);
     let mut process = Process::start(command.stdout(Stdio::from(std::fs::File::create(&result).unwrap())));
-    let mut most = 0;
+    let mut max = 0;
     until("the query ends", || {
         let status = std::fs::read_to_string(format!("/proc/{}/status", process.id())).unwrap_or_default();
         let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
         let peak = peak.map(|peak| peak.trim().trim_end_matches(" kB").parse::<u64>().unwrap());
-        most = most.max(peak.unwrap_or_default());
+        max = max.max(peak.unwrap_or_default());
         !process.is_running()
     });
     let told = std::fs::read_to_string(&result).unwrap();
@@ -38,13 +38,13 @@ fn most(folder: &Path, rows: usize) -> u64 {
     );
     std::fs::remove_file(path).unwrap();
     std::fs::remove_file(result).unwrap();
-    most
+    max
 }
 
 #[test]
 fn a_million_rows_take_no_more_memory_than_fewer() {
     let folder = tempfile::tempdir().unwrap();
-    let (few, many) = (most(folder.path(), 50_000), most(folder.path(), 1_000_000));
+    let (few, many) = (peak_memory(folder.path(), 50_000), peak_memory(folder.path(), 1_000_000));
     println!("50,000 rows: {few} KiB; 1,000,000 rows: {many} KiB");
     // The longer table alone has 40 MiB.
     assert!(many < few + (20 << 10), "{few} KiB, {many} KiB");

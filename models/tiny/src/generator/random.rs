@@ -1,7 +1,9 @@
 //! A small counter-based source of random numbers: the same seed and index give the same example on
 //! every machine, and example `n` can be made without the earlier ones.
 
-/// SplitMix64 (Steele, Lea and Flood, 2014), started at a mix of a seed and a counter.
+use burn_dfa_common::random::Random as SplitMix;
+
+/// SplitMix64, started at a mix of a seed and a counter.
 ///
 /// ```
 /// use burn_dfa_tiny::generator::Random;
@@ -11,27 +13,20 @@
 /// assert_eq!(Random::new(1, 0).between(1, 6), die);
 /// ```
 #[derive(Debug, Clone)]
-pub struct Random {
-    state: u64,
-}
+pub struct Random(SplitMix);
 
 impl Random {
     /// The stream of numbers for `index` and `seed`.
     pub fn new(seed: u64, index: u64) -> Self {
-        let mut start = Self { state: seed ^ 0x6A09_E667_F3BC_C908 };
-        let key = start.next_u64();
-        let mut stream = Self { state: key ^ index.wrapping_mul(0x9E37_79B9_7F4A_7C15) };
+        let key = SplitMix(seed ^ 0x6A09_E667_F3BC_C908).next_u64();
+        let mut stream = SplitMix(key ^ index.wrapping_mul(0x9E37_79B9_7F4A_7C15));
         stream.next_u64();
-        stream
+        Self(stream)
     }
 
     /// The next 64 bits.
     pub fn next_u64(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
+        self.0.next_u64()
     }
 
     /// A number in `0..bound`; `bound` must not be 0.
@@ -61,5 +56,5 @@ pub fn hash(text: &str) -> u64 {
     for byte in text.bytes() {
         value = (value ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3);
     }
-    Random { state: value }.next_u64()
+    SplitMix(value).next_u64()
 }

@@ -47,8 +47,8 @@ fn order(random: &mut Random) -> (String, String, String) {
     let item = item(random);
     let customer = full_name(random);
     let spelled = random.chance(25);
-    let most = if spelled || random.chance(50) { 12 } else { 240 };
-    let quantity = random.between(2, most);
+    let max = if spelled || random.chance(50) { 12 } else { 240 };
+    let quantity = random.between(2, max);
     let written = if spelled { NUMBER_WORDS[quantity - 2].to_string() } else { quantity.to_string() };
     let express = random.chance(50);
     let mut sentence =

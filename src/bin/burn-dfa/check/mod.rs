@@ -74,16 +74,16 @@ impl Check {
         let mut all = true;
         for text in self.texts.iter().cloned().map(Ok).chain(self.file.iter().map(|path| read(path))) {
             let text = &if self.value { written(&constraint, &text?, &limits)? } else { text? };
-            let place = mismatch(&automaton, text);
-            all &= place.is_none();
-            let next = match (&place, &tokens) {
-                (Some(place), Some(tokens)) => tokens.after(&text[..place.byte]),
+            let mismatch = mismatch(&automaton, text);
+            all &= mismatch.is_none();
+            let next = match (&mismatch, &tokens) {
+                (Some(mismatch), Some(tokens)) => tokens.after(&text[..mismatch.byte]),
                 _ => None,
             };
             if out.json {
-                writeln!(out.to, "{}", line(text, place.as_ref(), next.as_deref()))?;
+                writeln!(out.to, "{}", line(text, mismatch.as_ref(), next.as_deref()))?;
             } else {
-                print(out, text, place.as_ref(), next.as_deref())?;
+                print(out, text, mismatch.as_ref(), next.as_deref())?;
             }
         }
         Ok(if all { ExitCode::SUCCESS } else { ExitCode::from(FOUND) })
@@ -155,22 +155,22 @@ impl Tokens {
 /// Maximum number of shown tokens.
 const SHOWN: usize = 8;
 
-fn print(out: &mut Output, text: &str, place: Option<&Mismatch>, next: Option<&[Next]>) -> Result<()> {
+fn print(out: &mut Output, text: &str, mismatch: Option<&Mismatch>, next: Option<&[Next]>) -> Result<()> {
     let Styles { good, bad, strong, faint } = out.styles;
-    let Some(place) = place else { return Ok(writeln!(out.to, "{good}match{good:#}    {text}")?) };
-    let (right, rest) = text.split_at(place.byte);
+    let Some(mismatch) = mismatch else { return Ok(writeln!(out.to, "{good}match{good:#}    {text}")?) };
+    let (right, rest) = text.split_at(mismatch.byte);
     writeln!(out.to, "{bad}no match{bad:#} {right}{bad}{rest}{bad:#}")?;
-    let found = match place.found {
+    let found = match mismatch.found {
         Some(found) => format!("{found:?} cannot come here"),
         None => "the text ends here, and more has to come".to_owned(),
     };
-    writeln!(out.to, "  at byte {}, character {}: {found}", place.byte, place.character)?;
-    let end = place.may_end.then_some("the end");
-    let could: Vec<&str> = place.expected.as_deref().into_iter().chain(end).collect();
+    writeln!(out.to, "  at byte {}, character {}: {found}", mismatch.byte, mismatch.character)?;
+    let end = mismatch.may_end.then_some("the end");
+    let could: Vec<&str> = mismatch.expected.as_deref().into_iter().chain(end).collect();
     if !could.is_empty() {
         writeln!(out.to, "  could come: {strong}{}{strong:#}", could.join(", or "))?;
     }
-    if let Some(bytes) = &place.bytes {
+    if let Some(bytes) = &mismatch.bytes {
         writeln!(out.to, "  as bytes:   {bytes}")?;
     }
     if let Some(next) = next {
@@ -188,8 +188,8 @@ fn print(out: &mut Output, text: &str, place: Option<&Mismatch>, next: Option<&[
     Ok(())
 }
 
-fn line(text: &str, place: Option<&Mismatch>, next: Option<&[Next]>) -> serde_json::Value {
-    let Some(place) = place else { return json!({"text": text, "matches": true}) };
+fn line(text: &str, mismatch: Option<&Mismatch>, next: Option<&[Next]>) -> serde_json::Value {
+    let Some(mismatch) = mismatch else { return json!({"text": text, "matches": true}) };
     let tokens = next.map(|next| {
         let tokens = next.iter().take(SHOWN).map(|(id, text)| json!({"id": id, "text": text}));
         tokens.collect::<Vec<_>>()
@@ -197,12 +197,12 @@ fn line(text: &str, place: Option<&Mismatch>, next: Option<&[Next]>) -> serde_js
     json!({
         "text": text,
         "matches": false,
-        "byte": place.byte,
-        "character": place.character,
-        "found": place.found,
-        "expected": place.expected,
-        "bytes": place.bytes,
-        "may_end": place.may_end,
+        "byte": mismatch.byte,
+        "character": mismatch.character,
+        "found": mismatch.found,
+        "expected": mismatch.expected,
+        "bytes": mismatch.bytes,
+        "may_end": mismatch.may_end,
         "tokens": tokens,
         "token_count": next.map(<[Next]>::len),
     })

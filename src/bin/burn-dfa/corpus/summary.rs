@@ -38,8 +38,8 @@ pub struct Summary {
     /// Rows that must be refused, and how many of them were compiled.
     pub must_not_compile: usize,
     pub wrongly_compiled: usize,
-    /// Rows with an accepted valid instance, and how many of them have a least budget of at most the
-    /// tokens of the shortest one.
+    /// Rows with an accepted valid instance, and how many of them have a least budget of at most
+    /// the tokens of the shortest one.
     pub with_instance: usize,
     pub within_instance: usize,
     compiled: Vec<Compiled>,
@@ -89,7 +89,7 @@ impl Summary {
         if let (Class::Refused | Class::Limit | Class::Panicked, Some(reason)) =
             (outcome.class, outcome.reason)
         {
-            *self.reasons.entry(without_place(&reason)).or_default() += 1;
+            *self.reasons.entry(without_location(&reason)).or_default() += 1;
         }
     }
 
@@ -259,20 +259,20 @@ impl fmt::Display for Summary {
 }
 
 /// A message without its pointer or offset.
-fn without_place(message: &str) -> String {
+fn without_location(message: &str) -> String {
     if let Some(rest) = message.strip_prefix("grammar") {
         // Also without the line number of the grammar.
-        let (place, reason) =
+        let (location, reason) =
             rest.lines().next().and_then(|line| line.split_once(": ")).unwrap_or(("", rest));
-        let of = if place.contains("line") { "" } else { "as a whole: " };
+        let of = if location.contains("line") { "" } else { "as a whole: " };
         return format!("grammar, {of}{}", reason.chars().take(100).collect::<String>());
     }
     for head in ["JSON schema, at ", "pattern, at byte "] {
         let rest = message.strip_prefix(head).and_then(|rest| rest.split_once(": "));
-        if let Some((place, reason)) = rest {
+        if let Some((location, reason)) = rest {
             let reason: String = reason.chars().take(100).collect();
             // The keyword, if it is one and not the name of a property.
-            let mut parts = place.rsplit('/');
+            let mut parts = location.rsplit('/');
             let (last, parent) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
             let named = ["properties", "patternProperties", "$defs", "definitions"].contains(&parent);
             let is_word = last.starts_with(|c: char| c.is_alphabetic() || c == '$') && !last.contains(' ');

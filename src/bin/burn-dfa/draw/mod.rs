@@ -25,8 +25,8 @@ use stack::Steps;
 /// The dead state is omitted. Accepting states have a double circle. In an automaton with a stack,
 /// call and RETURN states (↩, with the exit) have their own colors, and dashed lines lead to their
 /// next states; `--table` draws the automaton copied to a fixed depth. An SVG picture fits on a
-/// page: a long automaton has several parts, one below the other, and a dashed circle has the number
-/// of a state in another part.
+/// page: a long automaton has several parts, one below the other, and a dashed circle has the
+/// number of a state in another part.
 #[derive(Args)]
 #[command(after_help = "Examples:
   burn-dfa draw --regex '(cat|dog)s?' -o automaton.svg
@@ -58,8 +58,8 @@ pub struct Draw {
     stack: Option<String>,
     #[command(flatten)]
     tokenizer: TokenizerArgs,
-    /// Maximum number of states to draw, by default 200, or of boxes of rules or steps of the stack,
-    /// by default 1,000.
+    /// Maximum number of states to draw, by default 200, or of boxes of rules or steps of the
+    /// stack, by default 1,000.
     #[arg(long, value_name = "N")]
     max_nodes: Option<usize>,
     #[command(flatten)]
@@ -168,10 +168,10 @@ impl Draw {
         Ok(())
     }
 
-    fn check(&self, count: usize, what: &str, most: usize) -> Result<()> {
-        let most = self.max_nodes.unwrap_or(most);
-        if count > most {
-            return Err(format!("{count} {what} exceed --max-nodes {most}: raise it").into());
+    fn check(&self, count: usize, what: &str, max: usize) -> Result<()> {
+        let max = self.max_nodes.unwrap_or(max);
+        if count > max {
+            return Err(format!("{count} {what} exceed --max-nodes {max}: raise it").into());
         }
         Ok(())
     }

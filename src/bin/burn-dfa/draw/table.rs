@@ -37,7 +37,8 @@ struct Class {
 }
 
 /// The picture of `constraint`: a row for each state except the reserved states, a column for each
-/// class that is legal in some state. Columns beyond the width of a page are in further blocks below.
+/// class that is legal in some state. Columns beyond the width of a page are in further blocks
+/// below.
 pub fn svg(constraint: &CompiledConstraint, vocabulary: &Vocabulary) -> String {
     let states = (StateId::RESERVED..constraint.state_count() as u32).map(StateId).collect();
     let table = Table { constraint, vocabulary, states };

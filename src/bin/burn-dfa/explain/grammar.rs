@@ -33,10 +33,10 @@ pub fn print(out: &mut Output, report: &GrammarReport) -> Result<()> {
         }
     }
     if !report.calls.is_empty() {
-        let (stacks, most) = (report.stacks, report.max_stacks);
+        let (stacks, max) = (report.stacks, report.max_stacks);
         let said = match stacks {
             1 => "the text read so far tells the stack".to_owned(),
-            _ => format!("ways to read the same text have up to {stacks} stacks at once, of {most} at most"),
+            _ => format!("ways to read the same text have up to {stacks} stacks at once, of {max} at most"),
         };
         writeln!(out.to, "{strong}stacks{strong:#} {stacks}: {said}")?;
     }

@@ -55,8 +55,8 @@ pub fn count(schema: &Value, noted: &[&str]) -> Vec<(String, usize)> {
         let Value::Object(keywords) = schema else { continue };
         let mut below = Vec::new();
         for (name, value) in keywords {
-            let place = join(&pointer, name);
-            if !ANNOTATIONS.contains(&&**name) && !noted.contains(&&*place) {
+            let location = join(&pointer, name);
+            if !ANNOTATIONS.contains(&&**name) && !noted.contains(&&*location) {
                 match counts.iter_mut().find(|(known, _)| known == name) {
                     Some((_, count)) => *count += 1,
                     None => counts.push((name.clone(), 1)),
@@ -64,13 +64,13 @@ pub fn count(schema: &Value, noted: &[&str]) -> Vec<(String, usize)> {
             }
             match value {
                 Value::Object(schemas) if BY_NAME.contains(&&**name) => {
-                    below.extend(schemas.iter().map(|(name, schema)| (join(&place, name), schema)));
+                    below.extend(schemas.iter().map(|(name, schema)| (join(&location, name), schema)));
                 }
                 Value::Array(schemas) if SCHEMAS.contains(&&**name) => {
                     let schemas = schemas.iter().enumerate();
-                    below.extend(schemas.map(|(at, schema)| (join(&place, &at.to_string()), schema)));
+                    below.extend(schemas.map(|(at, schema)| (join(&location, &at.to_string()), schema)));
                 }
-                schema if SCHEMAS.contains(&&**name) => below.push((place, schema)),
+                schema if SCHEMAS.contains(&&**name) => below.push((location, schema)),
                 _ => {}
             }
         }

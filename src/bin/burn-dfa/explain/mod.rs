@@ -86,8 +86,8 @@ impl Explain {
                 let line = json!({"pointer": note.pointer, "treatment": treatment, "reason": reason});
                 writeln!(out.to, "{line}")?;
             } else {
-                let (strong, place) = (out.styles.strong, place(&note.pointer));
-                writeln!(out.to, "{strong}{treatment}{strong:#} {place}: {reason}")?;
+                let (strong, location) = (out.styles.strong, location(&note.pointer));
+                writeln!(out.to, "{strong}{treatment}{strong:#} {location}: {reason}")?;
             }
         }
         if let (Some(grammar), None) = (constraint.as_grammar(), &conflict) {
@@ -139,6 +139,6 @@ fn listed(schema: &Value, exact: Vec<(String, usize)>) -> String {
     }
 }
 
-fn place(pointer: &str) -> &str {
+fn location(pointer: &str) -> &str {
     if pointer.is_empty() { "the root" } else { pointer }
 }

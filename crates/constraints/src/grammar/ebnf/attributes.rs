@@ -85,11 +85,11 @@ fn attribute(cursor: &mut Cursor, name: &str, at: usize, attributes: &mut Attrib
             integer(cursor)?;
         }
         "max_tokens" => {
-            let most = integer(cursor)?;
-            if !(1..=MAX_TOKENS).contains(&most) {
+            let max_tokens = integer(cursor)?;
+            if !(1..=MAX_TOKENS).contains(&max_tokens) {
                 return Err(cursor.error(at, format!("`max_tokens` is a number from 1 to {MAX_TOKENS}")));
             }
-            attributes.max_tokens = Some(most);
+            attributes.max_tokens = Some(max_tokens);
         }
         "" => {
             return Err(

@@ -53,7 +53,7 @@ pub(super) fn restrict<'t>(
             body = Expression(Node::Bounded(Arc::new(Bounded { name, body, lazy, max_chars })));
         }
         grammar.rules[number].body = match max_tokens {
-            Some(most) => body.counted(rule.name.to_owned(), most),
+            Some(max_tokens) => body.counted(rule.name.to_owned(), max_tokens),
             None => body,
         };
     }

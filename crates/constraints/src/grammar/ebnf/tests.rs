@@ -24,9 +24,9 @@ fn check(text: &str, accepted: &[&str], rejected: &[&str]) {
 }
 
 /// Checks that a grammar is rejected at a line and column, for a reason.
-fn refused(text: &str, place: (usize, usize), reason: &str) {
+fn refused(text: &str, location: (usize, usize), reason: &str) {
     let error = read(text, None).expect_err(text);
-    assert_eq!(error.location(), Some(place), "{error}");
+    assert_eq!(error.location(), Some(location), "{error}");
     assert!(error.to_string().contains(reason), "{error}");
 }
 
@@ -75,7 +75,7 @@ fn literals_and_classes_have_escapes() {
 }
 
 #[test]
-fn repetitions_have_counts() {
+fn repetitions_with_counts_are_read() {
     check(
         "root ::= \"a\"{2} \"b\" {1, 3} \"c\"{0} [d]{1,} (\"e\"+)?",
         &["aabd", "aabbbdddee"],
@@ -176,7 +176,7 @@ fn tags_are_dispatched_at_their_first_occurrence() {
 }
 
 #[test]
-fn tokens_have_numbers() {
+fn tokens_are_read_by_their_numbers() {
     let token = |ids: &[u32], except| {
         let tokens = ids.iter().map(|&id| TokenName::Id(TokenId(id))).collect::<Vec<_>>();
         format!("{:?}", Node::Token { tokens, except })
@@ -223,10 +223,10 @@ fn attributes_are_exact_over_recursion_that_is_a_loop() {
         let least = usize::from(body == "\"a\" t");
         let text = |n: usize| "a".repeat(n) + "b";
         let of = |attribute: &str| format!("root ::= r \".\"\nr[{attribute}] ::= s\ns ::= {body}{rest}");
-        for most in 0..5 {
-            let grammar = of(&format!("max_chars={most}"));
+        for max in 0..5 {
+            let grammar = of(&format!("max_chars={max}"));
             for n in least..5 {
-                language(&grammar, &format!("{}.", text(n)), n < most);
+                language(&grammar, &format!("{}.", text(n)), n < max);
             }
             language(&grammar, "a.", false);
         }

@@ -26,7 +26,7 @@ impl<'t> Cursor<'t> {
             }
             cursor.close("]", open)
         })?;
-        if let Some(at) = attributes.place("stop_capture")
+        if let Some(at) = attributes.offset_of("stop_capture")
             && attributes.end.is_none()
             && !attributes.whole
         {
@@ -37,7 +37,7 @@ impl<'t> Cursor<'t> {
 
     fn attribute(&mut self, attributes: &mut Attributes<'t>) -> Result<()> {
         let Name { text: name, at, .. } = self.name("the name of an attribute")?;
-        if attributes.place(name).is_some() {
+        if attributes.offset_of(name).is_some() {
             return Err(self.error_at(at, format!("`{name}` is given twice")));
         }
         attributes.met.push((name, at));
@@ -64,9 +64,11 @@ impl<'t> Cursor<'t> {
             }
             "max_tokens" => {
                 self.equals(name)?;
-                let most = u32::try_from(self.count()?).ok().filter(|most| (1..=MAX_TOKENS).contains(most));
-                attributes.max_tokens = most;
-                if most.is_none() {
+                let max_tokens = u32::try_from(self.count()?)
+                    .ok()
+                    .filter(|max_tokens| (1..=MAX_TOKENS).contains(max_tokens));
+                attributes.max_tokens = max_tokens;
+                if max_tokens.is_none() {
                     let reason = format!("`max_tokens` is a number from 1 to {MAX_TOKENS}");
                     return Err(self.error_at(at, reason));
                 }
@@ -90,7 +92,7 @@ impl<'t> Cursor<'t> {
             return Err(self.error_at(at, "`stop` and `suffix` do not go together"));
         }
         self.blanks();
-        let place = self.at;
+        let start = self.at;
         let begins = self.peek().is_some_and(|c| matches!(c, '"' | '/')) || self.rest().starts_with("%regex");
         if !begins && !self.at_name() {
             let reason =
@@ -100,14 +102,14 @@ impl<'t> Cursor<'t> {
         let value = self.atom()?;
         match &value.kind {
             Kind::Name(rule) if !rule.bytes().any(|byte| byte.is_ascii_uppercase()) => {
-                Err(self.error_at(place, format!("`{name}=` takes a terminal, and `{rule}` names a rule")))
+                Err(self.error_at(start, format!("`{name}=` takes a terminal, and `{rule}` names a rule")))
             }
             text if text.text().is_some_and(<[u8]>::is_empty) => {
                 attributes.whole = name == "stop";
                 if attributes.whole {
                     return Ok(());
                 }
-                Err(self.error_at(place, "`suffix=` must not be empty"))
+                Err(self.error_at(start, "`suffix=` must not be empty"))
             }
             _ => {
                 attributes.end = Some(End { value, stop: name == "stop" });

@@ -152,11 +152,11 @@ impl<'t> Cursor<'t> {
     ///
     /// # Errors
     /// Another text comes next.
-    pub(super) fn expect(&mut self, text: &str, place: &str) -> Result<()> {
+    pub(super) fn expect(&mut self, text: &str, context: &str) -> Result<()> {
         if self.eat(text) {
             return Ok(());
         }
-        Err(self.error(format!("expected `{text}` {place}, found {}", self.found())))
+        Err(self.error(format!("expected `{text}` {context}, found {}", self.found())))
     }
 
     /// Reads the closing bracket of the bracket at `open`.

@@ -79,9 +79,8 @@ fn bounded(pattern: &str) -> Option<Whitespace> {
     match pattern.strip_prefix(BLANK)? {
         "+" | "*" => Some(Whitespace::FLEXIBLE),
         counts => {
-            let most =
-                counts.strip_prefix("{1,").or_else(|| counts.strip_prefix("{0,"))?.strip_suffix('}')?;
-            Some(Whitespace::Flexible(most.parse().ok()?))
+            let max = counts.strip_prefix("{1,").or_else(|| counts.strip_prefix("{0,"))?.strip_suffix('}')?;
+            Some(Whitespace::Flexible(max.parse().ok()?))
         }
     }
 }

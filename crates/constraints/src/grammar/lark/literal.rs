@@ -186,8 +186,12 @@ impl Cursor<'_> {
         Ok(expression)
     }
 
-    /// The regex of a pattern; `place` maps an offset in the pattern to the text.
-    pub(super) fn pattern(&mut self, pattern: String, place: impl Fn(usize) -> usize) -> Result<Expression> {
+    /// The regex of a pattern; `offset_of` maps an offset in the pattern to the text.
+    pub(super) fn pattern(
+        &mut self,
+        pattern: String,
+        offset_of: impl Fn(usize) -> usize,
+    ) -> Result<Expression> {
         if let Some(known) = self.regexes.get(&pattern) {
             return Ok(Expression(Node::Regex(Arc::clone(known))));
         }
@@ -199,18 +203,18 @@ impl Cursor<'_> {
             let reason = format!(
                 "the regexes of the grammar have more than {MAX_PATTERNS} bytes or {MAX_NAMED} classes with a name; split it"
             );
-            return Err(self.error_at(place(0), reason));
+            return Err(self.error_at(offset_of(0), reason));
         }
         let regex = Regex::parse(&pattern).map_err(|error| {
             let reason = error.to_string();
             // The error has the location in the grammar instead of the location in the pattern.
             let reason = reason.split_once(": ").map_or(reason.as_str(), |(_, reason)| reason);
-            self.error_at(place(error.offset().unwrap_or(0)), format!("the regex: {reason}"))
+            self.error_at(offset_of(error.offset().unwrap_or(0)), format!("the regex: {reason}"))
         })?;
         let looks = ParserBuilder::new().utf8(false).build().parse(&pattern);
         if looks.is_ok_and(|hir| !hir.properties().look_set().is_empty()) {
             let reason = r"look-around (`^`, `$`, `\b`) is not supported in terminals: a terminal is matched as a whole";
-            return Err(self.error_at(place(0), reason));
+            return Err(self.error_at(offset_of(0), reason));
         }
         let regex = Arc::new(regex);
         self.regexes.insert(pattern, Arc::clone(&regex));

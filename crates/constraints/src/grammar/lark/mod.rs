@@ -7,8 +7,8 @@
 //! - `cursor` is a position in the text; `literal` reads strings and regexes, `token` reads tokens,
 //!   `structured` reads items written in JSON, and `guidance` the JSON options of schemas; `common`
 //!   has the terminals for imports;
-//! - `tree` has the definitions; `expression` reads their right-hand sides, `attributes` the brackets
-//!   after the name of a rule, and `document` the lines of a grammar;
+//! - `tree` has the definitions; `expression` reads their right-hand sides, `attributes` the
+//!   brackets after the name of a rule, and `document` the lines of a grammar;
 //! - `lowering` is the state of the conversion; `terminals` converts trees to regular expressions,
 //!   `rules` converts them to rules;
 //! - `templates` reads rules with parameters, `parametric` reads rules with a parameter of bits,

@@ -56,12 +56,12 @@ impl Bits {
     }
 
     /// The maximum of the number in these bits.
-    fn most(self) -> u64 {
+    fn max_value(self) -> u64 {
         u64::MAX >> (64 - (self.end - self.first))
     }
 
     fn of(self, value: u64) -> u64 {
-        value >> self.first & self.most()
+        value >> self.first & self.max_value()
     }
 }
 
@@ -74,7 +74,7 @@ impl Step {
             Self::Same => value?,
             Self::And(mask) => value? & mask,
             Self::Or(mask) => value? | mask,
-            Self::Increment(bits) if bits.of(value?) < bits.most() => value? + (1 << bits.first),
+            Self::Increment(bits) if bits.of(value?) < bits.max_value() => value? + (1 << bits.first),
             Self::Decrement(bits) if bits.of(value?) > 0 => value? - (1 << bits.first),
             Self::Increment(_) | Self::Decrement(_) => value?,
         })
@@ -161,7 +161,7 @@ impl Cursor<'_> {
             "is_zeros" => Condition::Number(self.bits()?, u64::eq, 0),
             "is_ones" => {
                 let bits = self.bits()?;
-                Condition::Number(bits, u64::eq, bits.most())
+                Condition::Number(bits, u64::eq, bits.max_value())
             }
             _ => {
                 let ones = name.strip_prefix("bit_count_");
@@ -212,7 +212,7 @@ impl Cursor<'_> {
     }
 
     /// Reads a number, decimal or hexadecimal with `0x`.
-    fn number(&mut self, most: u64) -> Result<u64> {
+    fn number(&mut self, max: u64) -> Result<u64> {
         self.blanks();
         let rest = self.rest();
         let (prefix, radix) =
@@ -222,8 +222,8 @@ impl Cursor<'_> {
         if digits.is_empty() {
             return Err(self.error(format!("expected a number, found {}", self.found())));
         }
-        let number = u64::from_str_radix(digits, radix).ok().filter(|&number| number <= most);
-        let number = number.ok_or_else(|| self.error(format!("the number is greater than {most}")))?;
+        let number = u64::from_str_radix(digits, radix).ok().filter(|&number| number <= max);
+        let number = number.ok_or_else(|| self.error(format!("the number is greater than {max}")))?;
         self.at += prefix + digits.len();
         Ok(number)
     }
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_change_bits() {
+    fn steps_change_only_their_bits() {
         for (text, from, to) in [
             ("0x1f", 7, 31),
             ("18446744073709551615", 7, u64::MAX),

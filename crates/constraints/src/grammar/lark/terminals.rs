@@ -157,13 +157,18 @@ impl<'a, 't> Lowering<'a, 't> {
         name: &str,
         body: Expression,
     ) -> Result<Expression> {
-        let Some(most) = rule.attributes.max_tokens else { return Ok(body) };
+        let Some(max_tokens) = rule.attributes.max_tokens else { return Ok(body) };
         if matches!(rule.body.kind, Kind::Foreign(_, "a token")) && rule.attributes.end.is_none() {
             // It is one.
             return Ok(body);
         }
         let cut_short = self.cut_short(rule)?;
-        Ok(Expression(Node::Counted(Arc::new(Counted { name: name.to_owned(), body, most, cut_short }))))
+        Ok(Expression(Node::Counted(Arc::new(Counted {
+            name: name.to_owned(),
+            body,
+            max_tokens,
+            cut_short,
+        }))))
     }
 
     /// The texts after which a rule may end if no token is left, before its end: its body without

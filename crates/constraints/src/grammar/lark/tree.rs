@@ -119,7 +119,7 @@ impl<'t> Attributes<'t> {
     }
 
     /// The offset of an attribute.
-    pub(super) fn place(&self, name: &str) -> Option<usize> {
+    pub(super) fn offset_of(&self, name: &str) -> Option<usize> {
         self.met.iter().find(|(met, _)| *met == name).map(|&(_, at)| at)
     }
 }

@@ -68,8 +68,8 @@ impl Sets {
         &self.sets[set]
     }
 
-    /// The classes, and the classes of each set, in order; `None` if there are more than `most`.
-    pub(super) fn classes(&self, most: usize) -> Option<(TokenClasses, Vec<Vec<u32>>)> {
+    /// The classes, and the classes of each set, in order; `None` if there are more than `max`.
+    pub(super) fn classes(&self, max: usize) -> Option<(TokenClasses, Vec<Vec<u32>>)> {
         // Initially all tokens are in class 0; tokens outside of all sets stay in it.
         let mut class_of: FastMap<TokenId, u32> = FastMap::default();
         let mut count = 1;
@@ -83,7 +83,7 @@ impl Sets {
                 });
             }
             // One class may be in no set.
-            if parted.len() > most + 1 {
+            if parted.len() > max + 1 {
                 return None;
             }
         }
@@ -92,7 +92,7 @@ impl Sets {
         let mut present: Vec<u32> = class_of.values().copied().chain([0]).collect();
         present.sort_unstable();
         present.dedup();
-        if present.len() > most + 1 {
+        if present.len() > max + 1 {
             return None;
         }
         for set in &self.sets {
@@ -109,7 +109,7 @@ impl Sets {
             classes.sort_unstable();
             of_sets.push(classes);
         }
-        if used.len() > most {
+        if used.len() > max {
             return None;
         }
         let wanted = self.sets.iter().filter(|set| !set.except).flat_map(|set| &set.listed);

@@ -53,10 +53,10 @@ impl Codes {
                 "it counts tokens and tells all bytes apart: write classes of characters, not of bytes",
             ));
         }
-        let most = free.len();
-        let (classes, of_sets) = sets.classes(most).ok_or_else(|| {
+        let max = free.len();
+        let (classes, of_sets) = sets.classes(max).ok_or_else(|| {
             Error::grammar_as_a_whole(format!(
-                "it tells more than {most} kinds of tokens apart: name those together that are followed by the same"
+                "it tells more than {max} kinds of tokens apart: name those together that are followed by the same"
             ))
         })?;
         free.truncate(classes.count());

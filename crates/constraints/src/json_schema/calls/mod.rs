@@ -50,10 +50,10 @@ impl Followed {
         };
         let recursive = emit::reached(planner, values.plan, recursive);
         // Skips the copy if the estimate already exceeds the preferred number of states.
-        let most = planner.preferred_copies().schema;
+        let max = planner.preferred_copies().schema;
         let may_be_small =
-            recursive.is_empty() && emit::copied_characters(planner, values.plan) <= most as u64;
-        let copied = if may_be_small { emit::emit_within(planner, values, most)? } else { None };
+            recursive.is_empty() && emit::copied_characters(planner, values.plan) <= max as u64;
+        let copied = if may_be_small { emit::emit_within(planner, values, max)? } else { None };
         Ok(match copied {
             Some(rows) => rows.map(SparseAutomaton::Finite),
             None => emit::emit_called(planner, values, recursive)?.map(SparseAutomaton::Pushdown),

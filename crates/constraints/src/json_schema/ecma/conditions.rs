@@ -65,8 +65,8 @@ fn without_length_above(few: u64, term: &Term) -> Option<(Length, Term)> {
     let looks = terms[starts..].iter().take_while(|term| is_ahead(term)).count();
     let mut length: Option<Length> = None;
     let mut claim = |(min, max): Length| {
-        let (least, most) = length.unwrap_or((0, None));
-        length = Some((least.max(min), most.into_iter().chain(max).min()));
+        let (shortest, longest) = length.unwrap_or((0, None));
+        length = Some((shortest.max(min), longest.into_iter().chain(max).min()));
     };
     let mut kept = Vec::new();
     for look in &terms[starts..starts + looks] {

@@ -2,11 +2,11 @@
 //!
 //! A state of the automaton is a [formula](super::formula): a condition on the rest of the string.
 //! A byte advances every layout state of the formula, and epsilon transitions are followed at once.
-//! A look-ahead becomes a condition of its way, negated or not. Each look-behind has a *tracker*: a
-//! separate formula that searches for the look-behind's pattern from the start of the string on.
-//! The look-behind holds if a way of its tracker has reached its end, under the conditions of this
-//! way, which come from look-ahead within the look-behind. `$` is a negated look-ahead for any
-//! byte.
+//! A look-ahead becomes a condition of its alternative, negated or not. Each look-behind has a
+//! *tracker*: a separate formula that searches for the look-behind's pattern from the start of the
+//! string on. The look-behind holds if an alternative of its tracker has reached its end, under the
+//! conditions of this alternative, which come from look-ahead within the look-behind. `$` is a
+//! negated look-ahead for any byte.
 //!
 //! References: A. K. Chandra, D. C. Kozen, L. J. Stockmeyer, *Alternation*, Journal of the ACM
 //! 28(1), 1981; J. A. Brzozowski, *Derivatives of Regular Expressions*, Journal of the ACM 11(4),
@@ -15,7 +15,7 @@
 use std::collections::HashSet;
 use std::rc::Rc;
 
-use super::formula::{Formulas, Held, Truth, Way};
+use super::formula::{Alternative, Formulas, Held, Truth};
 use super::layout::{Assertion, DONE, Layout};
 use super::term::Term;
 use burn_dfa_automata::{ByteDfa, Cuts, Expr, FastMap, Interner, NfaState, Op, Rows};
@@ -44,8 +44,8 @@ struct Machine<'l> {
     /// Contexts: the inputs of assertions at a position. A context is the bits before the position,
     /// and for each tracker the formula under which its match ends here.
     contexts: Interner<u32>,
-    /// The ways on from a state in a context.
-    opened: FastMap<(u32, u32), Rc<[Way]>>,
+    /// The alternatives that continue from a state in a context.
+    opened: FastMap<(u32, u32), Rc<[Alternative]>>,
     /// For a formula, the first byte of an interval, a context, and whether it is a tracker's: the
     /// formula after a byte of the interval.
     moved: FastMap<(u32, u8, u32, bool), u32>,
@@ -121,20 +121,25 @@ impl<'l> Machine<'l> {
             let number = self.contexts.intern(&context).0;
             let tracker = match last {
                 None => {
-                    let ways = self.open(start, number)?.to_vec();
-                    self.formulas.all(ways)
+                    let alternatives = self.open(start, number)?.to_vec();
+                    self.formulas.all(alternatives)
                 }
                 Some((position, byte)) => self.step(position[i], byte, number, true)?,
             };
             position.push(tracker);
-            let arrived = self.formulas.ways(tracker).into_iter().filter(|way| way.at == DONE).collect();
+            let arrived = self
+                .formulas
+                .alternatives(tracker)
+                .into_iter()
+                .filter(|alternative| alternative.at == DONE)
+                .collect();
             context.push(self.formulas.any(arrived));
         }
         let number = self.contexts.intern(&context).0;
         let left = match last {
             None => {
-                let ways = self.open(layout.start, number)?.to_vec();
-                self.formulas.any(ways)
+                let alternatives = self.open(layout.start, number)?.to_vec();
+                self.formulas.any(alternatives)
             }
             Some((position, byte)) => self.step(position[layout.trackers.len()], byte, number, false)?,
         };
@@ -157,9 +162,9 @@ impl<'l> Machine<'l> {
         if let Some(&known) = self.moved.get(&key) {
             return Ok(known);
         }
-        let mut ways = Vec::new();
-        'ways: for way in self.formulas.ways(formula) {
-            let next = match self.layout.nfa.state(way.at) {
+        let mut alternatives = Vec::new();
+        'alternatives: for alternative in self.formulas.alternatives(formula) {
+            let next = match self.layout.nfa.state(alternative.at) {
                 NfaState::Bytes(runs) => {
                     match runs.iter().find(|run| run.first <= byte && byte <= run.last) {
                         Some(run) => Some(run.target),
@@ -171,56 +176,61 @@ impl<'l> Machine<'l> {
                 _ if is_tracker => continue,
                 _ => None,
             };
-            let mut held = Vec::with_capacity(way.held.len());
-            for old in way.held {
+            let mut held = Vec::with_capacity(alternative.held.len());
+            for old in alternative.held {
                 let formula = self.step(old.formula, byte, context, false)?;
                 match (Held { formula, ..old }).truth() {
                     Truth::True => {}
-                    Truth::False => continue 'ways,
+                    Truth::False => continue 'alternatives,
                     Truth::Open(now) => held.push(now),
                 }
             }
-            let opened: Rc<[Way]> = match next {
+            let opened: Rc<[Alternative]> = match next {
                 Some(next) => self.open(next, context)?,
-                None => Rc::from([Way::to(DONE)]),
+                None => Rc::from([Alternative::to(DONE)]),
             };
             self.tick(opened.len())?;
-            ways.extend(opened.iter().filter_map(|way| way.clone().holding(&held)));
+            alternatives.extend(opened.iter().filter_map(|alternative| alternative.clone().holding(&held)));
         }
-        let formula = if is_tracker { self.formulas.all(ways) } else { self.formulas.any(ways) };
+        let formula =
+            if is_tracker { self.formulas.all(alternatives) } else { self.formulas.any(alternatives) };
         self.moved.insert(key, formula);
         Ok(formula)
     }
 
     /// The epsilon closure of a state, up to states that read a byte or are done.
-    fn open(&mut self, state: u32, context: u32) -> Result<Rc<[Way]>> {
+    fn open(&mut self, state: u32, context: u32) -> Result<Rc<[Alternative]>> {
         if let Some(known) = self.opened.get(&(state, context)) {
             return Ok(Rc::clone(known));
         }
         let layout = self.layout;
         let mut seen = HashSet::new();
-        let mut stack = vec![Way::to(state)];
-        let mut ways = Vec::new();
-        while let Some(way) = stack.pop() {
-            if !seen.insert(way.clone()) {
+        let mut stack = vec![Alternative::to(state)];
+        let mut alternatives = Vec::new();
+        while let Some(alternative) = stack.pop() {
+            if !seen.insert(alternative.clone()) {
                 continue;
             }
             self.tick(1)?;
-            match layout.nfa.state(way.at) {
-                NfaState::Accept | NfaState::Bytes(_) => ways.push(way),
+            match layout.nfa.state(alternative.at) {
+                NfaState::Accept | NfaState::Bytes(_) => alternatives.push(alternative),
                 NfaState::Union(branches) => {
-                    stack.extend(branches.iter().map(|&at| Way { at, held: way.held.clone() }));
+                    stack.extend(
+                        branches.iter().map(|&at| Alternative { at, held: alternative.held.clone() }),
+                    );
                 }
                 NfaState::Look { look, next } => match self.truth(look, context)? {
-                    Truth::True => stack.push(Way { at: next, ..way }),
+                    Truth::True => stack.push(Alternative { at: next, ..alternative }),
                     Truth::False => {}
-                    Truth::Open(held) => stack.extend(Way { at: next, ..way }.holding(&[held])),
+                    Truth::Open(held) => {
+                        stack.extend(Alternative { at: next, ..alternative }.holding(&[held]))
+                    }
                 },
             }
         }
-        let ways: Rc<[Way]> = ways.into();
-        self.opened.insert((state, context), Rc::clone(&ways));
-        Ok(ways)
+        let alternatives: Rc<[Alternative]> = alternatives.into();
+        self.opened.insert((state, context), Rc::clone(&alternatives));
+        Ok(alternatives)
     }
 
     /// Whether an assertion holds in a context, or the condition for it.
@@ -230,14 +240,14 @@ impl<'l> Machine<'l> {
             Assertion::Start if before == START => return Ok(Truth::True),
             Assertion::Start => return Ok(Truth::False),
             Assertion::Ahead { start, negated } => {
-                let ways = self.open(start, context)?.to_vec();
-                Held { formula: self.formulas.any(ways), negated }
+                let alternatives = self.open(start, context)?.to_vec();
+                Held { formula: self.formulas.any(alternatives), negated }
             }
             Assertion::Behind { tracker, negated } => {
                 Held { formula: self.contexts.get(context)[tracker + 1], negated }
             }
             Assertion::Boundary(is_edge) => {
-                let word = self.layout.word.into_iter().map(Way::to).collect();
+                let word = self.layout.word.into_iter().map(Alternative::to).collect();
                 Held { formula: self.formulas.any(word), negated: (before == WORD) == is_edge }
             }
         };
@@ -246,9 +256,9 @@ impl<'l> Machine<'l> {
 
     /// Whether a formula is true if the string ends here.
     fn ends(&self, formula: u32) -> bool {
-        let ways = self.formulas.ways(formula);
+        let alternatives = self.formulas.alternatives(formula);
         let holds = |held: &Held| self.ends(held.formula) != held.negated;
-        ways.iter().any(|way| way.at == DONE && way.held.iter().all(holds))
+        alternatives.iter().any(|alternative| alternative.at == DONE && alternative.held.iter().all(holds))
     }
 
     fn tick(&mut self, work: usize) -> Result<()> {

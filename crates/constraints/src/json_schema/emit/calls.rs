@@ -104,10 +104,10 @@ impl Emitter<'_, '_> {
         exits: &[u32],
         level: usize,
     ) -> Result<u32> {
-        let Some(ends) = self.ends(id, kind) else { return Ok(0) };
+        let Some(ended) = self.outcomes_of(id, kind) else { return Ok(0) };
         let mut returns: Vec<u32> = Vec::new();
         let mut outcomes = vec![None; exits.len()];
-        for outcome in ends {
+        for outcome in ended {
             let exit = exits[outcome as usize];
             if exit != 0 {
                 let number = returns.iter().position(|known| *known == exit);
@@ -138,8 +138,8 @@ impl Emitter<'_, '_> {
         let opened = self.copy(id, kind, exits, level)?;
         let states = self.rows.state_count() - before;
         if let Some(calls) = &mut self.calls {
-            let most = calls.copied.entry((id, kind)).or_default();
-            *most = states.max(*most);
+            let max = calls.copied.entry((id, kind)).or_default();
+            *max = states.max(*max);
         }
         Ok(opened)
     }
@@ -164,7 +164,7 @@ impl Emitter<'_, '_> {
 
     /// The outcomes in which a sub-plan ends, with repetitions; `None` if the plan has no such
     /// sub-plan.
-    fn ends(&self, id: PlanId, kind: CallKind) -> Option<Vec<u32>> {
+    fn outcomes_of(&self, id: PlanId, kind: CallKind) -> Option<Vec<u32>> {
         let plan = self.planner.get(id);
         Some(match kind {
             CallKind::String => match (&plan.string, &plan.counted) {

@@ -47,7 +47,7 @@ impl From<PlanId> for Selection<'_> {
 pub(super) fn emit<'s>(planner: &Planner, root: impl Into<Selection<'s>>) -> Result<Option<SparseDfa>> {
     let mut emitter = Emitter::new(planner, usize::MAX);
     let start = emitter.root(root)?;
-    emitter.rows.check(planner.meter()).map_err(|error| emitter.placed(error))?;
+    emitter.rows.check(planner.meter()).map_err(|error| emitter.located(error))?;
     emitter.rows.finish(start, planner.meter())
 }
 
@@ -100,7 +100,7 @@ pub(super) fn emit_called(
         emitter.calls = Some(calls);
         let start = emitter.root(root)?;
         emitter.finish_procedures()?;
-        emitter.rows.check(planner.meter()).map_err(|error| emitter.placed(error))?;
+        emitter.rows.check(planner.meter()).map_err(|error| emitter.located(error))?;
         let states = emitter.rows.state_count();
         match emitter.calls.take().and_then(|calls| calls.again(states)) {
             Some(again) if is_first && states > FEW => calls = again,
@@ -172,7 +172,7 @@ impl<'p, 'a> Emitter<'p, 'a> {
         if types == Types::ALL {
             return self.plan(plan, &exits, 0);
         }
-        self.emitted(plan, types, &exits, 0).map_err(|error| self.placed(error))
+        self.emitted(plan, types, &exits, 0).map_err(|error| self.located(error))
     }
 
     /// The start state of a value by the plan. `exits` are the states after it, by outcome; `level`
@@ -198,14 +198,14 @@ impl<'p, 'a> Emitter<'p, 'a> {
         if states * 2 >= self.rows.state_count() {
             self.large.push((id, states));
         }
-        let state = state.map_err(|error| self.placed(error))?;
+        let state = state.map_err(|error| self.located(error))?;
         self.done.insert(key, state);
         Ok(state)
     }
 
     /// Adds the location of the innermost plan whose copy takes half of all states to a limit
     /// error.
-    fn placed(&self, error: Error) -> Error {
+    fn located(&self, error: Error) -> Error {
         let half = self.rows.state_count().div_ceil(2);
         let large = self.large.iter().filter(|(_, states)| *states >= half);
         match large.min_by_key(|(_, states)| *states) {

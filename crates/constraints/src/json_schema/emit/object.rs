@@ -18,8 +18,8 @@ impl Emitter<'_, '_> {
         let inner = level + 1;
         let count = object.states.len();
         let mut emitted = Emitted { names: vec![0; count], ends: vec![0; count], after: vec![0; count] };
-        // States for other properties, and in any order all states, can lead to one another, so they
-        // are reserved before they are filled.
+        // States for other properties, and in any order all states, can lead to one another, so
+        // they are reserved before they are filled.
         let is_reserved = |state: &ObjectState| object.may_end(state) && state.steps().next().is_some();
         let mut separators: Vec<Option<Separator>> = Vec::with_capacity(count);
         for state in &object.states {

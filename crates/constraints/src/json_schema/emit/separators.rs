@@ -27,7 +27,7 @@ impl Emitter<'_, '_> {
     /// Reserves the states after a comma on `level`.
     pub(super) fn separator(&mut self, level: usize) -> Separator {
         let spaces = match self.planner.options().whitespace {
-            Whitespace::Flexible(most) => most,
+            Whitespace::Flexible(max) => max,
             _ => 0,
         };
         let first = self.rows.reserve(spaces + 1);
@@ -116,12 +116,12 @@ impl Emitter<'_, '_> {
 
     /// Optional white space, as much as the options allow, and on to `state`.
     fn spaced(&mut self, state: u32) -> u32 {
-        let Whitespace::Flexible(most) = self.planner.options().whitespace else { return state };
+        let Whitespace::Flexible(max) = self.planner.options().whitespace else { return state };
         if state == 0 {
             return 0;
         }
         let row = self.rows.row(state).to_vec();
-        (0..most).fold(state, |before, _| {
+        (0..max).fold(state, |before, _| {
             let row = with_space(&row, before);
             self.rows.state(false, &row)
         })

@@ -64,8 +64,8 @@ pub(super) fn ipv6_network() -> String {
 /// Possible addresses, interfaces and networks of some readers: with a zone or a mask too.
 pub(super) const POSSIBLE_NETWORK: &str = r"[0-9A-Fa-f.:]+(?:%[^/]*)?(?:/[0-9A-Fa-f.:]+)?";
 
-/// The numbers from `least` to `most`.
-fn at_least(least: usize, most: usize) -> String {
-    let numbers: Vec<String> = (least..=most).map(|number| number.to_string()).collect();
+/// The numbers from `least` to `max`.
+fn at_least(least: usize, max: usize) -> String {
+    let numbers: Vec<String> = (least..=max).map(|number| number.to_string()).collect();
     format!("(?:{})", numbers.join("|"))
 }

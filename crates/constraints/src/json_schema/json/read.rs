@@ -18,17 +18,17 @@ impl Json {
         let mut builder = Builder::default();
         loop {
             let event = parser.parse_next().map_err(|error| {
-                let place = error.location().start;
+                let start = error.location().start;
                 // The parser reads the bytes after such an escape as the other half, and may miss
                 // the end of the string.
-                let is_cause = |half: &usize| stops_at(text, place.offset as usize, *half);
+                let is_cause = |half: &usize| stops_at(text, start.offset as usize, *half);
                 if let Some(half) = lone_surrogate(text).filter(is_cause) {
                     return builder.malformed(half_pair(text, half));
                 }
-                let (line, column) = (place.line + 1, place.column + 1);
+                let (line, column) = (start.line + 1, start.column + 1);
                 builder.malformed(format!(
                     "it is not JSON: at line {line}, column {column} (byte {}): {}",
-                    place.offset,
+                    start.offset,
                     error.message()
                 ))
             })?;
@@ -71,11 +71,11 @@ fn lone_surrogate(text: &str) -> Option<usize> {
     None
 }
 
-/// Whether a parser may stop at the byte `place` because of the escape at the byte `half`: the
-/// escape comes first, or it is in the string that begins at `place`.
-fn stops_at(text: &str, place: usize, half: usize) -> bool {
-    let Some(mut string) = text.get(place..half).and_then(|before| before.strip_prefix('"')) else {
-        return half <= place;
+/// Whether a parser may stop at the byte `position` because of the escape at the byte `half`: the
+/// escape comes first, or it is in the string that begins at `position`.
+fn stops_at(text: &str, position: usize, half: usize) -> bool {
+    let Some(mut string) = text.get(position..half).and_then(|before| before.strip_prefix('"')) else {
+        return half <= position;
     };
     while let Some(at) = string.find(['"', '\\']) {
         if string.as_bytes()[at] == b'"' {
@@ -116,8 +116,8 @@ mod tests {
         for (text, pointer, escape, byte) in texts {
             let Err(malformed) = Json::read(text) else { panic!("{text}") };
             assert_eq!(malformed.pointer, pointer, "{text}");
-            let place = format!("at line 1, column {} (byte {byte}): the escape `{escape}`", byte + 1);
-            assert!(malformed.reason.starts_with(&place), "{text}: {}", malformed.reason);
+            let location = format!("at line 1, column {} (byte {byte}): the escape `{escape}`", byte + 1);
+            assert!(malformed.reason.starts_with(&location), "{text}: {}", malformed.reason);
         }
         let below = Json::read("{\n \"\u{e9}\": \"\\ud800\"}").unwrap_err();
         assert!(below.reason.starts_with("at line 2, column 8 (byte 10)"), "{}", below.reason);

@@ -211,7 +211,7 @@ fn comparisons_agree_with_integers() {
 }
 
 #[test]
-fn huge_bounds() {
+fn bounds_of_hundreds_of_digits_are_exact() {
     let limits = Limits::default();
     let meter = Meter::start(&limits);
     let huge = decimal("1e308");
@@ -360,31 +360,31 @@ fn notations_pick_spellings() {
 
 /// Numbers are everywhere: their automata stay small.
 #[test]
-fn automata_are_small() {
+fn automata_of_bounds_have_few_states() {
     let limits = Limits::default();
     let meter = Meter::start(&limits);
     let states = |dfa: Result<ByteDfa>| dfa.unwrap().state_count();
     assert!(states(universe(Notation::Digits, None, &meter)) <= 5);
     assert!(states(universe(Notation::Free, None, &meter)) <= 11);
     assert!(states(universe(Notation::Wide, None, &meter)) <= 16);
-    for (bound, most) in [("0", 20), ("1", 30), ("100", 50), ("-273.15", 60), ("65535", 60)] {
+    for (bound, max) in [("0", 20), ("1", 30), ("100", 50), ("-273.15", 60), ("65535", 60)] {
         let bound = decimal(bound);
         println!("{}: {}", bound.text(), states(at_least(&bound, false, &meter)));
-        assert!(states(at_least(&bound, false, &meter)) <= most, "{}", bound.text());
-        assert!(states(at_most(&bound, true, &meter)) <= most, "{}", bound.text());
+        assert!(states(at_least(&bound, false, &meter)) <= max, "{}", bound.text());
+        assert!(states(at_most(&bound, true, &meter)) <= max, "{}", bound.text());
         assert!(states(one_of([&bound], &meter)) <= 30, "{}", bound.text());
     }
-    for (step, most) in [("1", 30), ("0.01", 40), ("0.25", 60), ("5", 60)] {
+    for (step, max) in [("1", 30), ("0.01", 40), ("0.25", 60), ("5", 60)] {
         let step = decimal(step);
         println!("{}: {}", step.text(), states(multiple_of(&step, Certainty::Surely, &meter)));
         for certainty in [Certainty::Surely, Certainty::Possibly] {
-            assert!(states(multiple_of(&step, certainty, &meter)) <= most, "{}", step.text());
+            assert!(states(multiple_of(&step, certainty, &meter)) <= max, "{}", step.text());
         }
     }
 }
 
 #[test]
-fn limits_hold() {
+fn numbers_beyond_the_limits_are_refused() {
     let limits = Limits { states: 10, ..Limits::default() };
     let meter = Meter::start(&limits);
     assert_eq!(universe(Notation::Wide, Some(1000), &meter).unwrap_err().kind(), ErrorKind::Limit);

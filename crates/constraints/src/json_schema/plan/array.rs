@@ -141,7 +141,7 @@ impl Planner<'_> {
         if ahead[0] == Formula::FALSE {
             return Ok(None);
         }
-        let is_last = self.most_items(ahead[0]) == Some(0);
+        let is_last = self.max_items(ahead[0]) == Some(0);
         let probes = claims.probes();
         let must = self.formulas.and(claims.must.iter().copied());
         let Some(child) = self.below(must, &probes, opening.depth, opening.within_any)? else {

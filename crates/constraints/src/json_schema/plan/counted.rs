@@ -33,8 +33,8 @@ pub(crate) struct Counts {
 impl Counts {
     /// Whether they are many enough to be counted at emission.
     fn are_many(self) -> bool {
-        let most = self.max.unwrap_or(self.min);
-        most > FEW && most >= self.min
+        let max = self.max.unwrap_or(self.min);
+        max > FEW && max >= self.min
     }
 
     pub(in super::super) fn contain(self, count: u64) -> bool {
@@ -54,8 +54,8 @@ pub(in super::super) struct Counted {
 impl Counted {
     /// An upper bound on the number of states of all characters without calls.
     pub(in super::super) fn copied_states(&self) -> u64 {
-        let most = self.counts.max.unwrap_or(self.counts.min);
-        most.saturating_mul(self.texts.rows().state_count() as u64)
+        let max = self.counts.max.unwrap_or(self.counts.min);
+        max.saturating_mul(self.texts.rows().state_count() as u64)
     }
 
     pub(in super::super) fn matches(&self, text: &[u8]) -> bool {
@@ -91,8 +91,8 @@ impl Planner<'_> {
         let preferred = if has_few_units { copies.characters } else { copies.patterned };
         let mut counted = Counted { texts, counts, own_block: None };
         let Counted { texts, .. } = &counted;
-        let most = counts.max.unwrap_or(counts.min);
-        if counted.copied_states() <= preferred || texts.free_from().is_none_or(|from| from > most) {
+        let max = counts.max.unwrap_or(counts.min);
+        if counted.copied_states() <= preferred || texts.free_from().is_none_or(|from| from > max) {
             return Ok(None);
         }
         counted.own_block = (!has_few_units).then(|| texts.narrow_for(MAX_OUTCOMES - 1, OWN_BLOCK.1));

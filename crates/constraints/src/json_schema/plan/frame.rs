@@ -145,11 +145,11 @@ fn nexts(state: &mut impl State) -> Vec<u32> {
 
 /// Renumbers the successors of a state. A step without successors is removed.
 fn redirect(state: &mut impl State, to: impl Fn(u32) -> Option<u32>) {
-    for place in state.steps() {
-        let Some(step) = place else { continue };
+    for optional in state.steps() {
+        let Some(step) = optional else { continue };
         step.next.iter_mut().for_each(|next| *next = next.and_then(&to));
         if step.next.iter().all(Option::is_none) {
-            *place = None;
+            *optional = None;
         }
     }
     if let Some(skip) = state.skip() {

@@ -15,9 +15,9 @@ impl Planner<'_> {
     /// Reorders names from schema order to an order consistent with all alternatives, as far as one
     /// exists.
     pub(super) fn agreed(&self, names: Vec<Arc<str>>, residues: &[Formula]) -> Vec<Arc<str>> {
-        let places: HashMap<&str, usize> =
-            names.iter().enumerate().map(|(place, name)| (&**name, place)).collect();
-        let orders = self.orders(residues, &places);
+        let indices: HashMap<&str, usize> =
+            names.iter().enumerate().map(|(index, name)| (&**name, index)).collect();
+        let orders = self.orders(residues, &indices);
         if orders.iter().all(|order| order.is_sorted()) {
             return names;
         }
@@ -30,16 +30,16 @@ impl Planner<'_> {
             }
         }
         let mut free: BinaryHeap<Reverse<usize>> =
-            (0..names.len()).filter(|&place| before[place] == 0).map(Reverse).collect();
+            (0..names.len()).filter(|&index| before[index] == 0).map(Reverse).collect();
         let mut left: BTreeSet<usize> = (0..names.len()).collect();
         let mut agreed = Vec::with_capacity(names.len());
         // If alternatives contradict one another, the first declaration counts.
-        while let Some(place) = free.pop().map(|Reverse(place)| place).or_else(|| left.first().copied()) {
-            if !left.remove(&place) {
+        while let Some(index) = free.pop().map(|Reverse(index)| index).or_else(|| left.first().copied()) {
+            if !left.remove(&index) {
                 continue;
             }
-            agreed.push(Arc::clone(&names[place]));
-            for &after in &next[place] {
+            agreed.push(Arc::clone(&names[index]));
+            for &after in &next[index] {
                 before[after] -= 1;
                 if before[after] == 0 {
                     free.push(Reverse(after));
@@ -51,9 +51,9 @@ impl Planner<'_> {
 
     /// The indices of the names declared by each alternative, in its order, without names declared
     /// for all.
-    fn orders(&self, residues: &[Formula], places: &HashMap<&str, usize>) -> Vec<Vec<usize>> {
+    fn orders(&self, residues: &[Formula], indices: &HashMap<&str, usize>) -> Vec<Vec<usize>> {
         let property = |&part: &Formula| match self.formulas.as_leaf(part) {
-            Some(Leaf::Property(name, _)) => places.get(&**name).copied(),
+            Some(Leaf::Property(name, _)) => indices.get(&**name).copied(),
             _ => None,
         };
         let mut parts: Vec<Formula> = Vec::new();
@@ -66,7 +66,7 @@ impl Planner<'_> {
                 Term::Or(below) | Term::One(below) => below,
                 Term::And(below) => {
                     orders.push(
-                        below.iter().filter_map(property).filter(|place| !shared.contains(place)).collect(),
+                        below.iter().filter_map(property).filter(|index| !shared.contains(index)).collect(),
                     );
                     below
                 }

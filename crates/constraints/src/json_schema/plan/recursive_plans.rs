@@ -97,7 +97,7 @@ impl Planner<'_> {
     fn returns_of(&self, id: usize, recursive: &FastMap<PlanId, ()>) -> usize {
         let called = self.steps(id).filter(|step| recursive.contains_key(&step.child));
         let counts = called.flat_map(|step| {
-            self.ends(step.child).map(|outcomes| {
+            self.outcomes_of(step.child).map(|outcomes| {
                 let mut next: Vec<u32> =
                     outcomes.into_iter().filter_map(|outcome| step.next[outcome as usize]).collect();
                 next.sort_unstable();
@@ -109,13 +109,13 @@ impl Planner<'_> {
     }
 
     /// The outcomes in which the array of a plan ends, and the outcomes in which its object ends.
-    fn ends(&self, id: PlanId) -> [Vec<u32>; 2] {
+    fn outcomes_of(&self, id: PlanId) -> [Vec<u32>; 2] {
         let Plan { array, object, .. } = self.get(id);
-        let distinct = |ends: &mut dyn Iterator<Item = u32>| {
-            let mut ends: Vec<u32> = ends.collect();
-            ends.sort_unstable();
-            ends.dedup();
-            ends
+        let distinct = |outcomes: &mut dyn Iterator<Item = u32>| {
+            let mut outcomes: Vec<u32> = outcomes.collect();
+            outcomes.sort_unstable();
+            outcomes.dedup();
+            outcomes
         };
         [
             distinct(&mut array.iter().flat_map(|array| &array.states).filter_map(|state| state.end)),

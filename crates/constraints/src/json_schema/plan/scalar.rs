@@ -137,8 +137,8 @@ impl Planner<'_> {
             self.conjunction(Formula::TRUE)?
         } else {
             let content = self.contents(&[])?;
-            let most = self.options().max_string;
-            let dfa = string::quote(&content, 0, most, self.options().spelling(), self.meter)?;
+            let max = self.options().max_string;
+            let dfa = string::quote(&content, 0, max, self.options().spelling(), self.meter)?;
             Some(Arc::new(dfa.into()))
         };
         match universe {

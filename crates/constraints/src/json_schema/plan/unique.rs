@@ -38,9 +38,9 @@ impl Planner<'_> {
     }
 
     /// The most items allowed by `must`.
-    pub(super) fn most_items(&self, must: Formula) -> Option<u64> {
+    pub(super) fn max_items(&self, must: Formula) -> Option<u64> {
         let parts = self.formulas.conjuncts(must);
-        let most = parts.iter().filter_map(|&part| match self.formulas.term(part) {
+        let counts = parts.iter().filter_map(|&part| match self.formulas.term(part) {
             Term::Not(inner) => match self.formulas.as_leaf(*inner) {
                 Some(Leaf::Items(count)) => Some(count.saturating_sub(1)),
                 _ => None,
@@ -49,16 +49,16 @@ impl Planner<'_> {
             Term::Leaf(Leaf::Rest(from, below)) if *below == Formula::FALSE => Some(*from),
             _ => None,
         });
-        most.min()
+        counts.min()
     }
 
     fn unique(&mut self, leaf: Formula, must: Formula) -> Result<Formula> {
-        let most = self.most_items(must);
-        if most.is_some_and(|most| most <= 1) {
+        let max_items = self.max_items(must);
+        if max_items.is_some_and(|max_items| max_items <= 1) {
             return Ok(Formula::TRUE);
         }
         let Some(goals) = self.item_goals(must) else { return self.without_unique(leaf) };
-        if self.are_disjoint(&goals, most)? {
+        if self.are_disjoint(&goals, max_items)? {
             return Ok(Formula::TRUE);
         }
         let mut domain: Vec<Json> = Vec::new();
@@ -76,7 +76,7 @@ impl Planner<'_> {
         if domain.is_empty() {
             return Ok(Formula::TRUE);
         }
-        if sets(domain.len(), most).saturating_mul(domain.len()) > MAX_STEPS {
+        if sets(domain.len(), max_items).saturating_mul(domain.len()) > MAX_STEPS {
             return self.without_unique(leaf);
         }
         Ok(self.formulas.leaf(Leaf::Unique { domain: domain.into(), met: Arc::new([]) }))
@@ -102,20 +102,22 @@ impl Planner<'_> {
         }
         let mut goals = Vec::new();
         for at in 0..count {
-            let of_place = first.iter().filter(|(place, _)| *place == at).map(|(_, below)| *below);
+            let of_item = first.iter().filter(|(index, _)| *index == at).map(|(_, below)| *below);
             let of_rest = rest.iter().filter(|(from, _)| *from <= at).map(|(_, below)| *below);
-            goals.push(self.formulas.and(of_place.chain(of_rest)));
+            goals.push(self.formulas.and(of_item.chain(of_rest)));
         }
         goals.push(self.formulas.and(rest.iter().map(|(_, below)| *below)));
         Some(goals)
     }
 
-    /// Whether equal items are impossible because each index has a different type; `most` items are
-    /// allowed.
-    fn are_disjoint(&mut self, goals: &[Formula], most: Option<u64>) -> Result<bool> {
-        let Some(most) = most.filter(|&most| most < goals.len() as u64) else { return Ok(false) };
+    /// Whether equal items are impossible because each index has a different type; at most
+    /// `max_items` items are allowed.
+    fn are_disjoint(&mut self, goals: &[Formula], max_items: Option<u64>) -> Result<bool> {
+        let Some(max_items) = max_items.filter(|&max_items| max_items < goals.len() as u64) else {
+            return Ok(false);
+        };
         let mut met = Types::NONE;
-        for &goal in &goals[..most as usize] {
+        for &goal in &goals[..max_items as usize] {
             let goal = self.looked_up(goal)?;
             let types = self.types_of(goal);
             if types.meets(met) {
@@ -140,18 +142,18 @@ impl Planner<'_> {
         }
     }
 
-    /// A list with every value of `formula`, if it has at most `most` values.
-    fn enumerated(&mut self, formula: Formula, most: usize) -> Result<Option<Vec<Json>>> {
+    /// A list with every value of `formula`, if it has at most `max_values` values.
+    fn enumerated(&mut self, formula: Formula, max_values: usize) -> Result<Option<Vec<Json>>> {
         let formula = self.looked_up(formula)?;
         if let Some(values) = self.listed(formula) {
-            return Ok((values.len() <= most).then_some(values));
+            return Ok((values.len() <= max_values).then_some(values));
         }
         if let Term::Or(parts) | Term::One(parts) = self.formulas.term(formula).clone() {
             let mut all: Vec<Json> = Vec::new();
             for &part in parts.iter() {
-                let Some(values) = self.enumerated(part, most)? else { return Ok(None) };
+                let Some(values) = self.enumerated(part, max_values)? else { return Ok(None) };
                 all.extend(values);
-                if all.len() > most {
+                if all.len() > max_values {
                     return Ok(None);
                 }
             }
@@ -170,22 +172,22 @@ impl Planner<'_> {
         }
         if types.meets(Types::INTEGER) {
             let Some((least, greatest)) = self.integer_range(formula) else { return Ok(None) };
-            if greatest.saturating_sub(least) >= most as i64 {
+            if greatest.saturating_sub(least) >= max_values as i64 {
                 return Ok(None);
             }
             all.extend((least..=greatest).map(|value| Json::Number(Decimal::from(i128::from(value)))));
         }
         if types.meets(Types::ARRAY) {
             let array = self.narrow(formula, Kind::Array);
-            let Some(arrays) = self.enumerated_arrays(array, most)? else { return Ok(None) };
+            let Some(arrays) = self.enumerated_arrays(array, max_values)? else { return Ok(None) };
             all.extend(arrays.into_iter().map(Json::Array));
         }
         if types.meets(Types::OBJECT) {
             let object = self.narrow(formula, Kind::Object);
-            let Some(objects) = self.enumerated_objects(object, most)? else { return Ok(None) };
+            let Some(objects) = self.enumerated_objects(object, max_values)? else { return Ok(None) };
             all.extend(objects.into_iter().map(Json::Object));
         }
-        Ok((all.len() <= most).then_some(all))
+        Ok((all.len() <= max_values).then_some(all))
     }
 
     /// The least and the greatest integer within the bounds of `formula`.
@@ -206,9 +208,9 @@ impl Planner<'_> {
     }
 
     /// A superset of the arrays of `formula`.
-    fn enumerated_arrays(&mut self, formula: Formula, most: usize) -> Result<Option<Vec<Vec<Json>>>> {
-        let Some(length) = self.most_items(formula) else { return Ok(None) };
-        if length > most as u64 {
+    fn enumerated_arrays(&mut self, formula: Formula, max_values: usize) -> Result<Option<Vec<Vec<Json>>>> {
+        let Some(length) = self.max_items(formula) else { return Ok(None) };
+        if length > max_values as u64 {
             return Ok(None);
         }
         let Some(goals) = self.item_goals(formula) else { return Ok(None) };
@@ -216,8 +218,8 @@ impl Planner<'_> {
         let mut all = last.clone();
         for at in 0..length as usize {
             let goal = goals.get(at).or(goals.last()).copied().unwrap_or(Formula::TRUE);
-            let Some(values) = self.enumerated(goal, most)? else { return Ok(None) };
-            if all.len() + last.len().saturating_mul(values.len()) > most {
+            let Some(values) = self.enumerated(goal, max_values)? else { return Ok(None) };
+            if all.len() + last.len().saturating_mul(values.len()) > max_values {
                 return Ok(None);
             }
             let longer = last.iter().flat_map(|items| {
@@ -230,7 +232,7 @@ impl Planner<'_> {
     }
 
     /// A superset of the objects of `formula`; `None` if it allows unlisted names.
-    fn enumerated_objects(&mut self, formula: Formula, most: usize) -> Result<Option<Vec<Members>>> {
+    fn enumerated_objects(&mut self, formula: Formula, max_values: usize) -> Result<Option<Vec<Members>>> {
         let parts = self.formulas.conjuncts(formula);
         let closed = parts.iter().find_map(|&part| match self.formulas.as_leaf(part) {
             Some(Leaf::Others(except, below)) if *below == Formula::FALSE && except.patterns.is_empty() => {
@@ -250,9 +252,9 @@ impl Planner<'_> {
                 }
             }
             let below = self.formulas.and(below);
-            let Some(values) = self.enumerated(below, most)? else { return Ok(None) };
+            let Some(values) = self.enumerated(below, max_values)? else { return Ok(None) };
             let choices = values.len() + usize::from(!is_required);
-            if all.len().saturating_mul(choices) > most {
+            if all.len().saturating_mul(choices) > max_values {
                 return Ok(None);
             }
             let longer = all.iter().flat_map(|members| {
@@ -290,8 +292,9 @@ impl Planner<'_> {
 }
 
 /// The number of sets of values that an array remembers before its last item.
-fn sets(values: usize, most: Option<u64>) -> usize {
-    let longest = most.map_or(values, |most| usize::try_from(most - 1).unwrap_or(usize::MAX).min(values));
+fn sets(values: usize, max_items: Option<u64>) -> usize {
+    let longest = max_items
+        .map_or(values, |max_items| usize::try_from(max_items - 1).unwrap_or(usize::MAX).min(values));
     let (mut all, mut of_size) = (1usize, 1usize);
     for size in 1..=longest {
         // The division is exact: the dividend counts the lists of `size` different values up to the

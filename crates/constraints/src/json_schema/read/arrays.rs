@@ -13,7 +13,7 @@ use burn_dfa_common::Result;
 
 impl<'a> Reader<'a> {
     pub(super) fn items(&mut self, map: &'a Members, gathered: &mut Gathered) -> Result<()> {
-        let (first, rest) = self.places(map);
+        let (first, rest) = self.keywords_for_items(map);
         if first == Some("items") && self.document.draft >= Draft::D2020 {
             let reason = "as `prefixItems`: drafts up to 2019-09 have such a list";
             self.note("items", Treatment::Read(reason.to_owned()));
@@ -61,7 +61,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The keywords for the first items and for the others.
-    fn places(&self, map: &Members) -> (Option<&'static str>, Option<&'static str>) {
+    fn keywords_for_items(&self, map: &Members) -> (Option<&'static str>, Option<&'static str>) {
         let prefix = map.contains_key("prefixItems") && self.document.draft >= Draft::D2020;
         match map.get("items") {
             _ if prefix => (Some("prefixItems"), Some("items")),

@@ -80,13 +80,13 @@ fn strings_have_their_spellings_and_no_other() {
             let texts = quote(&content, 1, Some(3), spelling, &meter).unwrap();
             for (turn, string) in strings.iter().enumerate() {
                 let member = content.matches(string.as_bytes()) && (1..=3).contains(&size(string));
-                let ways = spellings(string, spelling);
-                let most = ways.iter().map(Vec::len).max().unwrap_or(1);
-                for at in 0..most {
-                    let written = ways
+                let options = spellings(string, spelling);
+                let max = options.iter().map(Vec::len).max().unwrap_or(1);
+                for at in 0..max {
+                    let written = options
                         .iter()
                         .enumerate()
-                        .flat_map(|(place, of)| of[(at + place * turn) % of.len()].clone());
+                        .flat_map(|(index, of)| of[(at + index * turn) % of.len()].clone());
                     let text: Vec<u8> = [b'"'].into_iter().chain(written).chain([b'"']).collect();
                     assert_eq!(serde_json::from_slice::<String>(&text).unwrap(), *string);
                     assert_eq!(texts.matches(&text), member, "{regex}: {string:?} as {text:?}");
@@ -166,7 +166,7 @@ fn long_strings_are_made_fast() {
 }
 
 #[test]
-fn limits_hold() {
+fn lengths_beyond_the_limits_are_refused() {
     let limits = Limits { states: 5000, ..Limits::default() };
     let meter = Meter::start(&limits);
     let any = content(r"(?s:.)*");

@@ -118,11 +118,11 @@ impl Uncounted {
         from
     }
 
-    /// The greatest number of characters, up to `most`, that lead from each unit to at most `units`
+    /// The greatest number of characters, up to `max`, that lead from each unit to at most `units`
     /// units.
-    pub(in super::super) fn narrow_for(&self, units: usize, most: u64) -> u64 {
+    pub(in super::super) fn narrow_for(&self, units: usize, max: u64) -> u64 {
         let mut reached: Vec<Units> = (0..self.units.len()).map(|unit| [unit].into()).collect();
-        for count in 0..most {
+        for count in 0..max {
             for reached in &mut reached {
                 *reached = self.reached(reached, 1);
                 if reached.len() > units {
@@ -130,7 +130,7 @@ impl Uncounted {
                 }
             }
         }
-        most
+        max
     }
 
     /// A description of the texts from a unit on, given the units after each number of characters.
@@ -141,8 +141,8 @@ impl Uncounted {
         for pair in units.windows(2) {
             for &unit in pair[0].iter() {
                 described.push(shapes[unit]);
-                let place = |to: &usize| pair[1].binary_search(to).map_or(u32::MAX, |place| place as u32);
-                described.extend(self.after[unit].iter().map(place));
+                let index = |to: &usize| pair[1].binary_search(to).map_or(u32::MAX, |index| index as u32);
+                described.extend(self.after[unit].iter().map(index));
             }
             // A separator: no shape has this number.
             described.push(u32::MAX);
@@ -158,7 +158,7 @@ impl Uncounted {
             let mut at = 0;
             while let Some(&state) = states.get(at) {
                 for run in self.rows().row(state) {
-                    let place = match self.unit(run.target) {
+                    let index = match self.unit(run.target) {
                         Some(unit) => after.binary_search(&unit).unwrap_or(after.len()) as u32,
                         // After the quote, `u32::MAX`; within a character, the order of first
                         // occurrence.
@@ -172,7 +172,7 @@ impl Uncounted {
                             (after.len() + met) as u32
                         }
                     };
-                    words.extend([u32::from(run.first) << 8 | u32::from(run.last), place]);
+                    words.extend([u32::from(run.first) << 8 | u32::from(run.last), index]);
                 }
                 words.push(u32::MAX);
                 at += 1;

@@ -60,15 +60,15 @@ impl<'o> Schemas<'o> {
             return Ok(known.clone());
         }
         let mut options = self.options.clone();
-        if let Some(most) = *max_whitespace_cnt {
+        if let Some(max) = *max_whitespace_cnt {
             let wrong = |reason| at.name("max_whitespace_cnt").error(reason);
-            if most == 0 {
+            if max == 0 {
                 return Err(wrong("wants a count above 0, or null for the usual".to_owned()));
             }
-            if most as usize > MAX_SPACES {
+            if max as usize > MAX_SPACES {
                 return Err(wrong(format!("wants a count of at most {MAX_SPACES}")));
             }
-            options.whitespace = Whitespace::Flexible(most as usize);
+            options.whitespace = Whitespace::Flexible(max as usize);
         }
         if let Some(i) = excludes.iter().position(|text| !can_be_excluded(text)) {
             return Err(at.name("excludes").index(i).error(
@@ -92,7 +92,7 @@ impl<'o> Schemas<'o> {
             is_unordered: *any_order,
             free: (!excludes.is_empty()).then(|| free_text::without(excludes)),
             plain: free_text::without(&plain),
-            spaces: max_whitespace_cnt.map(|most| most as usize),
+            spaces: max_whitespace_cnt.map(|max| max as usize),
             outer: outer.clone(),
         };
         styled.check(excludes).map_err(|error| error.within(&outer))?;

@@ -243,9 +243,9 @@ impl<'s, 'm> Emitter<'s, 'm> {
                 let more = self.network.bytes(space(node))?;
                 branches.push(more);
             }
-            Some(most) => {
+            Some(max) => {
                 let mut next = self.union(branches.clone())?;
-                for left in (0..most).rev() {
+                for left in (0..max).rev() {
                     let more = self.network.bytes(space(next))?;
                     if left == 0 {
                         branches.push(more);

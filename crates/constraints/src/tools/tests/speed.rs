@@ -34,7 +34,7 @@ fn schemas(format: ToolFormat, count: usize) -> Vec<Value> {
 
 #[test]
 #[ignore = "a measurement; it needs the schemas of MaskBench in the folder that BURN_DFA_DATA names"]
-fn time_of_tools() {
+fn many_tools_are_compiled_in_time() {
     for format in [ToolFormat::Hermes, ToolFormat::Harmony, ToolFormat::QwenXml] {
         let all = schemas(format, 500);
         for count in [10, 100, 500] {

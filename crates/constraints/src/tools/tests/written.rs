@@ -78,8 +78,8 @@ fn errors_are_of_a_tool() {
         let tools = [Tool::new("now"), Tool::new("then").with_parameters(wrong.clone())];
         let tools = Tools::new(tools).unwrap().with_format(format);
         let error = tools.to_constraint().unwrap_err();
-        let place = error.pointer().and_then(|pointer| tools.locate(pointer));
-        assert_eq!(place, Some((1, "/properties/a/pattern")), "{format}: {error}");
+        let location = error.pointer().and_then(|pointer| tools.locate(pointer));
+        assert_eq!(location, Some((1, "/properties/a/pattern")), "{format}: {error}");
     }
     assert_eq!(Tools::new([]).unwrap().locate("/format"), None);
 }

@@ -50,7 +50,7 @@ fn repetitions_that_run_together_are_exact() {
 
 #[test]
 fn repetitions_that_run_together_are_few_states() {
-    for (pattern, most) in [
+    for (pattern, max) in [
         (r"^(?:\w+\W*){1,50}$", 50_000),
         (r"^(?-u:\w+\W*){1,50}$", 1_000),
         (r"^(?:\S+\s*){1,100}$", 10_000),
@@ -59,7 +59,7 @@ fn repetitions_that_run_together_are_few_states() {
         (r"(?:[ab]+,?){60,}", 200),
     ] {
         let states = compile(pattern).unwrap().state_count();
-        assert!(states <= most, "{pattern}: {states} states");
+        assert!(states <= max, "{pattern}: {states} states");
     }
 }
 

@@ -65,10 +65,10 @@ impl Node {
             Self::Sequence(nodes) => format!("({})", all(nodes, " ")),
             Self::Choice(nodes) => format!("({})", all(nodes, " | ")),
             Self::Star(node) => format!("({})*", node.ebnf(rules)),
-            Self::Counted(node, most) => {
+            Self::Counted(node, max) => {
                 let body = node.ebnf(rules);
                 let name = format!("r{}", rules.len());
-                rules.push(format!("{name}[max_tokens={most}] ::= {body}"));
+                rules.push(format!("{name}[max_tokens={max}] ::= {body}"));
                 name
             }
         }
@@ -97,12 +97,12 @@ impl Node {
                 }
                 ends
             }
-            Self::Counted(node, most) => {
+            Self::Counted(node, max) => {
                 let ends = node.ends(text, start, boundaries);
                 // The first boundary after the limit at which the part can end.
                 let spent = boundaries
                     .range(start..)
-                    .skip(*most as usize)
+                    .skip(*max as usize)
                     .map(|(at, _)| at)
                     .find(|at| ends.contains(at));
                 ends.iter().copied().filter(|end| spent.is_none_or(|spent| end <= spent)).collect()

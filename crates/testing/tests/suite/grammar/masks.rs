@@ -119,7 +119,7 @@ const BLOCK_WORDS: [&str; 24] = [
 ];
 
 #[test]
-fn masks_are_exact() {
+fn masks_equal_a_search_of_all_continuations() {
     let vocabulary = vocabulary_of(&WORDS);
     let (mut grammars, mut words) = (0, 0);
     for seed in 0..240 {

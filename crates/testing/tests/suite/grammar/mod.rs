@@ -107,16 +107,16 @@ impl<'a> Pair<'a> {
         self.read.iter().map(|&(byte, _)| byte as char).collect()
     }
 
-    /// Reads all prefixes with up to `depth` more bytes, at most `most` of them.
-    fn read_all(&mut self, bytes: &[u8], depth: usize, most: &mut usize) {
-        if depth == 0 || *most == 0 {
+    /// Reads all prefixes with up to `depth` more bytes, at most `max` of them.
+    fn read_all(&mut self, bytes: &[u8], depth: usize, max: &mut usize) {
+        if depth == 0 || *max == 0 {
             return;
         }
-        *most -= 1;
+        *max -= 1;
         let len = self.chart.len();
         for &byte in bytes {
             if self.push(byte) {
-                self.read_all(bytes, depth - 1, most);
+                self.read_all(bytes, depth - 1, max);
                 self.truncate(len);
             }
         }

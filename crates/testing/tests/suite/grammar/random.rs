@@ -317,9 +317,10 @@ impl<'a> Sampler<'a> {
         match node {
             Node::Text(_) | Node::Class(_) => Some(0),
             Node::Rule(rule) => self.heights[*rule].map(|height| height + 1),
-            Node::Sequence(parts) => {
-                parts.iter().map(|part| self.height(part)).try_fold(0, |most, part| Some(most.max(part?)))
-            }
+            Node::Sequence(parts) => parts
+                .iter()
+                .map(|part| self.height(part))
+                .try_fold(0, |deepest, part| Some(deepest.max(part?))),
             Node::Choice(parts) => parts.iter().filter_map(|part| self.height(part)).min(),
             Node::Repeat(_, 0, _) => Some(0),
             Node::Repeat(inner, ..) => self.height(inner),

@@ -260,11 +260,11 @@ fn next(tokens: &[u32], (token, byte): (usize, usize), expected: u8) -> Option<(
     (text[byte] == expected).then(|| if byte + 1 == text.len() { (token + 1, 0) } else { (token, byte + 1) })
 }
 
-/// All sequences of up to `most` tokens.
-fn sequences(most: u32) -> Vec<Vec<u32>> {
+/// All sequences of up to `max` tokens.
+fn sequences(max: u32) -> Vec<Vec<u32>> {
     let mut all = vec![Vec::new()];
     let mut at = 0;
-    while at < all.len() && all[at].len() < most as usize {
+    while at < all.len() && all[at].len() < max as usize {
         for token in 0..7 {
             all.push([all[at].as_slice(), &[token]].concat());
         }

@@ -97,8 +97,8 @@ fn comparisons_are_exact() {
     let mut random = StdRng::seed_from_u64(13);
     let mut number = |exponents: bool| {
         let mut text = String::from(if random.random_bool(0.3) { "-" } else { "" });
-        let digits = |random: &mut StdRng, most: usize| -> String {
-            (0..random.random_range(1..=most))
+        let digits = |random: &mut StdRng, max: usize| -> String {
+            (0..random.random_range(1..=max))
                 .map(|_| ['0', '0', '1', '9', '5'][random.random_range(0..5)])
                 .collect()
         };
@@ -194,7 +194,7 @@ fn a_byte_order_mark_is_skipped() {
 /// Compares with `serde_json`.
 #[test]
 fn invalid_json_is_refused_at_its_location() {
-    for (schema, pointer, place) in [
+    for (schema, pointer, location) in [
         ("", "", "line 1, column 1 (byte 0)"),
         ("{", "", "line 1, column 2 (byte 1)"),
         ("{\"items\": \n {\"type\": nul}}", "/items/type", "line 2, column 11 (byte 21)"),
@@ -207,7 +207,7 @@ fn invalid_json_is_refused_at_its_location() {
         let error = refusal(schema);
         assert_eq!(error.pointer(), Some(pointer), "{schema:?}: {error}");
         assert!(
-            error.to_string().contains("it is not JSON: at ") && error.to_string().contains(place),
+            error.to_string().contains("it is not JSON: at ") && error.to_string().contains(location),
             "{error}"
         );
     }
@@ -267,7 +267,7 @@ fn values_keep_their_exact_numbers() {
 }
 
 #[test]
-fn requests_as_text() {
+fn requests_as_text_keep_every_digit() {
     let number = "0.1000000000000000000001";
     let schema = format!(r#"{{"const": {number}}}"#);
     let requests = [

@@ -371,7 +371,7 @@ fn texts_that_readers_take_are_written_and_others_not() {
 
 /// Format names without a grammar are known, and restrict nothing.
 #[test]
-fn annotations_are_known() {
+fn formats_without_a_grammar_restrict_nothing() {
     let options = JsonOptions { unknown: Unknown::Refuse, ..JsonOptions::default() };
     for name in
         ["password", "binary", "byte", "path", "file-path", "json-string", "color", "zoneinfo", "decimal"]

@@ -17,7 +17,7 @@ fn nested(depth: usize, wrap: impl Fn(Value) -> Value) -> Value {
 }
 
 #[test]
-fn deep_nesting() {
+fn nesting_beyond_128_levels_is_refused() {
     type Wrap = fn(Value) -> Value;
     let wraps: [Wrap; 3] = [
         |inner| Value::Object(Map::from_iter([("type".into(), "array".into()), ("items".into(), inner)])),
@@ -124,7 +124,7 @@ fn a_chain_of_references() {
 }
 
 #[test]
-fn definitions_that_double() {
+fn definitions_that_double_reach_a_limit() {
     let doubling = |levels: usize, twice: fn(Value) -> Value| {
         let mut defs = Map::from_iter([("d0".to_owned(), json!({"type": "string", "maxLength": 2}))]);
         for i in 0..levels {
@@ -142,7 +142,7 @@ fn definitions_that_double() {
 }
 
 #[test]
-fn filters_that_double() {
+fn filters_that_double_are_decided_in_time() {
     let mut defs = Map::from_iter([("d0".to_owned(), json!({"type": "null"}))]);
     for i in 0..60 {
         let d = json!({"$ref": format!("#/$defs/d{i}")});
@@ -156,7 +156,7 @@ fn filters_that_double() {
 }
 
 #[test]
-fn great_counts() {
+fn great_counts_reach_a_limit() {
     let limits = Limits { states: 50_000, ..Limits::default() };
     for count in [json!(100_000), json!(u64::MAX), json!(1e30)] {
         for keyword in ["minLength", "maxLength"] {
@@ -176,7 +176,7 @@ fn great_counts() {
 }
 
 #[test]
-fn great_patterns() {
+fn great_patterns_reach_a_limit() {
     let limits = Limits { states: 50_000, ..Limits::default() };
     for pattern in ["(((a{1000}){1000}){1000}){1000}", "(a|b)*a(a|b){30}", "x{4294967295}"] {
         assert!(

@@ -19,7 +19,7 @@ fn case(schema: &Value, options: &JsonOptions, accepted: &[&str], rejected: &[&s
 }
 
 #[test]
-fn white_space() {
+fn every_style_of_white_space_is_kept() {
     let schema =
         json!({"type": "object", "properties": {"a": {"type": "array", "items": {"type": "integer"}}}});
     let compact = r#"{"a":[1,2]}"#;
@@ -122,7 +122,7 @@ fn options_limit_the_depth() {
 }
 
 #[test]
-fn texts_of_values() {
+fn values_are_written_in_the_order_of_the_schema() {
     let schema = json!({"properties": {"b": {"type": "number"}, "a": {}}, "required": ["b"]});
     let constraint = Constraint::json_schema_with(schema, &compact()).unwrap();
     let text = |value: Value| constraint.json_text(&value, &Limits::default()).unwrap().unwrap();

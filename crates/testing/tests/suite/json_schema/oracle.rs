@@ -51,9 +51,9 @@ pub fn check(validator: &Validator, text: &[u8]) -> Result<(), String> {
 /// Whether the validator cannot judge an error: it concerns a number in `numbers` (given as
 /// pointers), a value that contains one, or a string or name that the pattern matches in ECMA-262.
 fn is_blind(error: &ValidationError, numbers: &[String]) -> bool {
-    let place = error.instance_path().as_str();
+    let location = error.instance_path().as_str();
     let within = |pointer: &String| {
-        pointer.strip_prefix(place).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        pointer.strip_prefix(location).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     };
     if is_misapplied(error) {
         return true;

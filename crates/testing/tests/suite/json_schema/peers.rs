@@ -16,7 +16,7 @@ fn undeclared(schema: &Value, value: &Value) -> usize {
 }
 
 #[test]
-fn cases_of_peers() {
+fn cases_of_other_libraries_have_their_verdicts() {
     let mut wrong = Vec::new();
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for file in data::list("peer-cases") {

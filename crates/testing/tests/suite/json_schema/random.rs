@@ -155,7 +155,7 @@ struct Counts {
 }
 
 #[test]
-fn random_schemas() {
+fn random_schemas_agree_with_a_validator() {
     let mut rng = StdRng::seed_from_u64(1);
     let mut counts = Counts::default();
     let mut wrong = Vec::new();

@@ -245,7 +245,7 @@ fn malformed_patterns_are_located() {
 }
 
 #[test]
-fn nothing_satisfies() {
+fn schemas_without_instances_are_refused() {
     for schema in [
         json!(false),
         json!({"type": "string", "minLength": 3, "maxLength": 2}),
@@ -275,7 +275,7 @@ fn nothing_satisfies() {
 
 #[test]
 fn conflicts_are_named() {
-    for (schema, places) in [
+    for (schema, pointers) in [
         (
             json!({"type": "integer", "minimum": 3, "exclusiveMaximum": 3, "title": "x"}),
             "/exclusiveMaximum, /minimum and /type",
@@ -309,7 +309,7 @@ fn conflicts_are_named() {
     ] {
         let constraint = Constraint::json_schema(schema.clone()).unwrap();
         let error = constraint.to_byte_dfa(&Limits::default()).unwrap_err();
-        let expected = format!("none satisfies {places} together");
+        let expected = format!("none satisfies {pointers} together");
         assert!(
             error.kind() == ErrorKind::Unsatisfiable && error.to_string().ends_with(&expected),
             "{schema}: {error}"

@@ -24,7 +24,7 @@ fn schema() -> Value {
 }
 
 #[test]
-fn response_format() {
+fn every_response_format_is_read() {
     let format = json!({"type": "json_schema", "json_schema": {
         "name": "n", "description": "d", "strict": true, "schema": schema()
     }});
@@ -106,7 +106,7 @@ fn options_are_those_of_all_schemas() {
 }
 
 #[test]
-fn grammars_of_tools() {
+fn grammars_in_every_syntax_are_read() {
     let lark = json!({"syntax": "lark", "definition": "start: A+\nA: /a/\n%ignore / /"});
     let flat = json!({"type": "grammar", "syntax": "lark", "definition": lark["definition"]});
     for form in [json!({"type": "grammar", "grammar": lark}), flat] {
@@ -129,7 +129,7 @@ fn format_of(format: &Value) -> String {
 }
 
 #[test]
-fn structured_outputs() {
+fn every_structured_output_is_read() {
     let text = r#"{"z": null, "a": null}"#;
     assert!(accepts(json!({"json": schema()}), text));
     assert!(accepts(json!({"json": schema().to_string()}), text));

@@ -124,7 +124,7 @@ struct Counts {
 }
 
 #[test]
-fn official_suite() {
+fn schemas_agree_with_the_official_suite() {
     let mut complaints = Vec::new();
     for draft in &DRAFTS {
         let (mut sample, mut required, mut optional) = <(Counts, Counts, Counts)>::default();

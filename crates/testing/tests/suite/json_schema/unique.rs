@@ -9,17 +9,17 @@ use serde_json::{Value, json};
 
 use super::compact;
 
-/// Compares the automaton of `schema` with a validator, on all arrays of up to `most` of these
+/// Compares the automaton of `schema` with a validator, on all arrays of up to `max` of these
 /// values.
 #[track_caller]
-fn judged(schema: &Value, values: &[Value], most: usize) {
+fn judged(schema: &Value, values: &[Value], max: usize) {
     let automaton =
         Constraint::json_schema_with(schema.clone(), &compact()).unwrap().to_automaton(&Limits::default());
     let automaton = automaton.unwrap_or_else(|error| panic!("{schema}: {error}")).unwrap();
     let validator = jsonschema::validator_for(schema).unwrap();
     let mut arrays: Vec<Vec<Value>> = vec![Vec::new()];
     let (mut from, mut valid) = (0, 0);
-    for _ in 0..=most {
+    for _ in 0..=max {
         for array in &arrays[from..] {
             let array = Value::from(array.clone());
             let expected = validator.is_valid(&array);
@@ -39,7 +39,7 @@ fn judged(schema: &Value, values: &[Value], most: usize) {
 #[test]
 fn items_of_a_list_of_values() {
     let letters: Vec<Value> = ('a'..='z').map(|letter| json!(letter.to_string())).collect();
-    let set = |items: Value, most: usize| json!({"type": "array", "items": items, "uniqueItems": true, "maxItems": most});
+    let set = |items: Value, max: usize| json!({"type": "array", "items": items, "uniqueItems": true, "maxItems": max});
     judged(&set(json!({"enum": letters[..4]}), 9), &letters[..5], 4);
     judged(&set(json!({"enum": letters}), 2), &letters, 2);
     judged(&set(json!({"enum": letters[..14]}), 3), &letters[..8], 3);

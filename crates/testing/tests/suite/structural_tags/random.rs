@@ -156,8 +156,8 @@ impl Writer<'_> {
         match format {
             Format::ConstString { value } => text(items, value),
             Format::AnyText(free) => {
-                let most = free.max_chars.unwrap_or(3) as usize;
-                text(items, &word(rng, 0, most.min(3)));
+                let max = free.max_chars.unwrap_or(3) as usize;
+                text(items, &word(rng, 0, max.min(3)));
             }
             Format::JsonSchema(_) | Format::Grammar { .. } | Format::Regex { .. } => {
                 text(items, &self.leaves.draw(format, rng));
@@ -236,9 +236,9 @@ impl Writer<'_> {
     }
 }
 
-/// A word of `least` to `most` characters.
-pub fn word(rng: &mut StdRng, least: usize, most: usize) -> String {
-    (0..rng.random_range(least..=most)).map(|_| *ALPHABET.choose(rng).unwrap()).collect()
+/// A word of `least` to `max` characters.
+pub fn word(rng: &mut StdRng, least: usize, max: usize) -> String {
+    (0..rng.random_range(least..=max)).map(|_| *ALPHABET.choose(rng).unwrap()).collect()
 }
 
 fn excludes(rng: &mut StdRng) -> Vec<String> {

@@ -144,9 +144,9 @@ impl<'a> Reader<'a> {
             Format::ConstString { value } => self.input.starts_with(value.as_bytes(), start),
             Format::JsonSchema(_) | Format::Grammar { .. } | Format::Regex { .. } => self.leaf(format, start),
             Format::AnyText(text) => {
-                let most = if text.max_tokens == Some(0) { Some(0) } else { text.max_chars };
+                let max = if text.max_tokens == Some(0) { Some(0) } else { text.max_chars };
                 let excluded = [&text.excludes[..], &around.texts].concat();
-                self.free([start].into(), &[], &excluded, most, &|_, _| Reading::NONE, false)
+                self.free([start].into(), &[], &excluded, max, &|_, _| Reading::NONE, false)
             }
             Format::Sequence { elements } => {
                 let first = self.input.ending([start].into());
@@ -221,7 +221,7 @@ impl<'a> Reader<'a> {
             Format::AnyTokens { exclude_tokens, max_tokens } => {
                 let excluded = [self.ids(exclude_tokens), around.tokens.clone()].concat();
                 let one = |at| self.token(at, |id| !excluded.contains(&id));
-                self.times([start].into(), one, 0, max_tokens.map(|most| most as usize))
+                self.times([start].into(), one, 0, max_tokens.map(|max| max as usize))
             }
             Format::TokenTriggeredTags(tags) => {
                 let barred =
@@ -298,7 +298,7 @@ impl<'a> Reader<'a> {
         starts: Positions,
         triggers: &[String],
         excluded: &[String],
-        most: Option<u32>,
+        max: Option<u32>,
         called: &dyn Fn(&str, usize) -> Reading,
         again: bool,
     ) -> Reading {
@@ -327,7 +327,7 @@ impl<'a> Reader<'a> {
                 }
                 all.ends.insert(end);
                 all.open |= end == self.input.len();
-                if most == Some(count) || end == self.input.len() {
+                if max == Some(count) || end == self.input.len() {
                     break;
                 }
                 match self.input.character(end) {

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn byte_level() {
+fn byte_level_tokens_become_bytes() {
     let model = r#"{"type": "BPE", "ignore_merges": true, "vocab": {"a": 0, "Ġb": 1, "Ċ": 2, "Ã": 3, "©": 4,
         "日": 5, "<|end|>": 6, "": 7, "Ġ日": 9}, "merges": [["a", "b"]]}"#;
     let added = r#"[{"id": 6, "content": "<|end|>", "special": true},

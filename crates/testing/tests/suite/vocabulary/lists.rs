@@ -4,7 +4,7 @@ use super::*;
 use burn_dfa_tokens::ErrorKind;
 
 #[test]
-fn characters_and_duplicates() {
+fn characters_may_be_repeated() {
     let vocabulary = Vocabulary::from_chars("aé▁aĠ".chars()).unwrap();
     let expected = ["a", "é", "▁", "a", "Ġ"].map(|text| Some(text.to_owned()));
     assert_eq!(texts(&vocabulary), expected);

@@ -15,11 +15,11 @@ fn assert_same(name: &str, json: &str, first: &str, rounds: usize) {
     let peer: Tokenizer = json.parse().unwrap();
     let vocabulary = Vocabulary::from_tokenizer_json(json).unwrap();
     let first = peer.token_to_id(first).unwrap();
-    let width = vocabulary.len() as u32;
+    let vocab_size = vocabulary.len() as u32;
     let mut rng = StdRng::seed_from_u64(3);
-    let single = (0..width).map(|id| vec![id]);
+    let single = (0..vocab_size).map(|id| vec![id]);
     let random =
-        (0..rounds).map(|_| (0..rng.random_range(0..12)).map(|_| rng.random_range(0..width)).collect());
+        (0..rounds).map(|_| (0..rng.random_range(0..12)).map(|_| rng.random_range(0..vocab_size)).collect());
     let (mut same, mut not_text) = (0, 0);
     for sequence in single.chain(random.collect::<Vec<_>>()) {
         let sequence = [vec![first], sequence].concat();
@@ -36,14 +36,14 @@ fn assert_same(name: &str, json: &str, first: &str, rounds: usize) {
 }
 
 #[test]
-fn real_tokenizers() {
+fn real_tokenizers_decode_like_their_library() {
     for tokenizer in data::tokenizers() {
         assert_same(tokenizer.name, &tokenizer.json(), "a", 20_000);
     }
 }
 
 #[test]
-fn handmade_tokenizers() {
+fn handmade_tokenizers_decode_like_their_library() {
     let bpe = r#"{"type": "BPE", "unk_token": null, "byte_fallback": true, "merges": [], "vocab": {"a": 0, "▁b": 1,
         "▁▁": 2, "▁": 3, "<0xC3>": 4, "<0xA9>": 5, "<0x0A>": 6, "Ġ": 7, "日": 8, "s": 9, "Ġ日": 10, "<0x6>": 11}}"#;
     let unigram = r#"{"type": "Unigram", "unk_id": 1, "vocab": [["a", 0.0], ["<unk>", 0.0], ["▁b", -1.5], ["▁", -2.0]]}"#;

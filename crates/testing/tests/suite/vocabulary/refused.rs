@@ -84,7 +84,7 @@ fn unknown_models_are_refused() {
 }
 
 #[test]
-fn added_tokens() {
+fn malformed_added_tokens_are_refused() {
     let table = [
         (r#"{}"#, "line 1"),
         (r#"[{"id": 1}]"#, "content"),
@@ -134,7 +134,7 @@ fn malformed_files_are_refused() {
 /// Without its first bytes a GGUF file is read as a `tokenizer.json`, and refused with its name and
 /// a remedy.
 #[test]
-fn damaged_gguf_files() {
+fn damaged_gguf_files_are_refused_by_name() {
     let path = std::env::temp_dir().join(format!("burn-dfa-{}-damaged.gguf", std::process::id()));
     for (content, reason) in
         [(&b""[..], "empty"), (b"GGU", "not JSON"), (b"\0\0\0\0", "not JSON"), (b"\xFF", "not UTF-8")]
@@ -149,7 +149,7 @@ fn damaged_gguf_files() {
 }
 
 #[test]
-fn every_truncation() {
+fn every_truncation_is_refused() {
     let json = format!(
         r#"{{"added_tokens": [{{"id": 1, "content": "é", "special": false}}], "decoder": {SENTENCEPIECE}, "model": {BPE}}}"#
     );

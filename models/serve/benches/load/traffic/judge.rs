@@ -91,7 +91,7 @@ impl Answer {
     pub fn check(&self, expected: &Expected) -> Result<(), String> {
         let text = self.content.as_str();
         let (is_right, finishes): (bool, &[&str]) = match expected {
-            Expected::Anything(most) => (self.tokens <= *most, &["stop", "length"]),
+            Expected::Anything(max) => (self.tokens <= *max, &["stop", "length"]),
             Expected::Match(regex) => {
                 (regex.find(text).is_some_and(|found| found.range() == (0..text.len())), &["stop"])
             }

@@ -105,9 +105,9 @@ fn constrain(kind: &str, number: u64, body: &mut Value, random: &mut StdRng) -> 
             Expected::Calls(known.collect(), choice == "required")
         }
         _ => {
-            let most = random.random_range(5..60);
-            body["max_tokens"] = json!(most);
-            Expected::Anything(most)
+            let max = random.random_range(5..60);
+            body["max_tokens"] = json!(max);
+            Expected::Anything(max)
         }
     }
 }

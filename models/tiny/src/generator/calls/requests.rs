@@ -150,12 +150,12 @@ fn free_text(templates: &[&str], random: &mut Random) -> String {
 }
 
 /// A number of at least two and how the sentence writes it: small ones may be spelled out.
-fn number(most: usize, random: &mut Random) -> (usize, String) {
+fn number(max: usize, random: &mut Random) -> (usize, String) {
     if random.chance(25) {
         let index = random.below(NUMBER_WORDS.len());
         return (index + 2, NUMBER_WORDS[index].to_string());
     }
-    let value = random.between(2, most);
+    let value = random.between(2, max);
     (value, value.to_string())
 }
 

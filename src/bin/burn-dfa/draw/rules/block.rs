@@ -140,8 +140,8 @@ impl Block {
             return parts.remove(0);
         }
         let width = parts.iter().map(|part| part.width).sum::<f64>() + GAP * (parts.len() - 1) as f64;
-        let most = |of: fn(&Self) -> f64| parts.iter().map(of).fold(0.0, f64::max);
-        Self { width, above: most(|part| part.above), below: most(|part| part.below), kind: Kind::Row(parts) }
+        let max = |of: fn(&Self) -> f64| parts.iter().map(of).fold(0.0, f64::max);
+        Self { width, above: max(|part| part.above), below: max(|part| part.below), kind: Kind::Row(parts) }
     }
 
     fn fork(parts: Vec<Self>) -> Self {

@@ -160,19 +160,19 @@ impl Pen<'_> {
             if number > 0 {
                 let (before, turn) = (&rows[number - 1], Block::turn(&rows[number - 1]));
                 let next = at + Block::step(rows, number);
-                let way = format!(
+                let path = format!(
                     "H{down:.1} {DOWN} V{:.1} {BACK} H{from:.1} {BACK_DOWN} V{:.1} {FROM_DOWN}",
                     at + turn - CORNER,
                     next - CORNER
                 );
-                self.line(from + before.width, at, &way);
+                self.line(from + before.width, at, &path);
                 at = next;
             }
             self.draw(row, from, at);
         }
         if let Some(last) = rows.last() {
-            let way = format!("H{:.1} {UP} V{:.1} {FROM_UP}", end - 2.0 * CORNER, y + CORNER);
-            self.line(from + last.width, at, &way);
+            let path = format!("H{:.1} {UP} V{:.1} {FROM_UP}", end - 2.0 * CORNER, y + CORNER);
+            self.line(from + last.width, at, &path);
         }
     }
 

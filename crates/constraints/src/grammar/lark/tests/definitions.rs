@@ -25,7 +25,7 @@ fn names_of_rules_and_terminals() {
 }
 
 #[test]
-fn terminals_are_units() {
+fn a_terminal_stays_one_unit() {
     let grammar = read("start: A \"x\" A /y/\nA: B B\nB: \"b\"", None).unwrap();
     let Node::Sequence(parts) = body(&grammar, "start") else { panic!() };
     let units: Vec<&Terminal> = parts
@@ -49,7 +49,7 @@ fn terminals_are_units() {
 }
 
 #[test]
-fn ignored_text() {
+fn ignored_text_may_follow_any_terminal() {
     let grammar = read("start: \"a\" \"b\"\n%ignore \" \"\n%ignore /;+/", None).unwrap();
     assert!(matches(&grammar, "a ;; b ;"));
     let Lexing::Longest { ignored: Some(_), leading: false, once: false } = grammar.lexing else { panic!() };
@@ -99,7 +99,7 @@ fn common_terminals_are_imported() {
 }
 
 #[test]
-fn lazy_rules_and_their_ends() {
+fn lazy_rules_end_at_their_first_suffix() {
     let grammar = read(
         "start: a b c d\na[lazy]: /.*/ \"x\"\nb[suffix=\".\"]: T\nc[stop=/;+/]: T\nd[stop=\"\"]: T\nT: /[a-z]*/",
         None,

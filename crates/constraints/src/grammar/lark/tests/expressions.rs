@@ -34,7 +34,7 @@ fn ranges_are_of_characters() {
 }
 
 #[test]
-fn regexes_have_flags() {
+fn flags_and_escapes_of_regexes_are_read() {
     language(r"start: /a\/b./", &["a/bc"], &["a/b\n", "a/b"]);
     language("start: /a.b/s", &["a\nb"], &["ab"]);
     language("start: /hello[0-2]/iu", &["HeLLo1"], &["hello3"]);
@@ -94,7 +94,7 @@ fn repetitions_are_counted() {
 }
 
 #[test]
-fn intersection_and_complement() {
+fn terminals_are_intersected_and_complemented() {
     language("start: A\nA: /[a-z]+/ & /[abAB]+/ | \"C\"", &["ab", "C"], &["c", "A"]);
     language("start: A\nA: /[ab]+/ & ~/.*bb.*/", &["abab"], &["abba", ""]);
     language("start: A\nA: \"x\" ~\"a\"+", &["xab", "xbb"], &["b"]);
@@ -104,7 +104,7 @@ fn intersection_and_complement() {
 }
 
 #[test]
-fn json_schemas() {
+fn json_schemas_are_read_with_their_guidance() {
     let text = "start: \"x\" %json {\n \"type\": \"object\", \"properties\": {\"a\": {\"type\": \"integer\"}},\n \"required\": [\"a\"], \"additionalProperties\": false} \"y\"";
     language(text, &["x{\"a\":1}y", "x{ \"a\" : 1\n}y"], &["x{\"a\":true}y", "x{}y"]);
     let guided = |guidance: &str| {
@@ -220,7 +220,7 @@ fn substrings_are_runs_of_chunks() {
 }
 
 #[test]
-fn grammars_within_grammars() {
+fn nested_grammars_have_their_own_rules() {
     let text = "start: item %lark {\n  start: item\n  item: \"b\" | \"(\" item \")\" } item\nitem: \"a\"";
     language(text, &["aba", "a(b)a"], &["aaa", "aab"]);
     language(

@@ -35,7 +35,7 @@ impl Matcher<'_> {
             Node::Regex(regex) => {
                 let limits = Limits::default();
                 let dfa = regex.lower(&Meter::start(&limits)).unwrap();
-                self.places(from).filter(|&to| dfa.matches(&rest[..to - from])).collect()
+                self.positions(from).filter(|&to| dfa.matches(&rest[..to - from])).collect()
             }
             Node::Rule(number) => self.ends(&self.grammar.rules[*number].body, from),
             Node::Sequence(parts) => {
@@ -49,14 +49,14 @@ impl Matcher<'_> {
             }
             Node::Not(inner) => {
                 let ends = self.ends(inner, from);
-                self.places(from).filter(|to| !ends.contains(to)).collect()
+                self.positions(from).filter(|to| !ends.contains(to)).collect()
             }
             Node::Terminal(terminal) => {
                 let ends = self.ends(&terminal.body, from);
                 match &self.grammar.lexing {
                     Lexing::Longest { ignored: Some(ignored), once, .. } => {
-                        let most = once.then_some(1);
-                        self.all(&ends, |from| self.times(ignored, 0, most, from))
+                        let max = once.then_some(1);
+                        self.all(&ends, |from| self.times(ignored, 0, max, from))
                     }
                     _ => ends,
                 }
@@ -71,7 +71,7 @@ impl Matcher<'_> {
             }
             Node::Constraint(constraint) => {
                 let dfa = constraint.to_byte_dfa(&Limits::default()).unwrap().unwrap();
-                self.places(from).filter(|&to| dfa.matches(&rest[..to - from])).collect()
+                self.positions(from).filter(|&to| dfa.matches(&rest[..to - from])).collect()
             }
             Node::Grammar(grammar) => {
                 let nested = Matcher { grammar, text: self.text };
@@ -83,7 +83,7 @@ impl Matcher<'_> {
         }
     }
 
-    fn places(&self, from: usize) -> impl Iterator<Item = usize> {
+    fn positions(&self, from: usize) -> impl Iterator<Item = usize> {
         (from..=self.text.len()).filter(|&to| self.text.is_char_boundary(to))
     }
 
@@ -127,10 +127,10 @@ fn checked(text: &str) -> Result<Grammar> {
 }
 
 /// Checks that a grammar is rejected at a line and a column, with words in the reason.
-fn refused(text: &str, place: (usize, usize), words: &str) {
+fn refused(text: &str, location: (usize, usize), words: &str) {
     let error = checked(text).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Grammar, "{error}");
-    assert_eq!(error.location(), Some(place), "{text}\n{error}");
+    assert_eq!(error.location(), Some(location), "{text}\n{error}");
     assert!(error.to_string().contains(words), "{error}");
 }
 

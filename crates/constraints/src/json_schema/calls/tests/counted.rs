@@ -17,11 +17,11 @@ fn string(min: u64, max: Option<u64>, pattern: Option<&str>) -> Value {
     schema
 }
 
-/// All texts of up to `most` of `parts`, one after the other.
-fn words(parts: &[&str], most: usize) -> Vec<String> {
+/// All texts of up to `max` of `parts`, one after the other.
+fn words(parts: &[&str], max: usize) -> Vec<String> {
     let mut all = vec![String::new()];
     let mut from = 0;
-    for _ in 0..most {
+    for _ in 0..max {
         let to = all.len();
         for at in from..to {
             let word = all[at].clone();
@@ -261,8 +261,9 @@ fn many_items_are_counted_at_their_borders() {
 #[test]
 fn a_part_with_several_uses_is_called() {
     let part = json!({"type": "object", "properties": {"name": {"type": "string"}, "size": {"type": "number"}}, "additionalProperties": false});
-    let places: serde_json::Map<String, Value> = (0..6).map(|at| (format!("p{at}"), part.clone())).collect();
-    let schema = json!({"type": "object", "properties": places, "additionalProperties": false});
+    let properties: serde_json::Map<String, Value> =
+        (0..6).map(|at| (format!("p{at}"), part.clone())).collect();
+    let schema = json!({"type": "object", "properties": properties, "additionalProperties": false});
     let words = [
         "\"p0\": {}",
         "\"p1\": {\"name\": \"\"}",

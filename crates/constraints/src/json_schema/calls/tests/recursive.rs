@@ -205,11 +205,11 @@ fn texts_with_other_brackets_are_not_read() {
         let mut refused = 0;
         for at in 0..200 {
             let (mut text, _) = written(&read, &value(1 + at % 12, &mut random));
-            let place = random.random_range(0..text.len());
+            let at = random.random_range(0..text.len());
             match random.random_range(0..3) {
-                0 => drop(text.remove(place)),
-                1 => text.insert(place, b"{}[],"[random.random_range(0..5)]),
-                _ => text[place] = b"{}[],"[random.random_range(0..5)],
+                0 => drop(text.remove(at)),
+                1 => text.insert(at, b"{}[],"[random.random_range(0..5)]),
+                _ => text[at] = b"{}[],"[random.random_range(0..5)],
             }
             let parsed = std::str::from_utf8(&text).ok().map(Json::read);
             let expected = match parsed {

@@ -32,7 +32,7 @@ fn is_known(name: &str) -> bool {
         < NAMES.iter().position(|&(known, _)| known == "base64")
 }
 
-/// A member, drawn at random: wandering for a while, then on the shortest way to the end.
+/// A member, drawn at random: wandering for a while, then on the shortest path to the end.
 fn draw(dfa: &ByteDfa, distances: &[usize], random: &mut StdRng) -> String {
     let (mut state, mut text) = (dfa.start(), Vec::new());
     let wander = random.random_range(0..40);
@@ -46,11 +46,11 @@ fn draw(dfa: &ByteDfa, distances: &[usize], random: &mut StdRng) -> String {
             usize::MAX => false,
             there => !hurry || there < here,
         };
-        let ways: Vec<u8> = (0..=255).filter(leads).collect();
-        if ways.is_empty() {
+        let bytes: Vec<u8> = (0..=255).filter(leads).collect();
+        if bytes.is_empty() {
             return String::from_utf8(text).unwrap();
         }
-        let byte = ways[random.random_range(0..ways.len())];
+        let byte = bytes[random.random_range(0..bytes.len())];
         text.push(byte);
         state = dfa.next(state, byte);
     }
@@ -198,7 +198,7 @@ fn the_judge_lies_between_surely_and_possibly() {
 }
 
 #[test]
-fn official_suite() {
+fn formats_agree_with_the_official_suite() {
     let mut wrong = Vec::new();
     let mut left_out: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     let mut verdicts = [0, 0];
@@ -235,7 +235,7 @@ fn official_suite() {
 
 /// Strings with a format in valid instances of MaskBench: the share of accepted ones.
 #[test]
-fn strings_of_maskbench() {
+fn most_strings_of_maskbench_are_accepted() {
     let Some(folder) = data("maskbench") else { return };
     let automata: HashMap<&str, (Format, ByteDfa, jsonschema::Validator)> =
         NAMES.map(|(name, format)| (name, (format, lower(format), validator(name)))).into();

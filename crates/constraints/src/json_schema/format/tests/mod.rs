@@ -129,7 +129,7 @@ fn surely_valid_strings_are_possibly_valid() {
 }
 
 #[test]
-fn bounds_are_kept() {
+fn lengths_of_formats_are_bounded() {
     let limits = Limits::default();
     let meter = Meter::start(&limits);
     let hostname = Format::Hostname.lower(Certainty::Surely, &meter).unwrap();

@@ -125,7 +125,7 @@ fn idle_keywords_are_ignored() {
 }
 
 #[test]
-fn any_json() {
+fn open_schemas_allow_any_json() {
     let texts = ["null", "0", "\"a\"", "[]", r#"[{"a":[1.5]}]"#, r#"{"":{"b":[]}}"#];
     for schema in [json!(true), json!({}), json!({"title": "t"}), json!({"allOf": [{}, true]})] {
         case(schema, &texts, &["", "nul", "[", "{\"a\"}", "[1,]", " 1"]);
@@ -136,7 +136,7 @@ fn any_json() {
 }
 
 #[test]
-fn boolean_algebra() {
+fn combined_schemas_follow_boolean_algebra() {
     case(
         json!({"type": "integer", "allOf": [{"minimum": 2}, {"maximum": 4}]}),
         &["2", "3", "4"],
@@ -173,7 +173,7 @@ fn boolean_algebra() {
 }
 
 #[test]
-fn names_of_properties() {
+fn names_decide_which_schema_a_property_has() {
     case(
         json!({
             "type": "object", "properties": {"a": {"type": "null"}}, "additionalProperties": false,
@@ -290,7 +290,7 @@ fn recursive_schemas_nest() {
 
 /// A list with items that the referring schema defines.
 #[test]
-fn dynamic_references() {
+fn dynamic_references_find_the_outermost_anchor() {
     let list = |items: &str| {
         json!({"$id": "https://example.com/of", "$ref": "list", "$defs": {
             "item": {"$dynamicAnchor": "item", "type": items},

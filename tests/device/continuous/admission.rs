@@ -31,16 +31,17 @@ fn alone<M: ContinuousLm>(model: &M, vocabulary: &Vocabulary, requests: &[Reques
 }
 
 /// Serves all requests, in all idle rows at once.
-fn serve<M: ContinuousLm>(slots: &mut ContinuousBatch<M>, requests: &[Request], seed: u64) -> Vec<Output> {
+fn serve<M: ContinuousLm>(batch: &mut ContinuousBatch<M>, requests: &[Request], seed: u64) -> Vec<Output> {
     let mut rng = StdRng::seed_from_u64(seed);
     let mut outputs: Vec<Option<Output>> = vec![None; requests.len()];
     let mut streamed = vec![Vec::new(); requests.len()];
-    let (mut waiting, mut in_row) = ((0..requests.len()).rev().collect::<Vec<_>>(), vec![0; slots.rows()]);
+    let (mut waiting, mut in_row) = ((0..requests.len()).rev().collect::<Vec<_>>(), vec![0; batch.rows()]);
     while outputs.iter().any(Option::is_none) {
-        let rows: Vec<usize> = slots.idle().filter(|_| rng.random_bool(0.8)).collect();
+        let rows: Vec<usize> = batch.idle().filter(|_| rng.random_bool(0.8)).collect();
         let next: Vec<usize> = rows.iter().map_while(|_| waiting.pop()).collect();
-        let batch: Vec<_> = rows.iter().zip(&next).map(|(&row, &index)| (row, &requests[index])).collect();
-        for ((&row, &index), result) in rows.iter().zip(&next).zip(slots.admit_all(&batch)) {
+        let admissions: Vec<_> =
+            rows.iter().zip(&next).map(|(&row, &index)| (row, &requests[index])).collect();
+        for ((&row, &index), result) in rows.iter().zip(&next).zip(batch.admit_all(&admissions)) {
             match result {
                 Ok(()) => in_row[row] = index,
                 Err(error) if error.kind() == ErrorKind::Full => waiting.push(index),
@@ -48,9 +49,9 @@ fn serve<M: ContinuousLm>(slots: &mut ContinuousBatch<M>, requests: &[Request], 
             }
         }
         let take = |piece: Chunk| streamed[in_row[piece.row]].extend(piece.tokens);
-        slots.step(rng.random_range(0..9), take).unwrap();
-        for row in slots.finished().collect::<Vec<_>>() {
-            outputs[in_row[row]] = Some(slots.release(row).unwrap());
+        batch.step(rng.random_range(0..9), take).unwrap();
+        for row in batch.finished().collect::<Vec<_>>() {
+            outputs[in_row[row]] = Some(batch.release(row).unwrap());
         }
     }
     let outputs: Vec<Output> = outputs.into_iter().flatten().collect();
@@ -89,13 +90,13 @@ fn outputs_do_not_depend_on_how_prompts_are_read() {
         for &chunk in chunks {
             for make in [ContinuousBatch::new, ContinuousBatch::record] {
                 let config = config(600).with_prompt_chunk(chunk);
-                let mut slots = make(&model, &vocabulary, 4, 64, &config).unwrap();
+                let mut batch = make(&model, &vocabulary, 4, 64, &config).unwrap();
                 for (index, (output, expected)) in
-                    serve(&mut slots, requests, 2).iter().zip(&expected).enumerate()
+                    serve(&mut batch, requests, 2).iter().zip(&expected).enumerate()
                 {
                     assert_eq!(output, expected, "{name}, {chunk:?}, request {index}");
                 }
-                assert_eq!(slots.room(), slots.room_in_all(), "{name}");
+                assert_eq!(batch.free_space(), batch.arena_capacity(), "{name}");
             }
         }
     }
@@ -113,9 +114,9 @@ fn the_embedded_model_reads_prompts_in_chunks_and_together() {
         let expected = alone(model, vocabulary, &requests);
         for &chunk in chunks {
             let config = config(6000).with_prompt_chunk(chunk);
-            let mut slots = ContinuousBatch::new(model, vocabulary, 4, 256, &config).unwrap();
+            let mut batch = ContinuousBatch::new(model, vocabulary, 4, 256, &config).unwrap();
             for (index, (output, expected)) in
-                serve(&mut slots, &requests, 5).iter().zip(&expected).enumerate()
+                serve(&mut batch, &requests, 5).iter().zip(&expected).enumerate()
             {
                 assert_eq!(output.text(), expected.text(), "{name}, {chunk:?}, request {index}");
             }
@@ -136,62 +137,62 @@ fn a_long_prompt_delays_a_step_by_at_most_a_chunk() {
         logits
     });
     let config = config(600).with_prompt_chunk(10);
-    let mut slots = ContinuousBatch::new(&model, &vocabulary, 3, 128, &config).unwrap();
+    let mut batch = ContinuousBatch::new(&model, &vocabulary, 3, 128, &config).unwrap();
     let of_length = |length: usize| Request::new(vec![TokenId(65); length], 20);
     // The first prompt delays no row: it is read at once.
-    slots.admit(0, &of_length(25)).unwrap();
+    batch.admit(0, &of_length(25)).unwrap();
     let mut pieces = Vec::new();
-    slots.step(1, |piece| pieces.push((piece.row, piece.tokens.len()))).unwrap();
+    batch.step(1, |piece| pieces.push((piece.row, piece.tokens.len()))).unwrap();
     assert_eq!(calls.take(), [10, 10, 5, 0]);
     assert_eq!(pieces, [(0, 2)]);
     // Two prompts of 12 and 15 tokens are read in three steps; the last chunk leaves no space for
     // another.
-    slots.admit(1, &of_length(12)).unwrap();
-    slots.admit(2, &of_length(15)).unwrap();
+    batch.admit(1, &of_length(12)).unwrap();
+    batch.admit(2, &of_length(15)).unwrap();
     pieces.clear();
-    slots.step(4, |piece| pieces.push((piece.row, piece.tokens.len()))).unwrap();
+    batch.step(4, |piece| pieces.push((piece.row, piece.tokens.len()))).unwrap();
     assert_eq!(calls.take(), [10, 0, 2, 8, 0, 7, 0, 0]);
     assert_eq!(pieces, [(0, 4), (1, 4), (2, 3)]);
 }
 
 #[test]
-fn a_prompt_that_is_being_read_can_be_cancelled_and_released() {
+fn a_prompt_that_is_being_read_can_be_canceled_and_released() {
     let vocabulary = vocabulary();
     let model = RandomLm::new(vocabulary.len(), 9, DType::F32, &Device::flex());
     let config = config(600).with_prompt_chunk(1);
-    let mut slots = ContinuousBatch::new(&model, &vocabulary, 3, 64, &config).unwrap();
+    let mut batch = ContinuousBatch::new(&model, &vocabulary, 3, 64, &config).unwrap();
     let request = Request::new(vec![TokenId(65); 30], 30);
     let short = Request::new(vec![TokenId(65)], 30);
-    slots.admit(0, &short).unwrap();
-    slots.step(1, |_| ()).unwrap();
+    batch.admit(0, &short).unwrap();
+    batch.step(1, |_| ()).unwrap();
     let cancel = Cancel::default();
-    slots.admit(1, &request.clone().with_cancel(&cancel)).unwrap();
-    slots.admit(2, &request).unwrap();
-    slots.step(2, |_| ()).unwrap();
+    batch.admit(1, &request.clone().with_cancel(&cancel)).unwrap();
+    batch.admit(2, &request).unwrap();
+    batch.step(2, |_| ()).unwrap();
     cancel.cancel();
-    slots.step(1, |_| ()).unwrap();
-    assert_eq!(slots.finished().collect::<Vec<_>>(), [1]);
+    batch.step(1, |_| ()).unwrap();
+    assert_eq!(batch.finished().collect::<Vec<_>>(), [1]);
     for row in [1, 2] {
-        let output = slots.release(row).unwrap();
-        assert_eq!((output.finish, output.tokens.len()), (FinishReason::Cancelled, 0));
+        let output = batch.release(row).unwrap();
+        assert_eq!((output.finish, output.tokens.len()), (FinishReason::Canceled, 0));
     }
-    slots.admit(2, &short).unwrap();
-    slots.step(30, |_| ()).unwrap();
+    batch.admit(2, &short).unwrap();
+    batch.step(30, |_| ()).unwrap();
     let expected = &alone(&model, &vocabulary, &[short])[0];
-    assert_eq!([slots.release(0).unwrap(), slots.release(2).unwrap()], [expected.clone(), expected.clone()]);
+    assert_eq!([batch.release(0).unwrap(), batch.release(2).unwrap()], [expected.clone(), expected.clone()]);
 }
 
 #[test]
 fn a_refused_request_does_not_affect_the_others() {
     let vocabulary = vocabulary();
     let model = RandomLm::new(vocabulary.len(), 9, DType::F32, &Device::flex());
-    let mut slots = ContinuousBatch::new(&model, &vocabulary, 2, 32, &config(600)).unwrap();
+    let mut batch = ContinuousBatch::new(&model, &vocabulary, 2, 32, &config(600)).unwrap();
     let fine = Request::new(vec![TokenId(65)], 8);
     let long = Request::new(vec![TokenId(65)], 80);
-    let results = slots.admit_all(&[(0, &long), (1, &fine), (1, &fine), (7, &fine)]);
+    let results = batch.admit_all(&[(0, &long), (1, &fine), (1, &fine), (7, &fine)]);
     let accepted: Vec<bool> = results.iter().map(Result::is_ok).collect();
     assert_eq!(accepted, [false, true, false, false]);
-    slots.step(8, |_| ()).unwrap();
-    assert_eq!(slots.release(1).unwrap(), alone(&model, &vocabulary, &[fine])[0]);
-    assert_eq!(slots.idle().count(), 2);
+    batch.step(8, |_| ()).unwrap();
+    assert_eq!(batch.release(1).unwrap(), alone(&model, &vocabulary, &[fine])[0]);
+    assert_eq!(batch.idle().count(), 2);
 }

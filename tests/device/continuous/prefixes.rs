@@ -37,34 +37,34 @@ fn tokens(rng: &mut StdRng, count: usize) -> Vec<TokenId> {
 /// Serves the requests one after the other in idle rows, each in the best row or in any; returns
 /// the outputs, and the number of copied tokens.
 fn serve<M: ContinuousLm>(
-    slots: &mut ContinuousBatch<M>,
+    batch: &mut ContinuousBatch<M>,
     requests: &[Request],
     seed: u64,
 ) -> (Vec<Output>, usize) {
     let mut rng = StdRng::seed_from_u64(seed);
     let mut outputs: Vec<Option<Output>> = vec![None; requests.len()];
-    let (mut waiting, mut in_row) = ((0..requests.len()).rev().collect::<Vec<_>>(), vec![0; slots.rows()]);
+    let (mut waiting, mut in_row) = ((0..requests.len()).rev().collect::<Vec<_>>(), vec![0; batch.rows()]);
     let mut copied = 0;
     while outputs.iter().any(Option::is_none) {
         while rng.random_bool(0.8)
             && let Some(&index) = waiting.last()
         {
-            let best = slots.idle_for(&requests[index]);
-            let row = if rng.random() { best } else { slots.idle().last() };
+            let best = batch.idle_for(&requests[index]);
+            let row = if rng.random() { best } else { batch.idle().last() };
             let Some(row) = row else { break };
-            match slots.admit(row, &requests[index]) {
+            match batch.admit(row, &requests[index]) {
                 Ok(()) => in_row[row] = index,
                 Err(error) if error.kind() == ErrorKind::Full => break,
                 Err(error) => panic!("{error}"),
             }
             waiting.pop();
         }
-        slots.step(rng.random_range(0..9), |_| ()).unwrap();
-        for row in slots.finished().collect::<Vec<_>>() {
-            let (index, cached) = (in_row[row], slots.cached_tokens(row).unwrap());
+        batch.step(rng.random_range(0..9), |_| ()).unwrap();
+        for row in batch.finished().collect::<Vec<_>>() {
+            let (index, cached) = (in_row[row], batch.cached_tokens(row).unwrap());
             assert!(cached == 0 || (LEAST..requests[index].prompt.len()).contains(&cached), "{cached}");
             copied += cached;
-            outputs[index] = Some(slots.release(row).unwrap());
+            outputs[index] = Some(batch.release(row).unwrap());
         }
     }
     (outputs.into_iter().flatten().collect(), copied)
@@ -127,8 +127,8 @@ fn outputs_do_not_depend_on_copied_prefixes() {
         for &chunk in chunks {
             for make in [ContinuousBatch::new, ContinuousBatch::record] {
                 let config = config(600).with_prompt_chunk(chunk);
-                let mut slots = make(&model, &vocabulary, 4, 120, &config).unwrap();
-                let (outputs, copied) = serve(&mut slots, &requests[..count], 2);
+                let mut batch = make(&model, &vocabulary, 4, 120, &config).unwrap();
+                let (outputs, copied) = serve(&mut batch, &requests[..count], 2);
                 for (index, (output, expected)) in outputs.iter().zip(&expected).enumerate() {
                     assert_eq!(output, expected, "{name}, {chunk:?}, request {index}");
                 }
@@ -157,8 +157,8 @@ fn the_embedded_model_continues_copied_prefixes() {
         for &chunk in chunks {
             for make in [ContinuousBatch::new, ContinuousBatch::record] {
                 let config = config(6000).with_prompt_chunk(chunk);
-                let mut slots = make(model, vocabulary, 3, 256, &config).unwrap();
-                let (outputs, copied) = serve(&mut slots, &requests, 5);
+                let mut batch = make(model, vocabulary, 3, 256, &config).unwrap();
+                let (outputs, copied) = serve(&mut batch, &requests, 5);
                 for (index, (output, expected)) in outputs.iter().zip(&expected).enumerate() {
                     assert_eq!(output.text(), expected.text(), "{name}, {chunk:?}, request {index}");
                 }
@@ -204,19 +204,19 @@ fn only_the_rest_of_a_prompt_is_read() {
         for row in [0, 1] {
             for chunk in [None, Some(100)] {
                 let config = config(600).with_prompt_chunk(chunk);
-                let mut slots = ContinuousBatch::new(&model, &vocabulary, 2, 64, &config).unwrap();
-                slots.admit(0, &Request::new(first.clone(), 1)).unwrap();
-                assert_eq!(slots.cached_tokens(0), chunk.is_none().then_some(0));
-                slots.step(3, |_| ()).unwrap();
-                assert_eq!((slots.cached_tokens(0), slots.cached_tokens(1)), (Some(0), None));
-                slots.release(0).unwrap();
+                let mut batch = ContinuousBatch::new(&model, &vocabulary, 2, 64, &config).unwrap();
+                batch.admit(0, &Request::new(first.clone(), 1)).unwrap();
+                assert_eq!(batch.cached_tokens(0), chunk.is_none().then_some(0));
+                batch.step(3, |_| ()).unwrap();
+                assert_eq!((batch.cached_tokens(0), batch.cached_tokens(1)), (Some(0), None));
+                batch.release(0).unwrap();
                 assert_eq!(read.take(), [30]);
                 let request = Request::new(prompt.clone(), 20).with_seed(4);
-                slots.admit(row, &request).unwrap();
-                slots.step(30, |_| ()).unwrap();
+                batch.admit(row, &request).unwrap();
+                batch.step(30, |_| ()).unwrap();
                 assert_eq!(read.take(), [prompt.len() - copied], "{shared} shared, row {row}");
-                assert_eq!(slots.cached_tokens(row), Some(copied));
-                assert_eq!(slots.release(row).unwrap(), alone(&model, &vocabulary, &request));
+                assert_eq!(batch.cached_tokens(row), Some(copied));
+                assert_eq!(batch.release(row).unwrap(), alone(&model, &vocabulary, &request));
             }
         }
     }
@@ -230,9 +230,9 @@ fn running_rows_and_outputs_are_reusable_prefixes() {
     let mut rng = StdRng::seed_from_u64(3);
     let first = Request::new(tokens(&mut rng, 18), 30);
     let answer = alone(&model, &vocabulary, &first).tokens;
-    let mut slots = ContinuousBatch::new(&model, &vocabulary, 3, 96, &config(600)).unwrap();
-    slots.admit(0, &first).unwrap();
-    slots.step(8, |_| ()).unwrap();
+    let mut batch = ContinuousBatch::new(&model, &vocabulary, 3, 96, &config(600)).unwrap();
+    batch.admit(0, &first).unwrap();
+    batch.step(8, |_| ()).unwrap();
     // Its first token and eight more; the model has not read the last one yet.
     let text = [&first.prompt[..], &answer].concat();
     let mut next = |known: usize, own: usize| {
@@ -240,35 +240,35 @@ fn running_rows_and_outputs_are_reusable_prefixes() {
     };
     read.take();
     for (request, copied) in [(next(18 + 9, 3), 18 + 8), (next(18 + 9, 3), 18 + 9)] {
-        slots.admit(1, &request).unwrap();
+        batch.admit(1, &request).unwrap();
         assert_eq!(read.take(), [request.prompt.len() - copied]);
-        slots.step(12, |_| ()).unwrap();
-        assert_eq!(slots.release(1).unwrap(), alone(&model, &vocabulary, &request));
+        batch.step(12, |_| ()).unwrap();
+        assert_eq!(batch.release(1).unwrap(), alone(&model, &vocabulary, &request));
     }
-    slots.step(30, |_| ()).unwrap();
-    assert_eq!(slots.release(0).unwrap().tokens, answer);
+    batch.step(30, |_| ()).unwrap();
+    assert_eq!(batch.release(0).unwrap().tokens, answer);
     // Idle steps write after it.
-    slots.admit(1, &Request::new(vec![TokenId(65)], 60)).unwrap();
-    slots.step(60, |_| ()).unwrap();
-    slots.release(1).unwrap();
+    batch.admit(1, &Request::new(vec![TokenId(65)], 60)).unwrap();
+    batch.step(60, |_| ()).unwrap();
+    batch.release(1).unwrap();
     read.take();
     let turn = next(text.len(), 6);
     // In this row it begins without a copy, and no prefix of others is lost.
-    assert_eq!(slots.idle_for(&turn), Some(0));
-    slots.admit(0, &turn).unwrap();
+    assert_eq!(batch.idle_for(&turn), Some(0));
+    batch.admit(0, &turn).unwrap();
     assert_eq!(read.take(), [7]);
-    slots.step(12, |_| ()).unwrap();
-    assert_eq!(slots.release(0).unwrap(), alone(&model, &vocabulary, &turn));
+    batch.step(12, |_| ()).unwrap();
+    assert_eq!(batch.release(0).unwrap(), alone(&model, &vocabulary, &turn));
     // Another text replaces the first one.
     let other = next(0, 40);
-    slots.admit(0, &other).unwrap();
+    batch.admit(0, &other).unwrap();
     read.take();
     let again = next(text.len(), 6);
-    slots.admit(1, &again).unwrap();
+    batch.admit(1, &again).unwrap();
     assert_eq!(read.take(), [again.prompt.len()]);
-    slots.step(12, |_| ()).unwrap();
+    batch.step(12, |_| ()).unwrap();
     for (row, request) in [(0, other), (1, again)] {
-        assert_eq!(slots.release(row).unwrap(), alone(&model, &vocabulary, &request));
+        assert_eq!(batch.release(row).unwrap(), alone(&model, &vocabulary, &request));
     }
 }
 
@@ -283,15 +283,15 @@ fn a_shared_prefix_of_simultaneous_prompts_is_read_once() {
         let requests: Vec<Request> =
             (0..4).map(|_| Request::new([&beginning[..], &tokens(&mut rng, 5)].concat(), 9)).collect();
         let config = config(600).with_prompt_chunk(chunk);
-        let mut slots = ContinuousBatch::new(&model, &vocabulary, 4, 64, &config).unwrap();
-        slots
+        let mut batch = ContinuousBatch::new(&model, &vocabulary, 4, 64, &config).unwrap();
+        batch
             .admit_all(&requests.iter().enumerate().collect::<Vec<_>>())
             .into_iter()
             .for_each(|seated| seated.unwrap());
-        slots.step(30, |_| ()).unwrap();
+        batch.step(30, |_| ()).unwrap();
         assert_eq!(read.take().iter().sum::<usize>(), 40 + 4 * 5, "{chunk:?}");
         for (row, request) in requests.iter().enumerate() {
-            assert_eq!(slots.release(row).unwrap(), alone(&model, &vocabulary, request), "{chunk:?}");
+            assert_eq!(batch.release(row).unwrap(), alone(&model, &vocabulary, request), "{chunk:?}");
         }
     }
 }
@@ -303,22 +303,22 @@ fn a_partially_read_prompt_is_a_reusable_prefix() {
     let model = counted(&vocabulary, &read);
     let mut rng = StdRng::seed_from_u64(3);
     let prompt = tokens(&mut rng, 50);
-    let mut slots =
+    let mut batch =
         ContinuousBatch::new(&model, &vocabulary, 2, 64, &config(600).with_prompt_chunk(10)).unwrap();
-    slots.admit(0, &Request::new(tokens(&mut rng, 2), 60)).unwrap();
-    slots.step(1, |_| ()).unwrap();
-    slots.admit(1, &Request::new(prompt.clone(), 9)).unwrap();
-    slots.step(3, |_| ()).unwrap();
-    assert_eq!(slots.cached_tokens(1), Some(0));
-    slots.release(1).unwrap();
-    slots.step(5, |_| ()).unwrap();
+    batch.admit(0, &Request::new(tokens(&mut rng, 2), 60)).unwrap();
+    batch.step(1, |_| ()).unwrap();
+    batch.admit(1, &Request::new(prompt.clone(), 9)).unwrap();
+    batch.step(3, |_| ()).unwrap();
+    assert_eq!(batch.cached_tokens(1), Some(0));
+    batch.release(1).unwrap();
+    batch.step(5, |_| ()).unwrap();
     read.take();
     let request = Request::new(prompt, 9);
-    slots.admit(1, &request).unwrap();
-    assert_eq!(slots.cached_tokens(1), None);
-    slots.step(20, |_| ()).unwrap();
-    assert_eq!((read.take(), slots.cached_tokens(1)), (vec![10, 10], Some(30)));
-    assert_eq!(slots.release(1).unwrap(), alone(&model, &vocabulary, &request));
+    batch.admit(1, &request).unwrap();
+    assert_eq!(batch.cached_tokens(1), None);
+    batch.step(20, |_| ()).unwrap();
+    assert_eq!((read.take(), batch.cached_tokens(1)), (vec![10, 10], Some(30)));
+    assert_eq!(batch.release(1).unwrap(), alone(&model, &vocabulary, &request));
 }
 
 #[test]
@@ -340,14 +340,14 @@ fn nothing_is_copied_from_a_row_that_failed() {
     let constraint = constraint.unwrap();
     let prompt = tokens(&mut StdRng::seed_from_u64(3), 30);
     let request = Request::new(prompt, 8).with_constraint(&constraint);
-    let mut slots = ContinuousBatch::new(&model, &vocabulary, 2, 64, &config(600)).unwrap();
+    let mut batch = ContinuousBatch::new(&model, &vocabulary, 2, 64, &config(600)).unwrap();
     for fail in [true, false] {
         fails.set(fail);
-        slots.admit(0, &request).unwrap();
-        slots.step(8, |_| ()).unwrap();
-        assert_eq!((read.get(), slots.release(0).is_err()), (30, fail));
+        batch.admit(0, &request).unwrap();
+        batch.step(8, |_| ()).unwrap();
+        assert_eq!((read.get(), batch.release(0).is_err()), (30, fail));
     }
-    slots.admit(1, &request).unwrap();
+    batch.admit(1, &request).unwrap();
     assert_eq!(read.get(), 1);
 }
 
@@ -355,7 +355,7 @@ fn nothing_is_copied_from_a_row_that_failed() {
 fn salts_share_nothing() {
     let vocabulary = vocabulary();
     let model = RandomLm::new(vocabulary.len(), 9, DType::F32, &Device::flex());
-    let mut slots = ContinuousBatch::new(&model, &vocabulary, 4, 64, &config(600)).unwrap();
+    let mut batch = ContinuousBatch::new(&model, &vocabulary, 4, 64, &config(600)).unwrap();
     let request = Request::new(tokens(&mut StdRng::seed_from_u64(3), 40), 2);
     let salted = |salt: &str| request.clone().with_cache_salt(salt);
     let each = [
@@ -366,11 +366,11 @@ fn salts_share_nothing() {
         (request.clone(), 39),
     ];
     for (request, copied) in each {
-        let row = slots.idle_for(&request).unwrap();
-        slots.admit(row, &request).unwrap();
-        assert_eq!(slots.cached_tokens(row), Some(copied), "{:?}", request.cache_salt);
-        slots.step(2, |_| ()).unwrap();
-        slots.release(row).unwrap();
+        let row = batch.idle_for(&request).unwrap();
+        batch.admit(row, &request).unwrap();
+        assert_eq!(batch.cached_tokens(row), Some(copied), "{:?}", request.cache_salt);
+        batch.step(2, |_| ()).unwrap();
+        batch.release(row).unwrap();
     }
 }
 
@@ -380,28 +380,28 @@ fn the_least_recently_used_row_is_chosen() {
     let model = RandomLm::new(vocabulary.len(), 9, DType::F32, &Device::flex());
     let mut rng = StdRng::seed_from_u64(3);
     let prompts: Vec<_> = (0..4).map(|_| tokens(&mut rng, 20)).collect();
-    let mut run = |slots: &mut ContinuousBatch<RandomLm>, prompt: &[TokenId]| {
+    let mut run = |batch: &mut ContinuousBatch<RandomLm>, prompt: &[TokenId]| {
         let request = Request::new([prompt, &tokens(&mut rng, 2)].concat(), 2);
-        let row = slots.idle_for(&request).unwrap();
-        slots.admit(row, &request).unwrap();
-        let copied = slots.cached_tokens(row).unwrap();
-        slots.step(2, |_| ()).unwrap();
-        slots.release(row).unwrap();
+        let row = batch.idle_for(&request).unwrap();
+        batch.admit(row, &request).unwrap();
+        let copied = batch.cached_tokens(row).unwrap();
+        batch.step(2, |_| ()).unwrap();
+        batch.release(row).unwrap();
         (row, copied)
     };
-    let mut slots = ContinuousBatch::new(&model, &vocabulary, 3, 64, &config(600)).unwrap();
+    let mut batch = ContinuousBatch::new(&model, &vocabulary, 3, 64, &config(600)).unwrap();
     assert_eq!(
-        prompts[..3].iter().map(|prompt| run(&mut slots, prompt)).collect::<Vec<_>>(),
+        prompts[..3].iter().map(|prompt| run(&mut batch, prompt)).collect::<Vec<_>>(),
         [(0, 0), (1, 0), (2, 0)]
     );
     // A copy counts as a use of its source row, so the last row is chosen next.
-    assert_eq!(run(&mut slots, &prompts[1]), (0, 20));
-    assert_eq!(run(&mut slots, &prompts[3]), (2, 0));
-    assert_eq!(run(&mut slots, &prompts[0]), (1, 0));
+    assert_eq!(run(&mut batch, &prompts[1]), (0, 20));
+    assert_eq!(run(&mut batch, &prompts[3]), (2, 0));
+    assert_eq!(run(&mut batch, &prompts[0]), (1, 0));
     // Without a prefix cache the first row is chosen.
-    let mut slots =
+    let mut batch =
         ContinuousBatch::new(&model, &vocabulary, 3, 64, &config(600).with_prefix_cache(false)).unwrap();
-    assert_eq!([0, 0, 1].map(|index: usize| run(&mut slots, &prompts[index])), [(0, 0); 3]);
+    assert_eq!([0, 0, 1].map(|index: usize| run(&mut batch, &prompts[index])), [(0, 0); 3]);
 }
 
 #[test]

@@ -30,20 +30,20 @@ fn tensors(kernels: Kernels) -> TensorOptions {
 
 /// Serves the requests in random rows, with random numbers of steps; returns the outputs in order.
 pub(crate) fn serve<M: ContinuousLm>(
-    slots: &mut ContinuousBatch<M>,
+    batch: &mut ContinuousBatch<M>,
     requests: &[Request],
     seed: u64,
 ) -> Vec<Output> {
     let mut rng = StdRng::seed_from_u64(seed);
     let mut outputs: Vec<Option<Output>> = requests.iter().map(|_| None).collect();
-    let mut served: Vec<usize> = vec![usize::MAX; slots.rows()];
+    let mut served: Vec<usize> = vec![usize::MAX; batch.rows()];
     let mut pieces: Vec<(String, Vec<TokenId>)> = vec![Default::default(); requests.len()];
     let mut waiting: Vec<usize> = (0..requests.len()).rev().collect();
     while outputs.iter().any(Option::is_none) {
-        let idle: Vec<usize> = slots.idle().filter(|_| rng.random_bool(0.7)).collect();
+        let idle: Vec<usize> = batch.idle().filter(|_| rng.random_bool(0.7)).collect();
         for row in idle {
             let Some(next) = waiting.pop() else { break };
-            match slots.admit(row, &requests[next]) {
+            match batch.admit(row, &requests[next]) {
                 Ok(()) => served[row] = next,
                 Err(error) => {
                     assert_eq!(error.kind(), ErrorKind::Full, "{error}");
@@ -56,10 +56,10 @@ pub(crate) fn serve<M: ContinuousLm>(
             text.push_str(&piece.text);
             tokens.extend_from_slice(&piece.tokens);
         };
-        slots.step(rng.random_range(0..9), take).unwrap();
-        let finished: Vec<usize> = slots.finished().filter(|_| rng.random_bool(0.8)).collect();
+        batch.step(rng.random_range(0..9), take).unwrap();
+        let finished: Vec<usize> = batch.finished().filter(|_| rng.random_bool(0.8)).collect();
         for row in finished {
-            outputs[served[row]] = Some(slots.release(row).unwrap());
+            outputs[served[row]] = Some(batch.release(row).unwrap());
         }
     }
     let outputs: Vec<Output> = outputs.into_iter().flatten().collect();
@@ -134,14 +134,14 @@ fn requests_begin_and_end_in_every_row_under_every_option() {
                     continue;
                 }
                 let config = config.clone().with_tensors(tensors(kernels));
-                let mut slots = ContinuousBatch::new(&model, &vocabulary, 5, 64, &config).unwrap();
+                let mut batch = ContinuousBatch::new(&model, &vocabulary, 5, 64, &config).unwrap();
                 // A software Vulkan is slow.
                 let requests = if name == "flex" { &requests[..] } else { &requests[..20] };
-                let outputs = serve(&mut slots, requests, 2);
+                let outputs = serve(&mut batch, requests, 2);
                 for (index, (output, expected)) in outputs.iter().zip(&expected).enumerate() {
                     assert_eq!(output, expected, "{name}, {kind}, {kernels:?}, request {index}");
                 }
-                assert_eq!(slots.room(), slots.room_in_all(), "{name}, {kind}");
+                assert_eq!(batch.free_space(), batch.arena_capacity(), "{name}, {kind}");
             }
         }
     }
@@ -187,17 +187,17 @@ fn rows_with_stacks_begin_and_end_independently() {
     for (name, device) in devices::all() {
         let model = model(&device);
         let refused = config.clone().with_tensors(tensors(Kernels::Fused));
-        let mut slots = ContinuousBatch::new(&model, &vocabulary, 1, 64, &refused).unwrap();
-        let error = slots.admit(0, &requests[0]).unwrap_err();
+        let mut batch = ContinuousBatch::new(&model, &vocabulary, 1, 64, &refused).unwrap();
+        let error = batch.admit(0, &requests[0]).unwrap_err();
         assert!(
             error.kind() == ErrorKind::Input && error.to_string().contains("TensorOptions::capacity"),
             "{error}"
         );
-        let mut room = tensors(Kernels::Fused);
-        room.capacity = room.capacity.with_stack(exits, 6);
-        let mut slots =
-            ContinuousBatch::new(&model, &vocabulary, 3, 64, &config.clone().with_tensors(room)).unwrap();
-        for (index, (output, expected)) in serve(&mut slots, &requests, 2).iter().zip(&expected).enumerate() {
+        let mut reserved = tensors(Kernels::Fused);
+        reserved.capacity = reserved.capacity.with_stack(exits, 6);
+        let mut batch =
+            ContinuousBatch::new(&model, &vocabulary, 3, 64, &config.clone().with_tensors(reserved)).unwrap();
+        for (index, (output, expected)) in serve(&mut batch, &requests, 2).iter().zip(&expected).enumerate() {
             assert_eq!(output, expected, "{name}, request {index}");
             if let Some(schema) = schemas.get(index % 6) {
                 let value: Value = serde_json::from_str(&output.text()).unwrap();
@@ -212,10 +212,10 @@ fn rows_with_stacks_begin_and_end_independently() {
 }
 
 #[test]
-fn the_embedded_model_writes_the_same_in_a_slot_and_alone() {
+fn the_embedded_model_writes_the_same_in_a_continuous_batch_and_alone() {
     for (name, device) in devices::all() {
-        // Burn times products of matrices for every length of a prompt, and Mesa compiles each of their
-        // kernels for up to 20 s. `admission` tests the same model there.
+        // Burn times products of matrices for every length of a prompt, and Mesa compiles each of
+        // their kernels for up to 20 s. `admission` tests the same model there.
         if devices::is_software_gpu(name, &device) {
             continue;
         }
@@ -235,8 +235,8 @@ fn the_embedded_model_writes_the_same_in_a_slot_and_alone() {
         let capacity = Capacity { constraints: 3, states: 6000, classes: 300, ..Capacity::new() };
         let tensors = TensorOptions { capacity, ..TensorOptions::default() };
         let config = config.with_tensors(tensors);
-        let mut slots = ContinuousBatch::new(model, vocabulary, 4, 256, &config).unwrap();
-        for (index, (output, expected)) in serve(&mut slots, &requests, 5).iter().zip(&expected).enumerate() {
+        let mut batch = ContinuousBatch::new(model, vocabulary, 4, 256, &config).unwrap();
+        for (index, (output, expected)) in serve(&mut batch, &requests, 5).iter().zip(&expected).enumerate() {
             assert_eq!(output, expected, "{name}, request {index}: {} or {}", output.text(), expected.text());
         }
     }
@@ -247,18 +247,18 @@ fn a_step_of_zero_returns_first_tokens() {
     let vocabulary = vocabulary();
     let model = RandomLm::new(vocabulary.len(), 9, DType::F32, &Device::flex());
     let config = GenerationConfig::new().with_tensors(tensors(Kernels::Fused));
-    let mut slots = ContinuousBatch::new(&model, &vocabulary, 2, 32, &config).unwrap();
-    slots.admit(1, &Request::new(vec![TokenId(65)], 8)).unwrap();
+    let mut batch = ContinuousBatch::new(&model, &vocabulary, 2, 32, &config).unwrap();
+    batch.admit(1, &Request::new(vec![TokenId(65)], 8)).unwrap();
     let mut read = Vec::new();
-    slots.step(0, |piece| read.push((piece.row, piece.tokens.len()))).unwrap();
-    slots.step(0, |piece| read.push((piece.row, piece.tokens.len()))).unwrap();
-    slots.admit(0, &Request::new(vec![TokenId(66)], 8)).unwrap();
-    slots.step(3, |piece| read.push((piece.row, piece.tokens.len()))).unwrap();
+    batch.step(0, |piece| read.push((piece.row, piece.tokens.len()))).unwrap();
+    batch.step(0, |piece| read.push((piece.row, piece.tokens.len()))).unwrap();
+    batch.admit(0, &Request::new(vec![TokenId(66)], 8)).unwrap();
+    batch.step(3, |piece| read.push((piece.row, piece.tokens.len()))).unwrap();
     assert_eq!(read, [(1, 1), (0, 4), (1, 3)]);
 }
 
 #[test]
-fn a_cancelled_row_is_finished_at_the_next_read_and_other_rows_continue() {
+fn a_canceled_row_is_finished_at_the_next_read_and_other_rows_continue() {
     let vocabulary = vocabulary();
     let device = Device::flex();
     let model = RandomLm::new(vocabulary.len(), 3, DType::F32, &device);
@@ -267,18 +267,18 @@ fn a_cancelled_row_is_finished_at_the_next_read_and_other_rows_continue() {
     let constraint = CompiledConstraint::compile(&pattern, &vocabulary, &Limits::default()).unwrap();
     let request = Request::new(vec![TokenId(1)], 16).with_constraint(&constraint);
     let cancel = Cancel::default();
-    let mut slots = ContinuousBatch::new(&model, &vocabulary, 2, 32, &config).unwrap();
-    slots.admit(0, &request.clone().with_cancel(&cancel)).unwrap();
-    slots.admit(1, &request).unwrap();
-    slots.step(2, |_| {}).unwrap();
-    assert_eq!(slots.finished().count(), 0);
+    let mut batch = ContinuousBatch::new(&model, &vocabulary, 2, 32, &config).unwrap();
+    batch.admit(0, &request.clone().with_cancel(&cancel)).unwrap();
+    batch.admit(1, &request).unwrap();
+    batch.step(2, |_| {}).unwrap();
+    assert_eq!(batch.finished().count(), 0);
     cancel.cancel();
-    slots.step(2, |_| {}).unwrap();
-    assert_eq!(slots.finished().collect::<Vec<_>>(), [0]);
-    let cancelled = slots.release(0).unwrap();
-    slots.step(16, |_| {}).unwrap();
-    let whole = slots.release(1).unwrap();
-    assert_eq!((cancelled.finish, whole.finish), (FinishReason::Cancelled, FinishReason::EndOfSequence));
-    assert!(!cancelled.tokens.is_empty() && whole.tokens.starts_with(&cancelled.tokens));
+    batch.step(2, |_| {}).unwrap();
+    assert_eq!(batch.finished().collect::<Vec<_>>(), [0]);
+    let canceled = batch.release(0).unwrap();
+    batch.step(16, |_| {}).unwrap();
+    let whole = batch.release(1).unwrap();
+    assert_eq!((canceled.finish, whole.finish), (FinishReason::Canceled, FinishReason::EndOfSequence));
+    assert!(!canceled.tokens.is_empty() && whole.tokens.starts_with(&canceled.tokens));
     assert_eq!(whole, alone(&model, &vocabulary, &[request], &config)[0]);
 }

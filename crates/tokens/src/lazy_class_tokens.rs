@@ -11,7 +11,7 @@ const FIRST_SPECIAL: u32 = CompiledConstraint::RESERVED_COLUMNS as u32 + 1;
 
 /// The tokens of the classes.
 #[derive(Default)]
-pub(crate) struct MadeClassTokens {
+pub(crate) struct LazyClassTokens {
     /// The tokens of some classes, as compilation produced them; the lists of the other classes are
     /// empty. Most tokens of a small constraint are in none of the listed classes.
     known: Option<ClassTokens>,
@@ -19,27 +19,27 @@ pub(crate) struct MadeClassTokens {
     all: OnceLock<Arc<ClassTokens>>,
 }
 
-impl From<ClassTokens> for MadeClassTokens {
+impl From<ClassTokens> for LazyClassTokens {
     fn from(known: ClassTokens) -> Self {
         Self { known: Some(known), all: OnceLock::new() }
     }
 }
 
-impl Clone for MadeClassTokens {
+impl Clone for LazyClassTokens {
     /// The clone recomputes its lists.
     fn clone(&self) -> Self {
         Self::default()
     }
 }
 
-impl PartialEq for MadeClassTokens {
+impl PartialEq for LazyClassTokens {
     /// The lists follow from the compiled constraint.
     fn eq(&self, _: &Self) -> bool {
         true
     }
 }
 
-impl Eq for MadeClassTokens {}
+impl Eq for LazyClassTokens {}
 
 impl ConstraintParts {
     /// The tokens of a class.
@@ -55,12 +55,12 @@ impl ConstraintParts {
 
     /// The lists with a given class.
     fn listing(&self, class: usize) -> &ClassTokens {
-        let MadeClassTokens { known, all } = &self.class_tokens;
+        let LazyClassTokens { known, all } = &self.class_tokens;
         let known = known.as_ref().filter(|known| !known.of(class).is_empty());
-        known.unwrap_or_else(|| all.get_or_init(|| self.make_class_tokens()))
+        known.unwrap_or_else(|| all.get_or_init(|| self.find_class_tokens()))
     }
 
-    fn make_class_tokens(&self) -> Arc<ClassTokens> {
+    fn find_class_tokens(&self) -> Arc<ClassTokens> {
         match &self.reading {
             TokenReading::Classes(class) => class.tokens(self.columns()).into(),
             TokenReading::Bytes { vocabulary, special, .. } if special.tokens().is_empty() => {

@@ -50,23 +50,23 @@ fn pending(request: &Request) -> (ConstraintSender, Request) {
 }
 
 /// Serves all requests. Most constraints are compiled some time after the admission, in any order.
-fn serve<M: ContinuousLm>(slots: &mut ContinuousBatch<M>, requests: &[Request], seed: u64) -> Vec<Output> {
+fn serve<M: ContinuousLm>(batch: &mut ContinuousBatch<M>, requests: &[Request], seed: u64) -> Vec<Output> {
     let mut rng = StdRng::seed_from_u64(seed);
     let mut outputs: Vec<Option<Output>> = vec![None; requests.len()];
     let mut streamed = vec![Vec::new(); requests.len()];
-    let (mut waiting, mut in_row) = ((0..requests.len()).rev().collect::<Vec<_>>(), vec![0; slots.rows()]);
+    let (mut waiting, mut in_row) = ((0..requests.len()).rev().collect::<Vec<_>>(), vec![0; batch.rows()]);
     let mut senders: Vec<(usize, ConstraintSender)> = Vec::new();
     while outputs.iter().any(Option::is_none) {
         while rng.random_bool(0.7)
             && let Some(&index) = waiting.last()
-            && let Some(row) = slots.idle_for(&requests[index])
+            && let Some(row) = batch.idle_for(&requests[index])
         {
             let admitted = if requests[index].constraint.is_some() && rng.random_bool(0.8) {
                 let (sender, request) = pending(&requests[index]);
                 senders.push((index, sender));
-                slots.admit(row, &request)
+                batch.admit(row, &request)
             } else {
-                slots.admit(row, &requests[index])
+                batch.admit(row, &requests[index])
             };
             match admitted {
                 Ok(()) => in_row[row] = index,
@@ -81,9 +81,9 @@ fn serve<M: ContinuousLm>(slots: &mut ContinuousBatch<M>, requests: &[Request], 
             sender.send(Ok(requests[index].constraint.clone().unwrap()));
         }
         let take = |piece: Chunk| streamed[in_row[piece.row]].extend(piece.tokens);
-        slots.step(rng.random_range(0..9), take).unwrap();
-        for row in slots.finished().collect::<Vec<_>>() {
-            outputs[in_row[row]] = Some(slots.release(row).unwrap());
+        batch.step(rng.random_range(0..9), take).unwrap();
+        for row in batch.finished().collect::<Vec<_>>() {
+            outputs[in_row[row]] = Some(batch.release(row).unwrap());
         }
     }
     let outputs: Vec<Output> = outputs.into_iter().flatten().collect();
@@ -150,12 +150,12 @@ fn outputs_do_not_depend_on_when_constraints_are_compiled() {
             {
                 // Space for the largest constraint, but not for all at once.
                 let config = config(320).with_prompt_chunk(chunk).with_prefix_cache(prefixes);
-                let mut slots = make(&model, &vocabulary, 3, 96, &config).unwrap();
-                let outputs = serve(&mut slots, requests, 2);
+                let mut batch = make(&model, &vocabulary, 3, 96, &config).unwrap();
+                let outputs = serve(&mut batch, requests, 2);
                 for (index, (output, expected)) in outputs.iter().zip(&expected).enumerate() {
                     assert_eq!(output, expected, "{name}, {chunk:?}, {prefixes}, request {index}");
                 }
-                assert_eq!(slots.room(), slots.room_in_all(), "{name}");
+                assert_eq!(batch.free_space(), batch.arena_capacity(), "{name}");
             }
         }
     }
@@ -172,8 +172,8 @@ fn the_embedded_model_reads_while_constraints_are_compiled() {
         let (model, vocabulary) = (embedded.model(), &embedded.vocabulary);
         for chunk in [None, Some(5)] {
             let config = config(6000).with_prompt_chunk(chunk);
-            let mut slots = ContinuousBatch::new(model, vocabulary, 3, 256, &config).unwrap();
-            for (output, request) in serve(&mut slots, &requests, 5).iter().zip(&requests) {
+            let mut batch = ContinuousBatch::new(model, vocabulary, 3, 256, &config).unwrap();
+            for (output, request) in serve(&mut batch, &requests, 5).iter().zip(&requests) {
                 assert_eq!(output.text(), alone(model, vocabulary, request).text(), "{name}, {chunk:?}");
             }
         }
@@ -187,16 +187,16 @@ fn a_constraint_is_compiled_while_a_row_begins() {
     let constraint = Constraint::regex("[a-f]{5}").unwrap();
     let compile = |limits: Limits| PendingConstraint::compile(&constraint, &vocabulary, &limits);
     let request = Request::new(vec![TokenId(65); 9], 8);
-    let mut slots = ContinuousBatch::new(&model, &vocabulary, 2, 64, &config(600)).unwrap();
-    slots.admit(0, &request.clone().with_pending(&compile(Limits::default()))).unwrap();
-    slots.admit(1, &request.clone().with_pending(&compile(Limits::new().with_states(3)))).unwrap();
+    let mut batch = ContinuousBatch::new(&model, &vocabulary, 2, 64, &config(600)).unwrap();
+    batch.admit(0, &request.clone().with_pending(&compile(Limits::default()))).unwrap();
+    batch.admit(1, &request.clone().with_pending(&compile(Limits::new().with_states(3)))).unwrap();
     // Without other work the batch waits.
-    while slots.finished().count() < 2 {
-        slots.step(8, |_| ()).unwrap();
+    while batch.finished().count() < 2 {
+        batch.step(8, |_| ()).unwrap();
     }
     let compiled = regex("[a-f]{5}", &vocabulary);
-    assert_eq!(slots.release(0).unwrap(), alone(&model, &vocabulary, &request.with_constraint(&compiled)));
-    assert_eq!(slots.release(1).unwrap_err().kind(), ErrorKind::Limit);
+    assert_eq!(batch.release(0).unwrap(), alone(&model, &vocabulary, &request.with_constraint(&compiled)));
+    assert_eq!(batch.release(1).unwrap_err().kind(), ErrorKind::Limit);
 }
 
 #[test]
@@ -216,23 +216,23 @@ fn all_but_the_last_token_of_a_prompt_is_read_without_a_constraint() {
             logits
         });
         let config = config(600).with_prompt_chunk(chunk);
-        let mut slots = ContinuousBatch::new(&model, &vocabulary, 3, 96, &config).unwrap();
-        slots.admit(0, &Request::new(vec![TokenId(65)], 60)).unwrap();
-        slots.step(1, |_| ()).unwrap();
+        let mut batch = ContinuousBatch::new(&model, &vocabulary, 3, 96, &config).unwrap();
+        batch.admit(0, &Request::new(vec![TokenId(65)], 60)).unwrap();
+        batch.step(1, |_| ()).unwrap();
         calls.take();
         let request = Request::new(vec![TokenId(65); 25], 8).with_constraint(&constraint);
         let (sender, later) = pending(&request);
-        slots.admit(1, &later).unwrap();
+        batch.admit(1, &later).unwrap();
         assert!(calls.take().is_empty());
         let mut pieces = Vec::new();
-        slots.step(3, |piece| pieces.push((piece.row, piece.tokens.len()))).unwrap();
+        batch.step(3, |piece| pieces.push((piece.row, piece.tokens.len()))).unwrap();
         assert_eq!((calls.take(), &pieces[..]), (before, &[(0, 3)][..]), "{chunk:?}");
         // A later request does not wait for it.
-        slots.admit(2, &Request::new(vec![TokenId(65)], 4)).unwrap();
-        slots.step(1, |piece| pieces.push((piece.row, piece.tokens.len()))).unwrap();
+        batch.admit(2, &Request::new(vec![TokenId(65)], 4)).unwrap();
+        batch.step(1, |piece| pieces.push((piece.row, piece.tokens.len()))).unwrap();
         assert_eq!((calls.take(), &pieces[1..]), (vec![1, 0], &[(0, 1), (2, 2)][..]), "{chunk:?}");
         sender.send(Ok(constraint.clone()));
-        slots.step(2, |piece| pieces.push((piece.row, piece.tokens.len()))).unwrap();
+        batch.step(2, |piece| pieces.push((piece.row, piece.tokens.len()))).unwrap();
         assert_eq!((calls.take(), &pieces[3..]), (alone, &[(0, 2), (1, 3), (2, 2)][..]), "{chunk:?}");
     }
 }
@@ -244,14 +244,14 @@ fn a_model_that_reads_prompts_whole_reads_them_with_the_constraint() {
     let random = RandomLm::new(vocabulary.len(), 9, DType::F32, &Device::flex());
     let model = Altered::with_change(random, WholePrompts);
     let request = Request::new(vec![TokenId(65); 9], 8).with_constraint(&constraint);
-    let mut slots = ContinuousBatch::new(&model, &vocabulary, 2, 64, &config(600)).unwrap();
+    let mut batch = ContinuousBatch::new(&model, &vocabulary, 2, 64, &config(600)).unwrap();
     let (sender, later) = pending(&request);
-    slots.admit(0, &later).unwrap();
-    slots.admit(1, &Request::new(vec![TokenId(65)], 4)).unwrap();
-    slots.step(9, |piece| assert_eq!(piece.row, 1)).unwrap();
+    batch.admit(0, &later).unwrap();
+    batch.admit(1, &Request::new(vec![TokenId(65)], 4)).unwrap();
+    batch.step(9, |piece| assert_eq!(piece.row, 1)).unwrap();
     sender.send(Ok(constraint.clone()));
-    slots.step(8, |_| ()).unwrap();
-    assert_eq!(slots.release(0).unwrap(), alone(&model, &vocabulary, &request));
+    batch.step(8, |_| ()).unwrap();
+    assert_eq!(batch.release(0).unwrap(), alone(&model, &vocabulary, &request));
 }
 
 #[test]
@@ -273,7 +273,7 @@ fn a_late_refusal_affects_only_its_request() {
             |error| error.kind() == ErrorKind::Unsatisfiable,
         ),
         ("a budget", Some(Ok(regex("a{20}", &vocabulary))), |error| error.tokens_needed() == Some(21)),
-        ("no room at all", Some(Ok(regex("(ab?){5}[a-f]{900}|a", &vocabulary))), |error| {
+        ("no space at all", Some(Ok(regex("(ab?){5}[a-f]{900}|a", &vocabulary))), |error| {
             error.kind() == ErrorKind::Input
         }),
         ("another vocabulary", Some(Ok(regex("a", &other))), |error| {
@@ -283,29 +283,29 @@ fn a_late_refusal_affects_only_its_request() {
     ];
     for chunk in [None, Some(4)] {
         let config = config(600).with_prompt_chunk(chunk).with_prefix_cache(true);
-        let mut slots = ContinuousBatch::new(&model, &vocabulary, 2, 96, &config).unwrap();
+        let mut batch = ContinuousBatch::new(&model, &vocabulary, 2, 96, &config).unwrap();
         for (why, outcome, is_it) in &refused {
             let beside = Request::new(vec![TokenId(66); 3], 40).with_constraint(&constraint).with_seed(7);
             let request = Request::new(vec![TokenId(65); 9], 12).with_constraint(&constraint);
             let (sender, later) = pending(&request);
-            slots.admit(0, &beside).unwrap();
-            slots.admit(1, &later).unwrap();
-            slots.step(2, |piece| assert_eq!(piece.row, 0)).unwrap();
+            batch.admit(0, &beside).unwrap();
+            batch.admit(1, &later).unwrap();
+            batch.step(2, |piece| assert_eq!(piece.row, 0)).unwrap();
             match outcome.clone() {
                 Some(outcome) => sender.send(outcome),
                 None => drop(sender),
             }
-            slots.step(1, |piece| assert_eq!(piece.row, 0)).unwrap();
-            assert_eq!(slots.finished().collect::<Vec<_>>(), [1], "{why}");
-            let error = slots.release(1).unwrap_err();
+            batch.step(1, |piece| assert_eq!(piece.row, 0)).unwrap();
+            assert_eq!(batch.finished().collect::<Vec<_>>(), [1], "{why}");
+            let error = batch.release(1).unwrap_err();
             assert!(is_it(&error), "{why}: {error}");
             // The row is free for the next request.
-            slots.admit(1, &request).unwrap();
-            slots.step(12, |_| ()).unwrap();
+            batch.admit(1, &request).unwrap();
+            batch.step(12, |_| ()).unwrap();
             for (row, request) in [(0, &beside), (1, &request)] {
-                assert_eq!(slots.release(row).unwrap(), alone(&model, &vocabulary, request), "{why}");
+                assert_eq!(batch.release(row).unwrap(), alone(&model, &vocabulary, request), "{why}");
             }
-            assert_eq!(slots.room(), slots.room_in_all(), "{why}");
+            assert_eq!(batch.free_space(), batch.arena_capacity(), "{why}");
         }
     }
 }
@@ -318,45 +318,45 @@ fn the_host_follows_a_late_constraint() {
         Call::StepRows => logits.full_like(f32::NEG_INFINITY),
         _ => logits,
     });
-    let mut slots = ContinuousBatch::new(&model, &vocabulary, 1, 64, &config(600)).unwrap();
+    let mut batch = ContinuousBatch::new(&model, &vocabulary, 1, 64, &config(600)).unwrap();
     let (sender, pending) = PendingConstraint::channel();
-    slots.admit(0, &Request::new(vec![TokenId(65); 4], 8).with_pending(&pending)).unwrap();
+    batch.admit(0, &Request::new(vec![TokenId(65); 4], 8).with_pending(&pending)).unwrap();
     sender.send(Ok(regex("[a-f]{5}", &vocabulary)));
-    slots.step(8, |_| ()).unwrap();
-    assert_eq!(slots.release(0).unwrap_err().kind(), ErrorKind::Model);
+    batch.step(8, |_| ()).unwrap();
+    assert_eq!(batch.release(0).unwrap_err().kind(), ErrorKind::Model);
 }
 
 #[test]
-fn a_row_that_waits_for_its_constraint_can_be_cancelled_and_released() {
+fn a_row_that_waits_for_its_constraint_can_be_canceled_and_released() {
     let vocabulary = vocabulary();
     let model = RandomLm::new(vocabulary.len(), 9, DType::F32, &Device::flex());
     let constraint = regex("[a-f]{5}", &vocabulary);
     for chunk in [None, Some(2)] {
-        let mut slots =
+        let mut batch =
             ContinuousBatch::new(&model, &vocabulary, 2, 64, &config(600).with_prompt_chunk(chunk)).unwrap();
         let request = Request::new(vec![TokenId(65); 9], 8).with_constraint(&constraint);
         let cancel = Cancel::default();
         let (first, later) = pending(&request);
-        slots.admit(0, &later.with_cancel(&cancel)).unwrap();
+        batch.admit(0, &later.with_cancel(&cancel)).unwrap();
         let (second, later) = pending(&request);
-        slots.admit(1, &later).unwrap();
-        slots.step(3, |_| ()).unwrap();
+        batch.admit(1, &later).unwrap();
+        batch.step(3, |_| ()).unwrap();
         cancel.cancel();
-        slots.step(1, |_| ()).unwrap();
-        assert_eq!(slots.finished().collect::<Vec<_>>(), [0]);
+        batch.step(1, |_| ()).unwrap();
+        assert_eq!(batch.finished().collect::<Vec<_>>(), [0]);
         for row in [0, 1] {
-            let output = slots.release(row).unwrap();
-            assert_eq!((output.finish, output.tokens.len()), (FinishReason::Cancelled, 0));
+            let output = batch.release(row).unwrap();
+            assert_eq!((output.finish, output.tokens.len()), (FinishReason::Canceled, 0));
         }
         // The results of the compilations do not affect later requests in the rows.
         let (third, later) = pending(&request);
-        slots.admit(0, &later).unwrap();
+        batch.admit(0, &later).unwrap();
         first.send(Ok(regex("x", &vocabulary)));
         drop(second);
-        slots.step(2, |_| ()).unwrap();
+        batch.step(2, |_| ()).unwrap();
         third.send(Ok(constraint.clone()));
-        slots.step(9, |_| ()).unwrap();
-        assert_eq!(slots.release(0).unwrap(), alone(&model, &vocabulary, &request));
+        batch.step(9, |_| ()).unwrap();
+        assert_eq!(batch.release(0).unwrap(), alone(&model, &vocabulary, &request));
     }
 }
 
@@ -365,10 +365,10 @@ fn a_batch_can_be_dropped_while_its_constraints_are_compiled() {
     let vocabulary = vocabulary();
     let model = RandomLm::new(vocabulary.len(), 9, DType::F32, &Device::flex());
     let (sender, pending) = PendingConstraint::channel();
-    let mut slots = ContinuousBatch::new(&model, &vocabulary, 1, 64, &config(600)).unwrap();
-    slots.admit(0, &Request::new(vec![TokenId(65)], 8).with_pending(&pending)).unwrap();
-    slots.step(2, |_| ()).unwrap();
-    drop(slots);
+    let mut batch = ContinuousBatch::new(&model, &vocabulary, 1, 64, &config(600)).unwrap();
+    batch.admit(0, &Request::new(vec![TokenId(65)], 8).with_pending(&pending)).unwrap();
+    batch.step(2, |_| ()).unwrap();
+    drop(batch);
     assert!(!pending.is_ready());
     sender.send(Ok(regex("a", &vocabulary)));
     assert!(pending.wait().is_ok());
@@ -383,34 +383,34 @@ fn a_constraint_that_waits_for_space_is_loaded_before_later_ones() {
         (regex("[a-f]{20}", &vocabulary), regex("[0-9]{9}", &vocabulary), regex("x{50}", &vocabulary));
     let third = regex("y{9}", &vocabulary);
     let of = |constraint| Request::new(vec![TokenId(65); 3], 60).with_constraint(constraint);
-    let mut slots = ContinuousBatch::new(&model, &vocabulary, 5, 96, &config(96)).unwrap();
-    slots.admit(0, &of(&small)).unwrap();
-    slots.admit(1, &of(&other)).unwrap();
+    let mut batch = ContinuousBatch::new(&model, &vocabulary, 5, 96, &config(96)).unwrap();
+    batch.admit(0, &of(&small)).unwrap();
+    batch.admit(1, &of(&other)).unwrap();
     let (first, later) = pending(&of(&large));
-    slots.admit(2, &later).unwrap();
+    batch.admit(2, &later).unwrap();
     let (second, later) = pending(&of(&third));
-    slots.admit(3, &later).unwrap();
+    batch.admit(3, &later).unwrap();
     // A request that waits for its constraint delays no other.
-    slots.step(1, |_| ()).unwrap();
-    slots.admit(4, &of(&third)).unwrap();
-    slots.release(4).unwrap();
+    batch.step(1, |_| ()).unwrap();
+    batch.admit(4, &of(&third)).unwrap();
+    batch.release(4).unwrap();
     first.send(Ok(large.clone()));
     second.send(Ok(third.clone()));
     // The free page is reserved for the first request, but free text always has space.
-    slots.step(1, |piece| assert!(piece.row < 2)).unwrap();
-    assert!(slots.admit(4, &of(&third)).is_err_and(|error| error.kind() == ErrorKind::Full));
-    slots.admit(4, &Request::new(vec![TokenId(65)], 30)).unwrap();
-    let begin = |slots: &mut ContinuousBatch<_>, row| {
-        slots.release(row).unwrap();
+    batch.step(1, |piece| assert!(piece.row < 2)).unwrap();
+    assert!(batch.admit(4, &of(&third)).is_err_and(|error| error.kind() == ErrorKind::Full));
+    batch.admit(4, &Request::new(vec![TokenId(65)], 30)).unwrap();
+    let begin = |batch: &mut ContinuousBatch<_>, row| {
+        batch.release(row).unwrap();
         let mut rows = Vec::new();
-        slots.step(1, |piece| rows.push(piece.row)).unwrap();
+        batch.step(1, |piece| rows.push(piece.row)).unwrap();
         rows
     };
-    assert_eq!(begin(&mut slots, 0), [1, 2, 4]);
-    assert_eq!(begin(&mut slots, 1), [2, 3, 4]);
-    slots.step(60, |_| ()).unwrap();
-    assert_eq!(slots.release(2).unwrap(), alone(&model, &vocabulary, &of(&large)));
-    assert_eq!(slots.release(3).unwrap(), alone(&model, &vocabulary, &of(&third)));
+    assert_eq!(begin(&mut batch, 0), [1, 2, 4]);
+    assert_eq!(begin(&mut batch, 1), [2, 3, 4]);
+    batch.step(60, |_| ()).unwrap();
+    assert_eq!(batch.release(2).unwrap(), alone(&model, &vocabulary, &of(&large)));
+    assert_eq!(batch.release(3).unwrap(), alone(&model, &vocabulary, &of(&third)));
 }
 
 #[test]
@@ -438,7 +438,7 @@ fn only_continuous_batches_accept_pending_constraints() {
         "{error}"
     );
     let own = regex("a", &vocabulary);
-    let mut slots = ContinuousBatch::new(&model, &vocabulary, 1, 64, &config(600)).unwrap();
-    assert_eq!(slots.admit(0, &request.with_constraint(&own)).unwrap_err().kind(), ErrorKind::Input);
-    assert_eq!(slots.idle().count(), 1);
+    let mut batch = ContinuousBatch::new(&model, &vocabulary, 1, 64, &config(600)).unwrap();
+    assert_eq!(batch.admit(0, &request.with_constraint(&own)).unwrap_err().kind(), ErrorKind::Input);
+    assert_eq!(batch.idle().count(), 1);
 }

@@ -12,34 +12,34 @@ use burn_dfa_vocabulary::CharacterSet;
 
 /// A state with characters that do not leave it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Near {
-    pub(crate) stays: StateId,
+pub(crate) struct SelfLoop {
+    pub(crate) state: StateId,
     /// The ASCII characters that do not leave it.
     within: CharacterSet,
 }
 
-impl Near {
-    /// The state `stays`, which the characters `within` do not leave.
-    pub(super) fn of(stays: StateId, within: CharacterSet) -> Self {
-        Self { stays, within: within.and(CharacterSet::ASCII) }
+impl SelfLoop {
+    /// The self-loop of `state`, which the characters `within` do not leave.
+    pub(super) fn of(state: StateId, within: CharacterSet) -> Self {
+        Self { state, within: within.and(CharacterSet::ASCII) }
     }
 
     /// Whether an ASCII byte does not leave the state.
     #[inline]
-    pub(super) fn stays_by(&self, byte: u8) -> bool {
+    pub(super) fn is_kept_by(&self, byte: u8) -> bool {
         self.within.contains(byte)
     }
 }
 
 impl ConstraintParts {
-    /// The state near `position`: most tokens lead there by their first bytes, and the budget `left`
-    /// reaches the end from there. Known for rows that are written on demand only.
-    pub(crate) fn near(
+    /// The state near `position`: most tokens lead there by their first bytes, and the budget
+    /// `left` reaches the end from there. Known for rows that are written on demand only.
+    pub(crate) fn near_state(
         &self,
         position: &RowPosition,
         left: &mut BudgetInterval,
         thresholds: &Thresholds,
-    ) -> Option<Near> {
+    ) -> Option<SelfLoop> {
         let TokenReading::Bytes { vocabulary, .. } = &self.reading else { return None };
         let trie = vocabulary.trie();
         let runs = self.next.runs(position.state)?;
@@ -56,7 +56,7 @@ impl ConstraintParts {
             return None;
         }
         let are_ascii = Differences::new(runs, others).all(|(_, last)| last.is_ascii());
-        (are_ascii && self.reach(stays, &position.frames, left)).then(|| Near::of(stays, within))
+        (are_ascii && self.reach(stays, &position.frames, left)).then(|| SelfLoop::of(stays, within))
     }
 }
 
@@ -66,7 +66,7 @@ mod tests {
     use crate::{CompiledConstraint, Constraint, Limits, TokenId, Vocabulary};
 
     #[test]
-    fn amid_a_name_a_row_is_near_where_any_other_name_goes_on() {
+    fn a_position_in_a_name_is_near_the_state_of_other_names() {
         let bytes = (0..=u8::MAX).map(|byte| vec![byte]);
         let letters = || b'a'..=b'z';
         let pairs = letters().flat_map(|a| letters().map(move |b| [a, b]));
@@ -82,15 +82,22 @@ mod tests {
             text.bytes().fold(start, |at, byte| constraint.after(&at, TokenId(byte.into())))
         };
         let near = |text: &str, tokens| {
-            constraint.parts().near(&after(text), &mut BudgetInterval::new(tokens), &Thresholds::default())
+            constraint.parts().near_state(
+                &after(text),
+                &mut BudgetInterval::new(tokens),
+                &Thresholds::default(),
+            )
         };
         let is_near = |text: &str, tokens| near(text, tokens).is_some();
         let other = after("\"q").state;
         for text in ["\"", "\"n", "\"na", "\"nab"] {
             let near = near(text, 4).unwrap();
-            assert_eq!(near.stays, other, "{text}");
+            assert_eq!(near.state, other, "{text}");
             assert!(
-                near.stays_by(b'a') && near.stays_by(b'z') && !near.stays_by(b'"') && !near.stays_by(0xc3)
+                near.is_kept_by(b'a')
+                    && near.is_kept_by(b'z')
+                    && !near.is_kept_by(b'"')
+                    && !near.is_kept_by(0xc3)
             );
             // A quotation mark, a colon, a letter and the end.
             assert!(!is_near(text, 3), "{text}");

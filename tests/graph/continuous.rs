@@ -88,8 +88,8 @@ fn soak(name: &str, device: &Device, arrivals: usize) {
     let capacity = Capacity { constraints: 11, states: 500, classes: 40, ..Capacity::new() };
     let tensors = TensorOptions { capacity, ..TensorOptions::default() };
     let config = GenerationConfig::new().with_tensors(tensors).with_sync_interval(8);
-    let mut slots = ContinuousBatch::record(&model, &vocabulary, ROWS, 160, &config).unwrap();
-    assert_eq!(slots.is_hardware(), name != "flex");
+    let mut batch = ContinuousBatch::record(&model, &vocabulary, ROWS, 160, &config).unwrap();
+    assert_eq!(batch.is_hardware(), name != "flex");
     let recorded = asked.get();
 
     let mut in_row = [0; ROWS];
@@ -97,7 +97,7 @@ fn soak(name: &str, device: &Device, arrivals: usize) {
     let (mut early, mut late) = (None, None);
     let mut compiled = Vec::new();
     while gone < arrivals {
-        let idle: Vec<usize> = slots.idle().collect();
+        let idle: Vec<usize> = batch.idle().collect();
         for row in idle {
             let next = rng.random_range(0..requests.len());
             let mut request = requests[next].clone();
@@ -107,7 +107,7 @@ fn soak(name: &str, device: &Device, arrivals: usize) {
                 compiled.push((sender, constraint.clone()));
                 request = Request { constraint: None, ..request }.with_pending(&pending);
             }
-            match slots.admit(row, &request) {
+            match batch.admit(row, &request) {
                 Ok(()) => (in_row[row], arrived) = (next, arrived + 1),
                 Err(error) => {
                     assert_eq!(error.kind(), ErrorKind::Full, "{name}: {error}");
@@ -115,18 +115,18 @@ fn soak(name: &str, device: &Device, arrivals: usize) {
                 }
             }
         }
-        slots.step(rng.random_range(1..9), |_| ()).unwrap();
+        batch.step(rng.random_range(1..9), |_| ()).unwrap();
         compiled.drain(..).for_each(|(sender, constraint)| sender.send(Ok(constraint)));
-        let finished: Vec<usize> = slots.finished().collect();
+        let finished: Vec<usize> = batch.finished().collect();
         for row in finished {
-            let output = slots.release(row).unwrap();
+            let output = batch.release(row).unwrap();
             assert_eq!(output, expected[in_row[row]], "{name}: request {} in row {row}", in_row[row]);
             gone += 1;
         }
         // Some rows are released early.
         if rng.random_bool(0.1) {
             let row = rng.random_range(0..ROWS);
-            if let Ok(output) = slots.release(row) {
+            if let Ok(output) = batch.release(row) {
                 assert!(expected[in_row[row]].tokens.starts_with(&output.tokens), "{name}: row {row}");
                 gone += 1;
             }
@@ -143,7 +143,7 @@ fn soak(name: &str, device: &Device, arrivals: usize) {
     );
     assert!(refused > arrivals / 100);
     // The model's step is called only during the recording.
-    if slots.is_hardware() {
+    if batch.is_hardware() {
         assert_eq!(asked.get(), recorded, "{name}: recorded again");
         // The usage varies by some hundred bytes with the texts and constraints in the rows. A leak
         // of the smallest tensor per request in between would be four times as much as this bound.
@@ -192,22 +192,22 @@ fn the_recorded_embedded_model_writes_the_output_of_each_request_alone() {
                 let capacity = Capacity { constraints: 2, states: 6000, classes: 300, ..Capacity::new() };
                 let tensors = TensorOptions { capacity, kernels, ..TensorOptions::default() };
                 let config = config.clone().with_tensors(tensors);
-                let mut slots = ContinuousBatch::record(model, vocabulary, 3, 256, &config).unwrap();
-                assert_eq!(slots.is_hardware(), name != "flex", "{name}, {kind}");
+                let mut batch = ContinuousBatch::record(model, vocabulary, 3, 256, &config).unwrap();
+                assert_eq!(batch.is_hardware(), name != "flex", "{name}, {kind}");
                 let mut waiting: Vec<usize> = (0..requests.len()).rev().collect();
                 let (mut in_row, mut done) = ([0; 3], 0);
                 while done < requests.len() {
-                    for row in slots.idle().collect::<Vec<_>>() {
+                    for row in batch.idle().collect::<Vec<_>>() {
                         let Some(next) = waiting.pop() else { break };
-                        match slots.admit(row, &requests[next]) {
+                        match batch.admit(row, &requests[next]) {
                             Ok(()) => in_row[row] = next,
                             Err(error) if error.kind() == ErrorKind::Full => waiting.push(next),
                             Err(error) => panic!("{name}, {kind}: {error}"),
                         }
                     }
-                    slots.step(5, |_| ()).unwrap();
-                    for row in slots.finished().collect::<Vec<_>>() {
-                        let (output, of) = (slots.release(row).unwrap(), in_row[row]);
+                    batch.step(5, |_| ()).unwrap();
+                    for row in batch.finished().collect::<Vec<_>>() {
+                        let (output, of) = (batch.release(row).unwrap(), in_row[row]);
                         assert_eq!(output, expected[of], "{name}, {kind}, {kernels:?}, request {of}");
                         done += 1;
                     }
@@ -233,11 +233,11 @@ fn record(
             let rows: Vec<_> = constraints.iter().map(Some).collect();
             let requests = embedded.requests(&rows, 60, 0);
             let (model, vocabulary) = (embedded.model(), &embedded.vocabulary);
-            let mut slots = ContinuousBatch::record(model, vocabulary, 4, 256, config).unwrap();
+            let mut batch = ContinuousBatch::record(model, vocabulary, 4, 256, config).unwrap();
             for (row, request) in requests.iter().take(loads).enumerate() {
-                slots.admit(row, request).unwrap();
+                batch.admit(row, request).unwrap();
             }
-            let error = slots.step(steps, |_| panic!("nothing was read")).unwrap_err();
+            let error = batch.step(steps, |_| panic!("nothing was read")).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Model, "{error}");
             scope.complete([], [])
         })

@@ -53,8 +53,8 @@ impl Subsets<'_, '_> {
     }
 
     /// Records an exit of a procedure.
-    pub(super) fn ends(&mut self, procedure: u32, outcome: u32, from: u32, byte: u8) {
-        if self.ends_known.insert((procedure, outcome), ()).is_none() {
+    pub(super) fn record_exit(&mut self, procedure: u32, outcome: u32, from: u32, byte: u8) {
+        if self.known_exits.insert((procedure, outcome), ()).is_none() {
             let of = &mut self.procedures[procedure as usize];
             of.outcomes.push(outcome);
             of.met.push((from, byte));
@@ -65,7 +65,7 @@ impl Subsets<'_, '_> {
     /// Records that no call of a procedure may continue from an exit.
     pub(super) fn forbid(&mut self, procedure: u32, forbidden: Forbidden) {
         let key = (procedure, forbidden.outcome, forbidden.inner);
-        if self.forbidden_known.insert(key, ()).is_none() {
+        if self.known_forbidden.insert(key, ()).is_none() {
             let of = &mut self.procedures[procedure as usize];
             of.forbidden.push(forbidden);
             self.unchecked.extend(of.callers.iter().map(|&call| (call, forbidden)));
@@ -128,7 +128,7 @@ impl Subsets<'_, '_> {
             self.target(within, &items, witness)?
         };
         if let Target::Return(outcome) = target {
-            self.ends(within, outcome, from, byte);
+            self.record_exit(within, outcome, from, byte);
         }
         self.calls[call as usize].returns.insert(outcome, target);
         Ok(())

@@ -11,7 +11,7 @@ use rand::{Rng, SeedableRng, rngs::StdRng};
 use crate::common::{devices, ints, mask_rows_bytes};
 
 const ROWS: usize = 16;
-const WIDTH: usize = 110;
+const VOCAB_SIZE: usize = 110;
 const PAGE: usize = 32;
 
 /// The printable characters of ASCII, a few words, two ends.
@@ -110,7 +110,7 @@ impl<'a> Soak<'a> {
         let constraint = index.map(|index| &self.pool[index]);
         let needed = constraint.map_or(0, |constraint| constraint.tokens_to_end(constraint.start()) as usize);
         let budget = needed + self.rng.random_range(0..20);
-        let before = self.arena().room();
+        let before = self.arena().free_space();
         let pages = constraint.map_or(0, |constraint| (constraint.state_count() - 3).div_ceil(PAGE));
         let is_shared = index.is_none_or(|index| live.contains(&index));
         let has_room = before.constraints > 0 && before.states >= pages * PAGE;
@@ -128,8 +128,8 @@ impl<'a> Soak<'a> {
             Err(error) => {
                 assert!(!is_shared && !has_room, "{}: {error}", self.name);
                 let needed = ArenaSpace { states: pages * PAGE, constraints: 1 };
-                assert_eq!(error.room(), Some([needed, before]), "{}", self.name);
-                assert_eq!(self.arena().room(), before);
+                assert_eq!(error.arena_space(), Some([needed, before]), "{}", self.name);
+                assert_eq!(self.arena().free_space(), before);
                 self.tally.refused += 1;
                 let taken: Vec<_> = (0..ROWS).filter(|&row| self.rows[row].is_some()).collect();
                 let gone = taken[self.rng.random_range(0..taken.len())];
@@ -147,9 +147,9 @@ impl<'a> Soak<'a> {
     fn check_room(&self) {
         let live = self.live();
         let pages = live.iter().map(|&index| (self.pool[index].state_count() - 3).div_ceil(PAGE));
-        let (room, all) = (self.arena().room(), self.arena().capacity());
-        assert_eq!(all.states - room.states, pages.sum::<usize>() * PAGE, "{}", self.name);
-        assert_eq!(all.constraints - room.constraints, live.len(), "{}", self.name);
+        let (free, all) = (self.arena().free_space(), self.arena().capacity());
+        assert_eq!(all.states - free.states, pages.sum::<usize>() * PAGE, "{}", self.name);
+        assert_eq!(all.constraints - free.constraints, live.len(), "{}", self.name);
     }
 
     /// Masks all rows, checks every logit, and advances every row by a legal token.
@@ -159,8 +159,8 @@ impl<'a> Soak<'a> {
         let mut tokens = Vec::with_capacity(ROWS);
         for (index, row) in self.rows.iter_mut().enumerate() {
             let mut legal = Vec::new();
-            for token in 0..WIDTH as u32 {
-                let at = index * WIDTH + token as usize;
+            for token in 0..VOCAB_SIZE as u32 {
+                let at = index * VOCAB_SIZE + token as usize;
                 let allowed = allows(row.as_ref(), &self.ends, token);
                 let expected = if allowed { values[at] } else { f32::NEG_INFINITY };
                 assert_eq!(masked[at], expected, "{}: row {index}, token {token}", self.name);
@@ -195,15 +195,16 @@ fn soak(
     if let Some(slots) = slots {
         options.mask_rows_bytes = mask_rows_bytes(slots, false);
     }
-    let arena = Arena::new(&vocabulary, WIDTH, &options, device).unwrap();
+    let arena = Arena::new(&vocabulary, VOCAB_SIZE, &options, device).unwrap();
     if let Some(slots) = slots {
         assert_eq!(arena.device_constraint().mask_row_count(), slots);
     }
-    let (room, bytes) = (arena.room(), arena.device_constraint().bytes());
+    let (free, bytes) = (arena.free_space(), arena.device_constraint().bytes());
     let processor = ConstraintProcessor::continuous(arena, ROWS).unwrap();
     let mut rng = StdRng::seed_from_u64(8);
-    let values: Vec<f32> = (0..ROWS * WIDTH).map(|_| rng.random_range(-6.0..6.0)).collect();
-    let logits = Tensor::<2>::from_data(TensorData::new(values.clone(), [ROWS, WIDTH]), (device, DType::F32));
+    let values: Vec<f32> = (0..ROWS * VOCAB_SIZE).map(|_| rng.random_range(-6.0..6.0)).collect();
+    let logits =
+        Tensor::<2>::from_data(TensorData::new(values.clone(), [ROWS, VOCAB_SIZE]), (device, DType::F32));
     let mut soak = Soak {
         name: format!("{name}, {kernels:?}, both forms: {both_forms}, {slots:?} mask rows"),
         pool: &pool,
@@ -233,7 +234,7 @@ fn soak(
         }
     }
     soak.step(&logits, &values);
-    assert_eq!(soak.arena().room(), room);
+    assert_eq!(soak.arena().free_space(), free);
     let Tally { arrivals, refused, shared, unconstrained } = soak.tally;
     assert!(refused > arrivals / 20 && shared > arrivals / 20 && unconstrained > arrivals / 20);
     eprintln!("{}: {arrivals} arrivals, {refused} refused, {shared} shared, {bytes} bytes", soak.name);

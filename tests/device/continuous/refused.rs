@@ -41,28 +41,28 @@ fn a_full_arena_refuses_until_a_row_is_released() {
     let vocabulary = vocabulary();
     let model = RandomLm::new(vocabulary.len(), 3, DType::F32, &Device::flex());
     let constraints = ["[a-f]{20}", "[0-9]{12}", "x{9}"].map(|pattern| regex(pattern, &vocabulary));
-    let mut slots = ContinuousBatch::new(&model, &vocabulary, 3, 64, &config()).unwrap();
+    let mut batch = ContinuousBatch::new(&model, &vocabulary, 3, 64, &config()).unwrap();
     let request = |index: usize| Request::new(prompt("go"), 40).with_constraint(&constraints[index]);
-    slots.admit(0, &request(0)).unwrap();
-    slots.admit(1, &request(1)).unwrap();
-    let error = slots.admit(2, &request(2)).unwrap_err();
+    batch.admit(0, &request(0)).unwrap();
+    batch.admit(1, &request(1)).unwrap();
+    let error = batch.admit(2, &request(2)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Full, "{error}");
-    assert_eq!(slots.idle().collect::<Vec<_>>(), [2]);
+    assert_eq!(batch.idle().collect::<Vec<_>>(), [2]);
     // A loaded constraint needs no further space, and free text needs none.
-    slots.admit(2, &request(1)).unwrap();
-    slots.step(3, |_| ()).unwrap();
-    let cut = slots.release(2).unwrap();
-    assert_eq!((cut.finish, cut.tokens.len()), (FinishReason::Cancelled, 4));
-    slots.admit(2, &Request::new(prompt("free"), 5)).unwrap();
-    assert!(slots.release(0).unwrap().tokens.len() < 21);
-    slots.admit(0, &request(2)).unwrap();
-    slots.step(64, |_| ()).unwrap();
-    assert_eq!(slots.finished().collect::<Vec<_>>(), [0, 1, 2]);
-    assert_eq!(slots.release(0).unwrap().text(), "xxxxxxxxx");
-    let digits = slots.release(1).unwrap();
+    batch.admit(2, &request(1)).unwrap();
+    batch.step(3, |_| ()).unwrap();
+    let cut = batch.release(2).unwrap();
+    assert_eq!((cut.finish, cut.tokens.len()), (FinishReason::Canceled, 4));
+    batch.admit(2, &Request::new(prompt("free"), 5)).unwrap();
+    assert!(batch.release(0).unwrap().tokens.len() < 21);
+    batch.admit(0, &request(2)).unwrap();
+    batch.step(64, |_| ()).unwrap();
+    assert_eq!(batch.finished().collect::<Vec<_>>(), [0, 1, 2]);
+    assert_eq!(batch.release(0).unwrap().text(), "xxxxxxxxx");
+    let digits = batch.release(1).unwrap();
     assert!(digits.is_complete() && constraints[1].accepts(&digits.tokens));
-    assert_eq!(slots.release(2).unwrap().tokens.len(), 5);
-    assert_eq!(slots.room(), slots.room_in_all());
+    assert_eq!(batch.release(2).unwrap().tokens.len(), 5);
+    assert_eq!(batch.free_space(), batch.arena_capacity());
 }
 
 #[test]
@@ -78,14 +78,14 @@ fn invalid_requests_are_refused_and_change_nothing() {
     assert_eq!(
         new(2, 9, &GenerationConfig::new()).unwrap_err().kind(),
         ErrorKind::Input,
-        "no room for constraints"
+        "no space for constraints"
     );
     assert_eq!(new(2, 9, &config().with_sync_interval(0)).unwrap_err().kind(), ErrorKind::Input);
-    let mut slots = new(2, 32, &config()).unwrap();
-    slots.admit(0, &Request::new(prompt("a"), 8).with_constraint(&constraint)).unwrap();
+    let mut batch = new(2, 32, &config()).unwrap();
+    batch.admit(0, &Request::new(prompt("a"), 8).with_constraint(&constraint)).unwrap();
     let mut refused = |row, request: &Request| {
-        let error = slots.admit(row, request).unwrap_err();
-        assert_eq!(slots.idle().collect::<Vec<_>>(), [1], "{error}");
+        let error = batch.admit(row, request).unwrap_err();
+        assert_eq!(batch.idle().collect::<Vec<_>>(), [1], "{error}");
         error
     };
     let good = Request::new(prompt("b"), 8).with_constraint(&constraint);
@@ -106,12 +106,12 @@ fn invalid_requests_are_refused_and_change_nothing() {
     let other = Vocabulary::from_bytes([Some(b"a".to_vec()), None]).unwrap().with_eos([TokenId(1)]).unwrap();
     let other = regex("a", &other);
     assert_eq!(refused(1, &good.clone().with_constraint(&other)).kind(), ErrorKind::IncompatibleVocabulary);
-    assert_eq!(slots.release(1).unwrap_err().kind(), ErrorKind::Input);
-    assert_eq!(slots.release(7).unwrap_err().kind(), ErrorKind::Input);
-    slots.admit(1, &good).unwrap();
-    slots.step(8, |_| ()).unwrap();
+    assert_eq!(batch.release(1).unwrap_err().kind(), ErrorKind::Input);
+    assert_eq!(batch.release(7).unwrap_err().kind(), ErrorKind::Input);
+    batch.admit(1, &good).unwrap();
+    batch.step(8, |_| ()).unwrap();
     for row in 0..2 {
-        assert!(constraint.accepts(&slots.release(row).unwrap().tokens));
+        assert!(constraint.accepts(&batch.release(row).unwrap().tokens));
     }
 }
 
@@ -129,13 +129,13 @@ fn a_processor_with_fixed_constraints_refuses_admit_and_release() {
     assert_eq!(fixed.release(&mut state, 0).unwrap_err().kind(), ErrorKind::Input);
     let arena = Arena::new(&vocabulary, vocabulary.len(), &config().tensors, &device).unwrap();
     assert_eq!(ConstraintProcessor::continuous(arena.clone(), 0).unwrap_err().kind(), ErrorKind::Input);
-    let mut slots = ConstraintProcessor::continuous(arena, 2).unwrap();
-    let mut state = slots.start();
-    assert_eq!(slots.release(&mut state, 0).unwrap_err().kind(), ErrorKind::Input, "idle");
-    assert_eq!(slots.replace(&[&constraint], &[0, 0], &[9, 9]).unwrap_err().kind(), ErrorKind::Input);
-    slots.admit(&mut state, 1, Some(&constraint), 9).unwrap();
+    let mut processor = ConstraintProcessor::continuous(arena, 2).unwrap();
+    let mut state = processor.start();
+    assert_eq!(processor.release(&mut state, 0).unwrap_err().kind(), ErrorKind::Input, "idle");
+    assert_eq!(processor.replace(&[&constraint], &[0, 0], &[9, 9]).unwrap_err().kind(), ErrorKind::Input);
+    processor.admit(&mut state, 1, Some(&constraint), 9).unwrap();
     assert_eq!(
-        slots.admit(&mut state, 1, Some(&constraint), 9).unwrap_err().kind(),
+        processor.admit(&mut state, 1, Some(&constraint), 9).unwrap_err().kind(),
         ErrorKind::Input,
         "taken"
     );
@@ -152,10 +152,11 @@ fn constraints_whose_tokens_push_too_many_frames_are_refused() {
     let objects =
         compile(json!({"type": "object", "properties": {"n": {"$ref": "#"}}, "additionalProperties": false}));
     assert_eq!((lists.pushes(), objects.pushes()), (4, 1));
-    let room = Capacity { constraints: 2, states: 500, classes: 100, ..Capacity::new() }.with_stack(2, 64);
+    let capacity =
+        Capacity { constraints: 2, states: 500, classes: 100, ..Capacity::new() }.with_stack(2, 64);
     for (name, device) in devices::all() {
         for (pushes, fit) in [(0, true), (4, true), (3, name == "flex"), (1, name == "flex")] {
-            let options = TensorOptions::new().with_capacity(room.with_pushes(pushes));
+            let options = TensorOptions::new().with_capacity(capacity.with_pushes(pushes));
             let mut arena = Arena::new(&vocabulary, vocabulary.len(), &options, &device).unwrap();
             let mut fixed = DeviceConstraint::new(&[&objects], vocabulary.len(), &options, &device).unwrap();
             arena.admit(&objects).unwrap();
@@ -188,14 +189,14 @@ fn an_error_in_a_row_does_not_affect_other_rows() {
         _ => logits,
     });
     let constraint = regex("[a-f]{5}", &vocabulary);
-    let mut slots = ContinuousBatch::new(&model, &vocabulary, 2, 32, &config()).unwrap();
-    slots.admit(0, &Request::new(vec![TokenId(POISON as u32)], 8).with_constraint(&constraint)).unwrap();
-    slots.admit(1, &Request::new(prompt("b"), 8).with_constraint(&constraint)).unwrap();
-    slots.step(8, |piece| assert_eq!(piece.row, 1)).unwrap();
-    assert_eq!(slots.finished().collect::<Vec<_>>(), [0, 1]);
-    assert_eq!(slots.release(0).unwrap_err().kind(), ErrorKind::Model);
-    assert!(constraint.accepts(&slots.release(1).unwrap().tokens));
-    slots.admit(0, &Request::new(prompt("c"), 8).with_constraint(&constraint)).unwrap();
-    slots.step(8, |_| ()).unwrap();
-    assert!(constraint.accepts(&slots.release(0).unwrap().tokens));
+    let mut batch = ContinuousBatch::new(&model, &vocabulary, 2, 32, &config()).unwrap();
+    batch.admit(0, &Request::new(vec![TokenId(POISON as u32)], 8).with_constraint(&constraint)).unwrap();
+    batch.admit(1, &Request::new(prompt("b"), 8).with_constraint(&constraint)).unwrap();
+    batch.step(8, |piece| assert_eq!(piece.row, 1)).unwrap();
+    assert_eq!(batch.finished().collect::<Vec<_>>(), [0, 1]);
+    assert_eq!(batch.release(0).unwrap_err().kind(), ErrorKind::Model);
+    assert!(constraint.accepts(&batch.release(1).unwrap().tokens));
+    batch.admit(0, &Request::new(prompt("c"), 8).with_constraint(&constraint)).unwrap();
+    batch.step(8, |_| ()).unwrap();
+    assert!(constraint.accepts(&batch.release(0).unwrap().tokens));
 }

@@ -24,7 +24,7 @@ impl Form {
 
 /// The position of the rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum Workload {
     /// In a string, where most tokens are legal.
     String,
     /// In a string of few letters, where few tokens are legal.
@@ -33,7 +33,7 @@ pub enum Place {
     Nested(usize),
 }
 
-impl Place {
+impl Workload {
     pub fn name(self) -> String {
         match self {
             Self::String => "string".into(),
