@@ -108,6 +108,15 @@ impl TransitionRows {
         Self { columns, storage }
     }
 
+    /// The same rows, of which none is written.
+    #[cfg(test)]
+    pub(super) fn unwritten(&self) -> Self {
+        match &self.storage {
+            RowStorage::Whole { .. } => self.clone(),
+            RowStorage::OnDemand(rows) => Self::on_demand(Arc::clone(&rows.rows), rows.free, self.columns),
+        }
+    }
+
     pub fn columns(&self) -> usize {
         self.columns
     }

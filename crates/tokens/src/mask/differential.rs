@@ -11,18 +11,20 @@ use super::{Masker, Thresholds, reference};
 use crate::{CompiledConstraint, Constraint, Limits, RowPosition, StateId, TokenId, Vocabulary};
 use burn_dfa_constraints::Syntax;
 use burn_dfa_testing::data;
+use burn_dfa_vocabulary::TokenBits;
 
-/// A constraint and some of its positions, each with its legal tokens.
+/// A compiled constraint and some of its positions, each with its legal tokens.
 struct Case {
-    constraint: Constraint,
-    limits: Limits,
-    positions: Vec<(RowPosition, Vec<u32>)>,
+    compiled: CompiledConstraint,
+    positions: Vec<(RowPosition, TokenBits)>,
 }
 
 impl Case {
-    /// The compiled constraint, in which no search has written a row or kept a step.
-    fn compile(&self, vocabulary: &Vocabulary) -> CompiledConstraint {
-        CompiledConstraint::compile_byte_level(&self.constraint, vocabulary, &self.limits).unwrap()
+    /// A copy of the compiled constraint, in which no search has written a row or kept a step.
+    fn unread(&self) -> CompiledConstraint {
+        let mut parts = self.compiled.parts().clone();
+        parts.next = parts.next.unwritten();
+        CompiledConstraint { parts: Arc::new(parts), ..self.compiled.clone() }
     }
 }
 
@@ -61,17 +63,19 @@ fn with_budgets(
     constraint: &CompiledConstraint,
     vocabulary: &Vocabulary,
     position: &RowPosition,
-) -> Vec<(RowPosition, Vec<u32>)> {
+) -> Vec<(RowPosition, TokenBits)> {
     let with = |remaining| RowPosition { remaining, ..position.clone() };
     let Some(least) = (1..1000).find(|&remaining| constraint.can_end(&with(remaining))) else {
         return Vec::new();
     };
-    let with_legal = |remaining| {
-        let position = with(remaining);
-        let legal = reference::tokens(constraint, vocabulary, &position);
-        (position, legal)
+    let budgets = [RowPosition::UNLIMITED, least, least + 3];
+    let legal = reference::tokens_within(constraint, vocabulary, position, budgets);
+    let with_legal = |(remaining, legal): (u32, Vec<u32>)| {
+        let mut bits = TokenBits::none(vocabulary.len());
+        legal.iter().for_each(|&token| bits.set(token));
+        (with(remaining), bits)
     };
-    [RowPosition::UNLIMITED, least, least + 3].map(with_legal).into()
+    budgets.into_iter().zip(legal).map(with_legal).collect()
 }
 
 /// The positions before each token of a text, which is cut into the longest tokens.
@@ -96,7 +100,7 @@ fn cases_of(vocabulary: &Vocabulary, frames: usize) -> Vec<Case> {
             let Some((next, length)) = alive.max_by_key(|&(_, length)| length) else { break };
             (position, text) = (next, &text[length..]);
         }
-        found.push(Case { constraint, limits: limits.clone(), positions });
+        found.push(Case { compiled, positions });
     }
     found
 }
@@ -153,7 +157,7 @@ fn walked_cases(vocabulary: &Vocabulary) -> Vec<Case> {
         let walk = random_walk(&compiled, &mut rng);
         let sample = walk.iter().step_by(4);
         let positions = sample.flat_map(|position| with_budgets(&compiled, vocabulary, position)).collect();
-        Case { constraint, limits: limits.clone(), positions }
+        Case { compiled, positions }
     };
     walked_constraints().into_iter().map(case).collect()
 }
@@ -172,22 +176,23 @@ fn all_thresholds() -> Vec<(String, Thresholds)> {
 }
 
 /// Asserts that a masker finds the legal tokens of positions.
-fn check<'a>(masker: &Masker, positions: impl Iterator<Item = &'a (RowPosition, Vec<u32>)>, about: &str) {
+fn check<'a>(masker: &Masker, positions: impl Iterator<Item = &'a (RowPosition, TokenBits)>, about: &str) {
     for (position, legal) in positions {
-        let found: Vec<u32> = masker.tokens(position).iter().map(|token| token.0).collect();
-        assert!(found == *legal, "{about}, {position:?}: {} tokens of {}", found.len(), legal.len());
+        let (mask, _) = masker.legal(position);
+        let found = mask.to_bits(legal.len());
+        assert!(*found == *legal, "{about}, {position:?}: {} tokens of {}", found.count(), legal.count());
     }
 }
 
-fn masks_are_those_of_the_reference(vocabulary: &Vocabulary, cases: &[Case]) {
-    assert!(cases.iter().any(|case| case.compile(vocabulary).frames() > 0));
-    assert!(cases.iter().any(|case| case.compile(vocabulary).frames() == 0));
+fn masks_are_those_of_the_reference(cases: &[Case]) {
+    assert!(cases.iter().any(|case| case.compiled.frames() > 0));
+    assert!(cases.iter().any(|case| case.compiled.frames() == 0));
     let count: usize = cases.iter().map(|case| case.positions.len()).sum();
     assert!(count > 200, "{count} positions");
     let all = all_thresholds();
     for (name, thresholds) in &all {
         for (at, case) in cases.iter().enumerate() {
-            let (constraint, positions) = (case.compile(vocabulary), &case.positions);
+            let (constraint, positions) = (case.unread(), &case.positions);
             let masker = Masker::with_thresholds(&constraint, Masker::CACHE_BYTES, *thresholds);
             check(&masker, positions.iter(), &format!("cold, {name}, case {at}"));
             check(&masker, positions.iter().rev(), &format!("warm, {name}, case {at}"));
@@ -201,7 +206,7 @@ fn masks_are_those_of_the_reference(vocabulary: &Vocabulary, cases: &[Case]) {
     for (at, case) in cases.iter().enumerate() {
         // All threads share the steps of the constraint, and half of them the masks. Maskers have
         // different thresholds.
-        let constraint = case.compile(vocabulary);
+        let constraint = case.unread();
         let masker = |number: usize| {
             let (name, thresholds) = &all[(3 * at + number) % all.len()];
             (name, Masker::with_thresholds(&constraint, Masker::CACHE_BYTES, *thresholds))
@@ -223,13 +228,13 @@ fn masks_are_those_of_the_reference(vocabulary: &Vocabulary, cases: &[Case]) {
 #[test]
 fn masks_of_a_made_up_vocabulary() {
     let vocabulary = words();
-    masks_are_those_of_the_reference(&vocabulary, &cases_of(&vocabulary, 64));
+    masks_are_those_of_the_reference(&cases_of(&vocabulary, 64));
 }
 
 #[test]
 fn masks_of_a_vocabulary_of_multi_byte_characters() {
     let vocabulary = multi_byte();
-    masks_are_those_of_the_reference(&vocabulary, &cases_of(&vocabulary, 64));
+    masks_are_those_of_the_reference(&cases_of(&vocabulary, 64));
 }
 
 #[test]
@@ -237,7 +242,7 @@ fn masks_of_the_vocabulary_of_a_model() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models/tiny");
     let vocabulary = Vocabulary::from_folder(folder).unwrap();
     let cases: Vec<Case> = [64, 0].into_iter().flat_map(|frames| cases_of(&vocabulary, frames)).collect();
-    masks_are_those_of_the_reference(&vocabulary, &cases);
+    masks_are_those_of_the_reference(&cases);
 }
 
 /// The test data has three vocabularies of 32,000 to 50,257 tokens.
@@ -247,7 +252,7 @@ fn masks_along_random_walks() {
         for tokenizer in data::tokenizers() {
             scope.spawn(move || {
                 let vocabulary = tokenizer.vocabulary();
-                masks_are_those_of_the_reference(&vocabulary, &walked_cases(&vocabulary));
+                masks_are_those_of_the_reference(&walked_cases(&vocabulary));
             });
         }
     });

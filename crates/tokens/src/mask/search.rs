@@ -294,6 +294,7 @@ pub(super) mod tests {
     use super::super::reference;
     use super::*;
     use crate::{Constraint, ForcedText, Limits, Masker, Vocabulary};
+    use burn_dfa_common::threads;
     use burn_dfa_constraints::{JsonOptions, StructuralTag, Syntax, Whitespace};
     use rand::{Rng, SeedableRng, rngs::StdRng};
     use serde_json::{Value, json};
@@ -514,79 +515,107 @@ ws ::= " "*"#;
         }
     }
 
+    /// How masks were found: by slices, without slices, by slices of which tokens are taken away, and
+    /// as the difference from the mask of a near position.
+    #[derive(Clone, Copy, Debug, Default)]
+    struct Counts {
+        by_slices: usize,
+        read: usize,
+        with_less: usize,
+        near: usize,
+    }
+
+    impl Counts {
+        fn plus(self, other: Self) -> Self {
+            Self {
+                by_slices: self.by_slices + other.by_slices,
+                read: self.read + other.read,
+                with_less: self.with_less + other.with_less,
+                near: self.near + other.near,
+            }
+        }
+    }
+
+    /// Compares the masks before each byte of a text with the reference search.
+    fn compare(vocabulary: &Vocabulary, constraint: &Constraint, text: &str, limits: &Limits) -> Counts {
+        let ids = || (0..vocabulary.len() as u32).map(TokenId);
+        let frames = limits.frames;
+        let mut counts = Counts::default();
+        // It has the states of `compiled`, and every byte is legal.
+        let any = limits.clone().with_forced_text(ForcedText::AnyToken);
+        let Ok(followed) = CompiledConstraint::compile_byte_level(constraint, vocabulary, &any) else {
+            return counts;
+        };
+        let Ok(compiled) = CompiledConstraint::compile_byte_level(constraint, vocabulary, limits) else {
+            return counts;
+        };
+        let masker = Masker::new(&compiled);
+        let mut position = RowPosition::unlimited(compiled.start());
+        for (at, byte) in std::iter::once(None).chain(text.bytes().map(Some)).enumerate() {
+            position = byte.map_or(position.clone(), |byte| followed.after(&position, TokenId(byte.into())));
+            if frames == 64 {
+                assert!(compiled.can_end(&position), "{text:?}, byte {at}: {constraint:?}");
+            }
+            let with = |remaining| RowPosition { remaining, ..position.clone() };
+            let Some(least) = (1..1000).find(|&remaining| compiled.can_end(&with(remaining))) else {
+                break;
+            };
+            let budgets = [RowPosition::UNLIMITED, least, least + 1, least + 4, least + 60];
+            let expected = reference::tokens_within(&compiled, vocabulary, &position, budgets);
+            for (remaining, expected) in budgets.into_iter().zip(expected) {
+                let position = with(remaining);
+                let row = masker.row(&position);
+                let (mut found, mut left) = (Found::default(), BudgetInterval::new(remaining - 1));
+                found.look_up(&row, &mut left);
+                *(if found.known.is_some() { &mut counts.by_slices } else { &mut counts.read }) += 1;
+                let legal = Arc::new(found.legal(&row));
+                counts.with_less += usize::from(
+                    matches!(&*legal, TokenMask::SetDelta { removed, .. } if !removed.is_empty()),
+                );
+                // The cache has masks of earlier positions and of other budgets.
+                let (cached, _) = masker.legal(&position);
+                counts.near += usize::from(matches!(&*cached, TokenMask::MaskDelta { .. }));
+                let mut masks = vec![legal];
+                masks.extend(Some(cached).filter(|cached| *cached != masks[0]));
+                for legal in masks {
+                    let mut masked = vec![1.0f32; vocabulary.len()];
+                    masker.apply(&legal, &mut masked);
+                    let masked = masked.iter().enumerate().filter(|(_, logit)| logit.is_finite());
+                    let mut found = tokens(&legal, vocabulary.len());
+                    found.sort_unstable();
+                    assert!(masked.map(|(id, _)| id as u32).eq(found.iter().copied()), "{legal:?}");
+                    let are_in = |tokens: &[u32], id: u32| tokens.binary_search(&id).is_ok();
+                    let wrong = ids().filter(|id| are_in(&found, id.0) != are_in(&expected, id.0));
+                    let wrong = if found == expected { Vec::new() } else { wrong.take(4).collect() };
+                    let texts: Vec<_> =
+                        wrong.iter().map(|&id| (are_in(&found, id.0), vocabulary.bytes(id))).collect();
+                    assert!(
+                        wrong.is_empty(),
+                        "{text:?}, byte {at}, {remaining} left, {frames} frames: {texts:?} of {constraint:?}"
+                    );
+                }
+            }
+        }
+        counts
+    }
+
     /// Masks equal the result of the reference search, with and without a budget.
     #[test]
     fn masks_equal_the_reference_search() {
         let vocabulary = words();
-        let ids = || (0..vocabulary.len() as u32).map(TokenId);
-        let (mut by_slices, mut read, mut with_less, mut with_delta) = (0, 0, 0, 0);
+        let cases = cases();
         let settings = [64, 3, 0].into_iter().flat_map(|frames| {
             [ForcedText::AnyToken, ForcedText::Longest]
                 .map(|forced| Limits::new().with_frames(frames).with_forced_text(forced))
         });
-        for ((constraint, text), limits) in
-            cases().iter().flat_map(|case| settings.clone().map(move |limits| (case, limits)))
-        {
-            let frames = limits.frames;
-            // It has the states of `compiled`, and every byte is legal.
-            let any = limits.clone().with_forced_text(ForcedText::AnyToken);
-            let Ok(followed) = CompiledConstraint::compile_byte_level(constraint, &vocabulary, &any) else {
-                continue;
-            };
-            let Ok(compiled) = CompiledConstraint::compile_byte_level(constraint, &vocabulary, &limits)
-            else {
-                continue;
-            };
-            let masker = Masker::new(&compiled);
-            let mut position = RowPosition::unlimited(compiled.start());
-            for (at, byte) in std::iter::once(None).chain(text.bytes().map(Some)).enumerate() {
-                position =
-                    byte.map_or(position.clone(), |byte| followed.after(&position, TokenId(byte.into())));
-                if frames == 64 {
-                    assert!(compiled.can_end(&position), "{text:?}, byte {at}: {constraint:?}");
-                }
-                let with = |remaining| RowPosition { remaining, ..position.clone() };
-                let Some(least) = (1..1000).find(|&remaining| compiled.can_end(&with(remaining))) else {
-                    break;
-                };
-                for remaining in [RowPosition::UNLIMITED, least, least + 1, least + 4, least + 60] {
-                    let position = with(remaining);
-                    let expected = reference::tokens(&compiled, &vocabulary, &position);
-                    let row = masker.row(&position);
-                    let (mut found, mut left) = (Found::default(), BudgetInterval::new(remaining - 1));
-                    found.look_up(&row, &mut left);
-                    *(if found.known.is_some() { &mut by_slices } else { &mut read }) += 1;
-                    let legal = Arc::new(found.legal(&row));
-                    with_less += usize::from(
-                        matches!(&*legal, TokenMask::SetDelta { removed, .. } if !removed.is_empty()),
-                    );
-                    // The cache has masks of earlier positions and of other budgets.
-                    let (cached, _) = masker.legal(&position);
-                    with_delta += usize::from(matches!(&*cached, TokenMask::MaskDelta { .. }));
-                    let mut masks = vec![legal];
-                    masks.extend(Some(cached).filter(|cached| *cached != masks[0]));
-                    for legal in masks {
-                        let mut masked = vec![1.0f32; vocabulary.len()];
-                        masker.apply(&legal, &mut masked);
-                        let masked = masked.iter().enumerate().filter(|(_, logit)| logit.is_finite());
-                        let mut found = tokens(&legal, vocabulary.len());
-                        found.sort_unstable();
-                        assert!(masked.map(|(id, _)| id as u32).eq(found.iter().copied()), "{legal:?}");
-                        let are_in = |tokens: &[u32], id: u32| tokens.binary_search(&id).is_ok();
-                        let wrong = ids().filter(|id| are_in(&found, id.0) != are_in(&expected, id.0));
-                        let wrong = if found == expected { Vec::new() } else { wrong.take(4).collect() };
-                        let texts: Vec<_> =
-                            wrong.iter().map(|&id| (are_in(&found, id.0), vocabulary.bytes(id))).collect();
-                        assert!(
-                            wrong.is_empty(),
-                            "{text:?}, byte {at}, {remaining} left, {frames} frames: {texts:?} of {constraint:?}"
-                        );
-                    }
-                }
-            }
-        }
-        assert!(by_slices > 1000 && read > 500, "{by_slices} by slices, {read} without");
-        assert!(with_less > 10, "{with_less} sets of which tokens are taken away");
-        assert!(with_delta > 300, "{with_delta} positions near others");
+        let all: Vec<_> =
+            cases.iter().flat_map(|case| settings.clone().map(move |limits| (case, limits))).collect();
+        let counts = threads::each(&all, threads::available(), |((constraint, text), limits)| {
+            compare(&vocabulary, constraint, text, limits)
+        });
+        let counts = counts.into_iter().fold(Counts::default(), Counts::plus);
+        assert!(counts.by_slices > 1000 && counts.read > 500, "{counts:?}");
+        assert!(counts.with_less > 10, "{counts:?}");
+        assert!(counts.near > 300, "{counts:?}");
     }
 }
