@@ -388,19 +388,49 @@ impl Constraint {
         self.text_of(Json::read(value), limits)
     }
 
+    /// [`json_text`](Self::json_text) of several values, with one plan of the schema.
+    ///
+    /// # Errors
+    /// As [`json_text`](Self::json_text), for any of the values.
+    #[doc(hidden)]
+    pub fn json_texts<'v>(
+        &self,
+        values: impl IntoIterator<Item = &'v serde_json::Value>,
+        limits: &Limits,
+    ) -> Result<Option<Vec<(String, bool)>>> {
+        self.texts_of(values.into_iter().map(Json::of), limits)
+    }
+
     fn text_of(
         &self,
         value: std::result::Result<Json, Malformed>,
         limits: &Limits,
     ) -> Result<Option<(String, bool)>> {
+        Ok(self.texts_of([value], limits)?.and_then(|texts| texts.into_iter().next()))
+    }
+
+    fn texts_of(
+        &self,
+        values: impl IntoIterator<Item = std::result::Result<Json, Malformed>>,
+        limits: &Limits,
+    ) -> Result<Option<Vec<(String, bool)>>> {
         let Kind::JsonSchema(schema, given) = &self.kind else { return Ok(None) };
-        let value = value.map_err(|malformed| Error::input(malformed.to_string()))?;
-        if value.is_deeper_than(json_schema::MAX_WRITTEN) {
-            return Err(Error::input(format!("it is nested more than {} deep", json_schema::MAX_WRITTEN)));
-        }
+        let checked = |value: std::result::Result<Json, Malformed>| {
+            let value = value.map_err(|malformed| Error::input(malformed.to_string()))?;
+            if value.is_deeper_than(json_schema::MAX_WRITTEN) {
+                return Err(Error::input(format!(
+                    "it is nested more than {} deep",
+                    json_schema::MAX_WRITTEN
+                )));
+            }
+            Ok(value)
+        };
+        let values = values.into_iter().map(checked).collect::<Result<Vec<Json>>>()?;
         let meter = Meter::start(limits);
-        let (text, member) = given.settled(schema, &meter)?.write(&value, &meter)?;
-        Ok(Some((String::from_utf8_lossy(&text).into_owned(), member)))
+        let texts = given.settled(schema, &meter)?.write(&values, &meter)?;
+        let decoded =
+            texts.into_iter().map(|(text, member)| (String::from_utf8_lossy(&text).into_owned(), member));
+        Ok(Some(decoded.collect()))
     }
 
     /// Texts of a grammar.

@@ -214,14 +214,14 @@ impl Schema {
         }
     }
 
-    /// The text of `value` under the schema, and whether it is a word of the schema's language,
+    /// The texts of `values` under the schema, and whether each is a word of the schema's language,
     /// given a deep enough stack.
     ///
     /// # Errors
     /// A limit is exceeded.
-    pub(crate) fn write(&self, value: &Json, meter: &Meter) -> Result<(Vec<u8>, bool)> {
+    pub(crate) fn write(&self, values: &[Json], meter: &Meter) -> Result<Vec<(Vec<u8>, bool)>> {
         let (planner, followed) = self.followed(Preferred::default(), meter)?;
-        Ok(write::write(&planner, followed.root(), value))
+        Ok(values.iter().map(|value| write::write(&planner, followed.root(), value)).collect())
     }
 
     /// Remarks on keywords that are bounded or ignored. If the schema cannot be planned, which its

@@ -117,8 +117,9 @@ impl Found {
     /// them in the counts.
     fn instances(&mut self, id: &str, row: &Value, judge: &Judge, counted: bool) -> bool {
         let mut right = true;
-        for (at, test) in row["tests"].as_array().unwrap().iter().enumerate() {
-            let (text, accepted) = judge.judge(&test["data"]);
+        let tests = row["tests"].as_array().unwrap();
+        let judged = judge.judge_all(tests.iter().map(|test| &test["data"]));
+        for (at, (test, (text, accepted))) in tests.iter().zip(judged).enumerate() {
             let valid = test["valid"].as_bool().unwrap();
             let counts = &mut self.counts;
             let count = match (valid, accepted) {

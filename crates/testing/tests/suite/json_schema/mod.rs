@@ -75,10 +75,23 @@ impl Judge {
     /// The text of a value, and whether the automaton accepts it. `json_text` must give the same
     /// verdict.
     fn judge(&self, value: &Value) -> (String, bool) {
-        let text = self.constraint.json_text(value, &self.limits);
-        let (text, member) = text.unwrap_or_else(|error| panic!("{value}: {error}")).expect("a schema");
-        let accepted = self.automaton.as_ref().is_some_and(|automaton| automaton.matches(text.as_bytes()));
-        assert_eq!(member, accepted, "the verdict of the plan and of the automaton on {text}");
-        (text, accepted)
+        self.judge_all([value]).remove(0)
+    }
+
+    /// The same for several values, with one plan of the schema.
+    fn judge_all<'v>(&self, values: impl IntoIterator<Item = &'v Value>) -> Vec<(String, bool)> {
+        let values: Vec<&Value> = values.into_iter().collect();
+        if values.is_empty() {
+            return Vec::new();
+        }
+        let texts = self.constraint.json_texts(values.iter().copied(), &self.limits);
+        let texts = texts.unwrap_or_else(|error| panic!("{values:?}: {error}")).expect("a schema");
+        let judged = texts.into_iter().map(|(text, member)| {
+            let accepted =
+                self.automaton.as_ref().is_some_and(|automaton| automaton.matches(text.as_bytes()));
+            assert_eq!(member, accepted, "the verdict of the plan and of the automaton on {text}");
+            (text, accepted)
+        });
+        judged.collect()
     }
 }

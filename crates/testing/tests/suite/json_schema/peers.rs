@@ -39,15 +39,17 @@ fn cases_of_other_libraries_have_their_verdicts() {
             let listed = |name: &str| case[name].as_array().into_iter().flatten().filter_map(Value::as_str);
             let texts =
                 listed("accepts").map(|text| (text, true)).chain(listed("rejects").map(|text| (text, false)));
-            for (text, of_peer) in texts {
-                let Ok(value) = serde_json::from_str::<Value>(text) else { continue };
-                let (text, accepted) = judge.judge(&value);
-                let valid = validator.is_valid(&value);
-                let verdict = match (accepted, of_peer, valid) {
+            let values: Vec<(Value, bool)> = texts
+                .filter_map(|(text, of_peer)| Some((serde_json::from_str(text).ok()?, of_peer)))
+                .collect();
+            let judged = judge.judge_all(values.iter().map(|(value, _)| value));
+            for ((value, of_peer), (text, accepted)) in values.iter().zip(judged) {
+                let valid = validator.is_valid(value);
+                let verdict = match (accepted, *of_peer, valid) {
                     (true, _, true) | (false, _, false) => "as the standard",
                     // Undeclared names count once.
                     (false, _, true)
-                        if schema.get("minProperties").is_some() && undeclared(schema, &value) > 1 =>
+                        if schema.get("minProperties").is_some() && undeclared(schema, value) > 1 =>
                     {
                         "narrowed"
                     }

@@ -45,7 +45,8 @@ fn written(schema: &Schema, value: &Value) -> (Vec<u8>, bool) {
 
 fn written_json(schema: &Schema, value: &Json) -> (Vec<u8>, bool) {
     let limits = Limits::new().with_frames(64);
-    schema.write(value, &Meter::start(&limits)).unwrap()
+    let mut written = schema.write(std::slice::from_ref(value), &Meter::start(&limits)).unwrap();
+    written.remove(0)
 }
 
 /// The nesting depth of arrays and objects.
