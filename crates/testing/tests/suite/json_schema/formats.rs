@@ -1,6 +1,7 @@
 //! Formats that are only partly decidable. If a schema asserts, negates or counts one, the language
 //! contains no text that the crate `jsonschema` rejects.
 
+use std::collections::HashMap;
 use std::io::Write;
 use std::path::Path;
 
@@ -8,6 +9,7 @@ use burn_dfa_tokens::{
     Constraint, Limits,
     constraint::{JsonOptions, Unknown},
 };
+use jsonschema::{Draft, Validator};
 use serde_json::{Value, json};
 
 use super::{Judge, compile, compile_with, oracle};
@@ -96,26 +98,48 @@ fn schemas(format: &str) -> Vec<(Value, Wrap)> {
     ]
 }
 
+/// A schema with its judges, and the function that builds a value from a string.
+struct Judged {
+    schema: Value,
+    judge: Judge,
+    validator: Validator,
+    value: Wrap,
+}
+
+impl Judged {
+    fn new((schema, value): (Value, Wrap)) -> Self {
+        let judge = Judge::new(&schema, &JsonOptions::default(), &Limits::default()).unwrap();
+        let validator = oracle::build(Draft::Draft202012, &in_ascii(&schema), true).unwrap();
+        Self { schema, judge, validator, value }
+    }
+
+    fn of_format(format: &str) -> Vec<Self> {
+        schemas(format).into_iter().map(Self::new).collect()
+    }
+}
+
 #[test]
 fn doubtful_strings_are_on_the_safe_side() {
     let mut wrong = Vec::new();
     let (mut accepted, mut rejected, mut left_out) = (0, 0, 0);
+    let mut of_formats: HashMap<&str, Vec<Judged>> = HashMap::new();
     for (format, text) in doubtful() {
-        let mut all = schemas(format);
+        let of_format = of_formats.entry(format).or_insert_with(|| Judged::of_format(format));
         // As listed values and as declared names.
-        all.push((json!({"enum": [text], "format": format}), |text| json!(text)));
-        all.push((json!({"enum": [text, "?"], "not": {"format": format}}), |text| json!(text)));
-        all.push((
-            json!({"type": "object", "properties": {&text: {}}, "propertyNames": {"format": format}}),
-            |text| json!({text: 1}),
-        ));
-        all.push((
-            json!({"type": "object", "properties": {&text: {}}, "propertyNames": {"not": {"format": format}}}),
-            |text| json!({text: 1}),
-        ));
-        for (schema, value) in all {
+        let of_text: [(Value, Wrap); 4] = [
+            (json!({"enum": [text], "format": format}), |text| json!(text)),
+            (json!({"enum": [text, "?"], "not": {"format": format}}), |text| json!(text)),
+            (
+                json!({"type": "object", "properties": {&text: {}}, "propertyNames": {"format": format}}),
+                |text| json!({text: 1}),
+            ),
+            (
+                json!({"type": "object", "properties": {&text: {}}, "propertyNames": {"not": {"format": format}}}),
+                |text| json!({text: 1}),
+            ),
+        ];
+        for Judged { schema, judge, validator, value } in of_format.iter().chain(&of_text.map(Judged::new)) {
             let value = value(&text);
-            let judge = Judge::new(&schema, &JsonOptions::default(), &Limits::default()).unwrap();
             let accepted_here = judge.judge(&value).1;
             // The validator cannot judge non-ASCII strings.
             if !text.is_ascii() {
@@ -125,10 +149,7 @@ fn doubtful_strings_are_on_the_safe_side() {
                 }
                 continue;
             }
-            let schema = in_ascii(&schema);
-            let valid =
-                oracle::build(jsonschema::Draft::Draft202012, &schema, true).unwrap().is_valid(&value);
-            match (accepted_here, valid) {
+            match (accepted_here, validator.is_valid(&value)) {
                 (true, true) => accepted += 1,
                 (false, false) => rejected += 1,
                 (false, true) => left_out += 1,
@@ -160,9 +181,7 @@ fn drawn_texts_are_valid_in_both_polarities() {
         "json-pointer",
         "relative-json-pointer",
     ] {
-        for (schema, _) in schemas(format) {
-            let judge = Judge::new(&schema, &JsonOptions::default(), &Limits::default()).unwrap();
-            let validator = oracle::build(jsonschema::Draft::Draft202012, &schema, true).unwrap();
+        for Judged { schema, judge, validator, .. } in Judged::of_format(format) {
             for text in judge.finite().iter().flat_map(|dfa| oracle::draw(dfa, 30, 7)) {
                 if let Err(why) = oracle::check(&validator, &text) {
                     wrong.push(format!("{schema}: drew {}: {why}", String::from_utf8_lossy(&text)));

@@ -1,5 +1,7 @@
 //! The crate `jsonschema` as an independent validator, and samples of a language.
 
+use std::sync::LazyLock;
+
 use burn_dfa_tokens::ByteDfa;
 use jsonschema::error::ValidationErrorKind;
 use jsonschema::{Draft, ValidationError, Validator};
@@ -18,14 +20,20 @@ const LATER: [&str; 9] = [
     "uuid",
 ];
 
+/// For each of these formats a validator in the latest draft.
+static LATEST: LazyLock<[Validator; LATER.len()]> = LazyLock::new(|| {
+    LATER.map(|name| {
+        let latest = jsonschema::options().with_draft(Draft::Draft202012).should_validate_formats(true);
+        latest.build(&json!({"format": name})).unwrap()
+    })
+});
+
 /// A validator of a schema, in the draft that the schema names, with formats as assertions in every
 /// draft if `formats` is set. The error is the reason for a failure.
 pub fn build(draft: Draft, schema: &Value, formats: bool) -> Result<Validator, String> {
     let mut options = jsonschema::options().with_draft(draft.detect(schema)).should_validate_formats(formats);
     if formats {
-        for name in LATER {
-            let latest = jsonschema::options().with_draft(Draft::Draft202012).should_validate_formats(true);
-            let latest = latest.build(&json!({"format": name})).map_err(|error| error.to_string())?;
+        for (name, latest) in LATER.into_iter().zip(&*LATEST) {
             options = options.with_format(name, move |text: &str| latest.is_valid(&json!(text)));
         }
     }
