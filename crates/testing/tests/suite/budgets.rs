@@ -179,9 +179,57 @@ fn least(constraint: &CompiledConstraint, position: &RowPosition) -> u32 {
     constraint.parts().to_end(position.state, &position.frames)
 }
 
-fn legal<'a>(constraint: &'a CompiledConstraint, at: &'a RowPosition) -> impl Iterator<Item = TokenId> + 'a {
-    let all = (0..constraint.vocabulary_len() as u32).map(TokenId);
-    all.filter(|&token| constraint.can_end(&constraint.after(at, token)))
+/// A token with the position after it, and the least budget of this position.
+struct After {
+    token: TokenId,
+    position: RowPosition,
+    least: u32,
+}
+
+/// The tokens that may follow each state and stack. What follows a token depends on the budget only
+/// in the tokens that are left.
+struct Followed<'a> {
+    constraint: &'a CompiledConstraint,
+    known: HashMap<(StateId, Vec<u32>), Vec<After>>,
+}
+
+impl<'a> Followed<'a> {
+    fn new(constraint: &'a CompiledConstraint) -> Self {
+        Self { constraint, known: HashMap::new() }
+    }
+
+    /// The legal tokens at a position.
+    fn legal(&mut self, at: &RowPosition) -> Vec<&After> {
+        let constraint = self.constraint;
+        let follow = || {
+            let at = RowPosition { remaining: RowPosition::UNLIMITED, ..at.clone() };
+            let all = (0..constraint.vocabulary_len() as u32).map(TokenId);
+            let all = all.map(|token| (token, constraint.after(&at, token)));
+            let possible = all.filter(|(_, position)| constraint.can_end(position));
+            let with_least = |(token, position): (TokenId, RowPosition)| After {
+                least: least(constraint, &position),
+                token,
+                position,
+            };
+            possible.map(with_least).collect()
+        };
+        let known = self.known.entry((at.state, at.frames.clone())).or_insert_with(follow);
+        let left = at.remaining.saturating_sub(1);
+        for after in known.iter_mut() {
+            after.position.remaining = left;
+        }
+        known.iter().filter(|after| constraint.can_end(&after.position)).collect()
+    }
+
+    /// A random legal token at a position, with the position after it.
+    fn any(&mut self, at: &RowPosition, rng: &mut StdRng) -> (TokenId, RowPosition) {
+        let constraint = self.constraint;
+        let legal = self.legal(at);
+        let chosen = legal[rng.random_range(0..legal.len())];
+        let after = constraint.after(at, chosen.token);
+        assert_eq!(after, chosen.position, "{:?} after {at:?} of {constraint:?}", chosen.token);
+        (chosen.token, after)
+    }
 }
 
 #[test]
@@ -196,6 +244,7 @@ fn the_least_budget_is_close_to_the_exact_least_number_of_tokens() {
             };
             judged += 1;
             stacks += u32::from(constraint.exits() > 0);
+            let mut followed = Followed::new(&constraint);
             let (mut own, mut own_equal, mut farthest) = (0u32, 0u32, (0, 0));
             for more in 0..12 {
                 let mut at =
@@ -207,8 +256,7 @@ fn the_least_budget_is_close_to_the_exact_least_number_of_tokens() {
                     farthest = farthest.max((found - exact, exact));
                     own += 1;
                     own_equal += u32::from(found == exact);
-                    let legal: Vec<_> = legal(&constraint, &at).collect();
-                    at = constraint.after(&at, legal[rng.random_range(0..legal.len())]);
+                    (_, at) = followed.any(&at, &mut rng);
                 }
             }
             if 20 * own_equal < 19 * own {
@@ -237,26 +285,27 @@ fn every_budget_from_the_least_one_up_leads_to_a_complete_output() {
     for vocabulary in vocabularies() {
         let constraints = constraints(&vocabulary);
         let each = if vocabulary.len() < 1_000 { 120 } else { 28 };
-        for (constraint, _) in
-            constraints.iter().flat_map(|constraint| (0..each).map(move |walk| (constraint, walk)))
-        {
-            let budget = constraint.tokens_to_end(constraint.start()) + rng.random_range(0..12);
-            let mut at = RowPosition::new(constraint.start(), budget);
-            let mut tokens = Vec::new();
-            while at.state != StateId::DONE {
-                let found = least(constraint, &at);
-                assert!(found <= at.remaining);
-                let all: Vec<_> = legal(constraint, &at).collect();
-                let nearest = all.iter().map(|&token| least(constraint, &constraint.after(&at, token))).min();
-                assert!(
-                    nearest.is_some_and(|nearest| nearest < found),
-                    "{nearest:?} after {found} at {at:?} of {constraint:?}"
-                );
-                tokens.push(all[rng.random_range(0..all.len())]);
-                at = constraint.after(&at, tokens[tokens.len() - 1]);
+        for constraint in &constraints {
+            let mut followed = Followed::new(constraint);
+            for _ in 0..each {
+                let budget = constraint.tokens_to_end(constraint.start()) + rng.random_range(0..12);
+                let mut at = RowPosition::new(constraint.start(), budget);
+                let mut tokens = Vec::new();
+                while at.state != StateId::DONE {
+                    let found = least(constraint, &at);
+                    assert!(found <= at.remaining);
+                    let nearest = followed.legal(&at).iter().map(|after| after.least).min();
+                    assert!(
+                        nearest.is_some_and(|nearest| nearest < found),
+                        "{nearest:?} after {found} at {at:?} of {constraint:?}"
+                    );
+                    let (token, after) = followed.any(&at, &mut rng);
+                    tokens.push(token);
+                    at = after;
+                }
+                assert!(tokens.len() <= budget as usize && constraint.accepts(&tokens));
+                walks += 1;
             }
-            assert!(tokens.len() <= budget as usize && constraint.accepts(&tokens));
-            walks += 1;
         }
     }
     assert!(walks >= 10_000, "{walks}");
@@ -265,24 +314,26 @@ fn every_budget_from_the_least_one_up_leads_to_a_complete_output() {
 /// The number of times that `preferred` is chosen within a budget if the nearest token is chosen
 /// where it is illegal.
 fn chosen(
-    constraint: &CompiledConstraint,
+    followed: &mut Followed,
     budget: u32,
     preferred: TokenId,
     distance: impl Fn(&RowPosition) -> u32,
 ) -> usize {
+    let constraint = followed.constraint;
     let (mut at, mut count) = (RowPosition::unlimited(constraint.start()), 0);
     for left in (0..budget).rev() {
         if at.state == StateId::DONE {
             break;
         }
-        let all = (0..constraint.vocabulary_len() as u32).map(|id| constraint.after(&at, TokenId(id)));
         let near = |after: &RowPosition| constraint.can_end(after) && distance(after) <= left;
         let wanted = constraint.after(&at, preferred);
         at = if near(&wanted) {
             count += 1;
             wanted
         } else {
-            all.filter(near).min_by_key(&distance).expect("a legal token")
+            let all = followed.legal(&at).into_iter().map(|after| &after.position);
+            let nearest = all.filter(|after| near(after)).min_by_key(|after| distance(after));
+            nearest.expect("a legal token").clone()
         };
     }
     assert_eq!(at.state, StateId::DONE);
@@ -315,9 +366,10 @@ fn a_budget_costs_a_string_at_most_one_token_more_than_the_exact_distances() {
         let is_letter = |&id: &u32| vocabulary.bytes(TokenId(id)).is_some_and(|bytes| bytes == b"e");
         let letter = TokenId((0..vocabulary.len() as u32).find(is_letter).unwrap());
         let least_of_all = constraint.tokens_to_end(constraint.start());
+        let mut followed = Followed::new(&constraint);
         for budget in least_of_all..least_of_all + 30 {
-            let own = chosen(&constraint, budget, letter, |at| least(&constraint, at));
-            let by_exact = chosen(&constraint, budget, letter, |at| exact[&configuration(&constraint, at)]);
+            let own = chosen(&mut followed, budget, letter, |at| least(&constraint, at));
+            let by_exact = chosen(&mut followed, budget, letter, |at| exact[&configuration(&constraint, at)]);
             assert!(
                 own <= by_exact && by_exact - own <= 1,
                 "{own} of {by_exact} within {budget}: {constraint:?}"
@@ -335,16 +387,17 @@ fn masks_with_a_budget_match_the_distances_of_each_token() {
     for vocabulary in vocabularies() {
         for constraint in constraints(&vocabulary) {
             let warm = Masker::new(&constraint);
+            let mut followed = Followed::new(&constraint);
             let least = constraint.tokens_to_end(constraint.start());
             for budget in [0, 1, 3, 8, 40].map(|more| least + more) {
                 let mut at = RowPosition::new(constraint.start(), budget);
                 while at.state != StateId::DONE {
-                    let expected: Vec<_> = legal(&constraint, &at).collect();
+                    let expected: Vec<_> = followed.legal(&at).iter().map(|after| after.token).collect();
                     // Clones share no distances and no masks.
                     for masker in [&warm, &warm, &Masker::new(&constraint)] {
                         assert_eq!(masker.tokens(&at), expected, "{at:?} of {constraint:?}");
                     }
-                    at = constraint.after(&at, expected[rng.random_range(0..expected.len())]);
+                    (_, at) = followed.any(&at, &mut rng);
                 }
             }
         }
@@ -424,11 +477,7 @@ fn the_least_budgets_of_schemas_are_the_tokens_of_their_shortest_instances() {
                 .filter_map(|text| {
                     let ids = tokenizer.encode(text.as_str(), false).unwrap();
                     let tokens: Vec<_> = ids.get_ids().iter().copied().map(TokenId).chain([eos]).collect();
-                    let any = Limits::default().with_forced_text(ForcedText::AnyToken);
-                    let is_legal = compiled.accepts(&tokens)
-                        || CompiledConstraint::compile(&constraint, &vocabulary, &any)
-                            .is_ok_and(|any| any.accepts(&tokens));
-                    is_legal.then_some(tokens.len() as u32)
+                    compiled.accepts(&tokens).then_some(tokens.len() as u32)
                 });
             let Some(shortest) = counts.min() else { continue };
             let least = compiled.tokens_to_end(compiled.start());
