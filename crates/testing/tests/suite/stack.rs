@@ -2,7 +2,7 @@
 //! automaton. The recognizer keeps the remaining parts as a list and follows all alternatives at
 //! once.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use burn_dfa_tokens::{CompiledConstraint, Constraint, Limits, RowPosition, TokenId, Vocabulary};
@@ -80,18 +80,18 @@ impl Grammar {
         BTreeSet::from([vec![Pending::Part(Rc::clone(&self.rules[0]))]])
     }
 
-    fn after(&self, rests: &BTreeSet<Rest>, byte: u8) -> BTreeSet<Rest> {
+    /// The remaining parts after each next byte.
+    fn next(&self, rests: &BTreeSet<Rest>) -> BTreeMap<u8, BTreeSet<Rest>> {
         let mut open: Vec<Rest> = rests.iter().cloned().collect();
-        let mut after = BTreeSet::new();
+        let mut after: BTreeMap<u8, BTreeSet<Rest>> = BTreeMap::new();
         while let Some(mut rest) = open.pop() {
             match rest.pop() {
                 None => {}
                 Some(Pending::Bytes([])) => open.push(rest),
-                Some(Pending::Bytes([first, bytes @ ..])) if *first == byte => {
+                Some(Pending::Bytes([first, bytes @ ..])) => {
                     rest.push(Pending::Bytes(bytes));
-                    after.insert(rest);
+                    after.entry(*first).or_default().insert(rest);
                 }
-                Some(Pending::Bytes(_)) => {}
                 Some(Pending::Part(part)) => match &*part {
                     Text(text) => {
                         rest.push(Pending::Bytes(text.as_bytes()));
@@ -116,6 +116,13 @@ impl Grammar {
             }
         }
         after
+    }
+
+    /// The remaining parts after `bytes`, given those after each first byte.
+    fn read(&self, next: &BTreeMap<u8, BTreeSet<Rest>>, bytes: &[u8]) -> BTreeSet<Rest> {
+        let (first, bytes) = bytes.split_first().expect("a token of text");
+        let first = next.get(first).cloned().unwrap_or_default();
+        bytes.iter().fold(first, |rests, byte| self.next(&rests).remove(byte).unwrap_or_default())
     }
 
     /// Whether an alternative can end within `bytes`.
@@ -239,6 +246,7 @@ fn compare(
         let mut rests = grammar.start();
         for step in 0..200 {
             let left = position.remaining.saturating_sub(1) as usize;
+            let next = grammar.next(&rests);
             let mut legal = Vec::new();
             for token in (0..vocabulary.len() as u32).map(TokenId) {
                 let found = constraint.can_end(&constraint.after(&position, token));
@@ -246,8 +254,7 @@ fn compare(
                     // The end token is legal after a whole text.
                     None => position.remaining > 0 && rests.iter().any(|rest| grammar.left(rest) == 0),
                     Some(bytes) => {
-                        let after =
-                            bytes.iter().fold(rests.clone(), |rests, &byte| grammar.after(&rests, byte));
+                        let after = grammar.read(&next, bytes);
                         // One-byte tokens complete the text, or longer tokens may.
                         let is_certain = left > 0 && grammar.can_end(&after, left - 1);
                         is_certain || found && left > 0 && grammar.can_end(&after, usize::MAX >> 1)
@@ -272,7 +279,7 @@ fn compare(
             };
             let Some(bytes) = vocabulary.bytes(token) else { break };
             crossed += usize::from(bytes.ends_with(b"]]]") || bytes.ends_with(b"}]}"));
-            rests = bytes.iter().fold(rests, |rests, &byte| grammar.after(&rests, byte));
+            rests = grammar.read(&next, bytes);
             position = constraint.after(&position, token);
         }
     }
