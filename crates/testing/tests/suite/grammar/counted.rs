@@ -4,9 +4,10 @@ use burn_dfa_tokens::{
     CompiledConstraint, Constraint, ErrorKind, Limits, RowPosition, TokenId, Vocabulary,
     constraint::{AnyText, Format, StructuralTag, Syntax},
 };
-use std::collections::{BTreeMap, BTreeSet};
 
 use rand::{Rng, SeedableRng, rngs::StdRng};
+
+use super::offsets;
 
 /// The tokens; the end token follows them.
 const TOKENS: [&str; 6] = ["a", "b", "ab", "ba", "aab", "."];
@@ -23,8 +24,29 @@ fn vocabulary() -> Vocabulary {
     Vocabulary::from_bytes(TOKENS.map(Some).into_iter().chain([None])).unwrap().with_eos([END]).unwrap()
 }
 
-/// For each offset at which a token begins or ends, the token that begins there, if any.
-type Boundaries = BTreeMap<usize, Option<u32>>;
+/// The maximum number of bytes in compared texts.
+const BYTES: usize = 3 * LENGTH;
+
+/// Where tokens begin and end.
+#[derive(Default)]
+struct Boundaries {
+    /// A bit for each offset.
+    offsets: u32,
+    /// By offset, the token that begins there.
+    tokens: [Option<u32>; BYTES + 1],
+}
+
+impl Boundaries {
+    fn of(tokens: &[u32]) -> Self {
+        let (mut boundaries, mut at) = (Self { offsets: 1, ..Self::default() }, 0);
+        for &token in tokens {
+            boundaries.tokens[at] = Some(token);
+            at += TOKENS[token as usize].len();
+            boundaries.offsets |= 1 << at;
+        }
+        boundaries
+    }
+}
 
 /// An expression, with counted parts.
 enum Node {
@@ -74,40 +96,44 @@ impl Node {
         }
     }
 
-    /// The ends of this expression's texts that begin at `start`. Tokens begin and end at
-    /// `boundaries`.
-    fn ends(&self, text: &str, start: usize, boundaries: &Boundaries) -> BTreeSet<usize> {
+    /// The ends of this expression's texts that begin at `start`, as a bit for each offset. Tokens
+    /// begin and end at `boundaries`.
+    fn ends(&self, text: &str, start: usize, boundaries: &Boundaries) -> u32 {
         match self {
-            Self::Text(own) => {
-                text[start..].starts_with(own).then_some(start + own.len()).into_iter().collect()
+            Self::Text(own) if text[start..].starts_with(own) => 1 << (start + own.len()),
+            Self::Token(token) if boundaries.tokens[start] == Some(*token) => {
+                1 << (start + TOKENS[*token as usize].len())
             }
-            Self::Token(token) => {
-                let is_read = boundaries.get(&start) == Some(&Some(*token));
-                is_read.then_some(start + TOKENS[*token as usize].len()).into_iter().collect()
+            Self::Text(_) | Self::Token(_) => 0,
+            Self::Sequence(nodes) => {
+                nodes.iter().fold(1 << start, |starts, node| node.ends_after(text, starts, boundaries))
             }
-            Self::Sequence(nodes) => nodes.iter().fold(BTreeSet::from([start]), |starts, node| {
-                starts.iter().flat_map(|&at| node.ends(text, at, boundaries)).collect()
-            }),
-            Self::Choice(nodes) => nodes.iter().flat_map(|node| node.ends(text, start, boundaries)).collect(),
+            Self::Choice(nodes) => {
+                nodes.iter().fold(0, |ends, node| ends | node.ends(text, start, boundaries))
+            }
             Self::Star(node) => {
-                let mut ends = BTreeSet::from([start]);
-                let mut rest = vec![start];
-                while let Some(at) = rest.pop() {
-                    rest.extend(node.ends(text, at, boundaries).into_iter().filter(|&end| ends.insert(end)));
+                let mut ends = 1 << start;
+                let mut rest = ends;
+                while rest != 0 {
+                    rest = node.ends_after(text, rest, boundaries) & !ends;
+                    ends |= rest;
                 }
                 ends
             }
             Self::Counted(node, max) => {
                 let ends = node.ends(text, start, boundaries);
                 // The first boundary after the limit at which the part can end.
-                let spent = boundaries
-                    .range(start..)
+                let spent = offsets(boundaries.offsets & u32::MAX << start)
                     .skip(*max as usize)
-                    .map(|(at, _)| at)
-                    .find(|at| ends.contains(at));
-                ends.iter().copied().filter(|end| spent.is_none_or(|spent| end <= spent)).collect()
+                    .find(|at| ends >> at & 1 == 1);
+                spent.map_or(ends, |spent| ends & !(u32::MAX << spent << 1))
             }
         }
+    }
+
+    /// The ends of texts that begin at any of some offsets.
+    fn ends_after(&self, text: &str, starts: u32, boundaries: &Boundaries) -> u32 {
+        offsets(starts).fold(0, |ends, start| ends | self.ends(text, start, boundaries))
     }
 }
 
@@ -143,21 +169,14 @@ fn random_parts_end_where_no_token_is_left() {
         };
         each(&mut Vec::new(), &mut |tokens| {
             let text: String = tokens.iter().map(|&token| TOKENS[token as usize]).collect();
-            let mut at = 0;
-            let mut boundaries = Boundaries::new();
-            for &token in tokens {
-                boundaries.insert(at, Some(token));
-                at += TOKENS[token as usize].len();
-            }
-            boundaries.insert(at, None);
-            let right = node.ends(&text, 0, &boundaries).contains(&text.len());
+            let is_text = |boundaries| node.ends(&text, 0, &boundaries) >> text.len() & 1 == 1;
+            let right = is_text(Boundaries::of(tokens));
             let ids: Vec<TokenId> = tokens.iter().map(|&token| TokenId(token)).chain([END]).collect();
             let accepts = compiled.as_ref().is_some_and(|compiled| compiled.accepts(&ids));
             assert_eq!(accepts, right, "{grammar}\n{tokens:?}");
-            let uncounted = node.ends(&text, 0, &Boundaries::new()).contains(&text.len());
             compared += 1;
             accepted += usize::from(right);
-            bound += usize::from(uncounted && !right);
+            bound += usize::from(!right && is_text(Boundaries::default()));
         });
     }
     assert!(compared > 1_000_000 && accepted > 5_000 && bound > 200, "{compared} {accepted} {bound}");

@@ -9,8 +9,6 @@
 //! References: J. Earley, *An Efficient Context-Free Parsing Algorithm*, 1970; J. Aycock and R. N.
 //! Horspool, *Practical Earley Parsing*, 2002, for nonterminals that derive the empty text.
 
-use std::collections::HashSet;
-
 use regex_syntax::utf8::Utf8Sequences;
 
 use super::form::{Grammar, Node};
@@ -158,7 +156,7 @@ impl Recognizer {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 struct Item {
     dot: usize,
     origin: usize,
@@ -171,25 +169,48 @@ impl Item {
 }
 
 /// The items after some bytes.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 struct Set {
     items: Vec<Item>,
     /// By nonterminal, the minimum number of bytes between the end of one that begins here and the
-    /// end of the text.
+    /// end of the text; empty until it is asked for.
     after: Vec<usize>,
 }
 
 /// The item sets of the bytes read so far.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Chart<'a> {
     grammar: &'a Recognizer,
     sets: Vec<Set>,
+    /// The number of the first sets whose bytes after nonterminals are known.
+    measured: usize,
+}
+
+/// The items of a set, as a bit for each dot and origin.
+struct Known {
+    bits: Vec<u64>,
+    origins: usize,
+}
+
+impl Known {
+    fn new(dots: usize, origins: usize) -> Self {
+        Self { bits: vec![0; (dots * origins).div_ceil(64)], origins }
+    }
+
+    /// Adds an item; returns whether it is new.
+    fn insert(&mut self, item: Item) -> bool {
+        let at = item.dot * self.origins + item.origin;
+        let (word, bit) = (&mut self.bits[at / 64], 1u64 << (at % 64));
+        let is_new = *word & bit == 0;
+        *word |= bit;
+        is_new
+    }
 }
 
 impl<'a> Chart<'a> {
     /// The state before the first byte.
     pub fn new(grammar: &'a Recognizer) -> Self {
-        let mut chart = Self { grammar, sets: Vec::new() };
+        let mut chart = Self { grammar, sets: Vec::new(), measured: 0 };
         let starts = grammar.productions[0].iter();
         chart.close(starts.map(|&dot| Item { dot, origin: 0 }).collect());
         chart
@@ -203,6 +224,7 @@ impl<'a> Chart<'a> {
     /// Drops all bytes but the first `len`.
     pub fn truncate(&mut self, len: usize) {
         self.sets.truncate(len + 1);
+        self.measured = self.measured.min(self.sets.len());
     }
 
     /// Reads one more byte. If no text has this prefix, returns `false` and changes nothing.
@@ -235,7 +257,11 @@ impl<'a> Chart<'a> {
     }
 
     /// The minimum number of bytes that complete a text; `None` if the grammar has no text.
-    pub fn left(&self) -> Option<usize> {
+    pub fn left(&mut self) -> Option<usize> {
+        while self.measured < self.sets.len() {
+            self.measure(self.measured);
+            self.measured += 1;
+        }
         self.last().items.iter().map(|&item| self.left_of(item)).min()
     }
 
@@ -252,7 +278,10 @@ impl<'a> Chart<'a> {
     /// Adds a set with `items` and all items that follow from them without a byte.
     fn close(&mut self, mut items: Vec<Item>) {
         let here = self.sets.len();
-        let mut known: HashSet<Item> = items.iter().copied().collect();
+        let mut known = Known::new(self.grammar.symbols.len(), here + 1);
+        for &item in &items {
+            known.insert(item);
+        }
         let mut at = 0;
         while let Some(&item) = items.get(at) {
             let mut add = |item| {
@@ -283,13 +312,13 @@ impl<'a> Chart<'a> {
             }
             at += 1;
         }
-        self.sets.push(Set { items, after: vec![NONE; self.grammar.productions.len()] });
-        self.measure();
+        self.sets.push(Set { items, after: Vec::new() });
     }
 
-    /// Computes the minimum number of bytes after each nonterminal that begins in the last set.
-    fn measure(&mut self) {
-        let here = self.sets.len() - 1;
+    /// Computes the minimum number of bytes after each nonterminal that begins in a set. Those of the
+    /// sets before it are known.
+    fn measure(&mut self, here: usize) {
+        self.sets[here].after = vec![NONE; self.grammar.productions.len()];
         if here == 0 {
             self.sets[here].after[0] = 0;
         }

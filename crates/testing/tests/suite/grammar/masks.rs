@@ -18,23 +18,35 @@ const WORDS: [&str; 44] = [
     "1,1,1", "(1", "1)", "1)]", "(1,1)", "(a", "a)", "+1", "1+", "1+1+", "+(", ")+", "a+b",
 ];
 
-/// The tokens with a text that takes at most `remaining` tokens, if each token after the next one
-/// has one byte, by the recognizer.
-fn legal(chart: &mut Chart, vocabulary: &Vocabulary, remaining: u32) -> Vec<TokenId> {
-    let len = chart.len();
-    let mut is_legal = |token: &TokenId| {
-        let budget = remaining as usize;
-        match vocabulary.bytes(*token) {
-            None => budget > 0 && chart.accepts(),
-            Some(bytes) => {
-                // The budget must also cover the token and the end token.
-                let legal = chart.extend(bytes) && chart.left().is_some_and(|left| left + 2 <= budget);
-                chart.truncate(len);
-                legal
-            }
+/// By token, the least budget with a text that begins with it, if each token after it has one byte,
+/// by the recognizer; `None` if no text begins with it. `order` has the tokens of text in the order of
+/// their bytes.
+fn least_budgets(
+    chart: &mut Chart,
+    vocabulary: &Vocabulary,
+    order: &[(TokenId, &[u8])],
+) -> Vec<Option<usize>> {
+    // All other tokens are the end.
+    let mut least = vec![chart.accepts().then_some(1); vocabulary.len()];
+    let (len, mut before) = (chart.len(), &[][..]);
+    for &(token, bytes) in order {
+        // Tokens with a common beginning follow one another: it is read once.
+        let common = before.iter().zip(bytes).take_while(|(own, other)| own == other).count();
+        let read = chart.len() - len;
+        before = bytes;
+        least[token.index()] = None;
+        if common > read {
+            // It begins with the byte that was refused.
+            continue;
         }
-    };
-    (0..vocabulary.len() as u32).map(TokenId).filter(|token| is_legal(token)).collect()
+        chart.truncate(len + common);
+        if chart.extend(&bytes[common..]) {
+            // The budget must also cover the token and the end token.
+            least[token.index()] = chart.left().map(|left| left + 2);
+        }
+    }
+    chart.truncate(len);
+    least
 }
 
 /// Whether all tokens of a sorted list are in another.
@@ -52,6 +64,8 @@ pub fn walk(
     budget: u32,
     rng: &mut StdRng,
 ) -> usize {
+    let mut order: Vec<(TokenId, &[u8])> = vocabulary.iter().collect();
+    order.sort_by_key(|&(_, bytes)| bytes);
     let mut position = RowPosition::new(compiled.start(), budget);
     let mut chart = Chart::new(recognizer);
     let mut read = Vec::new();
@@ -60,9 +74,14 @@ pub fn walk(
         let tokens = (0..vocabulary.len() as u32).map(TokenId);
         let found: Vec<TokenId> =
             tokens.filter(|&token| compiled.can_end(&compiled.after(&position, token))).collect();
-        let expected = legal(&mut chart, vocabulary, position.remaining);
-        let possible =
-            legal(&mut chart, vocabulary, if position.remaining > 1 { RowPosition::UNLIMITED } else { 1 });
+        let least = least_budgets(&mut chart, vocabulary, &order);
+        let within = |budget: u32| -> Vec<TokenId> {
+            let is_legal = |least: &Option<usize>| least.is_some_and(|least| least <= budget as usize);
+            let all = (0..).map(TokenId).zip(&least);
+            all.filter(|(_, least)| is_legal(least)).map(|(token, _)| token).collect()
+        };
+        let expected = within(position.remaining);
+        let possible = within(if position.remaining > 1 { RowPosition::UNLIMITED } else { 1 });
         let texts = |tokens: &[TokenId]| -> Vec<String> {
             let bytes = tokens.iter().map(|&token| vocabulary.bytes(token).unwrap_or(b"the end"));
             bytes.map(|bytes| String::from_utf8_lossy(bytes).into_owned()).collect()

@@ -29,6 +29,15 @@ fn limits() -> Limits {
     Limits::new().with_frames(Limits::MAX_FRAMES).with_states(50_000).with_time(Duration::from_secs(5))
 }
 
+/// The offsets of a set of offsets, in which each is a bit.
+fn offsets(mut bits: u32) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let offset = (bits != 0).then(|| bits.trailing_zeros() as usize)?;
+        bits &= bits - 1;
+        Some(offset)
+    })
+}
+
 /// The constraint of a grammar and its automaton; `None` if it is refused for a permitted reason.
 fn compiled(grammar: &Grammar, recognizer: &Recognizer) -> Option<(Constraint, ByteAutomaton)> {
     let constraint = Constraint::grammar(Syntax::Gbnf, &grammar.to_string());
