@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use super::leaves::{self, Leaves};
 use super::random::{InputItem, Writer, changed};
-use super::reading::{Input, Names, Reader};
+use super::reading::{Charts, Input, Names, Reader};
 use super::{Refused, is_of_a_form, limits};
 
 /// The special tokens of the third vocabulary; their texts look like triggers.
@@ -63,7 +63,10 @@ struct Walk<'a> {
     format: &'a Format,
     leaves: &'a Leaves,
     vocabulary: &'a Vocabulary,
+    /// The bytes that the format may write.
+    bytes: &'a BTreeSet<u8>,
     names: Names,
+    charts: Charts<'a>,
     /// Whether the format names no token, so that only the bytes of a token count.
     text: bool,
     steps: usize,
@@ -79,24 +82,27 @@ impl Walk<'_> {
     /// The legal tokens, by the formats.
     fn legal(&self) -> BTreeSet<TokenId> {
         let end = self.end();
-        let reads = |token: u32, text: Option<&[u8]>| {
-            let mut input = self.read.clone();
+        let (mut input, start) = (self.read.clone(), self.read.len());
+        let mut reads = |token: u32, text: Option<&[u8]>| {
             input.push(token, text);
-            Reader::new(&input, self.leaves, &self.names).read(self.format).1
+            let (_, open) = Reader::new(&input, self.leaves, &self.names, &self.charts).read(self.format);
+            input.pop(start);
+            open
         };
         // The possible next bytes, which exclude most tokens quickly.
-        let firsts: BTreeSet<u8> = match self.text {
-            true => bytes(self.format).into_iter().filter(|&byte| reads(u32::MAX, Some(&[byte]))).collect(),
-            false => bytes(self.format),
-        };
+        let mut firsts = self.bytes.clone();
+        if self.text {
+            firsts.retain(|&byte| reads(u32::MAX, Some(&[byte])));
+        }
         let ids = (0..self.vocabulary.len() as u32).map(TokenId).filter(|&id| id != end);
         let mut legal: BTreeSet<TokenId> = ids
-            .filter(|&id| {
-                let text = self.vocabulary.bytes(id);
-                text.is_none_or(|text| firsts.contains(&text[0])) && reads(id.0, text)
+            .filter(|&id| match self.vocabulary.bytes(id) {
+                Some([byte]) if self.text => firsts.contains(byte),
+                Some(text) if !firsts.contains(&text[0]) => false,
+                text => reads(id.0, text),
             })
             .collect();
-        if Reader::new(&self.read, self.leaves, &self.names).read(self.format).0 {
+        if Reader::new(&self.read, self.leaves, &self.names, &self.charts).read(self.format).0 {
             legal.insert(end);
         }
         legal
@@ -242,7 +248,8 @@ pub fn check(
         let cut = cut(&drawn, rng);
         words.extend(cut.into_iter().filter(|word| !named.iter().any(|text| text.as_bytes() == word)));
     }
-    let vocabulary = vocabulary(special, words, &bytes(format));
+    let bytes = bytes(format);
+    let vocabulary = vocabulary(special, words, &bytes);
     let mut constraints = Vec::new();
     for make in [
         CompiledConstraint::compile,
@@ -274,7 +281,9 @@ pub fn check(
             format,
             leaves: writer.leaves,
             vocabulary: &vocabulary,
+            bytes: &bytes,
             names: names.clone(),
+            charts: Charts::default(),
             text: writer.tokens.is_empty(),
             steps,
             read: Input::default(),

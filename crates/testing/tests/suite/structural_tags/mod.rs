@@ -19,7 +19,7 @@ use rand::{Rng, SeedableRng, rngs::StdRng};
 
 use self::leaves::Leaves;
 use self::random::{InputItem, Writer};
-use self::reading::{Input, Names, Reader};
+use self::reading::{Charts, Input, Names, Reader};
 
 /// Limits with a stack that no text here fills.
 fn limits() -> Limits {
@@ -74,9 +74,10 @@ fn is_of_a_form(error: &Error) -> bool {
 /// Reads a text byte by byte while it is a prefix of a text; returns whether it is a text.
 fn read(automaton: &ByteAutomaton, format: &Format, leaves: &Leaves, text: &[u8]) -> bool {
     let mut at = automaton.start();
+    let (names, charts) = (Names::new(), Charts::default());
     for len in 0..=text.len() {
         let input = Input::text(&text[..len]);
-        let (whole, open) = Reader::new(&input, leaves, &Names::new()).read(format);
+        let (whole, open) = Reader::new(&input, leaves, &names, &charts).read(format);
         let shown = || String::from_utf8_lossy(&text[..len]).into_owned();
         assert_eq!(!at.is_dead(), open, "the beginning {:?} of\n{format:?}", shown());
         assert_eq!(automaton.is_accepting(&at), whole, "the text {:?} of\n{format:?}", shown());

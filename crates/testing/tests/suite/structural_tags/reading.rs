@@ -11,7 +11,7 @@ use std::collections::{BTreeSet, HashMap};
 use burn_dfa_tokens::constraint::{Begin, End, Format, Tag, TokenRef};
 
 use super::leaves::Leaves;
-use crate::grammar::earley::Chart;
+use crate::grammar::earley::{Chart, Recognizer};
 
 /// Positions of an input.
 pub type Positions = BTreeSet<usize>;
@@ -43,6 +43,12 @@ impl Input {
             None => self.bytes.push(None),
         }
         self.tokens.insert(start, (token, self.len()));
+    }
+
+    /// Removes the last token, which begins at `start`.
+    pub fn pop(&mut self, start: usize) {
+        self.bytes.truncate(start);
+        self.tokens.remove(&start);
     }
 
     fn starts_with(&self, text: &[u8], start: usize) -> Reading {
@@ -118,19 +124,57 @@ struct Around {
     tokens: Vec<u32>,
 }
 
-/// Follows formats along an input.
-pub struct Reader<'a> {
-    pub input: &'a Input,
-    pub leaves: &'a Leaves,
-    /// The ids of tokens by their text.
-    pub names: &'a Names,
-    /// By leaf and position.
-    pub known: RefCell<HashMap<(usize, usize), Reading>>,
+/// The charts of leaves along inputs, by leaf and position. Inputs with a common beginning share the
+/// charts of this beginning.
+#[derive(Default)]
+pub struct Charts<'l>(RefCell<HashMap<(usize, usize), LeafChart<'l>>>);
+
+/// The chart of a leaf.
+struct LeafChart<'l> {
+    chart: Chart<'l>,
+    /// The bytes that it has read.
+    read: Vec<u8>,
+    /// Whether the leaf may end, before the first byte and after each byte.
+    ends: Vec<bool>,
 }
 
-impl<'a> Reader<'a> {
-    pub fn new(input: &'a Input, leaves: &'a Leaves, names: &'a Names) -> Self {
-        Self { input, leaves, names, known: RefCell::default() }
+impl<'l> LeafChart<'l> {
+    fn new(recognizer: &'l Recognizer) -> Self {
+        let chart = Chart::new(recognizer);
+        Self { ends: vec![chart.accepts()], chart, read: Vec::new() }
+    }
+
+    /// Reads the rest of an input while it is a prefix of a text; returns whether no byte is left.
+    fn follow(&mut self, input: &[Option<u8>]) -> bool {
+        let common = self.read.iter().zip(input).take_while(|(own, byte)| **byte == Some(**own)).count();
+        self.chart.truncate(common);
+        self.read.truncate(common);
+        self.ends.truncate(common + 1);
+        while let Some(Some(byte)) = input.get(self.read.len())
+            && self.chart.push(*byte)
+        {
+            self.read.push(*byte);
+            self.ends.push(self.chart.accepts());
+        }
+        self.read.len() == input.len()
+    }
+}
+
+/// Follows formats along an input.
+pub struct Reader<'a, 'l> {
+    input: &'a Input,
+    leaves: &'l Leaves,
+    /// The ids of tokens by their text.
+    names: &'a Names,
+    charts: &'a Charts<'l>,
+    /// By leaf and position.
+    known: RefCell<HashMap<(usize, usize), Reading>>,
+}
+
+impl<'a, 'l> Reader<'a, 'l> {
+    /// `charts` are those of other inputs with the same leaves.
+    pub fn new(input: &'a Input, leaves: &'l Leaves, names: &'a Names, charts: &'a Charts<'l>) -> Self {
+        Self { input, leaves, names, charts, known: RefCell::default() }
     }
 
     /// Whether the input is a text of a format, and whether it is a prefix of one.
@@ -273,19 +317,11 @@ impl<'a> Reader<'a> {
         if let Some(known) = self.known.borrow().get(&(number, start)) {
             return known.clone();
         }
-        let mut chart = Chart::new(self.leaves.recognizer(number));
-        let mut ends = Positions::new();
-        let mut at = start;
-        let open = loop {
-            if chart.accepts() {
-                ends.insert(at);
-            }
-            match self.input.bytes.get(at) {
-                None => break true,
-                Some(Some(byte)) if chart.push(*byte) => at += 1,
-                Some(_) => break false,
-            }
-        };
+        let mut charts = self.charts.0.borrow_mut();
+        let recognizer = self.leaves.recognizer(number);
+        let leaf = charts.entry((number, start)).or_insert_with(|| LeafChart::new(recognizer));
+        let open = leaf.follow(&self.input.bytes[start..]);
+        let ends = (start..).zip(&leaf.ends).filter(|&(_, &ends)| ends).map(|(at, _)| at).collect();
         let reading = Reading { ends, open };
         self.known.borrow_mut().insert((number, start), reading.clone());
         reading
