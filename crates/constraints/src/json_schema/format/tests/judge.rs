@@ -32,27 +32,42 @@ fn is_known(name: &str) -> bool {
         < NAMES.iter().position(|&(known, _)| known == "base64")
 }
 
-/// A member, drawn at random: wandering for a while, then on the shortest path to the end.
-fn draw(dfa: &ByteDfa, distances: &[usize], random: &mut StdRng) -> String {
-    let (mut state, mut text) = (dfa.start(), Vec::new());
-    let wander = random.random_range(0..40);
-    loop {
-        let hurry = text.len() >= wander;
-        if dfa.is_accepting(state) && (hurry || random.random_ratio(1, 8)) {
-            return String::from_utf8(text).unwrap();
-        }
-        let here = distances[state.index()];
-        let leads = |byte: &u8| match distances[dfa.next(state, *byte).index()] {
-            usize::MAX => false,
-            there => !hurry || there < here,
+/// Draws members of a language.
+struct Drawer<'a> {
+    dfa: &'a ByteDfa,
+    /// By state, the bytes from which the end can be reached, and those that lead nearer to it.
+    bytes: Vec<[Vec<u8>; 2]>,
+}
+
+impl<'a> Drawer<'a> {
+    fn new(dfa: &'a ByteDfa) -> Self {
+        let distances = distances(dfa);
+        let bytes = |state: usize| {
+            let after = |byte: u8| distances[dfa.next(ByteStateId(state as u32), byte).index()];
+            let nearer =
+                |distance: usize| -> Vec<u8> { (0..=255).filter(|&byte| after(byte) < distance).collect() };
+            [nearer(usize::MAX), nearer(distances[state])]
         };
-        let bytes: Vec<u8> = (0..=255).filter(leads).collect();
-        if bytes.is_empty() {
-            return String::from_utf8(text).unwrap();
+        Self { dfa, bytes: (0..dfa.state_count()).map(bytes).collect() }
+    }
+
+    /// A member, drawn at random: wandering for a while, then on the shortest path to the end.
+    fn draw(&self, random: &mut StdRng) -> String {
+        let (mut state, mut text) = (self.dfa.start(), Vec::new());
+        let wander = random.random_range(0..40);
+        loop {
+            let hurry = text.len() >= wander;
+            if self.dfa.is_accepting(state) && (hurry || random.random_ratio(1, 8)) {
+                return String::from_utf8(text).unwrap();
+            }
+            let bytes = &self.bytes[state.index()][usize::from(hurry)];
+            if bytes.is_empty() {
+                return String::from_utf8(text).unwrap();
+            }
+            let byte = bytes[random.random_range(0..bytes.len())];
+            text.push(byte);
+            state = self.dfa.next(state, byte);
         }
-        let byte = bytes[random.random_range(0..bytes.len())];
-        text.push(byte);
-        state = dfa.next(state, byte);
     }
 }
 
@@ -102,9 +117,9 @@ fn members_are_valid() {
         if dfa.matches(b"\0") {
             continue;
         }
-        let distances = distances(&dfa);
+        let drawer = Drawer::new(&dfa);
         for _ in 0..300 {
-            let member = draw(&dfa, &distances, &mut random);
+            let member = drawer.draw(&mut random);
             assert!(dfa.matches(member.as_bytes()), "{name}: {member:?}");
             if !validator.is_valid(&Value::from(member.as_str())) {
                 wrong.push(format!("{name}: {member:?}"));
@@ -170,14 +185,14 @@ fn the_judge_lies_between_surely_and_possibly() {
         let limits = Limits::default();
         let automata = [Certainty::Surely, Certainty::Possibly]
             .map(|certainty| format.lower(certainty, &Meter::start(&limits)).unwrap());
-        let distances = [distances(&automata[0]), distances(&automata[1])];
+        let drawers = automata.each_ref().map(Drawer::new);
         // The judge lacks formats beyond ASCII too; for ASCII strings the plain format is the same.
         let beyond = name.strip_prefix("idn-");
         let validator = validator(beyond.unwrap_or(name));
         let (mut valid, mut undecided) = (0, 0);
         for turn in 0..6_000 {
             let of = turn % 2;
-            let mut text = draw(&automata[of], &distances[of], &mut random);
+            let mut text = drawers[of].draw(&mut random);
             if turn % 3 > 0 {
                 text = changed(&text, &mut random);
             }
