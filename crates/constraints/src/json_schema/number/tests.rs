@@ -402,7 +402,7 @@ fn automata_are_made_fast() {
     let limits = Limits::default();
     let meter = Meter::start(&limits);
     let timed = |name: &str, make: &dyn Fn() -> ByteDfa| {
-        let mut times: Vec<_> = (0..200)
+        let mut times: Vec<_> = (0..5)
             .map(|_| {
                 let before = Instant::now();
                 make();
@@ -410,8 +410,8 @@ fn automata_are_made_fast() {
             })
             .collect();
         times.sort_unstable();
-        println!("{name}: {} states, p50 {:?}, p99 {:?}", make().state_count(), times[100], times[198]);
-        times[100]
+        println!("{name}: {} states, p50 {:?}", make().state_count(), times[2]);
+        times[2]
     };
     for bound in ["0", "100", "-273.15", "65535", "9007199254740991", "1e308"] {
         let bound = decimal(bound);
