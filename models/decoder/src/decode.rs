@@ -201,7 +201,7 @@ impl Decoder {
         let seen = at + count;
         let x = self.embed(tokens);
 
-        let key = Tensor::<1, Int>::arange(0..seen as i64, &device);
+        let key = Tensor::<1, Int>::arange(0..seen as i64, (&device, padding.dtype()));
         let query = key.clone().narrow(0, at, count);
         let all = [batch, count];
         let before = padding.clone().reshape([batch, 1]).expand(all);
