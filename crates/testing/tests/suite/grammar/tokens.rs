@@ -231,7 +231,7 @@ impl Expr {
         match self {
             Self::Text(text) => end(text.bytes().try_fold(from, |at, byte| next(tokens, at, byte))),
             Self::Token(ids, except) => match tokens.get(from / 2) {
-                Some(token) if from % 2 == 0 && ids.contains(token) != *except => 1 << (from + 2),
+                Some(token) if from.is_multiple_of(2) && ids.contains(token) != *except => 1 << (from + 2),
                 _ => 0,
             },
             Self::Sequence(exprs) => exprs.iter().fold(1 << from, |positions, expr| after(expr, positions)),
