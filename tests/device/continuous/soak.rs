@@ -144,7 +144,7 @@ impl<'a> Soak<'a> {
     }
 
     /// All allocated space belongs to constraints in use, in whole pages.
-    fn check_room(&self) {
+    fn check_free_space(&self) {
         let live = self.live();
         let pages = live.iter().map(|&index| (self.pool[index].state_count() - 3).div_ceil(PAGE));
         let (free, all) = (self.arena().free_space(), self.arena().capacity());
@@ -199,7 +199,7 @@ fn soak(
     if let Some(slots) = slots {
         assert_eq!(arena.device_constraint().mask_row_count(), slots);
     }
-    let (free, bytes) = (arena.free_space(), arena.device_constraint().bytes());
+    let (empty, bytes) = (arena.free_space(), arena.device_constraint().bytes());
     let processor = ConstraintProcessor::continuous(arena, ROWS).unwrap();
     let mut rng = StdRng::seed_from_u64(8);
     let values: Vec<f32> = (0..ROWS * VOCAB_SIZE).map(|_| rng.random_range(-6.0..6.0)).collect();
@@ -224,7 +224,7 @@ fn soak(
             Some(_) if soak.rng.random_bool(0.5) => soak.depart(row),
             Some(_) => {}
         }
-        soak.check_room();
+        soak.check_free_space();
         soak.step(&logits, &values);
         assert_eq!(soak.arena().device_constraint().bytes(), bytes);
     }
@@ -234,7 +234,7 @@ fn soak(
         }
     }
     soak.step(&logits, &values);
-    assert_eq!(soak.arena().free_space(), free);
+    assert_eq!(soak.arena().free_space(), empty);
     let Tally { arrivals, refused, shared, unconstrained } = soak.tally;
     assert!(refused > arrivals / 20 && shared > arrivals / 20 && unconstrained > arrivals / 20);
     eprintln!("{}: {arrivals} arrivals, {refused} refused, {shared} shared, {bytes} bytes", soak.name);
