@@ -108,7 +108,7 @@ impl TransitionRows {
         Self { columns, storage }
     }
 
-    /// The same rows, of which none is written.
+    /// The same rows, all unwritten.
     #[cfg(test)]
     pub(super) fn unwritten(&self) -> Self {
         match &self.storage {

@@ -76,9 +76,9 @@ pub fn product(block: BlockType, weights: &[u8], x: &[f32], inputs: usize) -> Re
     Ok(y)
 }
 
-/// Multiplies the same rows of activations by the transposes of several matrices. The results are
-/// those of [`product`] for each matrix; but the activations are quantized once, and the threads
-/// divide the work of all matrices at once.
+/// Multiplies the same rows of activations by the transposes of several matrices. The results equal
+/// calls of [`product`], but the activations are quantized once, and the threads divide the work of
+/// all matrices at once.
 ///
 /// # Shapes
 /// - `x`: `[rows, inputs]`

@@ -515,8 +515,8 @@ ws ::= " "*"#;
         }
     }
 
-    /// How masks were found: by slices, without slices, by slices of which tokens are taken away, and
-    /// as the difference from the mask of a near position.
+    /// How masks were found: by slices, without slices, by slices minus some tokens, and as the
+    /// difference from the mask of a near position.
     #[derive(Clone, Copy, Debug, Default)]
     struct Counts {
         by_slices: usize,

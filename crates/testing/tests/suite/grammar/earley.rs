@@ -315,8 +315,8 @@ impl<'a> Chart<'a> {
         self.sets.push(Set { items, after: Vec::new() });
     }
 
-    /// Computes the minimum number of bytes after each nonterminal that begins in a set. Those of the
-    /// sets before it are known.
+    /// Computes the minimum number of bytes after each nonterminal that begins in a set. The
+    /// numbers of earlier sets are known.
     fn measure(&mut self, here: usize) {
         self.sets[here].after = vec![NONE; self.grammar.productions.len()];
         if here == 0 {

@@ -172,7 +172,7 @@ pub struct Reader<'a, 'l> {
 }
 
 impl<'a, 'l> Reader<'a, 'l> {
-    /// `charts` are those of other inputs with the same leaves.
+    /// `charts` come from other inputs with the same leaves.
     pub fn new(input: &'a Input, leaves: &'l Leaves, names: &'a Names, charts: &'a Charts<'l>) -> Self {
         Self { input, leaves, names, charts, known: RefCell::default() }
     }

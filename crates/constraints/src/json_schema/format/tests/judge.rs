@@ -35,7 +35,7 @@ fn is_known(name: &str) -> bool {
 /// Draws members of a language.
 struct Drawer<'a> {
     dfa: &'a ByteDfa,
-    /// By state, the bytes from which the end can be reached, and those that lead nearer to it.
+    /// By state, the bytes with a path to the end, and the bytes that come nearer to it.
     bytes: Vec<[Vec<u8>; 2]>,
 }
 
