@@ -4,8 +4,10 @@
 //! greatest (Gumbel 1954; Maddison, Tarlow, Minka, "A* Sampling", 2014). The noise of a token
 //! depends only on the row's seed, the number of the step and the token id, so the same seed gives
 //! the same tokens at any position in any batch, in an eager loop or in a replayed graph. It uses
-//! integer operations and a table of quantiles, without a logarithm on the device: equal logits
-//! give equal tokens on every backend.
+//! integer operations and a table of quantiles, without a logarithm on the device. So equal logits
+//! give equal tokens on every backend that rounds the logit divided by the temperature before it
+//! adds the noise. The compiler of CUDA may fuse these two operations; tokens can then differ if two
+//! sums are as close as the rounding.
 
 use std::sync::{Arc, LazyLock};
 
