@@ -79,6 +79,10 @@ const QUOTES: &[(&str, &str)] = &[
     ),
     (
         "docs/models.md",
+        "in the default style, {extraction_spaced_right:0} % of whole answers and {extraction_spaced_values:0} % of values; llama.cpp with its grammar has {extraction_llama_cpp__its_json_schema_right:0} and {extraction_llama_cpp__its_json_schema_values:0} %.",
+    ),
+    (
+        "docs/models.md",
         "takes {speed_1_memory___file__after_loading_burn_dfa:2} times the size of the file, and that of llama.cpp {speed_1_memory___file__after_loading_llama_cpp:2} times.",
     ),
     (
