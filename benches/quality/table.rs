@@ -181,7 +181,7 @@ impl Report {
              ratio is the time of a constrained token divided by the time of a free one, as the median over\n\
              the prompts. The first file is the model of the other sections. A file with the name of a type is\n\
              a copy of it by [`requantize.py`](../quality/requantize.py), with all matrices in that type. Only\n\
-             rows of a multiple of 256 numbers can have a K type (Q2_K to Q6_K), in SmolLM2-135M those of\n\
+             rows of a multiple of 256 numbers can have a K type (Q2_K to Q6_K), in SmolLM2-135M the rows of\n\
              `ffn_down`, a fifth of all numbers. The other matrices then have Q4_0 (for Q2_K and Q3_K), Q5_0\n\
              (for Q4_K), Q5_1 (for Q5_K) or Q8_0 (for Q6_K).\n\n\
              | type | file, MB | free, tokens/s | constrained, tokens/s | constrained time ÷ free time |\n\
