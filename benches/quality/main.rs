@@ -130,7 +130,10 @@ fn run(args: &Args, model: &Path) -> Result<(), Failure> {
     let count = args.count.unwrap_or(usize::MAX);
     let mut sets = judged_sets(args, count, |part| args.measures(part))?;
     sets.extend(args.measures(Part::Objects).then(|| sets::objects(count)));
-    if args.bfcl.is_none() {
+    if args.bfcl.is_none() && args.only == [Part::Calls] {
+        return Err("function calls need --bfcl".into());
+    }
+    if args.bfcl.is_none() && (args.measures(Part::Calls) || args.measures(Part::Speculation)) {
         eprintln!("without function calls; name a file of BFCL with --bfcl");
     }
 
@@ -193,7 +196,7 @@ fn judged_sets(args: &Args, count: usize, wants: impl Fn(Part) -> bool) -> Resul
     Ok(sets)
 }
 
-/// Writes the page and the picture into a folder.
+/// Writes the page into a folder, and the picture if it has bars.
 fn write(report: &Report, folder: &Path) -> Result<(), Failure> {
     std::fs::create_dir_all(folder)?;
     std::fs::write(folder.join("quality.md"), report.markdown())?;

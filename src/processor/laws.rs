@@ -265,7 +265,9 @@ impl<P: LogitsProcessor> Run<'_, P> {
         let given: Vec<f32> =
             rows.flat_map(|(&row, &step)| (0..vocab_size).map(move |id| logit(row, step, id))).collect();
         let logits = Tensor::<2>::from_data(TensorData::new(given.clone(), shape), (device, dtype));
-        let (state, unprocessed) = (self.state.clone(), logits.clone());
+        // Only then, because no processor writes logits in place that have another handle.
+        let unprocessed = matches!(self.next, Next::Sampled).then(|| logits.clone());
+        let state = self.state.clone();
         let what = format!("`LogitsProcessor::process` with `step` of shape {:?}", context.step.dims());
         let (logits, next) = caught(&what, || processor.process(state, logits, &context))?;
         let assign =
@@ -276,6 +278,7 @@ impl<P: LogitsProcessor> Run<'_, P> {
             Next::Assigned => caught(assign, || self.state.assign(next))?,
             Next::Sampled => {
                 let (state, mut sampled) = (&mut self.state, context.clone());
+                let unprocessed = unprocessed.expect("a clone of the logits");
                 caught("`LogitsProcessor::sample_step`", || {
                     processor.sample_step(state, &mut sampled, unprocessed, &Greedy);
                 })?;

@@ -184,7 +184,7 @@ impl Decoder {
 /// Calls `pass` with `x`. On Flex it runs on a thread of the pool.
 ///
 /// Outside of the pool, each operation that divides its work among threads wakes a thread of the
-/// pool, sleeps until the work is done, and is woken. So a pass enters the pool once.
+/// pool, sleeps until the work is done, and is woken. So the layers of a pass enter the pool once.
 pub(crate) fn in_pool<R: Send>(x: Tensor<3>, pass: impl FnOnce(Tensor<3>) -> R + Send) -> R {
     #[cfg(feature = "flex")]
     if crate::flex::is_flex(&x) {

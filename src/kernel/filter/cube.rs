@@ -23,10 +23,12 @@ fn keep(logits: CubeTensor, wanted: CubeTensor, by_mass: bool) -> CubeTensor {
     let kept = empty_device_dtype(client.clone(), logits.device.clone(), logits.shape(), dtype);
     let rows = logits.meta.shape()[0] as u32;
     let units = client.properties().hardware.max_units_per_cube.min(1024);
+    let address_type = logits.required_address_type().max(kept.required_address_type());
     search::keep::launch(
         &client,
         CubeCount::Static(rows, 1, 1),
         CubeDim::new_1d(units),
+        address_type,
         logits.into_tensor_arg(),
         kept.clone().into_tensor_arg(),
         wanted.into_tensor_arg(),

@@ -28,7 +28,7 @@ const NONE: u32 = u32::MAX;
 /// Masks logits below the least: the `wanted`-th greatest logit or, with `by_mass`, the greatest
 /// logit such that the weights at or above it reach the fraction `wanted` of the row's total.
 /// `wanted` is one number, or one for each row.
-#[cube(launch)]
+#[cube(launch, address_type = "dynamic")]
 pub(super) fn keep<F: Float>(
     logits: &Tensor<F>,
     kept: &mut Tensor<F>,

@@ -231,8 +231,8 @@ fn best_of_cube(key: u32, id: u32, #[comptime] planes: bool) -> (u32, u32) {
     let mut keys = Shared::<[u32]>::new_slice(UNITS as usize);
     let mut ids = Shared::<[u32]>::new_slice(UNITS as usize);
     if comptime!(planes) {
-        // The loops before may leave the units of a plane at different places. On CUDA, only units
-        // that are together exchange registers.
+        // The loops before may leave the units of a plane at different instructions. On CUDA, only
+        // units at the same instruction exchange registers.
         sync_plane();
         let best = plane_max(key);
         let first = plane_min(select(key == best, id, u32::MAX));

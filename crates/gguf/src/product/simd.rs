@@ -308,7 +308,7 @@ mod x86 {
         }
     }
 
-    /// AVX-512 with VNNI. The eight outputs of a tile use AVX2.
+    /// AVX-512 with VNNI, in vectors of eight outputs. Their other operations use AVX2.
     #[derive(Clone, Copy)]
     pub(crate) struct Avx512 {
         v3: V3,
@@ -327,7 +327,8 @@ mod x86 {
         #[inline(always)]
         #[allow(unsafe_code)]
         fn add_products(self, sums: __m256i, unsigned: __m256i, signed: __m256i) -> __m256i {
-            // SAFETY: only `try_new` makes an `Avx512`, and it has found the instruction.
+            // SAFETY: the instruction belongs to AVX512VNNI and AVX512VL. Only `try_new` makes an `Avx512`,
+            // and it has found both.
             unsafe { _mm256_dpbusd_epi32(sums, unsigned, signed) }
         }
     }

@@ -40,6 +40,10 @@ const REMOVE_SPACES: &str = "tokenizer.ggml.remove_extra_whitespaces";
 const WHOLE: &str = "tokenizer.huggingface.json";
 const TEMPLATE: &str = "tokenizer.chat_template";
 
+/// The greatest sum of the squared lengths of the tokens of a SentencePiece vocabulary, in bytes: ten
+/// times what large vocabularies need.
+const MAX_SQUARES: usize = 1 << 28;
+
 /// The tokenizer of a GGUF file, as the files of a Hugging Face folder.
 ///
 /// ```no_run
@@ -257,6 +261,12 @@ impl<'a> Tokens<'a> {
         }
         let scores = metadata.numbers(SCORES)?.ok_or_else(|| GgufError::metadata(SCORES, "is missing"))?;
         check_length(SCORES, scores.len(), self.texts.len())?;
+        // The merges of a token take time and memory in proportion to the square of its length.
+        let normal = self.of_type(|kind| kind == TokenType::Normal);
+        let squares = normal.map(|(_, text, _)| text.len().saturating_mul(text.len()));
+        if squares.fold(0, usize::saturating_add) > MAX_SQUARES {
+            return Err(GgufError::metadata(TOKENS, "has tokens that are too long"));
+        }
         let adds_space = metadata.truth(ADD_SPACE)?.unwrap_or(true);
         let unknown = self.of_type(|kind| kind == TokenType::Unknown).next().map(|(_, text, _)| text);
         let has_bytes = self.types.contains(&TokenType::Byte);

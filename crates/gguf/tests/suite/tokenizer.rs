@@ -232,6 +232,14 @@ fn refusals_name_the_key() {
                 .without("tokenizer.ggml.token_type"),
             "tokenizer.ggml.tokens has \"a\" twice, as 0 and as 1",
         ),
+        (
+            tiny()
+                .with("tokenizer.ggml.model", "llama".into())
+                .with("tokenizer.ggml.tokens", Value::Texts(vec!["a".repeat(20_000)]))
+                .with("tokenizer.ggml.scores", Value::F32s(vec![0.0]))
+                .without("tokenizer.ggml.token_type"),
+            "tokenizer.ggml.tokens has tokens that are too long",
+        ),
     ];
     for (writer, part) in table {
         let error = read(&writer.to_bytes()).unwrap().tokenizer_files().unwrap_err();

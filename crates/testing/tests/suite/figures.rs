@@ -35,7 +35,7 @@ const QUOTES: &[(&str, &str)] = &[
     ("README.md", "burn-dfa refuses the other {instances_150_burn_dfa_refused:0} schemas."),
     (
         "README.md",
-        "gets {function_calls_spaced_right:0} % of {function_calls_prompts:0} function calls fully right, and {function_calls_llama_cpp__its_json_schema_right:0} % in llama.cpp with its grammar, at {speed_2_json_schema_burn_dfa:0} and {speed_2_json_schema_llama_cpp:0} tokens/s on 2 threads",
+        "gets {function_calls_spaced_right:0} % of {function_calls_prompts:0} function calls fully right, and {function_calls_llama_cpp__its_json_schema_right:0} % in llama.cpp with its grammar. It extracts fields at {speed_2_json_schema_burn_dfa:0} tokens/s on 2 threads, and at {speed_2_json_schema_llama_cpp:0} in llama.cpp",
     ),
     (
         "DESIGN.md",
