@@ -93,7 +93,9 @@ fn advice(limit: Limit) -> &'static str {
         Limit::DeviceBytes(_) => ", or raise --max-device-bytes",
         Limit::Binding(_) => ", or give --form byte-level",
         Limit::Nesting(_) => ", or lower --recursion or --any-depth",
-        Limit::Frames(max) if max >= Limits::MAX_FRAMES => ", or, if it is greater, lower --max-frames to 1024 at most",
+        Limit::Frames(max) if max >= Limits::MAX_FRAMES => {
+            ", or, if it is greater, lower --max-frames to 1024 at most"
+        }
         Limit::Frames(_) => ", or raise --max-frames",
         _ => "",
     }

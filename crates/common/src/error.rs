@@ -550,7 +550,9 @@ impl fmt::Display for Error {
                         ", or raise the limit in `TensorOptions::max_bytes` (of 2^31 - 1 at most)"
                     }
                     // `Limits::MAX_FRAMES` is fixed.
-                    Limit::Frames(1_024..) => ", or, if it is greater, lower `Limits::frames` to 1024 at most",
+                    Limit::Frames(1_024..) => {
+                        ", or, if it is greater, lower `Limits::frames` to 1024 at most"
+                    }
                     _ => ", or raise the limit in `Limits`",
                 };
                 let of = match limit {
