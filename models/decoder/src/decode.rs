@@ -79,14 +79,7 @@ impl CausalLm for Decoder {
         let x = self.embed(tokens.reshape([rows, 1]));
         let rotations = self.rotations(cache, x.dtype());
         let targets = (!one_pass(&x)).then(|| self.targets(cache));
-        let logits = in_pool(x, |mut x| {
-            for (index, layer) in self.model.layers.iter().enumerate() {
-                x = layer.forward(x, |attention, qkv| {
-                    attend(cache, index, attention, qkv, &rotations, targets.as_ref())
-                });
-            }
-            self.logits(x)
-        });
+        let logits = self.read_tokens(x, cache, &rotations, targets.as_ref());
         cache.advance();
         logits.reshape([rows, self.config.vocab_size])
     }
@@ -104,6 +97,24 @@ impl Decoder {
     pub(crate) fn rotations(&self, cache: &KvCache, dtype: DType) -> Rotations {
         let positions = (cache.lengths() - cache.padding()).clamp_min(0);
         self.rotary.at(positions.reshape([cache.rows(), 1]), dtype)
+    }
+
+    /// The logits after new tokens, whose embeddings are `x` `[batch, tokens, hidden]`. Writes their
+    /// keys and values into the cache, whose lengths stay.
+    pub(crate) fn read_tokens(
+        &self,
+        x: Tensor<3>,
+        cache: &mut KvCache,
+        rotations: &Rotations,
+        targets: Option<&Targets>,
+    ) -> Tensor<3> {
+        in_pool(x, |mut x| {
+            for (index, layer) in self.model.layers.iter().enumerate() {
+                x = layer
+                    .forward(x, |attention, qkv| attend(cache, index, attention, qkv, rotations, targets));
+            }
+            self.logits(x)
+        })
     }
 
     /// The targets of a step.

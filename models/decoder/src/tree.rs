@@ -9,9 +9,9 @@ use burn_dfa::generation::KvCache;
 use burn_dfa::generation::speculative::TreeLm;
 use burn_dfa::processor::DraftTree;
 
-use crate::cache::{Targets, WritePositions, attend, one_pass};
+use crate::cache::{Targets, WritePositions, one_pass};
 use crate::mask::{PerKind, masks};
-use crate::model::{Decoder, in_pool};
+use crate::model::Decoder;
 
 /// ```
 /// use burn::tensor::{Device, Int, Tensor};
@@ -63,14 +63,7 @@ impl TreeLm for Decoder {
             hidden: self.hidden_from_tree(tree, &depths, cache),
             positions: WritePositions::Flat(cache.indices(cache.run(&cache.lengths(), nodes))),
         });
-        let logits = in_pool(x, |mut x| {
-            for (index, layer) in self.model.layers.iter().enumerate() {
-                x = layer.forward(x, |attention, qkv| {
-                    attend(cache, index, attention, qkv, &rotations, targets.as_ref())
-                });
-            }
-            self.logits(x)
-        });
+        let logits = self.read_tokens(x, cache, &rotations, targets.as_ref());
         cache.grow(nodes);
         logits
     }

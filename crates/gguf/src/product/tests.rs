@@ -170,9 +170,10 @@ fn rows_do_not_depend_on_other_rows() {
 #[test]
 fn several_matrices_are_multiplied_as_each_alone() {
     let mut random = StdRng::seed_from_u64(7);
-    // Little work, and enough for several threads.
-    for (inputs, rows) in [(256, 1), (1024, 5)] {
-        let matrices = [(BlockType::Q4_1, 96), (BlockType::Q8_0, 33), (BlockType::Q6_K, 64)];
+    // Little work, enough for several threads, and none.
+    for (inputs, rows) in [(256, 1), (1024, 5), (256, 0)] {
+        let matrices =
+            [(BlockType::Q4_1, 96), (BlockType::Q8_0, 33), (BlockType::Q4_0, 0), (BlockType::Q6_K, 64)];
         let matrices = matrices.map(|(block, outputs)| {
             (block, random_blocks(block, outputs * inputs / block.elements(), &mut random))
         });
