@@ -66,6 +66,40 @@ fn masks_match_the_host_in_pools_of_any_size() {
     }
 }
 
+/// Rows in the same state of an object. Only the first may leave it without another `a`.
+#[test]
+fn rows_with_different_exits_share_no_mask_row() {
+    let vocabulary = vocabulary();
+    let constraint = compile(&two_exits(), &vocabulary, 8);
+    let texts = [r#"[{"k":"a"},{"k":""#, r#"[{"k":"b"},{"k":""#].map(str::as_bytes);
+    let own = texts.map(|text| {
+        let start = RowPosition::unlimited(constraint.start());
+        text.iter().fold(start, |position, byte| constraint.after(&position, TokenId(u32::from(*byte))))
+    });
+    assert_eq!(own[0].state, own[1].state);
+    let expected = own.map(|own| legal(&constraint, &own));
+    assert_ne!(expected[0], expected[1]);
+    let vocab_size = vocabulary.len();
+    for (name, device) in devices::all() {
+        let options = with_slots(1_000);
+        let tensors = DeviceConstraint::new(&[&constraint], vocab_size, &options, &device).unwrap();
+        let processor = ConstraintProcessor::new(tensors, &[0, 0]).unwrap();
+        let logits = Tensor::<2>::zeros([2, vocab_size], (&device, DType::F32));
+        let mut position = processor.start();
+        for (step, (first, second)) in texts[0].iter().zip(texts[1]).enumerate() {
+            let tokens = ints(vec![i32::from(*first), i32::from(*second)], &device);
+            let context = StepContext { tokens, step: ints(vec![step as i32], &device) };
+            (_, position) = processor.process(position, logits.clone(), &context);
+        }
+        // The first row fills a mask row, then the second one needs another, then both read theirs.
+        for visit in 0..3 {
+            let masked = processor.mask(&position, logits.clone()).into_data().try_to_vec::<f32>().unwrap();
+            let found: Vec<bool> = masked.iter().map(|&logit| logit == 0.0).collect();
+            assert_eq!(found, expected.concat(), "{name}, visit {visit}");
+        }
+    }
+}
+
 /// The states of a constraint have the numbers of the states that were in the same page before.
 #[test]
 fn a_reloaded_page_has_no_mask_rows_yet() {

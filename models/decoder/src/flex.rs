@@ -6,6 +6,8 @@
 //! and for long inputs. [`kernels`] holds the loops.
 
 mod kernels;
+#[cfg(target_arch = "x86_64")]
+mod pairs;
 #[cfg(test)]
 mod tests;
 
@@ -61,15 +63,19 @@ fn close<T: Number, const D: usize>(values: Vec<T>, shape: [usize; D]) -> Tensor
     Tensor::from_primitive::<Flex>(FlexTensor::from_data(TensorData::new(values, shape)))
 }
 
-/// A few rows `[rows, inputs]` times the transpose of `[outputs, inputs]`.
+/// Rows `[rows, inputs]` times the transpose of `[outputs, inputs]`: a few rows, or rows of `bf16`
+/// where the machine has instructions for them.
 ///
 /// All threads together read the rows of the matrix once, and widen them while reading. Burn's
 /// product shares the work among threads only if it is large, and casts a `bf16` matrix at every
 /// call.
 pub(crate) fn product(x: &Tensor<2>, weight: &Tensor<2>) -> Option<Tensor<2>> {
     let [rows, inputs] = x.dims();
-    if !(1..=FEW).contains(&rows) || inputs == 0 || !is_flex(x) || !is_flex(weight) {
+    if rows == 0 || inputs == 0 || !is_flex(x) || !is_flex(weight) {
         return None;
+    }
+    if rows > FEW {
+        return product_of_many(x, weight);
     }
     fn apply<T: Number>(x: &Tensor<2>, weight: &Tensor<2>) -> Tensor<2> {
         let ([rows, inputs], [outputs, _]) = (x.dims(), weight.dims());
@@ -81,6 +87,22 @@ pub(crate) fn product(x: &Tensor<2>, weight: &Tensor<2>) -> Option<Tensor<2>> {
         }
     }
     by_dtype!(x.dtype(), apply(x, weight))
+}
+
+#[cfg(target_arch = "x86_64")]
+fn product_of_many(x: &Tensor<2>, weight: &Tensor<2>) -> Option<Tensor<2>> {
+    if x.dtype() != DType::BF16 {
+        return None;
+    }
+    let ([rows, inputs], [outputs, _]) = (x.dims(), weight.dims());
+    let (x, weight) = (open(x.clone()), open(weight.clone()));
+    let y = pairs::product(Number::read(&x), Number::read(&weight), inputs)?;
+    Some(close(y, [outputs, rows]).transpose())
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn product_of_many(_x: &Tensor<2>, _weight: &Tensor<2>) -> Option<Tensor<2>> {
+    None
 }
 
 /// See [`RmsNorm`](crate::layers::RmsNorm); the last dimension is normalized.

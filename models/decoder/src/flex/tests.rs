@@ -48,6 +48,27 @@ fn products_of_few_rows() {
     assert!(product(&numbers([1, 4], 1).cast(DType::F64), &numbers([3, 4], 1).cast(DType::F64)).is_none());
 }
 
+/// On a processor with AVX-512 BF16; others leave such products to Burn.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn products_of_many_rows_of_bf16() {
+    // Whole tiles and panels, and incomplete ones.
+    for (outputs, inputs) in [(5, 4), (48, 64), (301, 578)] {
+        for rows in [FEW + 1, 32, 77] {
+            let (x, weight) = (numbers([rows, inputs], 1), numbers([outputs, inputs], 2));
+            let expected = x.clone().matmul(weight.clone().transpose());
+            let found = product(&x.cast(DType::BF16), &weight.cast(DType::BF16));
+            assert_eq!(found.is_some(), is_x86_feature_detected!("avx512bf16"));
+            if let Some(found) = found {
+                // The sums are of `f32`, which hold such numbers exactly.
+                assert_close(found, expected.cast(DType::BF16).cast(DType::F32), DType::BF16, 0.0);
+            }
+        }
+    }
+    let odd = [numbers([FEW + 1, 3], 1), numbers([5, 3], 2)].map(|x| x.cast(DType::BF16));
+    assert!(product(&odd[0], &odd[1]).is_none());
+}
+
 #[test]
 fn norms_and_gates_equal_those_of_burn() {
     for (dtype, tolerance) in DTYPES {
