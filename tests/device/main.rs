@@ -11,6 +11,7 @@ mod free_text;
 mod generation;
 mod laws;
 mod logprobs;
+mod many_rows;
 mod marker;
 mod mask_rows;
 mod much_text;

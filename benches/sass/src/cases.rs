@@ -190,6 +190,7 @@ impl Cases<'_> {
                     buffer(1 << 20),
                     $($masked,)?
                     5,
+                    0,
                     InputScalar::new(f32::NEG_INFINITY, kind),
                     kind,
                 );
@@ -228,6 +229,7 @@ impl Cases<'_> {
             buffer(1 << 20),
             TILES,
             20,
+            0,
             merges,
             true,
             kind,
@@ -247,6 +249,7 @@ impl Cases<'_> {
             tensor(&[BATCH], 4),
             TILES,
             20,
+            0,
             true,
         );
         self.case(&["merge"], kernel)

@@ -6,6 +6,7 @@ use cubecl::prelude::{CubeCount, CubeDim, InputScalar};
 
 use super::FilterOps;
 use super::search;
+use crate::kernel::grids;
 
 impl FilterOps for CubeBackend {
     fn filter_top_k(logits: CubeTensor, k: CubeTensor) -> CubeTensor {
@@ -21,20 +22,23 @@ impl FilterOps for CubeBackend {
 fn keep(logits: CubeTensor, wanted: CubeTensor, by_mass: bool) -> CubeTensor {
     let (client, dtype) = (logits.client.clone(), logits.dtype);
     let kept = empty_device_dtype(client.clone(), logits.device.clone(), logits.shape(), dtype);
-    let rows = logits.meta.shape()[0] as u32;
-    let units = client.properties().hardware.max_units_per_cube.min(1024);
+    let hardware = &client.properties().hardware;
+    let units = hardware.max_units_per_cube.min(1024);
     let address_type = logits.required_address_type().max(kept.required_address_type());
-    search::keep::launch(
-        &client,
-        CubeCount::Static(rows, 1, 1),
-        CubeDim::new_1d(units),
-        address_type,
-        logits.into_tensor_arg(),
-        kept.clone().into_tensor_arg(),
-        wanted.into_tensor_arg(),
-        InputScalar::new(f32::NEG_INFINITY, dtype_to_storage_type(dtype)),
-        by_mass,
-        dtype_to_storage_type(dtype),
-    );
+    for (first_row, rows) in grids(logits.meta.shape()[0], hardware.max_cube_count.0) {
+        search::keep::launch(
+            &client,
+            CubeCount::Static(rows, 1, 1),
+            CubeDim::new_1d(units),
+            address_type,
+            logits.clone().into_tensor_arg(),
+            kept.clone().into_tensor_arg(),
+            wanted.clone().into_tensor_arg(),
+            InputScalar::new(f32::NEG_INFINITY, dtype_to_storage_type(dtype)),
+            first_row,
+            by_mass,
+            dtype_to_storage_type(dtype),
+        );
+    }
     kept
 }

@@ -27,20 +27,22 @@ const NONE: u32 = u32::MAX;
 
 /// Masks logits below the least: the `wanted`-th greatest logit or, with `by_mass`, the greatest
 /// logit such that the weights at or above it reach the fraction `wanted` of the row's total.
-/// `wanted` is one number, or one for each row.
+/// `wanted` is one number, or one for each row. One cube for each row from `first_row` on.
 #[cube(launch, address_type = "dynamic")]
 pub(super) fn keep<F: Float>(
     logits: &Tensor<F>,
     kept: &mut Tensor<F>,
     wanted: &Tensor<f32>,
     negative_infinity: InputScalar,
+    first_row: u32,
     #[comptime] by_mass: bool,
     #[define(F)] _dtype: ElemType,
 ) {
     let vocab_size = logits.shape(1);
-    let (row, column) = (CUBE_POS_X as usize * logits.stride(0), logits.stride(1));
+    let index = (first_row + CUBE_POS_X) as usize;
+    let (row, column) = (index * logits.stride(0), logits.stride(1));
     let units = CUBE_DIM as usize;
-    let number = wanted[min(CUBE_POS_X as usize, wanted.shape(0) - 1) * wanted.stride(0)];
+    let number = wanted[min(index, wanted.shape(0) - 1) * wanted.stride(0)];
     // To keep the whole row, the least is below every key.
     let mut everything = number >= f32::cast_from(vocab_size as u32);
     let mut wanted = u32::cast_from(number);
@@ -158,7 +160,7 @@ pub(super) fn keep<F: Float>(
     }
 
     least = select(everything, 0u32, least);
-    let (kept_row, kept_column) = (CUBE_POS_X as usize * kept.stride(0), kept.stride(1));
+    let (kept_row, kept_column) = (index * kept.stride(0), kept.stride(1));
     let masked = negative_infinity.get::<F>();
     let mut v = UNIT_POS as usize;
     while v < vocab_size {

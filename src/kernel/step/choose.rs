@@ -24,7 +24,7 @@ const LEAST: u32 = 0;
 const NAN: u32 = 2 * INFINITY + 1;
 
 /// Chooses the legal token of each row with the greatest logit plus noise, and writes it into
-/// `tokens`. `x` covers the tiles, `y` the batch.
+/// `tokens`. `x` covers the tiles, `y` the rows from `first_row` on.
 ///
 /// Without `merges` the tokens are left to [`merge_kernel`].
 #[cube(launch, create_dummy_kernel, address_type = "dynamic")]
@@ -39,11 +39,12 @@ pub(super) fn choose_kernel<F: Float, N: Size>(
     pool: &mut [i32],
     tiles: u32,
     stride: u32,
+    first_row: u32,
     #[comptime] merges: bool,
     #[comptime] planes: bool,
     #[define(F)] _dtype: ElemType,
 ) {
-    let (row, tile) = (CUBE_POS_Y as usize, CUBE_POS_X);
+    let (row, tile) = ((first_row + CUBE_POS_Y) as usize, CUBE_POS_X);
     let own = row * stride as usize;
     let plan = Plan {
         kind: i32::cast_from(plans[own + KIND].load()),
@@ -105,16 +106,17 @@ pub(super) fn choose_kernel<F: Float, N: Size>(
     }
 }
 
-/// Compares the best tokens of the tiles: one cube for each row.
+/// Compares the best tokens of the tiles: one cube for each row from `first_row` on.
 #[cube(launch, create_dummy_kernel)]
 pub(super) fn merge_kernel(
     plans: &[Atomic<u32>],
     tokens: &mut Tensor<i32>,
     tiles: u32,
     stride: u32,
+    first_row: u32,
     #[comptime] planes: bool,
 ) {
-    let row = CUBE_POS_X as usize;
+    let row = (first_row + CUBE_POS_X) as usize;
     let (best, id) = best_of_tiles(plans, row * stride as usize, tiles, true, planes);
     if UNIT_POS == 0 {
         write(tokens, row, best, id);

@@ -23,6 +23,7 @@ use super::mask::{mask_in_place_kernel, mask_kernel};
 use super::noise::{GumbelKeysLaunch, KeysArgs, NoiseArgs};
 use super::rows::{ARRIVED, BEST, RowsLaunch};
 use super::tile::UNITS;
+use crate::kernel::grids;
 use crate::sampling::{FusedSampler, GumbelMax};
 use crate::tensor::mask_rows::{MaskRows, PoolSizes, tiles};
 use crate::tensor::{Array, Image, MAX_PUSHED, Position};
@@ -119,45 +120,50 @@ impl CubeStep for CubeBackend {
         launch_advance(source, &next, tokens, KeysArgs::None, &image, &plans, ARRIVED);
         let kind = dtype_to_storage_type(logits.dtype);
         let never = InputScalar::new(f32::NEG_INFINITY, kind);
-        let cubes = CubeCount::Static(tiles(image.vocab_size as usize) as u32, batch as u32, 1);
-        if logits.can_mut() {
-            mask_in_place_kernel::launch(
-                &client,
-                cubes,
-                CubeDim::new_1d(UNITS),
-                logits.required_address_type(),
-                vector_size(&logits),
-                logits.clone().into_tensor_arg(),
-                next.clone().into_tensor_arg(),
-                plans.into_buffer_arg(),
-                image.launch(),
-                image.rows(),
-                image.pool(),
-                ARRIVED as u32,
-                never,
-                kind,
-            );
-            return (logits, next);
+        let tiles = tiles(image.vocab_size as usize) as u32;
+        // A copy, or the logits themselves if they have no other handle.
+        let masked = if logits.can_mut() { None } else { Some(like(&logits)) };
+        for (first_row, rows) in grids(batch, client.properties().hardware.max_cube_count.1) {
+            let cubes = CubeCount::Static(tiles, rows, 1);
+            match &masked {
+                None => mask_in_place_kernel::launch(
+                    &client,
+                    cubes,
+                    CubeDim::new_1d(UNITS),
+                    logits.required_address_type(),
+                    vector_size(&logits),
+                    logits.clone().into_tensor_arg(),
+                    next.clone().into_tensor_arg(),
+                    plans.clone().into_buffer_arg(),
+                    image.launch(),
+                    image.rows(),
+                    image.pool(),
+                    ARRIVED as u32,
+                    first_row,
+                    never,
+                    kind,
+                ),
+                Some(masked) => mask_kernel::launch(
+                    &client,
+                    cubes,
+                    CubeDim::new_1d(UNITS),
+                    logits.required_address_type().max(masked.required_address_type()),
+                    vector_size(&logits).min(vector_size(masked)),
+                    logits.clone().into_tensor_arg(),
+                    next.clone().into_tensor_arg(),
+                    plans.clone().into_buffer_arg(),
+                    image.launch(),
+                    image.rows(),
+                    image.pool(),
+                    masked.clone().into_tensor_arg(),
+                    ARRIVED as u32,
+                    first_row,
+                    never,
+                    kind,
+                ),
+            }
         }
-        let masked = like(&logits);
-        mask_kernel::launch(
-            &client,
-            cubes,
-            CubeDim::new_1d(UNITS),
-            logits.required_address_type().max(masked.required_address_type()),
-            vector_size(&logits).min(vector_size(&masked)),
-            logits.into_tensor_arg(),
-            next.clone().into_tensor_arg(),
-            plans.into_buffer_arg(),
-            image.launch(),
-            image.rows(),
-            image.pool(),
-            masked.clone().into_tensor_arg(),
-            ARRIVED as u32,
-            never,
-            kind,
-        );
-        (masked, next)
+        (masked.unwrap_or(logits), next)
     }
 
     fn follow_step(
@@ -191,7 +197,7 @@ impl CubeStep for CubeBackend {
         tokens: CubeTensor,
         image: KernelImage<Self>,
     ) -> (CubeTensor, CubeTensor) {
-        launch_choose(logits, position, tokens, KeysArgs::None, NoiseArgs::None, image)
+        launch_choose(logits, position, tokens, image, None)
     }
 
     fn gumbel_step(
@@ -201,9 +207,7 @@ impl CubeStep for CubeBackend {
         image: KernelImage<Self>,
         noise: Gumbel<Self>,
     ) -> (CubeTensor, CubeTensor) {
-        let keys = GumbelKeysLaunch::new(noise.step.into_tensor_arg(), noise.keys.into_tensor_arg());
-        let noise = NoiseArgs::Gumbel(noise.quantiles.into_tensor_arg());
-        launch_choose(logits, position, tokens, KeysArgs::Gumbel(keys), noise, image)
+        launch_choose(logits, position, tokens, image, Some(noise))
     }
 }
 
@@ -252,9 +256,8 @@ fn launch_choose(
     logits: CubeTensor,
     position: CubeTensor,
     tokens: CubeTensor,
-    keys: KeysArgs,
-    noise: NoiseArgs,
     image: KernelImage<CubeBackend>,
+    noise: Option<Gumbel<CubeBackend>>,
 ) -> (CubeTensor, CubeTensor) {
     let logits = into_contiguous_aligned(logits);
     let client = logits.client.clone();
@@ -269,39 +272,53 @@ fn launch_choose(
     let [position, tokens] = [into_contiguous_aligned(position), tokens].map(own);
     let stride = BEST + 2 * tiles;
     let plans = integers(&position, batch * stride);
-    launch_advance(SourceArgs::InPlace, &position, tokens.clone(), keys, &image, &plans, stride);
-    let (address_type, size) = (logits.required_address_type(), vector_size(&logits));
-    choose_kernel::launch(
-        &client,
-        CubeCount::Static(tiles as u32, batch as u32, 1),
-        CubeDim::new_1d(UNITS),
-        address_type,
-        size,
-        logits.into_tensor_arg(),
-        position.clone().into_tensor_arg(),
-        tokens.clone().into_tensor_arg(),
-        noise,
-        plans.clone().into_buffer_arg(),
-        image.launch(),
-        image.rows(),
-        image.pool(),
-        tiles as u32,
-        stride as u32,
-        merges,
-        planes,
-        kind,
+    launch_advance(
+        SourceArgs::InPlace,
+        &position,
+        tokens.clone(),
+        noise.as_ref().map_or(KeysArgs::None, Gumbel::launch_keys),
+        &image,
+        &plans,
+        stride,
     );
-    if !merges {
-        merge_kernel::launch(
+    let max_cubes = client.properties().hardware.max_cube_count;
+    for (first_row, rows) in grids(batch, max_cubes.1) {
+        choose_kernel::launch(
             &client,
-            CubeCount::Static(batch as u32, 1, 1),
+            CubeCount::Static(tiles as u32, rows, 1),
             CubeDim::new_1d(UNITS),
-            plans.into_buffer_arg(),
+            logits.required_address_type(),
+            vector_size(&logits),
+            logits.clone().into_tensor_arg(),
+            position.clone().into_tensor_arg(),
             tokens.clone().into_tensor_arg(),
+            noise.as_ref().map_or(NoiseArgs::None, Gumbel::launch_noise),
+            plans.clone().into_buffer_arg(),
+            image.launch(),
+            image.rows(),
+            image.pool(),
             tiles as u32,
             stride as u32,
+            first_row,
+            merges,
             planes,
+            kind,
         );
+    }
+    if !merges {
+        for (first_row, rows) in grids(batch, max_cubes.0) {
+            merge_kernel::launch(
+                &client,
+                CubeCount::Static(rows, 1, 1),
+                CubeDim::new_1d(UNITS),
+                plans.clone().into_buffer_arg(),
+                tokens.clone().into_tensor_arg(),
+                tiles as u32,
+                stride as u32,
+                first_row,
+                planes,
+            );
+        }
     }
     (tokens, position)
 }
@@ -384,6 +401,17 @@ impl KernelImage<Dispatch> {
             depth: sizes.depth as u32,
             pushes: sizes.pushes as u32,
         }
+    }
+}
+
+impl Gumbel<CubeBackend> {
+    fn launch_keys(&self) -> KeysArgs {
+        let [step, keys] = [&self.step, &self.keys].map(|numbers| numbers.clone().into_tensor_arg());
+        KeysArgs::Gumbel(GumbelKeysLaunch::new(step, keys))
+    }
+
+    fn launch_noise(&self) -> NoiseArgs {
+        NoiseArgs::Gumbel(self.quantiles.clone().into_tensor_arg())
     }
 }
 

@@ -11,7 +11,7 @@ use super::tile::{UNITS, lanes, legal};
 use crate::tensor::arrays::TILE;
 
 /// Copies the logits of legal tokens and sets the others to `never`. `x` covers the tiles, `y` the
-/// batch.
+/// rows from `first_row` on.
 #[cube(launch, create_dummy_kernel, address_type = "dynamic")]
 pub(super) fn mask_kernel<F: Float, N: Size>(
     logits: &Tensor<Vector<F, N>>,
@@ -22,10 +22,11 @@ pub(super) fn mask_kernel<F: Float, N: Size>(
     pool: &mut [i32],
     masked: &mut Tensor<Vector<F, N>>,
     stride: u32,
+    first_row: u32,
     never: InputScalar,
     #[define(F)] _dtype: ElemType,
 ) {
-    let (row, tile) = (CUBE_POS_Y as usize, CUBE_POS_X);
+    let (row, tile) = ((first_row + CUBE_POS_Y) as usize, CUBE_POS_X);
     let size = logits.vector_size().comptime();
     // Before the bits: the strides are in memory, too.
     let (from, to) = (row * logits.stride(0) / size, row * masked.stride(0) / size);
@@ -50,10 +51,11 @@ pub(super) fn mask_in_place_kernel<F: Float, N: Size>(
     rows: &Rows,
     pool: &mut [i32],
     stride: u32,
+    first_row: u32,
     never: InputScalar,
     #[define(F)] _dtype: ElemType,
 ) {
-    let (row, tile) = (CUBE_POS_Y as usize, CUBE_POS_X);
+    let (row, tile) = ((first_row + CUBE_POS_Y) as usize, CUBE_POS_X);
     let size = logits.vector_size().comptime();
     let from = row * logits.stride(0) / size;
     let legal = legal(lookup, rows, position, &plan(plans, row, stride), pool, row, tile);
