@@ -31,8 +31,8 @@ use super::{Image, Sizes};
 #[cfg(feature = "cube")]
 const WAYS: usize = 4;
 
-/// The maximum number of pools of a batch: of the model, and of draft models with other
-/// vocabularies.
+/// The maximum number of pools of a batch: of the model, of draft models with other vocabularies,
+/// and of other threads.
 #[cfg(feature = "cube")]
 const MAX_POOLS: usize = 4;
 
@@ -40,8 +40,8 @@ const MAX_POOLS: usize = 4;
 /// Clones share the pools.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MaskRows {
-    /// At most one pool of the same sizes on a device. A pool is never replaced, because recorded
-    /// steps hold its buffer.
+    /// At most one pool of the same sizes for a stream of a device. A pool is never replaced, because
+    /// recorded steps hold its buffer.
     #[cfg(feature = "cube")]
     pools: Option<Arc<Mutex<Vec<Pool>>>>,
 }
@@ -108,9 +108,9 @@ impl MaskRows {
         Self {}
     }
 
-    /// The pool for steps under the constraints of an image on the current stream, made if it does
-    /// not exist; `None` without a pool. Another stream than the one on which the pool was made
-    /// gets none, because its kernels could take a slot that a kernel of the first stream reads.
+    /// The pool for steps under the constraints of an image on the current stream, which is the
+    /// thread's, made if it does not exist; `None` without a pool. Streams share none, because a
+    /// kernel of one could take a slot that a kernel of another reads.
     ///
     /// Kernels write to the buffer of the pool, whatever handles of it exist: no operation copies
     /// it.
@@ -119,8 +119,10 @@ impl MaskRows {
         let sizes = image.pool?;
         let (stream, device) = (StreamId::current(), image.values.device());
         let mut pools = self.pools.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(pool) = pools.iter().find(|pool| pool.sizes == sizes && pool.values.device() == device) {
-            return (pool.stream == stream).then(|| (sizes, pool.values.clone()));
+        let is_own =
+            |pool: &&Pool| pool.stream == stream && pool.sizes == sizes && pool.values.device() == device;
+        if let Some(pool) = pools.iter().find(is_own) {
+            return Some((sizes, pool.values.clone()));
         }
         if pools.len() == MAX_POOLS {
             return None;
@@ -178,6 +180,7 @@ pub(crate) mod tests {
     #[cfg(all(feature = "wgpu", not(feature = "vulkan")))]
     pub(crate) mod on_a_device {
         use std::panic::catch_unwind;
+        use std::thread;
 
         use burn::tensor::{Device, DeviceKind};
 
@@ -185,7 +188,8 @@ pub(crate) mod tests {
         use crate::processor::ConstraintProcessor;
         use crate::tokens::RowPosition;
         use crate::{
-            CompiledConstraint, Constraint, DeviceConstraint, Limits, StateId, TensorOptions, TokenId,
+            CompiledConstraint, Constraint, DeviceConstraint, Limits, Position, StateId, TensorOptions,
+            TokenId,
         };
 
         /// WGPU, if a small computation on it succeeds.
@@ -254,6 +258,40 @@ pub(crate) mod tests {
                 // The first step filled the only slot in use; later steps read it.
                 assert_eq!(uses(&position.rows), [(step, vec![step]), (step, vec![step])]);
             }
+        }
+
+        /// A batch whose steps are on several threads does not walk at every step.
+        #[test]
+        fn each_thread_keeps_rows_of_its_own() {
+            let Some(device) = wgpu() else { return };
+            let vocabulary = burn_dfa_testing::words::vocabulary_of(&[]);
+            let constraint = Constraint::regex("[a-c]*").unwrap();
+            let limits = Limits::default();
+            let compiled = CompiledConstraint::compile_byte_level(&constraint, &vocabulary, &limits).unwrap();
+            let vocab_size = vocabulary.len();
+            let on_device =
+                DeviceConstraint::new(&[&compiled], vocab_size, &TensorOptions::new(), &device).unwrap();
+            let processor = ConstraintProcessor::new(on_device, &[0]).unwrap();
+            let position = processor.start();
+            let step = move |processor: &ConstraintProcessor, position: &Position| {
+                let device = processor.device_constraint().device();
+                let logits = Tensor::zeros([1, vocab_size], (device, DType::F32));
+                let masked = processor.mask(position, logits).into_data().try_to_vec::<f32>().unwrap();
+                // Three letters and the end of the sequence.
+                assert_eq!(masked.iter().filter(|&&logit| logit == 0.0).count(), 4);
+            };
+            let steps_elsewhere = |count: usize| {
+                let (processor, position) = (processor.clone(), position.clone());
+                let thread = thread::spawn(move || (0..count).for_each(|_| step(&processor, &position)));
+                thread.join().unwrap();
+            };
+            step(&processor, &position);
+            steps_elsewhere(2);
+            step(&processor, &position);
+            // The second step of a thread reads the slot that its first step filled.
+            assert_eq!(uses(&position.rows), [(2, vec![2]), (2, vec![2])]);
+            (0..MAX_POOLS).for_each(|_| steps_elsewhere(1));
+            assert_eq!(uses(&position.rows).len(), MAX_POOLS);
         }
 
         /// A row with as many frames as fit shares its state with a row that has one less.
