@@ -145,7 +145,8 @@ fn walk(
             let mut expected = vec![f32::NEG_INFINITY; vocab_size];
             legal.iter().for_each(|&token| expected[token] = values[token]);
             assert!(masked[row * vocab_size..][..vocab_size] == expected, "{}", what());
-            let best = legal.iter().copied().max_by(|&a, &b| values[a].total_cmp(&values[b])).unwrap();
+            // Of equal logits, the first.
+            let best = legal.iter().rev().copied().max_by(|&a, &b| values[a].total_cmp(&values[b])).unwrap();
             assert_eq!(greedy[row] as usize, best, "{}", what());
             // Mostly words, which enter and leave several objects and lists.
             let words: Vec<usize> = legal.iter().copied().filter(|&token| token > EOS.index()).collect();

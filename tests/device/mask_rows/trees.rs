@@ -12,7 +12,9 @@ use super::super::stack::{compile, grammars, legal, needed, schemas, vocabulary}
 use super::{two_exits, with_slots};
 use crate::common::{devices, ints};
 
-const ROUNDS: usize = 12;
+/// 200 rounds for each pool. Rows end, so another batch begins after a few rounds.
+const BATCHES: usize = 8;
+const ROUNDS: usize = 25;
 /// The frames of a stack: few, so that nodes get near its limit.
 const FRAMES: usize = 4;
 
@@ -25,13 +27,20 @@ fn some_token(constraint: &CompiledConstraint, position: &RowPosition, rng: &mut
     from[rng.random_range(0..from.len())] as u32
 }
 
-/// Each round follows a random tree in every row, and continues from a random node.
-fn walk(constraints: &[&CompiledConstraint], (name, device): (&str, &Device), slots: usize) {
+/// Each round follows a random tree in every row, and continues from a random node. Returns the
+/// number of illegal drafts, and the frames of the deepest stack.
+fn walk(
+    constraints: &[&CompiledConstraint],
+    (name, device): (&str, &Device),
+    slots: usize,
+    seed: u64,
+) -> (usize, usize) {
     let vocab_size = constraints[0].vocabulary_len() + 3;
-    let mut rng = StdRng::seed_from_u64(slots as u64);
+    let mut rng = StdRng::seed_from_u64(seed);
     let device_constraint =
         DeviceConstraint::new(constraints, vocab_size, &with_slots(slots), device).unwrap();
     assert_eq!(device_constraint.mask_row_count(), if name == "flex" { 0 } else { slots });
+    let name = format!("{name}, {slots} slots, seed {seed}");
     let rows: Vec<usize> = (0..constraints.len()).collect();
     let budgets: Vec<usize> =
         constraints.iter().map(|constraint| needed(constraint) + rng.random_range(0..60)).collect();
@@ -82,9 +91,7 @@ fn walk(constraints: &[&CompiledConstraint], (name, device): (&str, &Device), sl
                 for (token, &value) in values[from..from + vocab_size].iter().enumerate() {
                     let is_legal = *legal.get(token).unwrap_or(&false);
                     let expected = if is_legal { value } else { f32::NEG_INFINITY };
-                    let what = || {
-                        format!("{name}, {slots} slots, round {round}, row {row}, node {node}, token {token}")
-                    };
+                    let what = || format!("{name}, round {round}, row {row}, node {node}, token {token}");
                     assert_eq!(masked[from + token].to_bits(), expected.to_bits(), "{}: {at:?}", what());
                 }
                 deepest = deepest.max(at.frames.len() / (1 + constraint.exits()));
@@ -97,7 +104,7 @@ fn walk(constraints: &[&CompiledConstraint], (name, device): (&str, &Device), sl
             roots[row] = constraint.after(at, TokenId(last[row]));
         }
     }
-    assert!(refused > 0 && deepest > 1, "{refused} drafts refused, {deepest} frames");
+    (refused, deepest)
 }
 
 #[test]
@@ -110,7 +117,18 @@ fn trees_match_the_host_in_small_pools() {
     let constraints: Vec<&CompiledConstraint> = constraints.iter().collect();
     for (name, device) in devices::all() {
         for slots in [1, 2, 3] {
-            walk(&constraints, (name, &device), slots);
+            let (mut refused, mut deepest) = (0usize, 0usize);
+            for batch in 0..BATCHES {
+                // Each batch has a third of the constraints.
+                let some: Vec<_> = constraints.iter().copied().skip(batch % 3).step_by(3).collect();
+                let (illegal, frames) = walk(&some, (name, &device), slots, (slots * BATCHES + batch) as u64);
+                refused += illegal;
+                deepest = deepest.max(frames);
+            }
+            assert!(
+                refused > 0 && deepest > 1,
+                "{name}, {slots} slots: {refused} drafts refused, {deepest} frames"
+            );
         }
     }
 }
