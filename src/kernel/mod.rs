@@ -8,8 +8,8 @@ pub(crate) mod filter;
 pub(crate) mod step;
 
 /// Splits the rows of a batch into grids of at most `max` rows: the first row and the number of
-/// rows of each. Devices limit the cubes in a dimension of a grid, WebGPU in each to 65,535, CUDA in
-/// `y` and `z`.
+/// rows of each. Devices limit the cubes in a dimension of a grid: WebGPU to 65,535 in each, CUDA
+/// in `y` and `z`.
 #[cfg(feature = "cube")]
 fn grids(rows: usize, max: u32) -> impl Iterator<Item = (u32, u32)> {
     let rows = rows as u32;

@@ -40,8 +40,8 @@ const MAX_POOLS: usize = 4;
 /// Clones share the pools.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MaskRows {
-    /// At most one pool of the same sizes for a stream of a device. A pool is never replaced, because
-    /// recorded steps hold its buffer.
+    /// At most one pool of the same sizes for a stream of a device. A pool is never replaced,
+    /// because recorded steps hold its buffer.
     #[cfg(feature = "cube")]
     pools: Option<Arc<Mutex<Vec<Pool>>>>,
 }
