@@ -3,6 +3,7 @@
 use super::config::GenerationConfig;
 use super::model::CausalLm;
 use super::options::{SamplingFeatures, SamplingOptions};
+use super::processors::Processors;
 use super::request::Request;
 use super::row::Row;
 use crate::vocabulary::Vocabulary;
@@ -17,6 +18,8 @@ pub(super) struct Admission<'v> {
     pub(super) features: SamplingFeatures,
     /// The options of rows whose requests have none.
     sampling: SamplingOptions,
+    /// The processors of the application.
+    processors: Processors,
     /// The constraint of rows whose requests have none.
     unconstrained: CompiledConstraint,
 }
@@ -42,8 +45,14 @@ impl<'v> Admission<'v> {
             vocab_size,
             features: SamplingFeatures::ALL,
             sampling: config.sampling.clone(),
+            processors: config.processors.clone(),
             unconstrained: CompiledConstraint::unconstrained(vocabulary),
         })
+    }
+
+    /// Refuses a processor of the application that cannot process batches of `rows` rows.
+    pub(super) fn check_rows(&self, rows: usize, remedy: &str) -> Result<()> {
+        self.processors.check_shape([rows, self.vocab_size], remedy)
     }
 
     /// Makes all checks of a request that need no batch.

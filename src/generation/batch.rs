@@ -39,6 +39,7 @@ impl<'a, 'v> Batch<'a, 'v> {
         if requests.is_empty() {
             return Err(Error::input("a batch needs at least one request"));
         }
+        admission.check_rows(requests.len(), "make it for the rows and the logits of this batch")?;
         let mut constraints: Vec<&CompiledConstraint> = Vec::new();
         let mut rows = Vec::with_capacity(requests.len());
         for (row, request) in requests.iter().enumerate() {

@@ -13,6 +13,7 @@ use crate::processor::{
     unless_empty,
 };
 use crate::sampling::{FusedSampler, Greedy, GumbelMax, Sampler};
+use burn_dfa_tokens::{Error, Result};
 
 /// The logits processors of an application. A batch applies them in order, after the constraint and
 /// before the built-in options.
@@ -121,6 +122,15 @@ impl Processors {
         (logits.mask_fill(masked, f32::NEG_INFINITY), States(new))
     }
 
+    /// Refuses a processor that cannot process logits of a shape, `[batch, vocab_size]`.
+    pub(super) fn check_shape(&self, shape: [usize; 2], remedy: &str) -> Result<()> {
+        self.0.iter().try_for_each(|named| {
+            let refuse =
+                |error: Error| Error::input(format!("the processor {}: {error}; {remedy}", named.name));
+            named.value.fits(shape).map_err(refuse)
+        })
+    }
+
     /// The type of the first processor that may not be recorded.
     pub(super) fn unrecordable(&self) -> Option<&'static str> {
         self.0.iter().find(|named| !named.is_recordable).map(|named| named.name)
@@ -220,11 +230,16 @@ recordable!(Greedy, GumbelMax);
 
 /// A processor with a state of any type.
 trait AnyProcessor: Send + Sync {
+    fn fits(&self, shape: [usize; 2]) -> Result<()>;
     fn begin(&self, context: &InitContext) -> AnyState;
     fn apply(&self, state: AnyState, logits: Tensor<2>, context: &StepContext) -> (Tensor<2>, AnyState);
 }
 
 impl<P: LogitsProcessor<State: RowState + Send + 'static> + Send + Sync> AnyProcessor for P {
+    fn fits(&self, shape: [usize; 2]) -> Result<()> {
+        self.check_shape(shape)
+    }
+
     fn begin(&self, context: &InitContext) -> AnyState {
         AnyState(Box::new(self.init(context)))
     }

@@ -4,6 +4,7 @@ use burn::tensor::Tensor;
 
 use super::{InPlaceState, InitContext, LogitsProcessor, StepContext};
 use crate::sampling::Sampler;
+use burn_dfa_tokens::Result;
 
 /// Two processors, one after the other; made by [`LogitsProcessor::then`].
 ///
@@ -91,6 +92,11 @@ impl<A: LogitsProcessor, B: LogitsProcessor> LogitsProcessor for Chain<A, B> {
         self.second.sample_step(second, context, logits, sampler);
     }
 
+    fn check_shape(&self, shape: [usize; 2]) -> Result<()> {
+        self.first.check_shape(shape)?;
+        self.second.check_shape(shape)
+    }
+
     fn is_identity(&self) -> bool {
         self.first.is_identity() && self.second.is_identity()
     }
@@ -116,6 +122,10 @@ impl<P: LogitsProcessor> LogitsProcessor for Option<P> {
             }
             _ => (logits, None),
         }
+    }
+
+    fn check_shape(&self, shape: [usize; 2]) -> Result<()> {
+        self.as_ref().map_or(Ok(()), |processor| processor.check_shape(shape))
     }
 
     fn is_identity(&self) -> bool {

@@ -241,12 +241,7 @@ impl ConstraintProcessor {
     /// # Errors
     /// [`ErrorKind::Input`](crate::ErrorKind::Input) if they do not.
     pub fn check(&self, logits: &Tensor<2>) -> Result<()> {
-        let (shape, expected) = (logits.dims(), [self.rows.len(), self.device_constraint().vocab_size()]);
-        if shape != expected {
-            return Err(Error::input(format!(
-                "logits of shape {shape:?} for rows and constraints of shape {expected:?}"
-            )));
-        }
+        self.check_shape(logits.dims())?;
         self.check_kind(logits.dtype(), &logits.device())
     }
 
@@ -340,5 +335,15 @@ impl LogitsProcessor for ConstraintProcessor {
             });
             chosen.expect("the closure has run")
         });
+    }
+
+    fn check_shape(&self, shape: [usize; 2]) -> Result<()> {
+        let expected = [self.rows.len(), self.device_constraint().vocab_size()];
+        if shape != expected {
+            return Err(Error::input(format!(
+                "logits of shape {shape:?} for rows and constraints of shape {expected:?}"
+            )));
+        }
+        Ok(())
     }
 }

@@ -38,6 +38,7 @@ use burn::tensor::kind::Basic;
 use burn::tensor::{Bool, DType, Device, Int, Tensor, TensorData};
 
 use crate::sampling::Sampler;
+use burn_dfa_tokens::Result;
 
 pub use crate::in_place::{Constant, InPlaceState, RowParam, RowState};
 pub use crate::tensor::Position;
@@ -167,6 +168,21 @@ pub trait LogitsProcessor {
         sampler: &dyn Sampler,
     ) {
         process_and_sample(self, state, context, logits, sampler);
+    }
+
+    /// Checks whether it can process logits of a shape, `[batch, vocab_size]`. By default, any
+    /// shape.
+    ///
+    /// A processor that holds data of fixed rows, such as [`ConstraintProcessor`], refuses other
+    /// shapes. The loops of [`generation`](crate::generation) check the shape of a batch before its
+    /// first step. In a continuous batch, rows begin one at a time, so its processors must accept
+    /// one row as well.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Input`](crate::ErrorKind::Input) if it cannot process the shape.
+    fn check_shape(&self, shape: [usize; 2]) -> Result<()> {
+        let _ = shape;
+        Ok(())
     }
 
     /// Whether it never changes logits, so a chain may skip it.

@@ -84,7 +84,9 @@ impl<'m, M: ContinuousLm> ContinuousBatch<'m, M> {
     ///
     /// # Errors
     /// - [`ErrorKind::Input`](crate::ErrorKind::Input): no rows, no capacity, more capacity than
-    ///   the model has positions, no space for constraints, or an option out of range;
+    ///   the model has positions, no space for constraints, an option out of range, or a processor
+    ///   of the application that takes only [batches of fixed
+    ///   rows](crate::processor::LogitsProcessor::check_shape);
     /// - [`ErrorKind::IncompatibleVocabulary`](crate::ErrorKind::IncompatibleVocabulary): the
     ///   model's logits are narrower than the vocabulary, or the vocabulary has no end-of-sequence
     ///   token;
@@ -144,6 +146,12 @@ impl<'m, M: ContinuousLm> ContinuousBatch<'m, M> {
         }
         if let Some(max) = model.max_positions().filter(|&max| capacity > max) {
             return Err(Error::input(format!("rows of {capacity} tokens for a model of {max} positions")));
+        }
+        for rows in [1, rows] {
+            admission.check_rows(
+                rows,
+                "rows of a continuous batch begin one at a time: keep the data of a row in the processor's state, or give each request a constraint by `Request::with_constraint`",
+            )?;
         }
         if config.prompt_chunk.is_some() && !model.reads_in_chunks() {
             return Err(Error::input(

@@ -2,10 +2,11 @@
 
 use burn::tensor::{DType, Device};
 use burn_dfa::ErrorKind;
-use burn_dfa::generation::{ContinuousBatch, FinishReason, GenerationConfig, Request};
-use burn_dfa::processor::ConstraintProcessor;
+use burn_dfa::generation::speculative::speculate;
+use burn_dfa::generation::{ContinuousBatch, FinishReason, GenerationConfig, Request, generate};
+use burn_dfa::processor::{ConstraintProcessor, LogitsProcessor, TopK};
 use burn_dfa::{
-    Arena, Capacity, CompiledConstraint, Constraint, DeviceConstraint, Limits, TensorOptions, TokenId,
+    Arena, Capacity, CompiledConstraint, Constraint, DeviceConstraint, Error, Limits, TensorOptions, TokenId,
     Vocabulary,
 };
 use burn_dfa_testing::words::{compact, vocabulary_of};
@@ -139,6 +140,52 @@ fn a_processor_with_fixed_constraints_refuses_admit_and_release() {
         ErrorKind::Input,
         "taken"
     );
+}
+
+#[test]
+fn a_processor_of_fixed_rows_is_refused_by_name_if_the_rows_do_not_fit() {
+    let (vocabulary, device) = (vocabulary(), Device::flex());
+    let model = RandomLm::new(vocabulary.len(), 3, DType::F32, &device);
+    let constraints = ["[a-f]{5}", "[0-9]{3}"].map(|pattern| regex(pattern, &vocabulary));
+    let of = |rows: &[usize], vocab_size| {
+        let both = [&constraints[0], &constraints[1]];
+        let both = DeviceConstraint::new(&both, vocab_size, &TensorOptions::default(), &device).unwrap();
+        ConstraintProcessor::new(both, rows).unwrap()
+    };
+    let with = |rows: &[usize]| config().with_processor(of(rows, vocabulary.len()));
+    let is_named = |error: Error, reason: &str| {
+        let message = error.to_string();
+        let names = ["ConstraintProcessor", reason].iter().all(|name| message.contains(name));
+        assert!(error.kind() == ErrorKind::Input && names, "{error}");
+    };
+
+    let continuous =
+        |rows, config: &GenerationConfig| ContinuousBatch::new(&model, &vocabulary, rows, 32, config);
+    let chained = config().with_processor(TopK::new(40).unwrap().then(Some(of(&[0, 1], vocabulary.len()))));
+    for (rows, config) in [(2, with(&[0, 1])), (3, with(&[0, 1])), (2, with(&[0])), (2, chained)] {
+        is_named(continuous(rows, &config).unwrap_err(), "begin one at a time");
+    }
+    // A batch of one row.
+    let mut batch = continuous(1, &with(&[1])).unwrap();
+    for _ in 0..2 {
+        batch.admit(0, &Request::new(prompt("a"), 8)).unwrap();
+        batch.step(8, |_| ()).unwrap();
+        assert!(constraints[1].accepts(&batch.release(0).unwrap().tokens));
+    }
+
+    // A batch whose rows begin together.
+    let requests = ["a", "b"].map(|text| Request::new(prompt(text), 8));
+    let outputs = generate(&model, &vocabulary, &requests, &with(&[0, 1])).unwrap();
+    let drafted = speculate(&model, &vocabulary, &requests, &with(&[0, 1]), ()).unwrap();
+    for (row, constraint) in constraints.iter().enumerate() {
+        assert!(constraint.accepts(&outputs[row].tokens), "row {row}: {:?}", outputs[row]);
+        assert_eq!(drafted[row].output.tokens, outputs[row].tokens);
+    }
+    let fixed = "make it for the rows";
+    is_named(generate(&model, &vocabulary, &requests[..1], &with(&[0, 1])).unwrap_err(), fixed);
+    is_named(speculate(&model, &vocabulary, &requests, &with(&[0]), ()).unwrap_err(), fixed);
+    let wider = config().with_processor(of(&[0, 1], vocabulary.len() + 1));
+    is_named(generate(&model, &vocabulary, &requests, &wider).unwrap_err(), fixed);
 }
 
 /// On a GPU, a thread holds the frames that a token pushes.
