@@ -9,7 +9,7 @@ use std::error::Error;
 
 use burn::tensor::DType;
 use burn_dfa::prelude::*;
-use burn_dfa::sampling::GumbelMax;
+use burn_dfa::sampling::{GumbelMax, check_laws};
 
 struct TopNSigma {
     n: f32,
@@ -34,6 +34,9 @@ impl Sampler for TopNSigma {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let device = Device::flex();
+    // An application checks this in a test.
+    check_laws(&TopNSigma { n: 1.0, draw: GumbelMax::new(&[1, 2, 3], 16, &device)? }, 3, 16, &device)?;
+
     let tiny = burn_dfa_tiny::load(&device)?;
     let name = Constraint::regex("[A-Z][a-z]{2,9} [A-Z][a-z]{2,9}")?.compile(tiny.vocabulary())?;
     let prompt = tiny.prompt("Meet Nora Keller, a 34 year old baker from Lisbon.")?;

@@ -9,6 +9,8 @@
 //! adds the noise. The compiler of CUDA may fuse these two operations; tokens can then differ if two
 //! sums are as close as the rounding.
 
+mod laws;
+
 use std::sync::{Arc, LazyLock};
 
 use burn::tensor::{DType, Device, Int, Tensor, TensorData};
@@ -16,27 +18,39 @@ use burn::tensor::{DType, Device, Int, Tensor, TensorData};
 use crate::in_place::{InPlaceState, RowState};
 use crate::tensor::ints;
 use burn_dfa_tokens::{Error, Result};
+pub use laws::check_laws;
 
 /// Chooses the next token of every row.
+///
+/// # Laws
+/// - a token is an id below the number of logits, with a logit above −∞: the output fits its
+///   constraint only then;
+/// - the token of a row depends only on the logits of the row, on its number and on its step;
+/// - [`sample_row`](Self::sample_row) and the sampler of [`fused`](Self::fused) choose the token of
+///   [`sample`](Self::sample);
+/// - nothing is read from the device.
+///
+/// [`check_laws`] checks all but the last in a test.
 ///
 /// ```
 /// use burn::tensor::{DType, Device, Int, Tensor};
 /// use burn_dfa::sampling::Sampler;
 ///
-/// /// The token of the least logit.
+/// /// The token of the least logit that is not masked.
 /// struct Least;
 ///
 /// impl Sampler for Least {
 ///     fn sample(&self, logits: Tensor<2>, _step: &Tensor<1, Int>) -> Tensor<1, Int> {
 ///         let [batch, _] = logits.dims();
-///         logits.argmin(1).reshape([batch]).cast(DType::I32)
+///         let masked = logits.clone().equal_elem(f32::NEG_INFINITY);
+///         logits.mask_fill(masked, f32::INFINITY).argmin(1).reshape([batch]).cast(DType::I32)
 ///     }
 /// }
 ///
 /// let device = Device::flex();
-/// let logits = Tensor::<2>::from_data([[2.0, 0.0, 1.0]], &device);
+/// let logits = Tensor::<2>::from_data([[2.0, f32::NEG_INFINITY, 1.0]], &device);
 /// let token = Least.sample(logits, &Tensor::zeros([1], &device));
-/// assert_eq!(token.into_data().try_to_vec::<i32>().unwrap(), [1]);
+/// assert_eq!(token.into_data().try_to_vec::<i32>().unwrap(), [2]);
 /// ```
 pub trait Sampler {
     /// Samples one token per row.

@@ -166,8 +166,8 @@ impl GenerationConfig {
     /// only where top-k, top-p or min-p follow them. A batch that records its step refuses it: see
     /// [`with_recordable_sampler`](Self::with_recordable_sampler).
     ///
-    /// The sampler must choose an id below the number of logits, with a logit above −∞: the output
-    /// fits its constraint only then.
+    /// The sampler must keep its [laws](Sampler#laws). The output fits its constraint only if every
+    /// chosen id is below the number of logits and has a logit above −∞.
     pub fn with_sampler(self, sampler: impl Sampler + Send + Sync + 'static) -> Self {
         Self { sampler: Some(OwnSampler::new(sampler, false)), ..self }
     }

@@ -74,10 +74,16 @@ pub fn check_laws<P>(processor: &P, vocab_size: usize, device: &Device) -> Resul
 where
     P: LogitsProcessor<State: RowState>,
 {
+    in_each_dtype(device, |dtype, tolerance| Laws { processor, vocab_size, device, dtype, tolerance }.check())
+}
+
+/// Runs a check with logits of each dtype that the device supports. The check also takes the
+/// tolerance of the dtype.
+pub(crate) fn in_each_dtype(device: &Device, check: impl Fn(DType, f32) -> Result<()>) -> Result<()> {
     for (dtype, tolerance) in DTYPES {
         if dtype == DType::F32 || device.supports_dtype(dtype) {
-            let laws = Laws { processor, vocab_size, device, dtype, tolerance };
-            laws.check().map_err(|error| Error::input(format!("with logits of {dtype:?}, {error}")))?;
+            let result = check(dtype, tolerance);
+            result.map_err(|error| Error::input(format!("with logits of {dtype:?}, {error}")))?;
         }
     }
     Ok(())
@@ -198,7 +204,7 @@ impl<P: LogitsProcessor<State: RowState>> Laws<'_, P> {
 }
 
 /// The result of a call, or an error that says what panicked.
-fn caught<T>(what: &str, call: impl FnOnce() -> T) -> Result<T> {
+pub(crate) fn caught<T>(what: &str, call: impl FnOnce() -> T) -> Result<T> {
     catch_unwind(AssertUnwindSafe(call)).map_err(|panic| {
         let said = panic.downcast_ref::<String>().map(String::as_str);
         let said = said.or(panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
@@ -332,7 +338,7 @@ impl<P: LogitsProcessor> Run<'_, P> {
 }
 
 /// Token ids, on the host.
-fn ids(tokens: Tensor<1, Int>) -> Result<Vec<i32>> {
+pub(crate) fn ids(tokens: Tensor<1, Int>) -> Result<Vec<i32>> {
     let data = tokens.into_data().convert_dtype(DType::I32);
     data.try_to_vec::<i32>().map_err(|error| Error::input(error.to_string()))
 }
@@ -350,6 +356,11 @@ fn token(row: usize, at: usize, vocab_size: usize) -> i32 {
 fn logit(row: usize, step: usize, id: usize) -> f32 {
     match (row + step + id) % 5 {
         0 => f32::NEG_INFINITY,
-        _ => ((row * 31 + step * 17 + id * 13) % 101) as f32 / 10.0 - 5.0,
+        _ => value(row, step, id),
     }
+}
+
+/// The logit of a legal token.
+pub(crate) fn value(row: usize, step: usize, id: usize) -> f32 {
+    ((row * 31 + step * 17 + id * 13) % 101) as f32 / 10.0 - 5.0
 }

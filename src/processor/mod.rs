@@ -23,7 +23,7 @@ mod chain;
 mod constraint;
 mod continuous;
 mod frequency_presence;
-mod laws;
+pub(crate) mod laws;
 mod logit_bias;
 mod min_new_tokens;
 mod min_p;

@@ -12,7 +12,7 @@ use burn_dfa::processor::{
     Constant, FrequencyPresencePenalty, InitContext, LogitBias, LogitsProcessor, MinNewTokens, MinP,
     RepetitionPenalty, StepContext, SuppressTokens, Temperature, TopK, TopP, check_laws,
 };
-use burn_dfa::sampling::{GumbelMax, Sampler};
+use burn_dfa::sampling::{self, Greedy, GumbelMax, Sampler};
 use burn_dfa::{
     Capacity, Compile, CompiledConstraint, Constraint, ErrorKind, StateId, TensorOptions, TokenId, Vocabulary,
 };
@@ -620,6 +620,22 @@ fn processors_keep_the_laws() {
         assert!(law.to_string().contains("a masked token became legal"), "{law}");
         let law = check_laws(&Mixed, vocab_size, &device).unwrap_err();
         assert!(law.to_string().contains("depend on other rows"), "{law}");
+    }
+}
+
+#[test]
+fn samplers_keep_the_laws() {
+    for (name, device) in devices::all() {
+        for vocab_size in [20, 5_000] {
+            let draw = GumbelMax::new(&[1, 2, 3], vocab_size, &device).unwrap();
+            let mixed = draw.clone().with_temperatures(&[Some(0.7), None, Some(100.0)]).unwrap();
+            let near = Near { distance: 3.0, draw: draw.clone() };
+            let samplers: [&dyn Sampler; 5] = [&Greedy, &draw, &mixed, &near, &LastId];
+            for (number, sampler) in samplers.into_iter().enumerate() {
+                let result = sampling::check_laws(sampler, 3, vocab_size, &device);
+                result.unwrap_or_else(|error| panic!("{name}, sampler {number}: {error}"));
+            }
+        }
     }
 }
 

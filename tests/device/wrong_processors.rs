@@ -1,14 +1,14 @@
-//! Logits processors that break one law each, which `check_laws` names.
+//! Logits processors and samplers that break one law each, which `check_laws` names.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use burn::tensor::{Bool, DType, Device, Int, Tensor};
-use burn_dfa::ErrorKind;
 use burn_dfa::processor::{
     Constant, InPlaceState, InitContext, LogitsProcessor, RowState, StepContext, check_laws,
 };
-use burn_dfa::sampling::Sampler;
+use burn_dfa::sampling::{self, FusedSampler, Greedy, GumbelMax, Sampler};
+use burn_dfa::{Error, ErrorKind};
 
 const VOCAB_SIZE: usize = 16;
 
@@ -232,7 +232,11 @@ impl LogitsProcessor for Least {
 
 #[track_caller]
 fn breaks<P: LogitsProcessor<State: RowState>>(processor: P, law: &str) {
-    let error = check_laws(&processor, VOCAB_SIZE, &Device::flex()).unwrap_err();
+    names(check_laws(&processor, VOCAB_SIZE, &Device::flex()).unwrap_err(), law);
+}
+
+#[track_caller]
+fn names(error: Error, law: &str) {
     assert!(
         error.kind() == ErrorKind::Input && error.to_string().contains(law),
         "{law:?} is not in: {error}"
@@ -282,4 +286,100 @@ fn every_law_has_a_processor_that_breaks_it() {
     breaks(LastOfPrompt, "does not write the state of another batch");
     breaks(History, "the next state, which must have the shapes of the state before, panicked");
     breaks(Prompt, "the state of another batch, which must have the same shapes, panicked");
+}
+
+/// A sampler of a function.
+struct Choose<F>(F);
+
+impl<F: Fn(Tensor<2>, &Tensor<1, Int>) -> Tensor<1, Int>> Sampler for Choose<F> {
+    fn sample(&self, logits: Tensor<2>, step: &Tensor<1, Int>) -> Tensor<1, Int> {
+        (self.0)(logits, step)
+    }
+}
+
+/// The token of the least logit that is not masked.
+fn least(logits: Tensor<2>) -> Tensor<1, Int> {
+    let [batch, _] = logits.dims();
+    let masked = logits.clone().equal_elem(f32::NEG_INFINITY);
+    logits.mask_fill(masked, f32::INFINITY).argmin(1).reshape([batch]).cast(DType::I32)
+}
+
+/// Draws, but samples a row alone with the seed of the first row.
+struct FirstSeed(GumbelMax);
+
+impl Sampler for FirstSeed {
+    fn sample(&self, logits: Tensor<2>, step: &Tensor<1, Int>) -> Tensor<1, Int> {
+        self.0.sample(logits, step)
+    }
+
+    fn sample_row(&self, _: usize, batch: usize, logits: Tensor<2>, step: &Tensor<1, Int>) -> Tensor<1, Int> {
+        self.0.sample_row(0, batch, logits, step)
+    }
+}
+
+/// Draws, but claims to be greedy.
+struct ClaimsGreedy(GumbelMax);
+
+impl Sampler for ClaimsGreedy {
+    fn sample(&self, logits: Tensor<2>, step: &Tensor<1, Int>) -> Tensor<1, Int> {
+        self.0.sample(logits, step)
+    }
+
+    fn fused(&self) -> Option<FusedSampler<'_>> {
+        Some(FusedSampler::Greedy)
+    }
+}
+
+#[track_caller]
+fn sampler_breaks(sampler: impl Sampler, law: &str) {
+    names(sampling::check_laws(&sampler, 3, VOCAB_SIZE, &Device::flex()).unwrap_err(), law);
+}
+
+#[test]
+fn every_law_has_a_sampler_that_breaks_it() {
+    let device = Device::flex();
+    let draw = GumbelMax::new(&[1, 2, 3], VOCAB_SIZE, &device).unwrap().with_temperature(100.0).unwrap();
+    let right = Choose(|logits: Tensor<2>, _: &Tensor<1, Int>| least(logits));
+    sampling::check_laws(&right, 3, VOCAB_SIZE, &device).unwrap();
+
+    let with_masked = |logits: Tensor<2>, _: &Tensor<1, Int>| {
+        let [batch, _] = logits.dims();
+        logits.argmin(1).reshape([batch]).cast(DType::I32)
+    };
+    sampler_breaks(Choose(with_masked), "where it is masked");
+    sampler_breaks(
+        Choose(|logits: Tensor<2>, _: &Tensor<1, Int>| least(logits).zeros_like() + VOCAB_SIZE as i32),
+        "chooses token 16 in row 0, which has 16 logits",
+    );
+    sampler_breaks(
+        Choose(|logits: Tensor<2>, _: &Tensor<1, Int>| least(logits).cast(DType::I64)),
+        "returns I64 of shape [3]",
+    );
+    sampler_breaks(
+        Choose(|logits: Tensor<2>, _: &Tensor<1, Int>| least(logits).narrow(0, 0, 1)),
+        "returns I32 of shape [1]",
+    );
+    let greedy_in_one_row = |logits: Tensor<2>, step: &Tensor<1, Int>| {
+        let max = logits.clone().max_dim(1);
+        let is_greatest = max.clone().equal(max.clone().max_dim(0).expand(max.dims())).reshape([-1]);
+        least(logits.clone()).mask_where(is_greatest, Greedy.sample(logits, step))
+    };
+    sampler_breaks(Choose(greedy_in_one_row), "the token of a row depends on other rows");
+
+    let calls = AtomicUsize::new(0);
+    let in_turn = |logits: Tensor<2>, step: &Tensor<1, Int>| match calls.fetch_add(1, Ordering::Relaxed) % 2 {
+        0 => least(logits),
+        _ => Greedy.sample(logits, step),
+    };
+    sampler_breaks(Choose(in_turn), "is another one in a repeated call");
+    let one_step = |logits: Tensor<2>, step: &Tensor<1, Int>| {
+        let step = step.clone().reshape([1]);
+        draw.sample(logits, &step)
+    };
+    sampler_breaks(Choose(one_step), "`Sampler::sample` with `step` of shape [3] panicked");
+    let first_step =
+        |logits: Tensor<2>, step: &Tensor<1, Int>| draw.sample(logits, &step.clone().narrow(0, 0, 1));
+    sampler_breaks(Choose(first_step), "or on the steps of other rows");
+    sampler_breaks(FirstSeed(draw.clone()), "`Sampler::sample_row` does not choose the token of `sample`");
+    sampler_breaks(ClaimsGreedy(draw), "the sampler of `Sampler::fused` does not choose");
 }
