@@ -102,7 +102,8 @@ pub trait CausalLm {
 /// [`speculate_recorded`](super::speculative::speculate_recorded) require this promise. Loops that
 /// record nothing take any model, drafter, processor and sampler. The drafters of this library, the
 /// processors of [`SamplingOptions`](super::SamplingOptions), [`Greedy`](crate::sampling::Greedy)
-/// and [`GumbelMax`](crate::sampling::GumbelMax) make the promise.
+/// and [`GumbelMax`](crate::sampling::GumbelMax) make the promise. A
+/// [`Chain`](crate::processor::Chain) and an [`Option`] make it if their processors do.
 ///
 /// # Safety
 /// The promise covers every implementation of [`CausalLm`], [`ContinuousLm`](super::ContinuousLm),

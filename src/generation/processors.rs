@@ -8,9 +8,9 @@ use burn::tensor::{Bool, DType, Int, Tensor};
 
 use super::model::Recordable;
 use crate::processor::{
-    FrequencyPresencePenalty, InPlaceState, InitContext, LogitBias, LogitsProcessor, MinNewTokens, MinP,
-    RepetitionPenalty, RowState, StepContext, SuppressTokens, Temperature, TopK, TopP, process_and_sample,
-    unless_empty,
+    Chain, FrequencyPresencePenalty, InPlaceState, InitContext, LogitBias, LogitsProcessor, MinNewTokens,
+    MinP, RepetitionPenalty, RowState, StepContext, SuppressTokens, Temperature, TopK, TopP,
+    process_and_sample, unless_empty,
 };
 use crate::sampling::{FusedSampler, Greedy, GumbelMax, Sampler};
 use burn_dfa_tokens::{Error, Result};
@@ -227,6 +227,17 @@ recordable!(
     TopP
 );
 recordable!(Greedy, GumbelMax);
+
+// SAFETY: both processors make the promise. A chain has no other tensors, its state is a pair of
+// their states, and every call and every method of the state calls the two one after the other. No
+// other crate can implement a trait of the promise for this type or for `Option`.
+#[allow(unsafe_code)]
+unsafe impl<A: Recordable, B: Recordable> Recordable for Chain<A, B> {}
+
+// SAFETY: the processor makes the promise, and its state is `Some` of the processor's state. Without
+// a processor there are no tensors, and `process` returns the logits.
+#[allow(unsafe_code)]
+unsafe impl<P: Recordable> Recordable for Option<P> {}
 
 /// A processor with a state of any type.
 trait AnyProcessor: Send + Sync {

@@ -586,9 +586,18 @@ fn built_in_processors_in_the_list_equal_the_options_in_every_loop() {
             .with_recordable_processor(TopK::new(6).unwrap())
             .with_recordable_processor(TopP::new(0.9).unwrap())
             .with_recordable_processor(MinP::new(0.05).unwrap());
+        let chain = RepetitionPenalty::new(1.2)
+            .unwrap()
+            .then(Some(FrequencyPresencePenalty::new(0.4, 0.3).unwrap()))
+            .then(LogitBias::new(bias).unwrap())
+            .then(None::<TopK>)
+            .then(SuppressTokens::new(suppressed))
+            .then(MinNewTokens::new(7, &vocabulary));
+        let chained = config().with_sync_interval(3).with_recordable_processor(chain);
         let draw = GumbelMax::new(&[0; 3], vocab_size, &device).unwrap();
         let cases = [
             ("greedy", penalties, &greedy),
+            ("greedy, in a chain", chained, &greedy),
             ("sampled", filters.clone().with_temperature(1.0), &sampled),
             ("with a built-in sampler", filters.with_recordable_sampler(draw), &sampled),
         ];
