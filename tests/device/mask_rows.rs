@@ -65,17 +65,26 @@ fn masks_match_the_host_in_pools_of_any_size() {
     }
 }
 
-/// Rows in the same state of an object. Only the first may leave it without another `a`.
+/// Rows in the same state and at the same depth. In the second one `{` leads to `d`, which needs
+/// more frames than there are.
 #[test]
 fn rows_with_different_exits_share_no_mask_row() {
     let vocabulary = vocabulary();
-    let constraint = compile(&two_exits(), &vocabulary, 8);
-    let texts = [r#"[{"k":"a"},{"k":""#, r#"[{"k":"b"},{"k":""#].map(str::as_bytes);
+    let grammar = r#"root ::= "x" (a "1" | b "2") | "y" (a "3" | b "4" d)
+        a ::= "[" a* "]" | "12" | "name"
+        b ::= "[" b* "]" | "{" b "}" | "true"
+        d ::= "(" d ")" | "-" e "-"
+        e ::= "(" e ")" | "-" f "-"
+        f ::= "(" f ")" | ".""#;
+    let constraint = Constraint::grammar(Syntax::Gbnf, grammar).unwrap();
+    let limits = Limits::new().with_frames(2);
+    let constraint = CompiledConstraint::compile_byte_level(&constraint, &vocabulary, &limits).unwrap();
+    let texts = ["x", "y"].map(str::as_bytes);
     let own = texts.map(|text| {
         let start = RowPosition::unlimited(constraint.start());
         text.iter().fold(start, |position, byte| constraint.after(&position, TokenId(u32::from(*byte))))
     });
-    assert_eq!(own[0].state, own[1].state);
+    assert_eq!((own[0].state, own[0].frames.len()), (own[1].state, own[1].frames.len()));
     let expected = own.map(|own| legal(&constraint, &own));
     assert_ne!(expected[0], expected[1]);
     let vocab_size = vocabulary.len();
