@@ -5,6 +5,7 @@ mod random;
 mod trees;
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
+use burn_dfa::constraint::Syntax;
 use burn_dfa::generation::{DecodeGraph, GenerationConfig, Request, generate};
 use burn_dfa::processor::{ConstraintProcessor, LogitsProcessor, StepContext};
 use burn_dfa::sampling::{Greedy, GumbelMax, Sampler};

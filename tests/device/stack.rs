@@ -519,7 +519,7 @@ fn free_text_precedes_a_constraint_with_a_stack() {
         }
     }
     let constraints: Vec<&CompiledConstraint> = constraints.iter().collect();
-    for (name, device) in devices::all() {
+    for (_, device) in devices::all() {
         for kernels in [Kernels::Fused, Kernels::BuiltIn] {
             let steps = if kernels == Kernels::Fused { 200 } else { 12 };
             walk(&constraints, &TensorOptions::new().with_kernels(kernels), &device, steps, steps, 11);
