@@ -12,10 +12,9 @@ use burn_dfa::sampling::{Greedy, GumbelMax, Sampler};
 use burn_dfa::tokens::RowPosition;
 use burn_dfa::{
     Arena, Capacity, CompiledConstraint, Constraint, DeviceConstraint, Limits, StateId, TensorOptions,
-    TokenId,
+    TokenId, Vocabulary,
 };
 use rand::{Rng, SeedableRng, rngs::StdRng};
-use serde_json::{Value, json};
 
 use super::stack::{compile, grammars, legal, schemas, vocabulary, walk_rows};
 use crate::common::model::RandomLm;
@@ -26,13 +25,20 @@ fn with_slots(slots: usize) -> TensorOptions {
     TensorOptions::new().with_mask_rows_bytes(mask_rows_bytes(slots, true))
 }
 
-/// Within an object, `b` is legal only if an object with `a` came before or may still come: it
-/// depends on the frame, without a return into it.
-fn two_exits() -> Value {
-    json!({"type": "array", "items": {"$ref": "#/$defs/t"}, "maxItems": 2,
-        "contains": {"properties": {"k": {"const": "a"}}, "required": ["k"]},
-        "$defs": {"t": {"type": "object", "properties": {"k": {"enum": ["a", "b"]}, "c": {"$ref": "#/$defs/t"}},
-            "required": ["k"], "additionalProperties": false}}})
+/// After `x[` and `y[` the state is the same. After `y[`, only one exit leads to the end: `d0` needs
+/// more frames than there are.
+fn exits_of_the_depth(vocabulary: &Vocabulary, frames: usize) -> CompiledConstraint {
+    let last = frames + 1;
+    let mut grammar = r#"root ::= "x" (a "1" | b "2") | "y" (a "3" | b "4" d0)
+        a ::= "[" a* "]" | "12" | "name"
+        b ::= "[" b* "]" | "{" b "}" | "true"
+        "#
+    .to_owned();
+    (0..last).for_each(|depth| grammar += &format!("d{depth} ::= \"(\" d{} \")\"\n", depth + 1));
+    grammar += &format!("d{last} ::= \"(\" d0 \")\" | \".\"\n");
+    let constraint = Constraint::grammar(Syntax::Gbnf, &grammar).unwrap();
+    let limits = Limits::new().with_frames(frames);
+    CompiledConstraint::compile_byte_level(&constraint, vocabulary, &limits).unwrap()
 }
 
 #[test]
@@ -42,7 +48,7 @@ fn masks_match_the_host_in_pools_of_any_size() {
         let mut constraints: Vec<_> =
             schemas().iter().map(|schema| compile(schema, &vocabulary, frames)).collect();
         constraints.extend(grammars(&vocabulary, frames));
-        constraints.push(compile(&two_exits(), &vocabulary, frames));
+        constraints.push(exits_of_the_depth(&vocabulary, frames));
         let constraints: Vec<&CompiledConstraint> = constraints.iter().collect();
         // Several rows of each constraint begin in the same state, and meet again.
         let rows: Vec<usize> =
@@ -66,21 +72,11 @@ fn masks_match_the_host_in_pools_of_any_size() {
     }
 }
 
-/// Rows in the same state and at the same depth. In the second one `{` leads to `d`, which needs
-/// more frames than there are.
 #[test]
 fn rows_with_different_exits_share_no_mask_row() {
     let vocabulary = vocabulary();
-    let grammar = r#"root ::= "x" (a "1" | b "2") | "y" (a "3" | b "4" d)
-        a ::= "[" a* "]" | "12" | "name"
-        b ::= "[" b* "]" | "{" b "}" | "true"
-        d ::= "(" d ")" | "-" e "-"
-        e ::= "(" e ")" | "-" f "-"
-        f ::= "(" f ")" | ".""#;
-    let constraint = Constraint::grammar(Syntax::Gbnf, grammar).unwrap();
-    let limits = Limits::new().with_frames(2);
-    let constraint = CompiledConstraint::compile_byte_level(&constraint, &vocabulary, &limits).unwrap();
-    let texts = ["x", "y"].map(str::as_bytes);
+    let constraint = exits_of_the_depth(&vocabulary, 2);
+    let texts = ["x[", "y["].map(str::as_bytes);
     let own = texts.map(|text| {
         let start = RowPosition::unlimited(constraint.start());
         text.iter().fold(start, |position, byte| constraint.after(&position, TokenId(u32::from(*byte))))

@@ -9,7 +9,7 @@ use burn_dfa_testing::words::EOS;
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
 use super::super::stack::{compile, grammars, legal, needed, schemas, vocabulary};
-use super::{two_exits, with_slots};
+use super::{exits_of_the_depth, with_slots};
 use crate::common::{devices, ints};
 
 /// 200 rounds for each pool. Rows end, so another batch begins after a few rounds.
@@ -113,7 +113,7 @@ fn trees_match_the_host_in_small_pools() {
     let mut constraints: Vec<_> =
         schemas().iter().map(|schema| compile(schema, &vocabulary, FRAMES)).collect();
     constraints.extend(grammars(&vocabulary, FRAMES));
-    constraints.push(compile(&two_exits(), &vocabulary, FRAMES));
+    constraints.push(exits_of_the_depth(&vocabulary, FRAMES));
     let constraints: Vec<&CompiledConstraint> = constraints.iter().collect();
     for (name, device) in devices::all() {
         for slots in [1, 2, 3] {
