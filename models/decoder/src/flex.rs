@@ -7,7 +7,7 @@
 
 mod kernels;
 #[cfg(target_arch = "x86_64")]
-mod pairs;
+mod many;
 #[cfg(test)]
 mod tests;
 
@@ -63,12 +63,12 @@ fn close<T: Number, const D: usize>(values: Vec<T>, shape: [usize; D]) -> Tensor
     Tensor::from_primitive::<Flex>(FlexTensor::from_data(TensorData::new(values, shape)))
 }
 
-/// Rows `[rows, inputs]` times the transpose of `[outputs, inputs]`: a few rows, or rows of `bf16`
-/// where the machine has instructions for them.
+/// Rows `[rows, inputs]` times the transpose of `[outputs, inputs]`: a few rows, or many rows that
+/// AVX-512 multiplies.
 ///
-/// All threads together read the rows of the matrix once, and widen them while reading. Burn's
-/// product shares the work among threads only if it is large, and casts a `bf16` matrix at every
-/// call.
+/// For a few rows, all threads together read the rows of the matrix once, and widen them while
+/// reading. Burn's product shares the work among threads only if it is large, and casts a `bf16`
+/// matrix at every call.
 pub(crate) fn product(x: &Tensor<2>, weight: &Tensor<2>) -> Option<Tensor<2>> {
     let [rows, inputs] = x.dims();
     if rows == 0 || inputs == 0 || !is_flex(x) || !is_flex(weight) {
@@ -91,17 +91,58 @@ pub(crate) fn product(x: &Tensor<2>, weight: &Tensor<2>) -> Option<Tensor<2>> {
 
 #[cfg(target_arch = "x86_64")]
 fn product_of_many(x: &Tensor<2>, weight: &Tensor<2>) -> Option<Tensor<2>> {
-    if x.dtype() != DType::BF16 {
+    fn apply<T: many::Vectorized>(y: Tensor<4>, [rows, outputs]: [usize; 2]) -> Tensor<2> {
+        close(many::transpose(T::read(&open(y)), rows), [rows, outputs])
+    }
+    let ([rows, _], [outputs, _]) = (x.dims(), weight.dims());
+    let [x, weight] = [x, weight].map(|matrix| matrix.clone().unsqueeze());
+    let y = product_of_heads(&weight, &x)?;
+    match y.dtype() {
+        DType::F32 => Some(apply::<f32>(y, [rows, outputs])),
+        DType::BF16 => Some(apply::<bf16>(y, [rows, outputs])),
+        _ => None,
+    }
+}
+
+/// The rows of `a` times the transpose of `b`, for each head, if `b` has many rows that AVX-512
+/// multiplies.
+///
+/// # Shapes
+/// - `a`: `[batch, heads, outputs, inputs]`
+/// - `b`: `[batch, heads, rows, inputs]`
+/// - returns `[batch, heads, outputs, rows]`
+#[cfg(target_arch = "x86_64")]
+pub(crate) fn product_of_heads(a: &Tensor<4>, b: &Tensor<4>) -> Option<Tensor<4>> {
+    fn apply<T: many::Vectorized>(a: &Tensor<4>, b: &Tensor<4>) -> Option<Tensor<4>> {
+        let simd = <T::Simd as many::Simd>::try_new()?;
+        let ([batch, heads, outputs, inputs], [_, _, rows, _]) = (a.dims(), b.dims());
+        let (a, b) = (open(a.clone()), open(b.clone()));
+        let mut y = vec![T::narrow(0.0); batch * heads * outputs * rows];
+        let a = T::read(&a).chunks_exact(outputs * inputs);
+        let b = T::read(&b).chunks_exact(rows * inputs);
+        for ((y, a), b) in y.chunks_exact_mut(outputs * rows).zip(a).zip(b) {
+            many::product(simd, b, a, inputs, y);
+        }
+        Some(close(y, [batch, heads, outputs, rows]))
+    }
+    let ([_, _, outputs, inputs], [_, _, rows, _]) = (a.dims(), b.dims());
+    if rows <= FEW || outputs * inputs == 0 || !is_flex(a) || !is_flex(b) {
         return None;
     }
-    let ([rows, inputs], [outputs, _]) = (x.dims(), weight.dims());
-    let (x, weight) = (open(x.clone()), open(weight.clone()));
-    let y = pairs::product(Number::read(&x), Number::read(&weight), inputs)?;
-    Some(close(y, [outputs, rows]).transpose())
+    match a.dtype() {
+        DType::F32 => apply::<f32>(a, b),
+        DType::BF16 => apply::<bf16>(a, b),
+        _ => None,
+    }
 }
 
 #[cfg(not(target_arch = "x86_64"))]
 fn product_of_many(_x: &Tensor<2>, _weight: &Tensor<2>) -> Option<Tensor<2>> {
+    None
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+pub(crate) fn product_of_heads(_a: &Tensor<4>, _b: &Tensor<4>) -> Option<Tensor<4>> {
     None
 }
 

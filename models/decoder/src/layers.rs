@@ -71,6 +71,16 @@ fn product(x: Tensor<2>, weight: Tensor<2>) -> Tensor<2> {
     x.matmul(weight.transpose())
 }
 
+/// The rows of `a` `[batch, heads, outputs, inputs]` times the transpose of `b` `[batch, heads, rows,
+/// inputs]`, for each head.
+fn product_of_heads(a: Tensor<4>, b: Tensor<4>) -> Tensor<4> {
+    #[cfg(feature = "flex")]
+    if let Some(y) = crate::flex::product_of_heads(&a, &b) {
+        return y;
+    }
+    a.matmul(b.swap_dims(2, 3))
+}
+
 /// A table of token vectors, `[vocabulary, hidden]`.
 #[derive(Module, Debug)]
 pub(crate) struct Embedding {
@@ -335,13 +345,10 @@ impl Attention {
         let seen = k.dims()[2];
         let rows = self.heads / self.kv_heads * length;
         let q = q * self.scale;
-        let scores = q
-            .reshape([batch, self.kv_heads, rows, self.head_dim])
-            .matmul(k.swap_dims(2, 3))
+        let scores = product_of_heads(q.reshape([batch, self.kv_heads, rows, self.head_dim]), k)
             .reshape([batch, self.heads, length, seen]);
-        masked_softmax(scores, self.hidden(hidden))
-            .reshape([batch, self.kv_heads, rows, seen])
-            .matmul(v)
+        let shares = masked_softmax(scores, self.hidden(hidden)).reshape([batch, self.kv_heads, rows, seen]);
+        product_of_heads(shares, v.swap_dims(2, 3))
             .reshape([batch, self.heads, length, self.head_dim])
             .swap_dims(1, 2)
             .reshape([batch, length, self.heads * self.head_dim])

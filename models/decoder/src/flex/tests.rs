@@ -44,29 +44,39 @@ fn products_of_few_rows() {
             }
         }
     }
-    assert!(product(&numbers([FEW + 1, 4], 1), &numbers([3, 4], 1)).is_none());
+    let [many, weight] = [[FEW + 1, 4], [3, 4]].map(|shape| numbers(shape, 1).cast(DType::F16));
+    assert!(product(&many, &weight).is_none());
     assert!(product(&numbers([1, 4], 1).cast(DType::F64), &numbers([3, 4], 1).cast(DType::F64)).is_none());
 }
 
-/// On a processor with AVX-512 BF16; others leave such products to Burn.
+/// On a processor with the instructions; others leave such products to Burn.
 #[test]
 #[cfg(target_arch = "x86_64")]
-fn products_of_many_rows_of_bf16() {
-    // Whole tiles and panels, and incomplete ones.
-    for (outputs, inputs) in [(5, 4), (48, 64), (301, 578)] {
-        for rows in [FEW + 1, 32, 77] {
-            let (x, weight) = (numbers([rows, inputs], 1), numbers([outputs, inputs], 2));
-            let expected = x.clone().matmul(weight.clone().transpose());
-            let found = product(&x.cast(DType::BF16), &weight.cast(DType::BF16));
-            assert_eq!(found.is_some(), is_x86_feature_detected!("avx512bf16"));
-            if let Some(found) = found {
-                // The sums are of `f32`, which hold such numbers exactly.
-                assert_close(found, expected.cast(DType::BF16).cast(DType::F32), DType::BF16, 0.0);
+fn products_of_many_rows() {
+    for (dtype, is_supported) in [
+        (DType::F32, is_x86_feature_detected!("avx512f")),
+        (DType::BF16, is_x86_feature_detected!("avx512bf16")),
+    ] {
+        // Whole tiles, panels and words, and incomplete ones.
+        for (outputs, inputs) in [(5, 3), (48, 64), (301, 577)] {
+            for rows in [FEW + 1, 32, 77] {
+                let (x, weight) = (numbers([rows, inputs], 1), numbers([outputs, inputs], 2));
+                // Sums in `f32` hold such numbers exactly.
+                let expected = x.clone().matmul(weight.clone().transpose()).cast(dtype).cast(DType::F32);
+                let found = product(&x.cast(dtype), &weight.cast(dtype));
+                assert_eq!(found.is_some(), is_supported);
+                if let Some(found) = found {
+                    assert_close(found, expected, dtype, 0.0);
+                }
+
+                let (a, b) = (numbers([2, 3, outputs, inputs], 3), numbers([2, 3, rows, inputs], 4));
+                let expected = a.clone().matmul(b.clone().swap_dims(2, 3)).cast(dtype).cast(DType::F32);
+                if let Some(found) = product_of_heads(&a.cast(dtype), &b.cast(dtype)) {
+                    assert_close(found, expected, dtype, 0.0);
+                }
             }
         }
     }
-    let odd = [numbers([FEW + 1, 3], 1), numbers([5, 3], 2)].map(|x| x.cast(DType::BF16));
-    assert!(product(&odd[0], &odd[1]).is_none());
 }
 
 #[test]
