@@ -217,6 +217,21 @@ fn rotate<T: Number>(queries_and_keys: [&mut Vec<f32>; 2], rotation: Option<&Rot
     }
 }
 
+/// See [`Rotation::apply`].
+pub(crate) fn rotate_heads(x: &Tensor<4>, rotation: &Rotation) -> Option<Tensor<4>> {
+    if !is_flex(x) {
+        return None;
+    }
+    fn apply<T: Number>(x: &Tensor<4>, rotation: &Rotation) -> Tensor<4> {
+        let [_, heads, length, width] = x.dims();
+        let [cos, sin] = rotation.tables().map(open);
+        let mut y = T::read(&open(x.clone())).to_vec();
+        kernels::rotate_heads(&mut y, [T::read(&cos), T::read(&sin)], [heads, length, width]);
+        close(y, x.dims())
+    }
+    by_dtype!(x.dtype(), apply(x, rotation))
+}
+
 /// Whether [`attend`] and [`masked_softmax`] support these activations.
 pub(crate) fn supports<const D: usize>(x: &Tensor<D>) -> bool {
     is_flex(x) && matches!(x.dtype(), DType::F32 | DType::BF16 | DType::F16)

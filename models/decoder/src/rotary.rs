@@ -113,6 +113,15 @@ impl Rotation {
 
     /// Rotates `x` `[batch, heads, length, head_dim]`.
     pub(crate) fn apply(&self, x: Tensor<4>) -> Tensor<4> {
+        #[cfg(feature = "flex")]
+        if let Some(y) = crate::flex::rotate_heads(&x, self) {
+            return y;
+        }
+        self.apply_by_operations(x)
+    }
+
+    /// As [`apply`](Self::apply), by operations of Burn.
+    pub(crate) fn apply_by_operations(&self, x: Tensor<4>) -> Tensor<4> {
         let half = x.dims()[3] / 2;
         let first = x.clone().narrow(3, 0, half);
         let second = x.narrow(3, half, half);

@@ -380,6 +380,33 @@ pub(crate) fn rotate<T: Number>(x: &mut [f32], cos: &[T], sin: &[T], heads: &Hea
     }
 }
 
+/// As [`rotate`], of `x` `[batch, heads, length, width]`; `cos` and `sin` are `[batch or 1, length,
+/// width / 2]`.
+pub(crate) fn rotate_heads<T: Number>(
+    x: &mut [T],
+    [cos, sin]: [&[T]; 2],
+    [heads, length, width]: [usize; 3],
+) {
+    let half = width / 2;
+    in_shares(
+        x,
+        width,
+        #[inline(always)]
+        |from, x| {
+            for (row, x) in (from / width..).zip(x.chunks_exact_mut(width)) {
+                let position = row / (heads * length) * length + row % length;
+                let table = position * half % cos.len();
+                let (first, second) = x.split_at_mut(half);
+                for (((a, b), cos), sin) in first.iter_mut().zip(second).zip(&cos[table..]).zip(&sin[table..])
+                {
+                    let (x, y, cos, sin) = (a.widen(), b.widen(), cos.widen(), sin.widen());
+                    (*a, *b) = (T::narrow(x * cos - y * sin), T::narrow(y * cos + x * sin));
+                }
+            }
+        },
+    );
+}
+
 /// Writes rows `[batch, kv_heads, width]` at the last visible slots.
 pub(crate) fn store<T: Number>(cache: &mut [T], rows: &[f32], seen: &[Range<usize>], heads: &Heads) {
     let Heads { kv_heads, width, capacity, .. } = heads;

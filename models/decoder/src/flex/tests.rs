@@ -101,6 +101,25 @@ fn norms_and_gates_equal_those_of_burn() {
 }
 
 #[test]
+fn rotated_heads_equal_those_of_burn() {
+    let tables = Rotary::new(&DecoderConfig::new(8, 60, 8, 1, 6), &Device::flex());
+    for (batch, heads, length) in [(1, 3, 5), (2, 4, 900)] {
+        let positions = Tensor::<1, Int>::arange(0..(batch * length) as i64, &Device::flex()) % 50;
+        let positions = positions.reshape([batch, length]);
+        let shared = positions.clone().narrow(0, 0, 1);
+        for positions in [positions, shared] {
+            for (dtype, tolerance) in DTYPES {
+                let x = numbers([batch, length, heads, 10], 3).swap_dims(1, 2);
+                let expected = tables.at(positions.clone(), DType::F32).full.apply_by_operations(x.clone());
+                let rotations = tables.at(positions.clone(), dtype);
+                let found = rotate_heads(&x.cast(dtype), &rotations.full).unwrap();
+                assert_close(found, expected, dtype, tolerance);
+            }
+        }
+    }
+}
+
+#[test]
 fn masked_softmax_equals_the_softmax_of_visible_positions() {
     // Few rows, and enough rows for shared work; one mask for all rows of the batch, and one for
     // each.
@@ -150,7 +169,7 @@ fn attention_over_a_padded_cache() {
             let [keys, values] = [9, 10].map(|seed| numbers([batch, kv_heads, capacity, width], seed));
 
             let rotations = tables.at(positions.clone(), DType::F32);
-            let rotate = |x: Tensor<4>| if rotates { rotations.full.apply(x) } else { x };
+            let rotate = |x: Tensor<4>| if rotates { rotations.full.apply_by_operations(x) } else { x };
             let heads = |x: Tensor<3>, heads| x.reshape([batch, 1, heads, width]).swap_dims(1, 2);
             let row = [0..batch, 0..kv_heads, slot as usize..slot as usize + 1, 0..width];
             let keys_after = keys.clone().slice_assign(row.clone(), rotate(heads(k.clone(), kv_heads)));
