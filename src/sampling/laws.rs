@@ -16,8 +16,8 @@ const CASES: usize = 9;
 /// - the tokens have the shape `[rows]` and the dtype `i32`;
 /// - every token is below `vocab_size` and has a logit above −∞, even if it is the only such token
 ///   of the row or all logits are low;
-/// - a row takes the same token in a repeated call, beside other rows, and with one `step` for all
-///   rows or one for each;
+/// - a row takes the same token if the call is repeated, if the other rows change, and with one
+///   `step` for all rows or one for each;
 /// - [`sample_row`](Sampler::sample_row) and the sampler of [`fused`](Sampler::fused) choose the
 ///   tokens of [`sample`](Sampler::sample);
 /// - the logits of the caller do not change.

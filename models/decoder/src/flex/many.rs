@@ -148,7 +148,7 @@ pub(crate) fn product<T: Vectorized>(simd: T::Simd, x: &[T], weight: &[T], input
     tiles.for_each(|(y, weight)| simd.run(Tile { simd, panels: &panels, words, weight, inputs, y }));
 }
 
-/// The transpose of a matrix with so many columns.
+/// The transpose of a matrix with `columns` columns.
 pub(crate) fn transpose<T: Number>(x: &[T], columns: usize) -> Vec<T> {
     /// Rows and columns of a block.
     const BLOCK: usize = 32;
