@@ -5,7 +5,8 @@
 //! multiplied by the vectors of a panel. `bf16` is multiplied in pairs, which takes half the
 //! instructions that `f32` takes.
 
-use std::arch::x86_64::{__m512, __m512i, _mm512_dpbf16_ps};
+use std::arch::x86_64::{__m512, __m512bh, __m512i, _mm512_dpbf16_ps};
+use std::mem::transmute;
 
 use half::bf16;
 use pulp::x86::V4;
@@ -129,7 +130,9 @@ impl Simd for Bf16 {
     fn add_products(self, sums: __m512, a: __m512i, b: __m512i) -> __m512 {
         // SAFETY: the instruction belongs to AVX512_BF16, which `try_new` has found. The types of
         // vectors have the same size, and any bits are valid in them.
-        unsafe { _mm512_dpbf16_ps(sums, std::mem::transmute(a), std::mem::transmute(b)) }
+        unsafe {
+            _mm512_dpbf16_ps(sums, transmute::<__m512i, __m512bh>(a), transmute::<__m512i, __m512bh>(b))
+        }
     }
 }
 
@@ -246,10 +249,10 @@ fn sums<T: Vectorized>(simd: T::Simd, panel: &[Words], weight: [(&[T::Inputs], O
 fn add<S: Simd>(simd: S, sums: &mut Sums, words: &Words, weight: impl Fn(usize) -> u32) {
     let (words, _) = words.as_chunks::<LANES>();
     let words: [__m512i; VECTORS] = std::array::from_fn(|vector| cast(words[vector]));
-    for output in 0..TILE {
+    for (output, sums) in sums.iter_mut().enumerate() {
         let weight = simd.splat(weight(output));
-        for vector in 0..VECTORS {
-            sums[output][vector] = simd.add_products(sums[output][vector], words[vector], weight);
+        for (sum, words) in sums.iter_mut().zip(words) {
+            *sum = simd.add_products(*sum, words, weight);
         }
     }
 }
