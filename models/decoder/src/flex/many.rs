@@ -18,23 +18,25 @@ use super::kernels::Number;
 /// Rows in a vector.
 const LANES: usize = 16;
 /// Vectors of a panel.
-const VECTORS: usize = 2;
+const VECTORS: usize = 4;
 /// Rows of a panel.
 const PANEL: usize = LANES * VECTORS;
 /// Rows of the matrix in a tile. Its sums, and the vectors of a panel, fit into the registers.
-const TILE: usize = 12;
+const TILE: usize = 6;
 
 /// One word of each row of a panel.
 type Words = [u32; PANEL];
-type Sums = [[__m512; VECTORS]; TILE];
+/// The sums of a tile, for each vector.
+type Sums<const V: usize> = [[__m512; V]; TILE];
+/// The inputs of a row in words, and the inputs that fill no word, in one with zeros.
+type Row<'a, T> = (&'a [<T as Vectorized>::Inputs], Option<u32>);
 
 /// A number that AVX-512 multiplies.
 pub(crate) trait Vectorized: Number {
     type Simd: Simd;
     /// The inputs in a word of 32 bits.
     type Inputs: Copy;
-    /// The inputs of a row in words, and the inputs that fill no word, in one with zeros.
-    fn words(row: &[Self]) -> (&[Self::Inputs], Option<u32>);
+    fn words(row: &[Self]) -> Row<'_, Self>;
     fn word(inputs: Self::Inputs) -> u32;
 }
 
@@ -55,7 +57,7 @@ impl Vectorized for f32 {
     type Inputs = f32;
 
     #[inline(always)]
-    fn words(row: &[Self]) -> (&[f32], Option<u32>) {
+    fn words(row: &[Self]) -> Row<'_, Self> {
         (row, None)
     }
 
@@ -91,7 +93,7 @@ impl Vectorized for bf16 {
     type Inputs = [bf16; 2];
 
     #[inline(always)]
-    fn words(row: &[Self]) -> (&[[bf16; 2]], Option<u32>) {
+    fn words(row: &[Self]) -> Row<'_, Self> {
         let (pairs, rest) = row.as_chunks();
         (pairs, rest.first().map(|&last| Self::word([last, Self::ZERO])))
     }
@@ -218,21 +220,27 @@ impl<T: Vectorized> NullaryFnOnce for Tile<'_, T> {
             let from = output.min(outputs - 1) * self.inputs;
             T::words(&self.weight[from..from + self.inputs])
         });
-        for (index, panel) in self.panels.chunks_exact(self.words).enumerate() {
-            let sums = sums::<T>(self.simd, panel, weight);
-            for (y, sums) in self.y.chunks_exact_mut(rows).zip(sums) {
-                let sums: [[f32; LANES]; VECTORS] = cast(sums);
-                for (y, sum) in y[index * PANEL..].iter_mut().zip(sums.as_flattened()) {
-                    *y = T::narrow(*sum);
-                }
+        for (panel, from) in self.panels.chunks_exact(self.words).zip((0..rows).step_by(PANEL)) {
+            let y = self.y.chunks_exact_mut(rows).map(|y| &mut y[from..]);
+            match (rows - from).div_ceil(LANES) {
+                1 => fill::<T, 1>(self.simd, panel, weight, y),
+                2 => fill::<T, 2>(self.simd, panel, weight, y),
+                3 => fill::<T, 3>(self.simd, panel, weight, y),
+                _ => fill::<T, VECTORS>(self.simd, panel, weight, y),
             }
         }
     }
 }
 
+/// Fills the first numbers of each `y` with the products of the first vectors of a panel.
 #[inline(always)]
-fn sums<T: Vectorized>(simd: T::Simd, panel: &[Words], weight: [(&[T::Inputs], Option<u32>); TILE]) -> Sums {
-    let mut sums = [[cast([0.0f32; LANES]); VECTORS]; TILE];
+fn fill<'a, T: Vectorized, const V: usize>(
+    simd: T::Simd,
+    panel: &[Words],
+    weight: [Row<'_, T>; TILE],
+    y: impl Iterator<Item = &'a mut [T]>,
+) {
+    let mut sums: Sums<V> = [[cast([0.0f32; LANES]); V]; TILE];
     let (panel, last) = panel.split_at(weight[0].0.len());
     let whole = weight.map(|(whole, _)| &whole[..panel.len()]);
     for (index, words) in panel.iter().enumerate() {
@@ -241,14 +249,19 @@ fn sums<T: Vectorized>(simd: T::Simd, panel: &[Words], weight: [(&[T::Inputs], O
     if let [words] = last {
         add(simd, &mut sums, words, |output| weight[output].1.unwrap_or(0));
     }
-    sums
+    for (y, sums) in y.zip(sums) {
+        let sums: [[f32; LANES]; V] = sums.map(cast);
+        for (y, sum) in y.iter_mut().zip(sums.as_flattened()) {
+            *y = T::narrow(*sum);
+        }
+    }
 }
 
 /// Adds the products of one word of each row.
 #[inline(always)]
-fn add<S: Simd>(simd: S, sums: &mut Sums, words: &Words, weight: impl Fn(usize) -> u32) {
+fn add<S: Simd, const V: usize>(simd: S, sums: &mut Sums<V>, words: &Words, weight: impl Fn(usize) -> u32) {
     let (words, _) = words.as_chunks::<LANES>();
-    let words: [__m512i; VECTORS] = std::array::from_fn(|vector| cast(words[vector]));
+    let words: [__m512i; V] = std::array::from_fn(|vector| cast(words[vector]));
     for (output, sums) in sums.iter_mut().enumerate() {
         let weight = simd.splat(weight(output));
         for (sum, words) in sums.iter_mut().zip(words) {
