@@ -317,10 +317,7 @@ mod x86 {
 
     impl Avx512 {
         pub(crate) fn try_new() -> Option<Self> {
-            let avx512 = Self { v3: V3::try_new()?, vnni: Vnni::try_new()? };
-            // Pulp without `std` does not ask whether the operating system saves the wide
-            // registers.
-            is_x86_feature_detected!("avx512vnni").then_some(avx512)
+            Some(Self { v3: V3::try_new()?, vnni: Vnni::try_new()? })
         }
 
         /// Adds the products of four unsigned and four signed bytes to each sum.

@@ -113,8 +113,7 @@ pulp::simd_type! {
 
 impl Simd for Bf16 {
     fn try_new() -> Option<Self> {
-        // Pulp without `std` does not ask whether the operating system saves the wide registers.
-        Self::try_new().filter(|_| is_x86_feature_detected!("avx512bf16"))
+        Self::try_new()
     }
 
     #[inline(always)]
