@@ -1,9 +1,10 @@
-//! Fused operations of the decode step on Flex. Each makes one pass over its data.
+//! Products and fused operations on Flex, for decode steps and prompts.
 //!
 //! A step at batch 1 is memory-bound: it reads every weight once, and runs the operations between
-//! the products. Each function here does the work of several operations of Burn. If it returns
-//! `None`, the caller falls back to Burn: on other backends, with autodiff, for other float types
-//! and for long inputs. [`kernels`] holds the loops.
+//! the products. So a function here does the work of several operations of Burn in one pass.
+//! [`kernels`] holds the loops. A prompt is bound by its products, and `many` multiplies its rows.
+//! If a function returns `None`, the caller falls back to Burn: on other backends, with autodiff,
+//! for other float types, and for many rows without AVX-512.
 
 mod kernels;
 #[cfg(target_arch = "x86_64")]
@@ -116,6 +117,7 @@ pub(crate) fn product_of_heads(a: &Tensor<4>, b: &Tensor<4>) -> Option<Tensor<4>
     fn apply<T: many::Vectorized>(a: &Tensor<4>, b: &Tensor<4>) -> Option<Tensor<4>> {
         let simd = <T::Simd as many::Simd>::try_new()?;
         let ([batch, heads, outputs, inputs], [_, _, rows, _]) = (a.dims(), b.dims());
+        assert_eq!(b.dims(), [batch, heads, rows, inputs], "as many heads and inputs");
         let (a, b) = (open(a.clone()), open(b.clone()));
         let mut y = vec![T::narrow(0.0); batch * heads * outputs * rows];
         let a = T::read(&a).chunks_exact(outputs * inputs);

@@ -57,21 +57,24 @@ fn products_of_many_rows() {
         (DType::F32, is_x86_feature_detected!("avx512f")),
         (DType::BF16, is_x86_feature_detected!("avx512bf16")),
     ] {
-        // Whole tiles, panels and words, and incomplete ones.
+        // Whole tiles, panels and words, and incomplete ones. The last panel has one to four vectors.
         for (outputs, inputs) in [(5, 3), (48, 64), (301, 577)] {
-            for rows in [FEW + 1, 32, 77] {
-                let (x, weight) = (numbers([rows, inputs], 1), numbers([outputs, inputs], 2));
+            for rows in [FEW + 1, 32, 64, 77, 111] {
+                // Views: all rows but the first, and columns.
+                let view = |x: Tensor<2>| x.narrow(0, 1, rows);
+                let (x, weight) = (numbers([rows + 1, inputs], 1), numbers([outputs, inputs], 2));
                 // Sums in `f32` hold such numbers exactly.
-                let expected = x.clone().matmul(weight.clone().transpose()).cast(dtype).cast(DType::F32);
-                let found = product(&x.cast(dtype), &weight.cast(dtype));
+                let expected = view(x.clone()).matmul(weight.clone().transpose());
+                let expected = expected.cast(dtype).cast(DType::F32);
+                let found = product(&view(x.cast(dtype)), &weight.cast(dtype));
                 assert_eq!(found.is_some(), is_supported);
                 if let Some(found) = found {
                     assert_close(found, expected, dtype, 0.0);
                 }
 
-                let (a, b) = (numbers([2, 3, outputs, inputs], 3), numbers([2, 3, rows, inputs], 4));
-                let expected = a.clone().matmul(b.clone().swap_dims(2, 3)).cast(dtype).cast(DType::F32);
-                if let Some(found) = product_of_heads(&a.cast(dtype), &b.cast(dtype)) {
+                let (a, b) = (numbers([2, 3, outputs, inputs], 3), numbers([2, 3, inputs, rows], 4));
+                let expected = a.clone().matmul(b.clone()).cast(dtype).cast(DType::F32);
+                if let Some(found) = product_of_heads(&a.cast(dtype), &b.cast(dtype).swap_dims(2, 3)) {
                     assert_close(found, expected, dtype, 0.0);
                 }
             }
