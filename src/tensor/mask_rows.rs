@@ -108,9 +108,10 @@ impl MaskRows {
         Self {}
     }
 
-    /// The pool for steps under the constraints of an image on the current stream, which is the
-    /// thread's, made if it does not exist; `None` without a pool. Streams share none, because a
-    /// kernel of one could take a slot that a kernel of another reads.
+    /// The pool for steps under the constraints of an image on the current stream, made if it does
+    /// not exist; `None` if the batch keeps no rows, or has all its pools. By default, each thread
+    /// has a stream of its own. Streams share no pool, because a kernel of one could take a slot
+    /// that a kernel of another reads.
     ///
     /// Kernels write to the buffer of the pool, whatever handles of it exist: no operation copies
     /// it.

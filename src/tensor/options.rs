@@ -90,8 +90,8 @@ pub struct TensorOptions {
     /// Maximum size in bytes of the mask rows that a batch keeps on a GPU: one bit per token, or
     /// two with a stack, for every state that its rows visit. Default: 64 MiB; 0 keeps none, so
     /// every step computes its masks. The mask rows of a draft model with another vocabulary may
-    /// take as much again. Each other thread that steps the batch keeps its own rows. Four times
-    /// as much is the limit: a further thread keeps none.
+    /// take as much again, and so may each other thread that steps the batch. The limit is four
+    /// times as much: the steps of further threads compute their masks.
     pub mask_rows_bytes: usize,
 }
 

@@ -9,8 +9,8 @@ use burn_dfa::{
 
 use crate::common::{devices, ints};
 
-/// WebGPU allows 65,535 cubes in a dimension, and CUDA in the second and the third one. Only the
-/// second kernel of a step and the filters have a cube for each row.
+/// WebGPU allows 65,535 cubes in a dimension, and CUDA in the second and the third one. The second
+/// kernel of a step and the filters have a cube for each row.
 const ROWS: usize = 65_600;
 /// The vocabulary, and one more logit.
 const VOCAB_SIZE: usize = 4;
