@@ -105,8 +105,8 @@ fn product_of_many(x: &Tensor<2>, weight: &Tensor<2>) -> Option<Tensor<2>> {
     }
 }
 
-/// The rows of `a` times the transpose of `b`, for each head, if `b` has many rows that AVX-512
-/// multiplies.
+/// The rows of `a` times the transpose of `b`, for each head, if both have many rows and AVX-512
+/// multiplies them.
 ///
 /// # Shapes
 /// - `a`: `[batch, heads, outputs, inputs]`
@@ -128,7 +128,7 @@ pub(crate) fn product_of_heads(a: &Tensor<4>, b: &Tensor<4>) -> Option<Tensor<4>
         Some(close(y, [batch, heads, outputs, rows]))
     }
     let ([_, _, outputs, inputs], [_, _, rows, _]) = (a.dims(), b.dims());
-    if rows <= FEW || outputs * inputs == 0 || !is_flex(a) || !is_flex(b) {
+    if rows.min(outputs) <= FEW || inputs == 0 || !is_flex(a) || !is_flex(b) {
         return None;
     }
     match a.dtype() {
