@@ -110,7 +110,7 @@ impl MaskRows {
 
     /// The pool for steps under the constraints of an image on the current stream, made if it does
     /// not exist; `None` if the batch keeps no rows, or has all its pools. By default, each thread
-    /// has a stream of its own. Streams share no pool, because a kernel of one could take a slot
+    /// has its own stream. Streams share no pool, because a kernel of one could take a slot
     /// that a kernel of another reads.
     ///
     /// Kernels write to the buffer of the pool, whatever handles of it exist: no operation copies
