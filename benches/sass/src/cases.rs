@@ -230,6 +230,7 @@ impl Cases<'_> {
             TILES,
             20,
             0,
+            false,
             merges,
             true,
             kind,

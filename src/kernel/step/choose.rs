@@ -24,7 +24,8 @@ const LEAST: u32 = 0;
 const NAN: u32 = 2 * INFINITY + 1;
 
 /// Chooses the legal token of each row with the greatest logit plus noise, and writes it into
-/// `tokens`. `x` covers the tiles, `y` the rows from `first_row` on.
+/// `tokens`. `x` covers the tiles, `y` the rows; from `first_row` on if the batch is `split` among
+/// grids. Batches of one grid do without the addition, which would cost registers.
 ///
 /// Without `merges` the tokens are left to [`merge_kernel`].
 #[cube(launch, create_dummy_kernel, address_type = "dynamic")]
@@ -40,11 +41,16 @@ pub(super) fn choose_kernel<F: Float, N: Size>(
     tiles: u32,
     stride: u32,
     first_row: u32,
+    #[comptime] split: bool,
     #[comptime] merges: bool,
     #[comptime] planes: bool,
     #[define(F)] _dtype: ElemType,
 ) {
-    let (row, tile) = ((first_row + CUBE_POS_Y) as usize, CUBE_POS_X);
+    let mut row = CUBE_POS_Y;
+    if comptime!(split) {
+        row += first_row;
+    }
+    let (row, tile) = (row as usize, CUBE_POS_X);
     let own = row * stride as usize;
     let plan = Plan {
         kind: i32::cast_from(plans[own + KIND].load()),

@@ -300,6 +300,7 @@ fn launch_choose(
             tiles as u32,
             stride as u32,
             first_row,
+            rows < batch as u32,
             merges,
             planes,
             kind,
