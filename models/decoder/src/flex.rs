@@ -92,17 +92,13 @@ pub(crate) fn product(x: &Tensor<2>, weight: &Tensor<2>) -> Option<Tensor<2>> {
 
 #[cfg(target_arch = "x86_64")]
 fn product_of_many(x: &Tensor<2>, weight: &Tensor<2>) -> Option<Tensor<2>> {
-    fn apply<T: many::Vectorized>(y: Tensor<4>, [rows, outputs]: [usize; 2]) -> Tensor<2> {
+    fn apply<T: Number>(y: Tensor<4>, [rows, outputs]: [usize; 2]) -> Tensor<2> {
         close(many::transpose(T::read(&open(y)), rows), [rows, outputs])
     }
     let ([rows, _], [outputs, _]) = (x.dims(), weight.dims());
     let [x, weight] = [x, weight].map(|matrix| matrix.clone().unsqueeze());
     let y = product_of_heads(&weight, &x)?;
-    match y.dtype() {
-        DType::F32 => Some(apply::<f32>(y, [rows, outputs])),
-        DType::BF16 => Some(apply::<bf16>(y, [rows, outputs])),
-        _ => None,
-    }
+    by_dtype!(y.dtype(), apply(y, [rows, outputs]))
 }
 
 /// The rows of `a` times the transpose of `b`, for each head, if both have many rows and AVX-512

@@ -52,6 +52,25 @@ pub(crate) trait Simd: Copy + Send + Sync {
     fn add_products(self, sums: __m512, a: __m512i, b: __m512i) -> __m512;
 }
 
+/// What all tokens of pulp do alike.
+macro_rules! of_pulp {
+    () => {
+        fn try_new() -> Option<Self> {
+            Self::try_new()
+        }
+
+        #[inline(always)]
+        fn run(self, work: impl NullaryFnOnce<Output = ()>) {
+            self.vectorize(work);
+        }
+
+        #[inline(always)]
+        fn splat(self, word: u32) -> __m512i {
+            self.avx512f._mm512_set1_epi32(word as i32)
+        }
+    };
+}
+
 impl Vectorized for f32 {
     type Simd = V4;
     type Inputs = f32;
@@ -68,19 +87,7 @@ impl Vectorized for f32 {
 }
 
 impl Simd for V4 {
-    fn try_new() -> Option<Self> {
-        Self::try_new()
-    }
-
-    #[inline(always)]
-    fn run(self, work: impl NullaryFnOnce<Output = ()>) {
-        self.vectorize(work);
-    }
-
-    #[inline(always)]
-    fn splat(self, word: u32) -> __m512i {
-        self.avx512f._mm512_set1_epi32(word as i32)
-    }
+    of_pulp!();
 
     #[inline(always)]
     fn add_products(self, sums: __m512, a: __m512i, b: __m512i) -> __m512 {
@@ -112,19 +119,7 @@ pulp::simd_type! {
 }
 
 impl Simd for Bf16 {
-    fn try_new() -> Option<Self> {
-        Self::try_new()
-    }
-
-    #[inline(always)]
-    fn run(self, work: impl NullaryFnOnce<Output = ()>) {
-        self.vectorize(work);
-    }
-
-    #[inline(always)]
-    fn splat(self, word: u32) -> __m512i {
-        self.avx512f._mm512_set1_epi32(word as i32)
-    }
+    of_pulp!();
 
     #[inline(always)]
     #[allow(unsafe_code)]
