@@ -69,13 +69,13 @@ fn invalid_operations_are_refused_and_the_session_continues() {
     let nodes = [handle, (F32, &[3, 2, 5][..], 0), (I32, rows, 0), (I32, rows, 0)];
     let keyed = |keys: Given<'static>| [&step[..], &[(I32, &[1], 0), keys]].concat();
     let cases: Vec<Case> = vec![
-        ("burn-dfa::tables", none.to_vec(), one, vec![0, 0, 0]),
-        ("burn-dfa::tables", vec![(F32, three, 0)], one, vec![0, 0, 0]),
-        ("burn-dfa::tables", vec![(I32, three, 0)], one, vec![0, 0, 0]),
-        ("burn-dfa::tables", vec![(I32, three, -1)], one, vec![0, 0, 0]),
-        ("burn-dfa::tables", vec![(I32, three, 4)], one, vec![0, 0, 0]),
-        ("burn-dfa::tables", vec![(I32, three, 0)], one, vec![]),
-        ("burn-dfa::tables", vec![(I32, three, 0)], one, vec![0, u64::MAX, u64::MAX]),
+        ("burn-dfa::constraints", none.to_vec(), one, vec![0, 0, 0]),
+        ("burn-dfa::constraints", vec![(F32, three, 0)], one, vec![0, 0, 0]),
+        ("burn-dfa::constraints", vec![(I32, three, 0)], one, vec![0, 0, 0]),
+        ("burn-dfa::constraints", vec![(I32, three, -1)], one, vec![0, 0, 0]),
+        ("burn-dfa::constraints", vec![(I32, three, 4)], one, vec![0, 0, 0]),
+        ("burn-dfa::constraints", vec![(I32, three, 0)], one, vec![]),
+        ("burn-dfa::constraints", vec![(I32, three, 0)], one, vec![0, u64::MAX, u64::MAX]),
         ("burn-dfa::put", vec![handle, (I32, three, 0)], one, vec![1, 0]),
         ("burn-dfa::take_out", vec![handle], one, vec![1]),
         ("burn-dfa::mask", none.to_vec(), both, vec![]),
