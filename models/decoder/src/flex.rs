@@ -48,16 +48,19 @@ pub(crate) fn in_pool<R: Send>(work: impl FnOnce() -> R + Send) -> R {
 
 /// The contiguous primitive of a tensor that [`is_flex`].
 fn open<const D: usize>(tensor: Tensor<D>) -> FlexTensor {
-    contiguous(tensor.try_into_primitive::<Flex>().expect("a float tensor of Flex"))
-}
-
-fn open_mask(mask: &Tensor<4, Bool>) -> FlexTensor {
-    contiguous(mask.clone().try_into_primitive::<Flex>().expect("a mask of Flex"))
-}
-
-fn contiguous(tensor: FlexTensor) -> FlexTensor {
-    // Copies only if it must. With a second handle, a cache could not be written in place.
+    let tensor = tensor.try_into_primitive::<Flex>().expect("a float tensor of Flex");
     if tensor.is_contiguous() { tensor } else { tensor.to_contiguous() }
+}
+
+/// Like [`open`], for [`Number::write`]: a contiguous view of a larger buffer is copied too.
+fn open_whole<const D: usize>(tensor: Tensor<D>) -> FlexTensor {
+    // If nothing is copied, the result is a second handle; the first one is dropped here.
+    tensor.try_into_primitive::<Flex>().expect("a float tensor of Flex").to_contiguous()
+}
+
+/// A mask that fills its buffer.
+fn open_mask(mask: &Tensor<4, Bool>) -> FlexTensor {
+    mask.clone().try_into_primitive::<Flex>().expect("a mask of Flex").to_contiguous()
 }
 
 fn close<T: Number, const D: usize>(values: Vec<T>, shape: [usize; D]) -> Tensor<D> {
@@ -196,7 +199,7 @@ pub(crate) fn gated(activation: Activation, gate: &Tensor<3>, up: &Tensor<3>) ->
 pub(crate) fn masked_softmax(scores: Tensor<4>, hidden: &Tensor<4, Bool>) -> Tensor<4> {
     fn apply<T: Number>(scores: Tensor<4>, hidden: &Tensor<4, Bool>) -> Tensor<4> {
         let [_, heads, rows, seen] = scores.dims();
-        let (mut scores, hidden) = (open(scores), open_mask(hidden));
+        let (mut scores, hidden) = (open_whole(scores), open_mask(hidden));
         kernels::masked_softmax(T::write(&mut scores), hidden.storage(), heads, [rows, seen]);
         Tensor::from_primitive::<Flex>(scores)
     }
@@ -287,7 +290,7 @@ pub(crate) fn attend(
             .collect();
         for (buffer, rows) in [(&mut *keys, &k), (&mut *values, &v)] {
             buffer.inplace(|buffer| {
-                let mut buffer = open(buffer);
+                let mut buffer = open_whole(buffer);
                 for (position, seen) in seen.iter().enumerate() {
                     kernels::store(T::write(&mut buffer), &at(rows, position), seen, &heads);
                 }

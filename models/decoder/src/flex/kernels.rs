@@ -28,8 +28,8 @@ pub(crate) trait Number: Element {
     fn narrow(value: f32) -> Self;
     /// The elements of a contiguous tensor.
     fn read(tensor: &FlexTensor) -> &[Self];
-    /// Like [`read`](Self::read), for writing in place; the tensor is the only owner of its whole
-    /// buffer.
+    /// Like [`read`](Self::read), for writing in place. The tensor fills its buffer, which is copied
+    /// if other tensors share it.
     fn write(tensor: &mut FlexTensor) -> &mut [Self];
 }
 
