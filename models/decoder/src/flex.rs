@@ -213,8 +213,10 @@ fn widened<T: Number>(tensor: &Tensor<3>) -> Vec<f32> {
 fn rotate<T: Number>(queries_and_keys: [&mut Vec<f32>; 2], rotation: Option<&Rotation>, heads: &Heads) {
     let Some(rotation) = rotation else { return };
     let [cos, sin] = rotation.tables().map(open);
-    for x in queries_and_keys {
-        kernels::rotate(x, T::read(&cos), T::read(&sin), heads);
+    let Heads { kv_heads, group, width, .. } = *heads;
+    for (x, heads) in queries_and_keys.into_iter().zip([kv_heads * group, kv_heads]) {
+        // As a batch of single positions, which the tables are too.
+        kernels::rotate(x, [T::read(&cos), T::read(&sin)], [heads, 1, width]);
     }
 }
 
@@ -226,9 +228,9 @@ pub(crate) fn rotate_heads(x: &Tensor<4>, rotation: &Rotation) -> Option<Tensor<
     fn apply<T: Number>(x: &Tensor<4>, rotation: &Rotation) -> Tensor<4> {
         let [_, heads, length, width] = x.dims();
         let [cos, sin] = rotation.tables().map(open);
-        let mut y = T::read(&open(x.clone())).to_vec();
-        kernels::rotate_heads(&mut y, [T::read(&cos), T::read(&sin)], [heads, length, width]);
-        close(y, x.dims())
+        let mut y = open_whole(x.clone());
+        kernels::rotate(T::write(&mut y), [T::read(&cos), T::read(&sin)], [heads, length, width]);
+        Tensor::from_primitive::<Flex>(y)
     }
     by_dtype!(x.dtype(), apply(x, rotation))
 }

@@ -364,26 +364,13 @@ pub(crate) struct Heads {
     pub(crate) scale: f32,
 }
 
-/// Rotates the halves of every head; `cos` and `sin` are `[batch, width / 2]`.
-pub(crate) fn rotate<T: Number>(x: &mut [f32], cos: &[T], sin: &[T], heads: &Heads) {
-    let half = heads.width / 2;
-    let batch = cos.len() / half;
-    let row = x.len() / batch;
-    for ((x, cos), sin) in x.chunks_exact_mut(row).zip(cos.chunks_exact(half)).zip(sin.chunks_exact(half)) {
-        for head in x.chunks_exact_mut(heads.width) {
-            let (first, second) = head.split_at_mut(half);
-            for (((a, b), cos), sin) in first.iter_mut().zip(second).zip(cos).zip(sin) {
-                let (cos, sin) = (cos.widen(), sin.widen());
-                (*a, *b) = (*a * cos - *b * sin, *b * cos + *a * sin);
-            }
-        }
-    }
-}
-
-/// As [`rotate`], of `x` `[batch, heads, length, width]`; `cos` and `sin` are `[batch or 1, length,
-/// width / 2]`.
-pub(crate) fn rotate_heads<T: Number>(
-    x: &mut [T],
+/// Rotates the halves of every head.
+///
+/// # Shapes
+/// - `x`: `[batch, heads, length, width]`
+/// - `cos`, `sin`: `[batch or 1, length, width / 2]`
+pub(crate) fn rotate<X: Number, T: Number>(
+    x: &mut [X],
     [cos, sin]: [&[T]; 2],
     [heads, length, width]: [usize; 3],
 ) {
@@ -400,7 +387,7 @@ pub(crate) fn rotate_heads<T: Number>(
                 for (((a, b), cos), sin) in first.iter_mut().zip(second).zip(&cos[table..]).zip(&sin[table..])
                 {
                     let (x, y, cos, sin) = (a.widen(), b.widen(), cos.widen(), sin.widen());
-                    (*a, *b) = (T::narrow(x * cos - y * sin), T::narrow(y * cos + x * sin));
+                    (*a, *b) = (X::narrow(x * cos - y * sin), X::narrow(y * cos + x * sin));
                 }
             }
         },
