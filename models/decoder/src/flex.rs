@@ -4,7 +4,7 @@
 //! the products. So a function here does the work of several operations of Burn in one pass.
 //! [`kernels`] holds the loops. A prompt is bound by its products, and `many` multiplies its rows.
 //! If a function returns `None`, the caller falls back to Burn: on other backends, with autodiff,
-//! for other float types, and for many rows without AVX-512.
+//! for other float types, and for many rows that AVX-512 does not multiply.
 
 mod kernels;
 #[cfg(target_arch = "x86_64")]
@@ -83,6 +83,7 @@ pub(crate) fn product(x: &Tensor<2>, weight: &Tensor<2>) -> Option<Tensor<2>> {
     }
     fn apply<T: Number>(x: &Tensor<2>, weight: &Tensor<2>) -> Tensor<2> {
         let ([rows, inputs], [outputs, _]) = (x.dims(), weight.dims());
+        assert_eq!(weight.dims(), [outputs, inputs], "as many inputs");
         let (x, weight) = (open(x.clone()), open(weight.clone()));
         let y = kernels::product(T::read(&x), T::read(&weight), inputs);
         match rows {
