@@ -3,9 +3,10 @@
 //! A trace lists the arrivals and sizes of requests, and the costs give the time of a model. The
 //! example plays the arrivals against simulated servers, and finds the fewest that answer in time:
 //!
-//!     cargo run --release --example capacity -- trace --rate 20 > trace.csv cargo run --release
-//!     --example capacity -- measure > costs.json cargo run --release --example capacity -- plan
-//!     trace.csv --costs costs.json --first-token 0.5 --latency 5
+//!     cargo run --release --example capacity -- trace --rate 20 > trace.csv
+//!     cargo run --release --example capacity -- measure > costs.json
+//!     cargo run --release --example capacity -- plan trace.csv --costs costs.json \
+//!       --first-token 0.5 --latency 5
 //!
 //! Without `--costs` it uses the embedded model, as measured on two cores of a CPU.
 

@@ -410,7 +410,7 @@ impl<R: Reader, F: FnMut(&[TokenId], StateId)> Walk<'_, R, F> {
     }
 
     /// Pushes the children of `node`: with live transitions, or with another transition than from
-    /// the state of [`Selection::Beside`], unless all tokens below are read.
+    /// the state of [`Selection::Differing`], unless all tokens below are read.
     #[inline(always)]
     fn push(&mut self, unread: &Unread<'_>, node: Option<usize>, at: R::At, is_read: bool) {
         let (parts, state, children) = (self.parts, R::state(at), unread.trie.children(node));

@@ -31,7 +31,7 @@ impl Vocabulary {
     }
 
     /// The trie of the same tokens with every non-ASCII character replaced by the representative of
-    /// its [`LengthClass`]. Built once.
+    /// its [`LengthClass`](super::LengthClass). Built once.
     #[doc(hidden)]
     pub fn length_class_trie(&self) -> &Trie {
         self.derived.by_length_class.get_or_init(|| {

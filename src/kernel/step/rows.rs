@@ -1,9 +1,9 @@
 //! Mask rows on the device, in a kernel: where the pool keeps the bits of a state.
 //!
 //! The pool is one buffer of integers: a clock, a tag for each slot, and for each slot the tiles of
-//! its row. A tile holds the bits of [`TILE`] tokens: a number that says while which budgets the
-//! bits are exact, a word for every 32 tokens and, with a stack, another word for every 32 tokens
-//! with the tokens that depend on frames below the top procedure.
+//! its row. A tile holds the bits of [`TILE`](crate::tensor::arrays::TILE) tokens: a number that
+//! says while which budgets the bits are exact, a word for every 32 tokens and, with a stack,
+//! another word for every 32 tokens with the tokens that depend on frames below the top procedure.
 
 use cubecl::prelude::*;
 

@@ -194,7 +194,7 @@ mod tests {
         let same = std::fs::read(file).unwrap() == made();
         assert!(
             same,
-            "write it anew: BURN_DFA_WRITE=1 cargo test --lib stored_scalars_equal, and build again"
+            "write it anew: BURN_DFA_WRITE=1 cargo test-core --lib stored_scalars_equal, and build again"
         );
         for scalar in PrebuiltScalar::stored() {
             let (read, made) = (scalar.read().unwrap(), scalar.make(&Meter::start(&limits)).unwrap());

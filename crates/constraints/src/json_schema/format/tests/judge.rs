@@ -90,7 +90,7 @@ fn distances(dfa: &ByteDfa) -> Vec<usize> {
 }
 
 /// The file or folder at `path` in the test data, as for the integration tests
-/// (`tests/common/data.rs`).
+/// (`crates/testing/src/data.rs`).
 fn data(path: &str) -> Option<PathBuf> {
     let above = || {
         let folders = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
