@@ -145,7 +145,7 @@ impl Decoder {
     ) -> (Tensor<3>, KvCache) {
         let [batch, length] = tokens.dims();
         assert_eq!(padding.dims(), [batch], "one padding for each row");
-        assert!(length > 0, "a prompt has at least one token");
+        assert!(length >= last, "a prompt has at least one token");
         assert!(
             length <= capacity && capacity <= self.config.max_position_embeddings,
             "the capacity {capacity} must lie between the prompt's {length} tokens and the model's {} \
