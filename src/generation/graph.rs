@@ -40,7 +40,9 @@ const LEAST_CAPACITY: usize = 1 + RECORDING;
 /// the cache, upload nothing, and keep the cache in the same buffers, as [`Recordable`] promises.
 /// The graph stays on the thread and the stream that recorded it, as its device requires. On
 /// another stream every call returns [`ErrorKind::Input`](crate::ErrorKind::Input), and after a
-/// panic of the model [`ErrorKind::Model`](crate::ErrorKind::Model).
+/// panic of the model [`ErrorKind::Model`](crate::ErrorKind::Model). During a recording CUDA
+/// refuses calls of all threads, so no other thread may use the device until
+/// [`record`](Self::record) has returned.
 ///
 /// ```
 /// use burn::tensor::{Device, Int, Tensor};
