@@ -143,13 +143,17 @@ fn wide_rows_match_the_host() {
     let words: Vec<String> = (0..9_000).map(|word| format!("w{word}\"")).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let vocabulary = burn_dfa_testing::words::vocabulary_of(&words);
-    let constraints: Vec<_> = schemas().iter().map(|schema| compile(schema, &vocabulary, 8)).collect();
+    let mut constraints: Vec<_> = schemas().iter().map(|schema| compile(schema, &vocabulary, 8)).collect();
+    // Each step chooses among words of all tiles.
+    let words = Constraint::regex("(w[0-9]+\")+").unwrap();
+    constraints
+        .push(CompiledConstraint::compile_byte_level(&words, &vocabulary, &Limits::default()).unwrap());
     let constraints: Vec<&CompiledConstraint> = constraints.iter().collect();
     for (name, device) in devices::all() {
         if name == "flex" {
             continue;
         }
-        walk_rows(&constraints, &[0, 1, 2, 2, 3, 6], &TensorOptions::new(), &device, 200, &[500], 1);
+        walk_rows(&constraints, &[0, 1, 2, 2, 3, 6, 7], &TensorOptions::new(), &device, 200, &[500], 1);
     }
 }
 
