@@ -1,9 +1,52 @@
 //! State that stays in the same buffers on the device, so that a recorded step can be replayed.
 
-use std::sync::Arc;
+use std::any::Any;
+use std::mem;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use burn::tensor::kind::Basic;
-use burn::tensor::{Bool, Tensor};
+use burn::tensor::{Bool, Device, Tensor};
+
+/// Replaces a tensor by the result of `write`, which is given the only handle of its buffer and so
+/// may write into it.
+///
+/// As [`Tensor::inplace`], but that allocates an empty tensor for the time of the call, and a
+/// recording has only the memory that its warm-up left: the recording fails whenever more of these
+/// tensors exist at the same time than before. So use this function in the step of a model that is
+/// recorded.
+///
+/// ```
+/// use burn::tensor::{Device, Tensor};
+/// use burn_dfa::processor::in_place;
+///
+/// let mut lengths = Tensor::<1>::from_floats([3.0, 5.0], &Device::flex());
+/// in_place(&mut lengths, |lengths| lengths + 1);
+/// assert_eq!(lengths.into_data().try_to_vec::<f32>().unwrap(), [4.0, 6.0]);
+/// ```
+///
+/// # Panics
+/// If `write` panics; the tensor is then empty.
+pub fn in_place<const D: usize, K: Basic + 'static>(
+    tensor: &mut Tensor<D, K>,
+    write: impl FnOnce(Tensor<D, K>) -> Tensor<D, K>,
+) {
+    let taken = mem::replace(tensor, empty(&tensor.device()));
+    *tensor = write(taken);
+}
+
+/// A handle of an empty tensor of a device, the same for all calls.
+fn empty<const D: usize, K: Basic + 'static>(device: &Device) -> Tensor<D, K> {
+    type Empty = Box<dyn Any + Send + Sync>;
+    static ALL: Mutex<Vec<(Device, Empty)>> = Mutex::new(Vec::new());
+    let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
+    let of_device = all.iter().filter(|(other, _)| other == device);
+    if let Some(empty) = of_device.filter_map(|(_, empty)| empty.downcast_ref::<Tensor<D, K>>()).next() {
+        return empty.clone();
+    }
+    let empty = Tensor::empty([0; D], device);
+    all.push((device.clone(), Box::new(empty.clone())));
+    empty
+}
 
 /// Tensors that a static graph reads and writes at every step, in the same buffers.
 ///
@@ -29,9 +72,9 @@ impl InPlaceState for () {
     fn assign(&mut self, (): ()) {}
 }
 
-impl<const D: usize, K: Basic> InPlaceState for Tensor<D, K> {
+impl<const D: usize, K: Basic + 'static> InPlaceState for Tensor<D, K> {
     fn assign(&mut self, new: Self) {
-        self.inplace(|buffer| {
+        in_place(self, |buffer| {
             let everything = buffer.dims().map(|size| 0..size);
             buffer.slice_assign(everything, new)
         });
@@ -144,9 +187,9 @@ impl RowState for () {
     fn mask_rows(self, _: &Tensor<1, Bool>, (): ()) {}
 }
 
-impl<const D: usize, K: Basic> RowState for Tensor<D, K> {
+impl<const D: usize, K: Basic + 'static> RowState for Tensor<D, K> {
     fn assign_row(&mut self, row: usize, new: Self) {
-        self.inplace(|buffer| {
+        in_place(self, |buffer| {
             let mut range = buffer.dims().map(|size| 0..size);
             range[0] = row..row + 1;
             buffer.slice_assign(range, new)

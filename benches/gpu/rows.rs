@@ -8,7 +8,7 @@
 
 use burn::tensor::{DType, Device, Distribution, Tensor, s};
 use burn_dfa::Vocabulary;
-use burn_dfa::processor::{InPlaceState, LogitsProcessor, StepContext};
+use burn_dfa::processor::{InPlaceState, LogitsProcessor, StepContext, in_place};
 use burn_dfa::sampling::{Greedy, Sampler};
 
 use crate::clock::{Clock, Recorded, Variant, in_turns, variant};
@@ -152,7 +152,7 @@ impl Case {
         device.sync().expect("the device");
         let mut in_place = Recorded::new(device, || {
             for logits in &mut own {
-                logits.inplace(|logits| processor.process(position.clone(), logits, &none).0);
+                in_place(logits, |logits| processor.process(position.clone(), logits, &none).0);
             }
         });
         let mut greedy = Recorded::new(device, || {

@@ -7,7 +7,7 @@ use burn::tensor::{DType, Device, Int, Tensor};
 use super::continuous::ContinuousLm;
 use super::model::CausalLm;
 use super::speculative::{Sequences, TreeLm};
-use crate::in_place::{InPlaceState, RowState};
+use crate::in_place::{InPlaceState, RowState, in_place};
 use crate::processor::DraftTree;
 
 /// A function from tokens to logits as a model: correct at once, and slow, because every step reads
@@ -123,7 +123,7 @@ impl TextCache {
         let (end, tokens) = (at + tokens.dims()[1], tokens.cast(DType::I32));
         let length = end.min(self.capacity() - 1);
         let length = Tensor::full([1], length as i32, (&tokens.device(), DType::I32));
-        self.sequences.tokens.inplace(|buffer| buffer.slice_assign([row..row + 1, at..end], tokens));
+        in_place(&mut self.sequences.tokens, |buffer| buffer.slice_assign([row..row + 1, at..end], tokens));
         self.sequences.lengths.assign_row(row, length);
         self.longest = self.longest.max(end);
     }

@@ -7,6 +7,7 @@ use burn::tensor::{DType, Device, IndexingUpdateOp, Int, Tensor, TensorData, Tra
 
 use super::logprobs::{TokenLogprobs, columns, decode};
 use super::row::NewTokens;
+use crate::in_place::in_place;
 use crate::processor::InPlaceState;
 use crate::vocabulary::TokenId;
 use burn_dfa_tokens::{Error, Result};
@@ -54,9 +55,9 @@ impl StepLog {
         let (line, values) = (self.line.as_ref().unwrap_or(step).clone(), values.reshape([1, -1]));
         if let (Some(log), Some(new)) = (&mut self.logprobs, logprobs) {
             let (line, new) = (line.clone(), new.unsqueeze::<3>());
-            log.inplace(|log| log.select_assign(0, line, new, IndexingUpdateOp::Assign));
+            in_place(log, |log| log.select_assign(0, line, new, IndexingUpdateOp::Assign));
         }
-        self.lines.inplace(|lines| lines.select_assign(0, line, values, IndexingUpdateOp::Assign));
+        in_place(&mut self.lines, |lines| lines.select_assign(0, line, values, IndexingUpdateOp::Assign));
     }
 
     /// Moves to the next line, if the log counts its own lines; in place.
@@ -84,10 +85,10 @@ impl StepLog {
     ) {
         let (line, row) = (line..line + 1, row..row + 1);
         let value = value.reshape([1, 1]);
-        self.lines.inplace(|lines| lines.slice_assign([line.clone(), row.clone()], value));
+        in_place(&mut self.lines, |lines| lines.slice_assign([line.clone(), row.clone()], value));
         if let (Some(log), Some(new)) = (&mut self.logprobs, logprobs) {
             let [_, columns] = new.dims();
-            log.inplace(|log| log.slice_assign([line, row, 0..columns], new.unsqueeze::<3>()));
+            in_place(log, |log| log.slice_assign([line, row, 0..columns], new.unsqueeze::<3>()));
         }
     }
 

@@ -4,6 +4,7 @@
 use burn::tensor::{DType, Device, Int, Tensor};
 
 use super::{DraftTree, InitContext, LogitsProcessor, StepContext, process_and_sample};
+use crate::in_place::in_place;
 use crate::kernel::step;
 use crate::sampling::Sampler;
 use crate::tensor::{Arena, DeviceConstraint, Position, mask_rows::MaskRows, reads};
@@ -323,9 +324,9 @@ impl LogitsProcessor for ConstraintProcessor {
         self.expect(&logits);
         let (step, rows) = (context.step.clone(), position.rows.clone());
         // Both tensors are moved out and back, so the operation may write in place.
-        context.tokens.inplace(|tokens| {
+        in_place(&mut context.tokens, |tokens| {
             let mut chosen = None;
-            position.values.inplace(|values| {
+            in_place(&mut position.values, |values| {
                 let position = Position { values, rows };
                 let tokens = tokens.cast(DType::I32);
                 let (tokens, position) =

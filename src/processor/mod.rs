@@ -40,7 +40,7 @@ use burn::tensor::{Bool, DType, Device, Int, Tensor, TensorData};
 use crate::sampling::Sampler;
 use burn_dfa_tokens::Result;
 
-pub use crate::in_place::{Constant, InPlaceState, RowParam, RowState};
+pub use crate::in_place::{Constant, InPlaceState, RowParam, RowState, in_place};
 pub use crate::tensor::Position;
 pub use chain::Chain;
 pub use constraint::ConstraintProcessor;

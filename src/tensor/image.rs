@@ -29,7 +29,7 @@ use super::placement::{Joined, PAGE, first_of, placed, runs};
 use super::sizes::chain_of;
 use super::text::{self, Text, text_of, texts};
 use super::{Sizes, ints};
-use crate::in_place::InPlaceState;
+use crate::in_place::{InPlaceState, in_place};
 use crate::vocabulary::Vocabulary;
 use burn_dfa_tokens::{CompiledConstraint, StateId, TokenReading};
 
@@ -321,7 +321,7 @@ impl Image {
     fn write(&mut self, from: usize, values: Vec<i32>) {
         let at = from..from + values.len();
         let values = ints(values, &self.values.device());
-        self.values.inplace(|buffer| buffer.slice_assign([at], values));
+        in_place(&mut self.values, |buffer| buffer.slice_assign([at], values));
     }
 
     /// The range of an array in the buffer.

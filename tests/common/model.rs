@@ -4,7 +4,7 @@
 use burn::tensor::{DType, Device, IndexingUpdateOp, Int, Tensor, TensorData};
 use burn_dfa::generation::speculative::TreeLm;
 use burn_dfa::generation::{CausalLm, ContinuousLm, GenerationConfig, Output, Recordable, Request, generate};
-use burn_dfa::processor::{DraftTree, InPlaceState, RowState};
+use burn_dfa::processor::{DraftTree, InPlaceState, RowState, in_place};
 use burn_dfa::{Result, Vocabulary};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
@@ -114,7 +114,7 @@ impl Hashes {
     fn write(&mut self, slots: Tensor<2, Int>, hashes: Tensor<2, Int>) {
         let [batch, capacity] = self.after.dims();
         let (indices, hashes) = (self.indices(slots), hashes.reshape([-1]));
-        self.after.inplace(|after| {
+        in_place(&mut self.after, |after| {
             let flat = after.reshape([batch * capacity]);
             flat.select_assign(0, indices, hashes, IndexingUpdateOp::Assign).reshape([batch, capacity])
         });
@@ -224,7 +224,7 @@ impl SlotHashes {
         let end = at + hashes.len();
         if at < end {
             let hashes = Tensor::cat(hashes, 0).reshape([1, end - at]);
-            self.0.after.inplace(|after| after.slice_assign([row..row + 1, at..end], hashes));
+            in_place(&mut self.0.after, |after| after.slice_assign([row..row + 1, at..end], hashes));
         }
         let [_, capacity] = self.0.after.dims();
         let length = end.min(capacity - 1) as i32;

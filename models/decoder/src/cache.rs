@@ -2,6 +2,7 @@
 
 use burn::tensor::{Bool, IndexingUpdateOp, Int, Tensor};
 use burn_dfa::generation::KvCache;
+use burn_dfa::processor::in_place;
 
 use crate::layers::Attention;
 use crate::mask::PerKind;
@@ -41,7 +42,9 @@ pub(crate) fn attend(
     match positions {
         WritePositions::Slot(slot) => {
             for (buffer, new) in cache.layer_mut(layer).into_iter().zip([k, v]) {
-                buffer.inplace(|buffer| buffer.select_assign(2, slot.clone(), new, IndexingUpdateOp::Assign));
+                in_place(buffer, |buffer| {
+                    buffer.select_assign(2, slot.clone(), new, IndexingUpdateOp::Assign)
+                });
             }
         }
         WritePositions::Flat(indices) => cache.write(layer, indices, [k, v]),

@@ -15,6 +15,7 @@
 
 use burn::tensor::{DType, Device, Int, Tensor};
 use burn_dfa::generation::{CausalLm, KvCache, Recordable};
+use burn_dfa::processor::in_place;
 
 use crate::cache::{Targets, WritePositions, attend, one_pass};
 use crate::mask::masks;
@@ -244,6 +245,6 @@ impl Decoder {
 fn extend(buffer: &mut Tensor<4>, at: usize, new: Tensor<4>) -> Tensor<4> {
     let [batch, kv_heads, count, head_dim] = new.dims();
     let end = at + count;
-    buffer.inplace(|buffer| buffer.slice_assign([0..batch, 0..kv_heads, at..end, 0..head_dim], new));
+    in_place(buffer, |buffer| buffer.slice_assign([0..batch, 0..kv_heads, at..end, 0..head_dim], new));
     buffer.clone().slice([0..batch, 0..kv_heads, 0..end, 0..head_dim])
 }

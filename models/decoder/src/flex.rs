@@ -15,6 +15,7 @@ mod tests;
 use burn::backend::flex::FlexTensor;
 use burn::backend::{BackendTensor, DispatchTensorKind, Flex};
 use burn::tensor::{Bool, DType, Int, Tensor, TensorData};
+use burn_dfa::processor::in_place;
 use half::{bf16, f16};
 
 use crate::config::Activation;
@@ -292,7 +293,7 @@ pub(crate) fn attend(
             })
             .collect();
         for (buffer, rows) in [(&mut *keys, &k), (&mut *values, &v)] {
-            buffer.inplace(|buffer| {
+            in_place(buffer, |buffer| {
                 let mut buffer = open_whole(buffer);
                 for (position, seen) in seen.iter().enumerate() {
                     kernels::store(T::write(&mut buffer), &at(rows, position), seen, &heads);

@@ -2,7 +2,7 @@
 
 use burn::tensor::{Bool, DType, Device, IndexingUpdateOp, Int, Tensor, TensorData};
 
-use crate::in_place::{InPlaceState, RowState};
+use crate::in_place::{InPlaceState, RowState, in_place};
 use crate::processor::DraftTree;
 use crate::tensor::runs;
 
@@ -204,7 +204,7 @@ impl KvCache {
 
     /// Lengthens every row.
     pub fn grow(&mut self, slots: usize) {
-        self.lengths.inplace(|lengths| lengths + slots as i32);
+        in_place(&mut self.lengths, |lengths| lengths + slots as i32);
     }
 
     /// Lengthens every row by one slot. A full row keeps its last slot for the next step.
@@ -277,7 +277,7 @@ impl KvCache {
         let buffers = self.keys.iter_mut().chain(&mut self.values);
         for (buffer, new) in buffers.zip(keys.into_iter().chain(values)) {
             let range = [row..row + 1, 0..kv_heads, 0..length, 0..head_dim];
-            buffer.inplace(|buffer| buffer.slice_assign(range, new));
+            in_place(buffer, |buffer| buffer.slice_assign(range, new));
         }
         self.set_length(row, length);
     }
@@ -298,7 +298,7 @@ impl KvCache {
         let end = at + keys.dims()[2];
         let [key_buffer, value_buffer] = self.layer_mut(layer);
         [(key_buffer, keys), (value_buffer, values)].map(|(buffer, new)| {
-            buffer.inplace(|buffer| {
+            in_place(buffer, |buffer| {
                 buffer.slice_assign([row..row + 1, 0..kv_heads, at..end, 0..head_dim], new)
             });
             buffer.clone().slice([row..row + 1, 0..kv_heads, 0..end, 0..head_dim])
@@ -408,7 +408,7 @@ impl InPlaceState for KvCache {
 /// Writes `new` `[indices, head_dim]` into a buffer, in place.
 fn write(buffer: &mut Tensor<4>, indices: &Tensor<1, Int>, new: Tensor<2>) {
     let shape = buffer.dims();
-    buffer.inplace(|buffer| {
+    in_place(buffer, |buffer| {
         let flat = buffer.reshape([shape[0] * shape[1] * shape[2], shape[3]]);
         flat.select_assign(0, indices.clone(), new, IndexingUpdateOp::Assign).reshape(shape)
     });

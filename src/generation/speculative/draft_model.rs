@@ -8,6 +8,7 @@ use super::seeds::{Use, derived};
 use super::sequences::Sequences;
 use super::softmax::RowSoftmax;
 use crate::generation::model::Recordable;
+use crate::in_place::in_place;
 use crate::processor::{ConstraintProcessor, DraftTree, InPlaceState, Position, unless_empty};
 use crate::sampling::{Greedy, GumbelMax, Sampler};
 use crate::tensor::{DeviceConstraint, ints};
@@ -208,7 +209,7 @@ impl<C> DraftBatch<C> {
             Some((softmax, sampler)) => {
                 let [batch, own] = logits.dims();
                 let tokens = sampler.sample(logits.clone(), &self.draws);
-                self.draws.inplace(|draws| draws + 1);
+                in_place(&mut self.draws, |draws| draws + 1);
                 (tokens, Some(softmax.of(logits.reshape([batch, 1, own])).reshape([batch, own])))
             }
         };

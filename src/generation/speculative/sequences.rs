@@ -2,6 +2,7 @@
 
 use burn::tensor::{DType, Device, IndexingUpdateOp, Int, Tensor};
 
+use crate::in_place::in_place;
 use crate::processor::InPlaceState;
 use crate::tensor::runs;
 
@@ -99,7 +100,7 @@ impl Sequences {
     pub fn append(&mut self, tokens: Tensor<2, Int>, counts: Tensor<1, Int>) {
         let longest = self.longest_before(&tokens);
         self.write(self.lengths(), tokens);
-        self.lengths.inplace(|lengths| (lengths + counts).clamp_max(longest));
+        in_place(&mut self.lengths, |lengths| (lengths + counts).clamp_max(longest));
     }
 
     /// Writes tokens from slot `from[b]` of each row on, or into its last slots if they do not fit
@@ -113,7 +114,7 @@ impl Sequences {
         let first = from.clamp_max(self.longest_before(&tokens)) + self.rows.clone();
         let indices = self.run(first, count).reshape([-1]);
         let tokens = tokens.cast(DType::I32).reshape([-1]);
-        self.tokens.inplace(|buffer| {
+        in_place(&mut self.tokens, |buffer| {
             let flat = buffer.reshape([-1]).select_assign(0, indices, tokens, IndexingUpdateOp::Assign);
             flat.reshape(shape)
         });

@@ -22,6 +22,7 @@ use crate::generation::options::SamplingOptions;
 use crate::generation::recorded::Steps;
 use crate::generation::row::NewTokens;
 use crate::generation::step_log::{StepLog, read};
+use crate::in_place::in_place;
 use crate::processor::DraftTree;
 use crate::vocabulary::TokenId;
 use burn_dfa_tokens::{Error, Result};
@@ -149,7 +150,7 @@ impl<'m, M: TreeLm, D: Drafter> SpeculativeSession<'m, M, D> {
         // The model has read all but the last token.
         self.model.truncate(self.sequences.lengths() - 1, &mut self.cache);
         self.lengths.write(&self.steps, self.sequences.lengths(), logprobs);
-        self.steps.inplace(|steps| steps + 1);
+        in_place(&mut self.steps, |steps| steps + 1);
     }
 
     /// The logits after every node of a path, `[2 * batch * (depth + 1), vocab_size]`.

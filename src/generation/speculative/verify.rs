@@ -5,6 +5,7 @@ use burn::tensor::{DType, Device, Int, Tensor};
 use super::drafter::DraftToken;
 use super::seeds::{Use, derived};
 use super::softmax::RowSoftmax;
+use crate::in_place::in_place;
 use crate::processor::DraftTree;
 use crate::sampling::{Greedy, GumbelMax, Sampler};
 use burn_dfa_tokens::{Error, Result};
@@ -193,7 +194,7 @@ impl Sampling {
 
     fn draw(&mut self, logits: Tensor<2>, sampler: impl Fn(&Self) -> &GumbelMax) -> Tensor<1, Int> {
         let drawn = sampler(self).sample(logits, &self.draws);
-        self.draws.inplace(|draws| draws + 1);
+        in_place(&mut self.draws, |draws| draws + 1);
         drawn
     }
 }
