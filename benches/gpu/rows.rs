@@ -97,12 +97,12 @@ fn cases(clock: &Clock, vocab_sizes: &[usize], dtype: DType) -> Vec<Case> {
     for keeps in [false, true] {
         push(vocab_sizes[0], small, dtype, TokenLevel, Workload::String, keeps);
     }
-    push(vocab_sizes[0], large, dtype, ByteLevel, Workload::String, false);
     push(vocab_sizes[0], &[8], dtype, ByteLevel, Nested(DEPTHS[0]), true);
     for &vocab_size in &vocab_sizes[1..] {
         push(vocab_size, &batches, dtype, ByteLevel, Workload::String, true);
         push(vocab_size, &[8], dtype, ByteLevel, Nested(DEPTHS[0]), true);
     }
+    push(vocab_sizes[0], large, dtype, ByteLevel, Workload::String, false);
     for keeps in [false, true] {
         push(vocab_sizes[0], large, dtype, TokenLevel, Workload::String, keeps);
     }
