@@ -10,10 +10,9 @@ use burn::tensor::{Bool, Device, Tensor};
 /// Replaces a tensor by the result of `write`, which is given the only handle of its buffer and so
 /// may write into it.
 ///
-/// As [`Tensor::inplace`], but that allocates an empty tensor for the time of the call, and a
-/// recording has only the memory that its warm-up left: the recording fails whenever more of these
-/// tensors exist at the same time than before. So use this function in the step of a model that is
-/// recorded.
+/// [`Tensor::inplace`] does the same, but allocates an empty tensor for the time of the call. A
+/// recording can use only memory that the runs before it left, so it fails at times: when more such
+/// tensors exist at once than in these runs. Use this function in steps that are recorded.
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};

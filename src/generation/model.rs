@@ -121,8 +121,8 @@ pub trait CausalLm {
 ///   the methods between two steps,
 ///   [`InPlaceState::assign`](crate::processor::InPlaceState::assign) and
 ///   [`RowState::assign_row`](crate::processor::RowState::assign_row) of the cache.
-///   [`Tensor::inplace`] follows the rule with an operation such as `slice_assign`, if the tensor
-///   has no clone.
+///   [`in_place`](crate::processor::in_place) follows the rule with an operation such as
+///   `slice_assign`, if the tensor has no clone.
 /// - **No other handle.** A new cache shares no buffer with another tensor. After a call, no handle
 ///   of a buffer of the cache or of an argument remains: not in the value, not in the result, not
 ///   in another thread. A drafter may keep the tensors of its

@@ -87,7 +87,7 @@ impl CausalLm for Decoder {
 }
 
 // SAFETY: The tensors of a new cache share no buffers. Every method of this crate and of `KvCache`
-// that takes a cache by reference and changes it writes by `inplace` or `assign`, and drops its
+// that takes a cache by reference and changes it writes by `in_place` or `assign`, and drops its
 // clones of the tensors before it returns. The decoder keeps no tensors of calls, and its
 // parameters do not change while it is borrowed.
 #[allow(unsafe_code)]
