@@ -20,7 +20,7 @@ use crate::tokens::Tokens;
 const STEPS: usize = 300;
 
 /// The parts of the search, each with a threshold and the value that takes the part out.
-const PARTS: [(&str, &str, usize); 12] = [
+const PARTS: [(&str, &str, usize); 11] = [
     ("token slices at all", "few_nodes", usize::MAX),
     ("known steps between characters", "max_steps", 0),
     ("several known steps at once", "worth_at_once", usize::MAX),
@@ -32,7 +32,6 @@ const PARTS: [(&str, &str, usize); 12] = [
     ("minimum of characters for slices", "broad", usize::MAX),
     ("a known slice or step before a new one", "few_characters", 0),
     ("rows of states with many runs", "few_runs", usize::MAX),
-    ("costs of frames cached in a search", "min_exits", usize::MAX),
 ];
 
 /// A search with all parts but one.

@@ -106,7 +106,7 @@ impl ConstraintParts {
     pub fn next(&self, state: StateId, token: TokenId) -> StateId {
         if let Some(calls) = &self.calls {
             let position = RowPosition::unlimited(state);
-            let (mut stacks, top) = StackGraph::of(self, calls, &position, &Thresholds::USUAL);
+            let (mut stacks, top) = StackGraph::of(self, calls, &position);
             return self.next_on(state, token, &mut stacks, top).0;
         }
         match &self.reading {

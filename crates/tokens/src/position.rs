@@ -3,7 +3,6 @@
 //!
 //! The kernels and Burn's built-in operations have the same two functions, see `kernel::step`.
 
-use super::mask::Thresholds;
 use super::stack::StackGraph;
 use super::{BudgetInterval, CompiledConstraint, ConstraintParts, StateId};
 use burn_dfa_vocabulary::TokenId;
@@ -89,7 +88,7 @@ impl ConstraintParts {
         if let Some((state, _)) = text.filter(|&(entered, _)| calls.is_plain(entered)) {
             return RowPosition { state, remaining, frames: position.frames.clone() };
         }
-        let (mut stacks, top) = StackGraph::of(self, calls, position, &Thresholds::USUAL);
+        let (mut stacks, top) = StackGraph::of(self, calls, position);
         let (state, top) = match text {
             Some((entered, rest)) => self.follow_on(entered, rest, &mut stacks, top),
             None => self.next_on(position.state, token, &mut stacks, top),

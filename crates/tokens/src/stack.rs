@@ -19,9 +19,6 @@
 //! stack, and counts only if the frames fit. The capacity therefore never blocks the path to the
 //! end: every row always has a legal token.
 
-use std::rc::Rc;
-
-use super::mask::Thresholds;
 use super::{BudgetInterval, ConstraintParts, RowPosition, StateId};
 use burn_dfa_automata::{Distance, FARTHEST, FastMap};
 use burn_dfa_vocabulary::Vocabulary;
@@ -220,12 +217,6 @@ pub struct StackGraph<'a> {
     frames: Vec<(u32, u32, StackTop)>,
     /// `[frames, exits]`
     costs: Vec<u32>,
-    /// The costs of frames are cached if they are pushed on one of the first `cached` frames: all
-    /// frames that are never forgotten, or none.
-    cached: u32,
-    /// These costs, by call state and the frame below: in procedures with many exits, tokens with
-    /// different prefixes push the same frames repeatedly.
-    known: FastMap<(u32, u32), Rc<[u32]>>,
 }
 
 /// The frame on top of a stack.
@@ -238,28 +229,16 @@ impl StackTop {
 
 impl<'a> StackGraph<'a> {
     /// The stack of a position.
-    pub fn of(
-        parts: &'a ConstraintParts,
-        calls: &'a Calls,
-        position: &RowPosition,
-        thresholds: &Thresholds,
-    ) -> (Self, StackTop) {
-        let mut stacks = Self {
-            parts,
-            calls,
-            frames: vec![(0, 0, StackTop::EMPTY)],
-            costs: vec![NONE; calls.exits],
-            cached: 0,
-            known: FastMap::default(),
-        };
+    pub fn of(parts: &'a ConstraintParts, calls: &'a Calls, position: &RowPosition) -> (Self, StackTop) {
+        let mut stacks =
+            Self { parts, calls, frames: vec![(0, 0, StackTop::EMPTY)], costs: vec![NONE; calls.exits] };
         stacks.costs[0] = 0;
         for (depth, frame) in position.frames.chunks_exact(calls.frame()).enumerate() {
             stacks.frames.push((frame[0], depth as u32 + 1, StackTop(depth as u32)));
             stacks.costs.extend_from_slice(&frame[1..]);
         }
-        let frames = stacks.frames.len() as u32;
-        stacks.cached = if calls.exits >= thresholds.min_exits { frames } else { 0 };
-        (stacks, StackTop(frames - 1))
+        let top = StackTop(stacks.frames.len() as u32 - 1);
+        (stacks, top)
     }
 
     /// Whether two stacks differ at most in the call on top, and both calls return to the same
@@ -337,19 +316,9 @@ impl<'a> StackGraph<'a> {
 
     fn push(&mut self, call: u32, below: StackTop) -> StackTop {
         let depth = self.frames[below.0 as usize].1;
-        let is_kept = below.0 < self.cached;
-        let known = if is_kept { self.known.get(&(call, below.0)) } else { None };
-        if let Some(known) = known {
-            self.costs.extend_from_slice(known);
-        } else {
-            let from = self.costs.len();
-            for &to in &self.calls.jump(call)[1..] {
-                let cost = if to == 0 { NONE } else { self.to_end(StateId(to as u32), below) };
-                self.costs.push(cost);
-            }
-            if is_kept {
-                self.known.insert((call, below.0), self.costs[from..].into());
-            }
+        for &to in &self.calls.jump(call)[1..] {
+            let cost = if to == 0 { NONE } else { self.to_end(StateId(to as u32), below) };
+            self.costs.push(cost);
         }
         self.frames.push((call, depth + 1, below));
         StackTop(self.frames.len() as u32 - 1)

@@ -100,7 +100,7 @@ impl ConstraintParts {
         let Some(calls) = &self.calls else {
             return each_token(self, Bytes { parts: self, left }, position.state, unread, thresholds, found);
         };
-        let (stacks, top) = StackGraph::of(self, calls, position, thresholds);
+        let (stacks, top) = StackGraph::of(self, calls, position);
         let start = (position.state, top, stacks.mark());
         each_token(self, StackedBytes { stacks, left }, start, unread, thresholds, found);
     }

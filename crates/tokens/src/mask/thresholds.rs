@@ -33,8 +33,6 @@ pub struct Thresholds {
     pub(crate) max_steps: usize,
     /// To follow bytes, the row of a state with at most this many runs is not written.
     pub(crate) few_runs: usize,
-    /// With at least this many exits, the costs of frames are cached.
-    pub(crate) min_exits: usize,
 }
 
 impl Thresholds {
@@ -50,7 +48,6 @@ impl Thresholds {
         max_shared: usize::MAX,
         max_steps: 1024,
         few_runs: 2,
-        min_exits: 3,
     };
 
     /// The thresholds with another value of the field `name`.
@@ -65,7 +62,7 @@ impl Thresholds {
     }
 
     /// Every field, with its name.
-    pub fn fields(&mut self) -> [(&'static str, &mut usize); 11] {
+    pub fn fields(&mut self) -> [(&'static str, &mut usize); 10] {
         macro_rules! named {
             ($thresholds:expr, $($field:ident),*) => {{
                 let Self { $($field),* } = $thresholds;
@@ -83,8 +80,7 @@ impl Thresholds {
             min_subtree,
             max_shared,
             max_steps,
-            few_runs,
-            min_exits
+            few_runs
         )
     }
 }

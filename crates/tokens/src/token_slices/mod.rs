@@ -81,8 +81,7 @@ impl ConstraintParts {
         if self.alive_nodes(position.state, vocabulary, char_transitions) <= thresholds.few_nodes {
             return None;
         }
-        let (stacks, top) =
-            self.calls.as_ref().map(|calls| StackGraph::of(self, calls, position, thresholds)).unzip();
+        let (stacks, top) = self.calls.as_ref().map(|calls| StackGraph::of(self, calls, position)).unzip();
         let characters = vocabulary.characters();
         let steps = char_transitions.steps.lock().unwrap_or_else(PoisonError::into_inner);
         let mut reader = Reader {
