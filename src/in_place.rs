@@ -1,14 +1,13 @@
 //! State that stays in the same buffers on the device, so that a recorded step can be replayed.
 
-use std::any::Any;
-use std::mem;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use burn::tensor::kind::Basic;
-use burn::tensor::{Bool, Device, Tensor};
+use burn::tensor::{Bool, Tensor};
+use replace_with::replace_with;
 
-/// Replaces a tensor by the result of `write`, which is given the only handle of its buffer and so
-/// may write into it.
+/// Replaces a tensor by the result of `write`, which is given the handle itself. If there is no
+/// other handle of the buffer, an operation such as `slice_assign` writes into it.
 ///
 /// [`Tensor::inplace`] does the same, but allocates an empty tensor for the time of the call. A
 /// recording can use only memory that the runs before it left, so it fails at times: when more such
@@ -25,26 +24,12 @@ use burn::tensor::{Bool, Device, Tensor};
 ///
 /// # Panics
 /// If `write` panics; the tensor is then empty.
-pub fn in_place<const D: usize, K: Basic + 'static>(
+pub fn in_place<const D: usize, K: Basic>(
     tensor: &mut Tensor<D, K>,
     write: impl FnOnce(Tensor<D, K>) -> Tensor<D, K>,
 ) {
-    let taken = mem::replace(tensor, empty(&tensor.device()));
-    *tensor = write(taken);
-}
-
-/// A handle of an empty tensor of a device, the same for all calls.
-fn empty<const D: usize, K: Basic + 'static>(device: &Device) -> Tensor<D, K> {
-    type Empty = Box<dyn Any + Send + Sync>;
-    static ALL: Mutex<Vec<(Device, Empty)>> = Mutex::new(Vec::new());
-    let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
-    let of_device = all.iter().filter(|(other, _)| other == device);
-    if let Some(empty) = of_device.filter_map(|(_, empty)| empty.downcast_ref::<Tensor<D, K>>()).next() {
-        return empty.clone();
-    }
-    let empty = Tensor::empty([0; D], device);
-    all.push((device.clone(), Box::new(empty.clone())));
-    empty
+    let device = tensor.device();
+    replace_with(tensor, || Tensor::empty([0; D], &device), write);
 }
 
 /// Tensors that a static graph reads and writes at every step, in the same buffers.
@@ -71,7 +56,7 @@ impl InPlaceState for () {
     fn assign(&mut self, (): ()) {}
 }
 
-impl<const D: usize, K: Basic + 'static> InPlaceState for Tensor<D, K> {
+impl<const D: usize, K: Basic> InPlaceState for Tensor<D, K> {
     fn assign(&mut self, new: Self) {
         in_place(self, |buffer| {
             let everything = buffer.dims().map(|size| 0..size);
@@ -186,7 +171,7 @@ impl RowState for () {
     fn mask_rows(self, _: &Tensor<1, Bool>, (): ()) {}
 }
 
-impl<const D: usize, K: Basic + 'static> RowState for Tensor<D, K> {
+impl<const D: usize, K: Basic> RowState for Tensor<D, K> {
     fn assign_row(&mut self, row: usize, new: Self) {
         in_place(self, |buffer| {
             let mut range = buffer.dims().map(|size| 0..size);
