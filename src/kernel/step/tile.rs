@@ -1,4 +1,8 @@
 //! The legal tokens of a tile of a row, as bits in shared memory.
+//!
+//! Each unit finds the bits of one word. A hit reads them from the pool, and follows only the tokens
+//! that depend on the stack; a walk follows all 32 tokens. No two units write the same word, so this
+//! takes no atomics and one barrier.
 
 use cubecl::prelude::*;
 
@@ -7,29 +11,20 @@ use super::rows::{FILL, HIT, LIMITED, Plan, Rows};
 use super::stack::{self, NONE};
 use crate::tensor::arrays::{TILE, TILE_WORDS};
 
-/// Units of a cube.
-pub(super) const UNITS: u32 = 256;
+/// Units of a cube: one for each word of a tile.
+pub(super) const UNITS: u32 = TILE_WORDS as u32;
 
 /// The bits of the legal tokens of a tile, in shared memory.
 #[derive(CubeType)]
 pub(super) struct TileMask {
-    /// The bits that were read; some devices load atomic numbers slowly.
-    read: Shared<[u32]>,
-    /// The bits that were found by a walk.
-    walked: Shared<[Atomic<u32>]>,
-    is_hit: bool,
+    words: Shared<[u32]>,
 }
 
 #[cube]
 impl TileMask {
     /// The bits from the token at `offset` in the tile to the end of its word.
     pub(super) fn bits(&self, offset: u32) -> u32 {
-        let word = (offset / 32) as usize;
-        let mut bits = self.read[word];
-        if !self.is_hit {
-            bits = self.walked[word].load();
-        }
-        bits >> (offset % 32)
+        self.words[(offset / 32) as usize] >> (offset % 32)
     }
 }
 
@@ -51,192 +46,126 @@ pub(super) fn legal(
     row: usize,
     tile: u32,
 ) -> TileMask {
-    let mut read = Shared::<[u32]>::new_slice(TILE_WORDS);
-    let walked = Shared::<[Atomic<u32>]>::new_slice(TILE_WORDS);
+    let mut words = Shared::<[u32]>::new_slice(TILE_WORDS);
+    // By unit, the greatest number of tokens to the end after a legal token.
+    let mut greatest_of_units =
+        Shared::<[i32]>::new_slice(comptime!(if rows.keeps { TILE_WORDS } else { 1 }));
     let base = row * position.stride(0);
     let left = max(position[base + 1] - 1, 0);
-    let first = tile * TILE;
     let word = UNIT_POS as usize;
+    let first = tile * TILE + 32 * UNIT_POS;
 
     let mut kind = 0i32;
     let mut at = 0usize;
-    let mut is_hit = false;
+    let mut bits = 0u32;
+    let mut unknown = in_vocabulary(lookup, first);
     if comptime!(rows.keeps) {
         kind = plan.kind;
         at = rows.tile_of(plan.slot, tile);
-        if kind == HIT {
-            is_hit = pool[at] <= plan.left;
-        }
-    }
-    let mut dependent = 0u32;
-    if word < TILE_WORDS {
-        let mut bits = 0u32;
-        if is_hit {
+        if kind == HIT && pool[at] <= plan.left {
             bits = u32::cast_from(pool[at + 1 + word]);
+            unknown = 0u32;
             if comptime!(lookup.has_stack) {
-                dependent = u32::cast_from(pool[at + rows.dependent() + word]);
+                unknown = u32::cast_from(pool[at + rows.dependent() + word]);
             }
         }
-        read[word] = bits;
-        walked[word].store(0u32);
     }
-    let filled = Filled::new(lookup, rows);
-    sync_cube();
-    if !is_hit || dependent != 0 {
+    // For the pool: tokens that are legal with any budget, and tokens that depend on frames below
+    // the top procedure.
+    let mut always = 0u32;
+    let mut dependent = 0u32;
+    let mut greatest = 0i32;
+    if unknown != 0 {
         let mut own = stack::frame_buffer(lookup);
-        if comptime!(lookup.has_stack) {
-            let mut bits = 0u32;
-            while dependent != 0 {
-                let offset = dependent.trailing_zeros();
-                let bit = 1u32 << offset;
-                let token = first + 32 * UNIT_POS + offset;
-                let (distance, _after) = stack::distance(lookup, position, base, &mut own, token);
-                if distance <= left {
-                    bits |= bit;
-                }
-                dependent ^= bit;
-            }
-            // This unit alone writes its word.
-            if bits != 0 {
-                read[word] |= bits;
-            }
-        }
-        // Whether the depth decided about a token of this unit.
+        let state = stack::state_of(lookup, position, base);
+        let owner = lookup.owner_of(state);
+        // Whether the depth decided about a token.
         let mut limited = false;
-        let mut offset = select(is_hit, TILE, UNIT_POS);
-        while offset < TILE && first + offset < lookup.vocab_size {
+        while unknown != 0 {
+            let offset = unknown.trailing_zeros();
+            let bit = 1u32 << offset;
+            unknown ^= bit;
             let token = first + offset;
-            let bit = 1u32 << (offset % 32);
-            let word = (offset / 32) as usize;
+            let mut distance = NONE.runtime();
+            let mut pops = false.runtime();
+            let mut far = false.runtime();
             if comptime!(lookup.has_stack) {
-                let (distance, after) = stack::distance(lookup, position, base, &mut own, token);
-                if distance <= left {
-                    walked[word].fetch_or(bit);
-                }
-                if kind == FILL {
-                    filled.add(lookup, word, bit, distance, after.pops, after.far);
-                    if after.limited && !after.pops {
-                        limited = true;
-                    }
+                let (found, after) = stack::distance(lookup, position, base, &mut own, token);
+                distance = found;
+                pops = after.pops;
+                far = after.far;
+                if after.limited && !pops {
+                    limited = true;
                 }
             } else {
-                let state = stack::state_of(lookup, position, base);
-                let distance = lookup.distance(state, lookup.owner_of(state), token);
-                if distance <= left {
-                    walked[word].fetch_or(bit);
-                }
-                if kind == FILL {
-                    filled.add(lookup, word, bit, distance, false, false);
-                }
+                distance = lookup.distance(state, owner, token);
             }
-            offset += UNITS;
+            if distance <= left {
+                bits |= bit;
+            }
+            if pops {
+                dependent |= bit;
+            } else if distance != NONE {
+                always |= bit;
+                greatest = max(greatest, distance);
+            }
+            if far && !pops {
+                greatest = NONE.runtime();
+            }
         }
         if comptime!(rows.keeps && lookup.has_stack) {
-            let tag = rows.tag(plan.slot);
             // Every unit of every cube writes the same number.
-            if limited {
-                pool[tag + LIMITED] = 1i32;
+            if limited && kind == FILL {
+                pool[rows.tag(plan.slot) + LIMITED] = 1i32;
+            }
+        }
+    }
+    words[word] = bits;
+    if comptime!(rows.keeps) {
+        greatest_of_units[word] = greatest;
+        if kind == FILL {
+            pool[at + 1 + word] = i32::cast_from(always);
+            if comptime!(lookup.has_stack) {
+                pool[at + rows.dependent() + word] = i32::cast_from(dependent);
             }
         }
     }
     sync_cube();
-    if kind == FILL {
-        filled.write(lookup, rows, position, base, pool, at);
+    if comptime!(rows.keeps) {
+        if kind == FILL && word == 0 {
+            let mut greatest = 0i32;
+            for unit in 0..TILE_WORDS {
+                greatest = max(greatest, greatest_of_units[unit]);
+            }
+            pool[at] = bound(lookup, position, base, greatest);
+        }
     }
-    TileMask { read, walked, is_hit }
+    TileMask { words }
 }
 
-/// The bits of a tile for the pool, in shared memory.
-#[derive(CubeType)]
-struct Filled {
-    /// The tokens that are legal with any budget.
-    words: Shared<[Atomic<u32>]>,
-    /// The tokens that depend on frames below the top procedure.
-    dependent: Shared<[Atomic<u32>]>,
-    /// The greatest number of tokens to the end after a legal token.
-    greatest: Shared<[Atomic<i32>]>,
-}
-
+/// The bits of the tokens from `first` on that are in the vocabulary.
 #[cube]
-impl Filled {
-    fn new(lookup: &Lookup, rows: &Rows) -> Filled {
-        let size = comptime!(if rows.keeps { TILE_WORDS } else { 1 });
-        let words = Shared::<[Atomic<u32>]>::new_slice(size);
-        let dependent_size = comptime!(if rows.keeps && lookup.has_stack { TILE_WORDS } else { 1 });
-        let dependent = Shared::<[Atomic<u32>]>::new_slice(dependent_size);
-        let greatest = Shared::<[Atomic<i32>]>::new_slice(1usize);
-        let word = UNIT_POS as usize;
-        if word < size {
-            words[word].store(0u32);
-        }
-        if word < dependent_size {
-            dependent[word].store(0u32);
-        }
-        if word == 0 {
-            greatest[0].store(0i32);
-        }
-        Filled { words, dependent, greatest }
-    }
+fn in_vocabulary(lookup: &Lookup, first: u32) -> u32 {
+    let count = max(lookup.vocab_size, first) - first;
+    select(count < 32, (1u32 << (count % 32)) - 1, u32::MAX)
+}
 
-    fn add(&self, lookup: &Lookup, word: usize, bit: u32, distance: i32, pops: bool, far: bool) {
-        if comptime!(lookup.has_stack) {
-            if pops {
-                self.dependent[word].fetch_or(bit);
-            } else {
-                if far {
-                    self.greatest[0].fetch_max(NONE);
-                }
-                if distance != NONE {
-                    self.words[word].fetch_or(bit);
-                    self.greatest[0].fetch_max(distance);
-                }
-            }
-        } else if distance != NONE {
-            self.words[word].fetch_or(bit);
-            self.greatest[0].fetch_max(distance);
+/// With at least this many tokens left, plus the greatest distance from an exit of the top
+/// procedure to the end, the bits are exact; [`NONE`] if a path was too long to count.
+#[cube]
+fn bound(lookup: &Lookup, position: &Tensor<i32>, base: usize, greatest: i32) -> i32 {
+    let mut bound = greatest;
+    if comptime!(lookup.has_stack) {
+        let depth = stack::depth_of(lookup, position, base);
+        let mut least = NONE.runtime();
+        let mut exit = 0u32;
+        while exit < lookup.exits {
+            least = min(least, stack::beyond(lookup, position, base, depth, exit));
+            exit += 1;
+        }
+        if bound != NONE && least < stack::FARTHEST {
+            bound = max(bound - least, 0);
         }
     }
-
-    /// Writes the tile.
-    fn write(
-        &self,
-        lookup: &Lookup,
-        rows: &Rows,
-        position: &Tensor<i32>,
-        base: usize,
-        pool: &mut [i32],
-        at: usize,
-    ) {
-        let word = UNIT_POS as usize;
-        if comptime!(rows.keeps) {
-            if word < TILE_WORDS {
-                pool[at + 1 + word] = i32::cast_from(self.words[word].load());
-                if comptime!(lookup.has_stack) {
-                    pool[at + rows.dependent() + word] = i32::cast_from(self.dependent[word].load());
-                }
-            }
-            if word == 0 {
-                pool[at] = self.bound(lookup, position, base);
-            }
-        }
-    }
-
-    /// With at least this many tokens left, plus the greatest distance from an exit of the top
-    /// procedure to the end, the bits are exact; [`NONE`] if a path was too long to count.
-    fn bound(&self, lookup: &Lookup, position: &Tensor<i32>, base: usize) -> i32 {
-        let mut bound = self.greatest[0].load();
-        if comptime!(lookup.has_stack) {
-            let depth = stack::depth_of(lookup, position, base);
-            let mut least = NONE.runtime();
-            let mut exit = 0u32;
-            while exit < lookup.exits {
-                least = min(least, stack::beyond(lookup, position, base, depth, exit));
-                exit += 1;
-            }
-            if bound != NONE && least < stack::FARTHEST {
-                bound = max(bound - least, 0);
-            }
-        }
-        bound
-    }
+    bound
 }
