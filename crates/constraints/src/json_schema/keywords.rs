@@ -131,20 +131,23 @@ pub(super) fn nearest(name: &str) -> Option<&'static str> {
     }
     let known = KEYWORDS.iter().map(|(known, ..)| *known).chain(ANNOTATIONS.iter().copied());
     known
-        .map(|known| (distance(&name.to_lowercase(), &known.to_lowercase()), known))
+        // The distance is at least the difference of the lengths.
+        .filter(|known| known.len().abs_diff(name.len()) * 3 < known.len())
+        .map(|known| (distance(name, known), known))
         .filter(|(distance, known)| distance * 3 < known.len())
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, known)| known)
 }
 
-/// Levenshtein's distance in bytes.
+/// Levenshtein's distance in bytes, without regard to the case of ASCII letters.
 fn distance(a: &str, b: &str) -> usize {
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, x) in a.bytes().enumerate() {
         let mut corner = row[0];
         row[0] = i + 1;
         for (j, y) in b.bytes().enumerate() {
-            let cost = (corner + usize::from(x != y)).min(row[j] + 1).min(row[j + 1] + 1);
+            let changed = usize::from(!x.eq_ignore_ascii_case(&y));
+            let cost = (corner + changed).min(row[j] + 1).min(row[j + 1] + 1);
             corner = row[j + 1];
             row[j + 1] = cost;
         }

@@ -19,7 +19,7 @@ use super::draft::Draft;
 use super::formula::{Formula, Formulas, Leaf};
 use super::json::{Json, Members};
 use super::keywords::{self, Keyword};
-use super::note::{Note, Treatment};
+use super::note::{Note, Treatment, UNKNOWN};
 use super::number::Notation;
 use super::options::{JsonOptions, Numbers, Unknown, Whitespace};
 use super::{MAX_DEPTH, MAX_HEIGHT, Schema};
@@ -270,8 +270,9 @@ impl<'a> Reader<'a> {
         let mut gathered = Gathered { claims: Vec::new(), evaluated: Evaluated::default() };
         let draft = self.document.draft;
         if map.contains_key("$ref") && draft <= Draft::D7 {
+            let is_read = |name: &str| ["$ref", "$schema", "definitions"].contains(&name);
             for name in
-                map.keys().filter(|name| *name != "$ref" && keywords::of(name, draft) == Keyword::Honored)
+                map.keys().filter(|name| !is_read(name) && keywords::of(name, draft) == Keyword::Honored)
             {
                 self.note(name, Treatment::Ignored("beside `$ref`, drafts up to 7 ignore it".into()));
             }
@@ -311,7 +312,7 @@ impl<'a> Reader<'a> {
                     self.note(name, Treatment::Ignored(reason));
                 }
                 Keyword::Unknown if self.options.unknown == Unknown::Ignore => {
-                    self.note(name, Treatment::Ignored("it is no keyword of JSON Schema".into()));
+                    self.note(name, Treatment::Ignored(UNKNOWN.into()));
                 }
                 Keyword::Unknown => {
                     let advice = match keywords::nearest(name) {
