@@ -1,16 +1,20 @@
 //! The constraint, as given on a command line.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Arg, Args};
+use serde_json::json;
 
 use super::error::{Failure, Refused, message};
 use super::file::{is_file, json_text, text_or_file};
 use super::json::JsonArgs;
-use crate::constraint::{Constraint, JsonOptions, RequestOptions, StructuralTag, Syntax, Whitespace};
-use burn_dfa_tokens::Error;
+use crate::constraint::{
+    Constraint, JsonOptions, RequestOptions, StructuralTag, Syntax, Treatment, Whitespace,
+};
+use burn_dfa_tokens::{Error, Limits};
 
 /// The constraint, at most one, and how to read grammars and write the JSON of schemas. The group
 /// `constraint` can be made required.
@@ -119,9 +123,28 @@ impl ConstraintArgs {
         self.json.over(StructuralTag::json_options())
     }
 
-    /// Whether to ignore keywords that no automaton can enforce.
-    pub fn ignores_unenforceable(&self) -> bool {
-        self.json.ignores_unenforceable()
+    /// Prints a line to standard error for each note on the schemas of `constraint` that [is a
+    /// warning](crate::constraint::Note::is_warning) and, with `drafts`, for each keyword that is
+    /// read as in another draft. With `json`, a line is a JSON object.
+    pub fn warn(&self, constraint: &Constraint, limits: &Limits, drafts: bool, json: bool) {
+        // Only unenforceable keywords need states.
+        let states = if self.json.ignores_unenforceable() { limits.states } else { 0 };
+        let mut printed = HashSet::new();
+        for note in constraint.explain(&Limits { states, ..limits.clone() }) {
+            let kind = match note.treatment {
+                Treatment::Read(_) if drafts => "note",
+                _ if note.is_warning() => "warning",
+                _ => continue,
+            };
+            let line = match json {
+                true => json!({kind: note.to_string()}).to_string(),
+                false => format!("{kind}: {note}"),
+            };
+            // A schema may be read several times.
+            if printed.insert(line.clone()) {
+                eprintln!("{line}");
+            }
+        }
     }
 
     /// Sets the default `whitespace`, for a model trained on one style.

@@ -118,7 +118,7 @@ fn unenforceable_keywords_are_ignored_on_request() {
             let Output { status, stderr, .. } = tool(&args).output().unwrap();
             let told = text(&stderr);
             assert_eq!(status.code(), Some(0), "{args:?}: {told}");
-            assert!(told.contains("note") && told.contains(&format!("/{keyword}: ignored: ")), "{told}");
+            assert!(told.contains("warning") && told.contains(&format!("/{keyword}: ignored: ")), "{told}");
         }
         let drawn = succeeds(&mut tool(&[&["sample", "--max-tokens", "200"], &leave_out[..]].concat()));
         serde_json::from_str::<Value>(&drawn).unwrap();

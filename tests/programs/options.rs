@@ -4,7 +4,7 @@ use std::process::Output;
 
 use serde_json::{Value, json};
 
-use super::{fails, file, refuses, smollm2, succeeds, text, tool};
+use super::{PROMPT, fails, file, refuses, smollm2, succeeds, text, tool};
 
 #[test]
 fn every_command_tells_a_refused_constraint_from_an_error() {
@@ -62,6 +62,48 @@ fn keywords_of_another_draft_are_reported() {
         assert_eq!(output.status.code(), Some(0));
         let told = text(&output.stderr);
         assert!(told.contains("note") && told.contains("/exclusiveMinimum: read: as draft 4"), "{told}");
+    }
+}
+
+#[test]
+fn ignored_keywords_are_warned_of() {
+    let Some(tool) = tool() else { return };
+    // Annotations and extensions are not warned of.
+    let annotated = r#"{"title": "t", "$comment": "c", "default": "", "examples": [""], "x-order": 1, "#;
+    let schema =
+        |more: &str| format!(r#"{annotated}"type": "string", "format": "password", "maxLength": 3{more}}}"#);
+    let (right, misspelled) = (schema(""), schema(r#", "patern": "^a", "color": "red""#));
+    let reasons = [
+        "/patern: ignored: it is no keyword of JSON Schema; did you mean `pattern`?",
+        "/color: ignored: it is no keyword of JSON Schema",
+    ];
+    let commands: [&[&str]; 4] = [
+        &["check", r#""b""#],
+        &["compile", "--tokenizer", "models/tiny"],
+        &["sample"],
+        &["--prompt", PROMPT],
+    ];
+    for command in commands {
+        for json in [false, true] {
+            let run = |schema: &str| {
+                let args = [command, &["--schema", schema]].concat();
+                let mut program = if command[0] == "--prompt" { smollm2(&args) } else { tool(&args) };
+                let Output { status, stdout, stderr } =
+                    program.args(json.then_some("--json")).output().unwrap();
+                let stderr = text(&stderr);
+                assert_eq!(status.code(), Some(0), "{args:?}: {stderr}");
+                let warnings = stderr.lines().filter(|line| line.contains("warning")).map(str::to_owned);
+                (text(&stdout), warnings.collect::<Vec<String>>())
+            };
+            let ((plain, none), (printed, warnings)) = (run(&right), run(&misspelled));
+            let expected = reasons.map(|reason| match json {
+                true => json!({"warning": reason}).to_string(),
+                false => format!("warning: {reason}"),
+            });
+            assert_eq!((none, warnings), (vec![], expected.to_vec()), "{command:?}");
+            // The other outputs have times.
+            assert!(!["check", "sample"].contains(&command[0]) || printed == plain, "{printed}{plain}");
+        }
     }
 }
 

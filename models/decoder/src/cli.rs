@@ -203,6 +203,9 @@ impl GenerateArgs {
             return Ok(compiled.as_ref());
         }
         let constraint = if self.unconstrained { None } else { self.constraint.read()? };
+        if let Some(constraint) = &constraint {
+            self.constraint.warn(constraint, &self.compile.limits(), false, self.json);
+        }
         let compiling = Instant::now();
         let compiled =
             constraint.map(|constraint| self.compile.compile(&constraint, vocabulary)).transpose()?;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use burn_dfa::constraint::Whitespace;
 use burn_dfa::vocabulary::ModelFiles;
-use burn_dfa::{Constraint, TokenId, Vocabulary, cli};
+use burn_dfa::{Constraint, Limits, TokenId, Vocabulary, cli};
 use clap::Args;
 use serde_json::Value;
 
@@ -41,9 +41,9 @@ impl ConstraintArgs {
         self.one.grammar().or(self.one.structural_tag())
     }
 
-    /// Whether to ignore keywords that no automaton can enforce.
-    pub fn ignores_unenforceable(&self) -> bool {
-        self.one.ignores_unenforceable()
+    /// As [`cli::ConstraintArgs::warn`].
+    pub fn warn(&self, constraint: &Constraint, limits: &Limits, drafts: bool, json: bool) {
+        self.one.warn(constraint, limits, drafts, json);
     }
 
     pub fn read(&self) -> Result<Constraint> {

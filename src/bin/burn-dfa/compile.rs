@@ -38,6 +38,7 @@ pub struct Compile {
 impl Compile {
     pub fn run(&self, out: &mut Output) -> Result<ExitCode> {
         let (constraint, vocabulary) = (self.constraint.read()?, self.tokenizer.read()?);
+        self.constraint.warn(&constraint, &self.compile.limits(), false, out.json);
         let started = Instant::now();
         let compiled = self.compile.compile(&constraint, &vocabulary)?;
         let milliseconds = started.elapsed().as_secs_f64() * 1e3;

@@ -39,7 +39,9 @@ pub struct Sample {
 impl Sample {
     pub fn run(&self, out: &mut Output) -> Result<ExitCode> {
         let vocabulary = if self.tokenizer.is_some() { self.tokenizer.read()? } else { bytes()? };
-        let compiled = self.compile.compile(&self.constraint.read()?, &vocabulary)?;
+        let constraint = self.constraint.read()?;
+        self.constraint.warn(&constraint, &self.compile.limits(), false, out.json);
+        let compiled = self.compile.compile(&constraint, &vocabulary)?;
         let least = compiled.tokens_to_end(compiled.start());
         if least > self.max_tokens {
             return Err(format!(

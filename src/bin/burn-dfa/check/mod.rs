@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use burn_dfa::cli::{LimitArgs, message, text};
-use burn_dfa::constraint::Treatment;
 use burn_dfa::tokens::RowPosition;
 use burn_dfa::{CompiledConstraint, Constraint, Limits, TokenId, Vocabulary};
 use clap::Args;
@@ -64,7 +63,7 @@ impl Check {
         let constraint =
             if self.value { self.constraint.read()? } else { self.constraint.read_with_any_whitespace()? };
         let limits = self.limits.limits();
-        tell(&constraint, &limits, self.constraint.ignores_unenforceable(), out.json);
+        self.constraint.warn(&constraint, &limits, true, out.json);
         let automaton = constraint.to_automaton(&limits)?;
         let automaton = automaton.ok_or("the constraint is on tokens, not on text")?;
         let tokens = match self.tokenizer.is_some() {
@@ -87,25 +86,6 @@ impl Check {
             }
         }
         Ok(if all { ExitCode::SUCCESS } else { ExitCode::from(FOUND) })
-    }
-}
-
-/// Prints to standard error the keywords of a schema that are read as in another draft and, with
-/// `ignores`, the ignored keywords.
-fn tell(constraint: &Constraint, limits: &Limits, ignores: bool, json: bool) {
-    // The notes on drafts need no states.
-    let states = if ignores { limits.states } else { 0 };
-    for note in constraint.explain(&Limits { states, ..limits.clone() }) {
-        let is_told = match note.treatment {
-            Treatment::Read(_) => true,
-            Treatment::Ignored(_) => ignores,
-            _ => false,
-        };
-        match (is_told, json) {
-            (true, true) => eprintln!("{}", json!({"note": note.to_string()})),
-            (true, false) => eprintln!("note: {note}"),
-            (false, _) => {}
-        }
     }
 }
 
