@@ -123,9 +123,9 @@ impl ConstraintArgs {
         self.json.over(StructuralTag::json_options())
     }
 
-    /// Prints a line to standard error for each note on the schemas of `constraint` that [is a
-    /// warning](crate::constraint::Note::is_warning) and, with `drafts`, for each keyword that is
-    /// read as in another draft. With `json`, a line is a JSON object.
+    /// Prints a line to standard error for each keyword that the schemas of `constraint` have
+    /// without effect and, with `drafts`, for each keyword that is read as in another draft. With
+    /// `json`, a line is a JSON object.
     pub fn warn(&self, constraint: &Constraint, limits: &Limits, drafts: bool, json: bool) {
         // Only unenforceable keywords need states.
         let states = if self.json.ignores_unenforceable() { limits.states } else { 0 };
@@ -133,7 +133,7 @@ impl ConstraintArgs {
         for note in constraint.explain(&Limits { states, ..limits.clone() }) {
             let kind = match note.treatment {
                 Treatment::Read(_) if drafts => "note",
-                _ if note.is_warning() => "warning",
+                Treatment::Ignored(_) => "warning",
                 _ => continue,
             };
             let line = match json {

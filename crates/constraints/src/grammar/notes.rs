@@ -55,6 +55,7 @@ fn within(rule: &str, note: Note) -> Note {
     let treatment = match note.treatment {
         Treatment::Bounded(reason) => Treatment::Bounded(in_rule(reason)),
         Treatment::Ignored(reason) => Treatment::Ignored(in_rule(reason)),
+        Treatment::Annotation(reason) => Treatment::Annotation(in_rule(reason)),
         Treatment::Read(reason) => Treatment::Read(in_rule(reason)),
         Treatment::Repeated(reason) => Treatment::Repeated(in_rule(reason)),
     };

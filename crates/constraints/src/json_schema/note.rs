@@ -2,14 +2,6 @@
 
 use std::fmt;
 
-use super::keywords;
-
-/// The reason to ignore an unknown keyword.
-pub(super) const UNKNOWN: &str = "it is no keyword of JSON Schema";
-
-/// The end of the reason to ignore a format that does not restrict.
-pub(super) const ANNOTATION: &str = "is taken for an annotation";
-
 /// A remark on a location of a schema; see [`Constraint::explain`](crate::Constraint::explain).
 ///
 /// ```
@@ -53,44 +45,25 @@ pub enum Treatment {
     Bounded(String),
     /// It has no effect; the reason.
     Ignored(String),
+    /// It describes values and is not meant to restrict them, as the format `password`; the reason.
+    Annotation(String),
     /// It is honored as in another draft than the schema's; with the difference.
     Read(String),
     /// It is honored, and names in its scope may occur twice in the text of an object.
     Repeated(String),
 }
 
-impl Note {
-    /// Whether a keyword that may be meant to restrict values is ignored. A `format` that only
-    /// describes values, such as `password`, is not.
-    pub fn is_warning(&self) -> bool {
-        matches!(&self.treatment, Treatment::Ignored(reason) if !reason.ends_with(ANNOTATION))
-    }
-
-    /// The known keyword of which an unknown keyword is likely a misspelling.
-    fn suggestion(&self) -> Option<&'static str> {
-        let name = self.pointer.rsplit('/').next()?;
-        match &self.treatment {
-            Treatment::Ignored(reason) if reason.ends_with(UNKNOWN) => keywords::nearest(name),
-            _ => None,
-        }
-    }
-}
-
-/// The location, the treatment and the reason; for a likely misspelling also the known keyword.
 impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (what, reason) = match &self.treatment {
             Treatment::Bounded(reason) => ("bounded", reason),
             Treatment::Ignored(reason) => ("ignored", reason),
+            Treatment::Annotation(reason) => ("annotation", reason),
             Treatment::Read(reason) => ("read", reason),
             Treatment::Repeated(reason) => ("repeated", reason),
         };
         let pointer = if self.pointer.is_empty() { "the root" } else { &self.pointer };
-        write!(f, "{pointer}: {what}: {reason}")?;
-        match self.suggestion() {
-            Some(keyword) => write!(f, "; did you mean `{keyword}`?"),
-            None => Ok(()),
-        }
+        write!(f, "{pointer}: {what}: {reason}")
     }
 }
 
@@ -141,18 +114,19 @@ mod tests {
             with(misspelled, &JsonOptions::default()),
             [format!("/patern: {unknown}; did you mean `pattern`?"), format!("/color: {unknown}")]
         );
-        let warnings = |schema: Value| {
+        let ignored = |schema: Value| {
             let notes = Constraint::json_schema(schema).unwrap().explain(&Limits::default());
-            notes.into_iter().filter(|note| note.is_warning()).map(|note| note.pointer).collect::<Vec<_>>()
+            let ignored = notes.into_iter().filter(|note| matches!(note.treatment, Treatment::Ignored(_)));
+            ignored.map(|note| note.pointer).collect::<Vec<_>>()
         };
-        assert_eq!(warnings(json!({"type": "string", "format": "shade"})), ["/format"]);
-        assert_eq!(warnings(json!({"type": "string", "format": "password"})), [""; 0]);
+        assert_eq!(ignored(json!({"type": "string", "format": "shade"})), ["/format"]);
+        assert_eq!(ignored(json!({"type": "string", "format": "password"})), [""; 0]);
         // The draft is that of `$schema`, and the target of the reference is within `definitions`.
         let referring = json!({
             "$schema": "http://json-schema.org/draft-07/schema#", "$ref": "#/definitions/a", "minLength": 1,
             "definitions": {"a": {"type": "null"}}
         });
-        assert_eq!(warnings(referring), ["/minLength"]);
+        assert_eq!(ignored(referring), ["/minLength"]);
     }
 
     #[test]

@@ -78,6 +78,7 @@ impl Explain {
             let (treatment, reason) = match &note.treatment {
                 Treatment::Bounded(reason) => ("bounded", reason),
                 Treatment::Ignored(reason) => ("ignored", reason),
+                Treatment::Annotation(reason) => ("annotation", reason),
                 Treatment::Read(reason) => ("read", reason),
                 Treatment::Repeated(reason) => ("repeated", reason),
                 _ => return Err("a treatment that this tool does not know".into()),

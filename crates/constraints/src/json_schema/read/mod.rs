@@ -19,7 +19,7 @@ use super::draft::Draft;
 use super::formula::{Formula, Formulas, Leaf};
 use super::json::{Json, Members};
 use super::keywords::{self, Keyword};
-use super::note::{Note, Treatment, UNKNOWN};
+use super::note::{Note, Treatment};
 use super::number::Notation;
 use super::options::{JsonOptions, Numbers, Unknown, Whitespace};
 use super::{MAX_DEPTH, MAX_HEIGHT, Schema};
@@ -312,7 +312,11 @@ impl<'a> Reader<'a> {
                     self.note(name, Treatment::Ignored(reason));
                 }
                 Keyword::Unknown if self.options.unknown == Unknown::Ignore => {
-                    self.note(name, Treatment::Ignored(UNKNOWN.into()));
+                    let mut reason = "it is no keyword of JSON Schema".to_owned();
+                    if let Some(nearest) = keywords::nearest(name) {
+                        reason += &format!("; did you mean `{nearest}`?");
+                    }
+                    self.note(name, Treatment::Ignored(reason));
                 }
                 Keyword::Unknown => {
                     let advice = match keywords::nearest(name) {

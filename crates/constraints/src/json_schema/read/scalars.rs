@@ -8,7 +8,7 @@ use crate::json_schema::ecma::Pattern;
 use crate::json_schema::format::{Exactness, Format};
 use crate::json_schema::formula::Leaf;
 use crate::json_schema::json::{Json, Members};
-use crate::json_schema::note::{ANNOTATION, Treatment};
+use crate::json_schema::note::Treatment;
 use crate::json_schema::number::Decimal;
 use crate::json_schema::options::{Formats, Unknown};
 use crate::json_schema::types::Types;
@@ -115,7 +115,7 @@ impl<'a> Reader<'a> {
         }
         match format.is_exact() {
             Exactness::Annotation => {
-                self.note("format", Treatment::Ignored(format!("{name:?} {ANNOTATION}")));
+                self.note("format", Treatment::Annotation(format!("{name:?} describes values")));
                 return Ok(());
             }
             Exactness::Bounded => {
