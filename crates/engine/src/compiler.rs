@@ -26,6 +26,64 @@ const QUICK: Duration = Duration::from_millis(250);
 const ENTRY: usize = 1024;
 
 /// Compiles constraints, and caches the results of the front end `F`.
+///
+/// ```
+/// use std::sync::Arc;
+/// use std::time::Duration;
+///
+/// use burn_dfa::{
+///     Capacity, CompiledConstraint, Constraint, Error, Limits, TokenId, Vocabulary,
+/// };
+/// use burn_dfa_engine::{Client, Compiler, CompilerConfig, Frontend, Key, Refusal, Task};
+///
+/// /// The outputs of a program with two kinds of questions.
+/// #[derive(Clone, Copy)]
+/// enum Output {
+///     Answer,
+///     Date,
+/// }
+///
+/// struct Outputs;
+///
+/// impl Frontend for Outputs {
+///     type Source = Output;
+///     type Compiled = CompiledConstraint;
+///     type Refusal = Refusal;
+///
+///     fn key(&self, source: &Output) -> Key {
+///         [*source as u8; 32]
+///     }
+///
+///     fn compile(&self, source: &Output, task: &Task) -> Result<CompiledConstraint, Refusal> {
+///         let constraint = match source {
+///             Output::Answer => Constraint::choice(["yes", "no"]),
+///             Output::Date => Constraint::regex("[0-9]{4}-[0-9]{2}-[0-9]{2}"),
+///         };
+///         task.compile(&constraint.map_err(Refusal::Library)?)
+///     }
+///
+///     fn constraint(compiled: &CompiledConstraint) -> Option<&CompiledConstraint> {
+///         Some(compiled)
+///     }
+///
+///     fn error(refusal: &Refusal) -> Option<&Error> {
+///         refusal.error()
+///     }
+/// }
+///
+/// let vocabulary = Vocabulary::from_chars("0123456789-yesno.".chars())?;
+/// let vocabulary = vocabulary.with_eos([TokenId(16)])?;
+/// let limits = Limits::new().with_time(Duration::from_secs(10));
+/// let capacity = Capacity::new().with_states(64).with_classes(32);
+/// let config = CompilerConfig::new(limits, capacity);
+/// let compiler = Arc::new(Compiler::new(Outputs, vocabulary, config, Arc::new(())));
+///
+/// let date = compiler.get_blocking(Client::default(), Output::Date)?;
+/// assert_eq!(date.tokens_to_end(date.start()), 11); // Ten characters and the end.
+/// let answer = compiler.get_blocking(Client::default(), Output::Answer)?;
+/// assert_eq!(answer.tokens_to_end(answer.start()), 3);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Compiler<F: Frontend> {
     frontend: F,
     vocabulary: Vocabulary,
@@ -81,6 +139,9 @@ impl<F: Frontend> Compiler<F> {
     /// # Errors
     /// The constraint is refused, or was not compiled in time; the queue is full; the compiler has
     /// been shut down.
+    ///
+    /// # Panics
+    /// Outside of a Tokio runtime with timers, unless the result is cached.
     pub async fn get(
         self: &Arc<Self>,
         client: Client,
@@ -315,10 +376,7 @@ mod tests {
         }
 
         fn error(refusal: &Refusal) -> Option<&Error> {
-            match refusal {
-                Refusal::Library(error) => Some(error),
-                _ => None,
-            }
+            refusal.error()
         }
     }
 

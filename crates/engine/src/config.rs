@@ -4,6 +4,18 @@ use burn_dfa::generation::SamplingFeatures;
 use burn_dfa::{Capacity, ConstraintCache, Limits, TensorOptions};
 
 /// The settings of a [`Compiler`](crate::Compiler).
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use burn_dfa::{Capacity, Limits};
+/// use burn_dfa_engine::CompilerConfig;
+///
+/// let limits = Limits::new().with_time(Duration::from_secs(10));
+/// let capacity = Capacity::new().with_states(65_536).with_classes(512);
+/// let config = CompilerConfig { threads: 2, ..CompilerConfig::new(limits, capacity) };
+/// assert!(config.threads == 2 && !config.lazy);
+/// ```
 #[derive(Debug)]
 pub struct CompilerConfig {
     /// The limits of one compilation. Their time is the deadline.
@@ -22,7 +34,37 @@ pub struct CompilerConfig {
     pub lazy: bool,
 }
 
+impl CompilerConfig {
+    /// One thread for each processor, 1024 waiting compilations and 256 MiB of cached constraints;
+    /// nothing on disk, and not lazy.
+    pub fn new(limits: Limits, capacity: Capacity) -> Self {
+        Self {
+            limits,
+            capacity,
+            threads: std::thread::available_parallelism().map_or(1, usize::from),
+            max_waiting: 1024,
+            cache_bytes: 256 << 20,
+            disk: None,
+            lazy: false,
+        }
+    }
+}
+
 /// The settings of an [`Engine`](crate::Engine).
+///
+/// ```
+/// use burn_dfa::generation::SamplingFeatures;
+/// use burn_dfa::{Capacity, TensorOptions};
+/// use burn_dfa_engine::EngineConfig;
+///
+/// let capacity = Capacity::new().with_constraints(32).with_states(65_536).with_classes(512);
+/// let config = EngineConfig {
+///     features: SamplingFeatures::ALL,
+///     tensors: TensorOptions::new().with_capacity(capacity),
+///     ..EngineConfig::new(32, 4096)
+/// };
+/// assert_eq!((config.rows, config.slots), (32, 4096));
+/// ```
 #[derive(Clone, Debug)]
 pub struct EngineConfig {
     /// Answers that are generated at the same time.
@@ -44,4 +86,22 @@ pub struct EngineConfig {
     pub tensors: TensorOptions,
     /// Maximum number of answers that wait for a row.
     pub max_queue: usize,
+}
+
+impl EngineConfig {
+    /// Greedy answers without constraints, one read from the device per step, and a queue of 1024
+    /// answers. For constraints, set the capacity in [`tensors`](Self::tensors).
+    pub fn new(rows: usize, slots: usize) -> Self {
+        Self {
+            rows,
+            slots,
+            sync_interval: 1,
+            prompt_chunk: None,
+            prefix_cache: false,
+            logprobs: None,
+            features: SamplingFeatures::NONE,
+            tensors: TensorOptions::new(),
+            max_queue: 1024,
+        }
+    }
 }

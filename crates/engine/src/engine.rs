@@ -21,37 +21,25 @@ use crate::{EngineConfig, Generation, GenerationRequest, Metrics, SubmitError};
 /// ```
 /// use std::sync::Arc;
 ///
-/// use burn_dfa::{Capacity, CompiledConstraint, Constraint, Limits, TensorOptions};
-/// use burn_dfa::generation::SamplingFeatures;
-/// use burn_dfa::prelude::Device;
+/// use burn_dfa::prelude::*;
+/// use burn_dfa::{Capacity, TensorOptions};
 /// use burn_dfa_engine::{Engine, EngineConfig, Event, GenerationRequest, Prompt};
 ///
 /// let tiny = burn_dfa_tiny::load(&Device::flex())?;
 /// let capacity = Capacity::new().with_constraints(2).with_states(256).with_classes(64);
-/// let config = EngineConfig {
-///     rows: 2,
-///     slots: 256,
-///     sync_interval: 1,
-///     prompt_chunk: None,
-///     prefix_cache: false,
-///     logprobs: None,
-///     features: SamplingFeatures::NONE,
-///     tensors: TensorOptions::new().with_capacity(capacity),
-///     max_queue: 16,
-/// };
-/// let engine =
-///     Engine::start(tiny.model().clone(), tiny.vocabulary().clone(), config, Arc::new(()), None)?;
+/// let tensors = TensorOptions::new().with_capacity(capacity);
+/// let config = EngineConfig { tensors, ..EngineConfig::new(2, 256) };
+/// let (model, vocabulary) = (tiny.model().clone(), tiny.vocabulary().clone());
+/// let engine = Engine::start(model, vocabulary, config, Arc::new(()), None)?;
 ///
-/// let constraint = Constraint::choice(["yes", "no"])?;
-/// let constraint =
-///     CompiledConstraint::compile(&constraint, tiny.vocabulary(), &Limits::default())?;
+/// let constraint = Constraint::choice(["yes", "no"])?.compile(tiny.vocabulary())?;
 /// let prompt = Prompt {
 ///     tokens: tiny.prompt("Is snow white?")?,
 ///     max_new_tokens: 8,
 ///     constraint: Some(constraint.into()),
 /// };
 /// let request = GenerationRequest { prompts: vec![prompt], n: 1, ..GenerationRequest::default() };
-/// let mut generation = engine.submit(request).expect("the queue is empty");
+/// let mut generation = engine.submit(request)?;
 ///
 /// let runtime = tokio::runtime::Builder::new_current_thread().build()?;
 /// let mut answer = String::new();

@@ -20,13 +20,24 @@ pub enum Refusal {
     Panic,
 }
 
+impl Refusal {
+    /// The error of the library that caused the refusal, for
+    /// [`Frontend::error`](crate::Frontend::error).
+    pub fn error(&self) -> Option<&Error> {
+        match self {
+            Self::Library(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Library(error) => error.fmt(f),
             Self::TooLarge { size: [states, classes], capacity: [max_states, max_classes] } => write!(
                 f,
-                "the constraint takes {states} states of {classes} classes, and the engine has space for {max_states} of {max_classes}: simplify it, or raise --arena-states and --arena-classes"
+                "the constraint takes {states} states of {classes} classes, and the engine has space for {max_states} of {max_classes}: simplify it, or raise the capacity"
             ),
             Self::Panic => f.write_str("the compiler panicked on this constraint"),
         }
@@ -48,6 +59,19 @@ pub enum CompileError<R> {
     Shutdown,
 }
 
+impl<R: fmt::Display> fmt::Display for CompileError<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Refused(refusal) => refusal.fmt(f),
+            Self::Overloaded => f.write_str("the queue of compilations is full: try again later"),
+            Self::Late => f.write_str("other compilations delayed this one too long: try again later"),
+            Self::Shutdown => f.write_str("the compiler has been shut down"),
+        }
+    }
+}
+
+impl<R: fmt::Debug + fmt::Display> std::error::Error for CompileError<R> {}
+
 /// A [`Pool`](crate::Pool) did not complete some work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PoolError {
@@ -56,6 +80,17 @@ pub enum PoolError {
     /// The work panicked.
     Panic,
 }
+
+impl fmt::Display for PoolError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Overloaded => "the queue of the pool is full: try again later",
+            Self::Panic => "the work panicked",
+        })
+    }
+}
+
+impl std::error::Error for PoolError {}
 
 /// The engine does not accept a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,6 +105,19 @@ pub enum SubmitError {
     /// The engine has ended.
     Shutdown,
 }
+
+impl fmt::Display for SubmitError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Full { waiting, max_queue } => {
+                write!(f, "{waiting} answers wait already, of {max_queue} that may: try again later")
+            }
+            Self::Shutdown => f.write_str("the engine has ended"),
+        }
+    }
+}
+
+impl std::error::Error for SubmitError {}
 
 /// The reason for a missing answer.
 #[derive(Clone, Debug)]

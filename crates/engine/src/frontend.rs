@@ -8,6 +8,8 @@ use crate::cache::Key;
 use crate::{CompilerConfig, Refusal};
 
 /// Reads the constraints of a program: the fields of API requests, or the literals of a query.
+///
+/// [`Compiler`](crate::Compiler) has an example.
 pub trait Frontend: Send + Sync + Sized + 'static {
     /// The source of a constraint.
     type Source: Send + 'static;

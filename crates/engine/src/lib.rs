@@ -21,8 +21,9 @@
 //! | `metrics` | [`Metrics`], which a program implements to measure the engine |
 //! | `error` | [`Refusal`], [`CompileError`], [`SubmitError`], [`Failure`], [`PoolError`] |
 //!
-//! The crate knows no protocol: the server and the SQL functions convert its errors and
-//! measurements to their own.
+//! The crate knows no protocol: a program converts its errors and measurements to its own.
+//! [`Engine`] and [`Compiler`] have examples. The methods are called from any thread, and the
+//! futures wait on any executor, except that [`Compiler::get`] needs a Tokio runtime with timers.
 
 mod cache;
 mod compilation;
@@ -47,3 +48,8 @@ pub use metrics::{Load, Metrics};
 pub use pool::{Client, Pool};
 pub use request::{Ending, Event, Generation, GenerationRequest, Prompt, Sampling, Tokens};
 pub use scheduler::Reload;
+
+/// The example of the README compiles and runs.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -7,6 +7,26 @@ use crate::Ending;
 /// Receives measurements. Every method does nothing by default; `()` ignores all measurements.
 ///
 /// The threads of the engine and of the compiler call these methods, so they should be fast.
+///
+/// ```
+/// use std::sync::atomic::{AtomicUsize, Ordering};
+///
+/// use burn_dfa_engine::Metrics;
+///
+/// /// Counts the tokens of all answers.
+/// #[derive(Default)]
+/// struct Count(AtomicUsize);
+///
+/// impl Metrics for Count {
+///     fn generated(&self, count: usize) {
+///         self.0.fetch_add(count, Ordering::Relaxed);
+///     }
+/// }
+///
+/// let count = Count::default();
+/// count.generated(3);
+/// assert_eq!(count.0.into_inner(), 3);
+/// ```
 pub trait Metrics: Send + Sync + 'static {
     /// The load changed.
     fn load(&self, _load: Load) {}

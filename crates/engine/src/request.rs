@@ -10,6 +10,8 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use crate::{Client, Failure, RequestConstraint};
 
 /// A request to the model: one or more answers to each of some prompts.
+///
+/// [`Engine`](crate::Engine) has an example.
 #[derive(Clone, Debug, Default)]
 pub struct GenerationRequest {
     /// The prompts.

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use burn_dfa::generation::SamplingFeatures;
 use burn_dfa::prelude::Device;
 use burn_dfa::{Capacity, CompiledConstraint, Constraint, Limits, TensorOptions};
 use burn_dfa_engine::{
@@ -18,15 +17,11 @@ fn start(states: usize, prompt_chunk: Option<usize>, max_queue: usize, metrics: 
     let tiny = burn_dfa_tiny::load(&Device::flex()).expect("it loads");
     let capacity = Capacity::new().with_constraints(2).with_states(states).with_classes(256);
     let config = EngineConfig {
-        rows: 2,
-        slots: 256,
-        sync_interval: 1,
         prompt_chunk,
         prefix_cache: prompt_chunk.is_some(),
-        logprobs: None,
-        features: SamplingFeatures::NONE,
         tensors: TensorOptions::new().with_capacity(capacity),
         max_queue,
+        ..EngineConfig::new(2, 256)
     };
     Engine::start(tiny.model().clone(), tiny.vocabulary().clone(), config, metrics, None)
         .expect("the sizes fit")

@@ -10,8 +10,6 @@ use sha2::{Digest, Sha256};
 
 use crate::shape::Shape;
 
-/// Maximum number of bytes of cached constraints.
-const CACHE_BYTES: usize = 256 << 20;
 /// Greatest number of digits for which integer parts and fractions fit a column of 64 bits.
 const DIGITS: usize = 18;
 
@@ -92,10 +90,7 @@ impl Frontend for SqlFrontend {
     }
 
     fn error(refusal: &Self::Refusal) -> Option<&Error> {
-        match refusal {
-            burn_dfa_engine::Refusal::Library(error) => Some(error),
-            _ => None,
-        }
+        refusal.error()
     }
 }
 
@@ -127,16 +122,8 @@ impl Constraints {
 
     /// As [`new`](Self::new), with options for schemas, which control how values are written.
     pub fn with_json(vocabulary: Vocabulary, limits: Limits, capacity: Capacity, json: JsonOptions) -> Self {
-        let config = CompilerConfig {
-            limits,
-            capacity,
-            threads: std::thread::available_parallelism().map_or(1, usize::from),
-            // Each caller waits for one constraint.
-            max_waiting: usize::MAX,
-            cache_bytes: CACHE_BYTES,
-            disk: None,
-            lazy: false,
-        };
+        // Each caller waits for one constraint.
+        let config = CompilerConfig { max_waiting: usize::MAX, ..CompilerConfig::new(limits, capacity) };
         let compiler = Compiler::new(SqlFrontend { json }, vocabulary, config, Arc::new(()));
         Self { compiler: Arc::new(compiler) }
     }
@@ -149,6 +136,9 @@ impl Constraints {
         let compiled = self.compiler.get_blocking(Client::default(), source.clone());
         compiled.map_err(|error| match error {
             CompileError::Refused(burn_dfa_engine::Refusal::Library(error)) => cli::message(&error),
+            CompileError::Refused(refusal @ burn_dfa_engine::Refusal::TooLarge { .. }) => {
+                format!("{refusal} with --arena-states and --arena-classes")
+            }
             CompileError::Refused(refusal) => refusal.to_string(),
             _ => "the constraint was not compiled".into(),
         })
