@@ -50,7 +50,8 @@ impl<'v> Admission<'v> {
         })
     }
 
-    /// Refuses a processor of the application that cannot process batches of `rows` rows.
+    /// Refuses a processor of the application that cannot process batches of `rows` rows of logits.
+    /// `remedy` is the remedy for a processor of other rows.
     pub(super) fn check_rows(&self, rows: usize, remedy: &str) -> Result<()> {
         self.processors.check_shape([rows, self.vocab_size], remedy)
     }

@@ -39,8 +39,8 @@ use burn_dfa_tokens::Result;
 /// All but the last before the first step:
 /// - [`ErrorKind::Input`](crate::ErrorKind::Input): no request, an empty prompt, `max_new_tokens`
 ///   of 0, a prompt token past the model's vocabulary, more positions than the model has, an option
-///   out of range, a processor of the application for [another number of
-///   rows](crate::processor::LogitsProcessor::check_shape);
+///   out of range, a processor of the application for [other rows or another
+///   width of logits](crate::processor::LogitsProcessor::check_shape);
 /// - [`ErrorKind::Budget`](crate::ErrorKind::Budget): a constraint needs more than `max_new_tokens`
 ///   tokens, [`Error::tokens_needed`](crate::Error::tokens_needed) gives the number;
 /// - [`ErrorKind::IncompatibleVocabulary`](crate::ErrorKind::IncompatibleVocabulary): a constraint

@@ -13,7 +13,7 @@ use crate::processor::{
     process_and_sample, unless_empty,
 };
 use crate::sampling::{FusedSampler, Greedy, GumbelMax, Sampler};
-use burn_dfa_tokens::{Error, Result};
+use burn_dfa_tokens::{Error, ErrorKind, Result};
 
 /// The logits processors of an application. A batch applies them in order, after the constraint and
 /// before the built-in options.
@@ -122,11 +122,19 @@ impl Processors {
         (logits.mask_fill(masked, f32::NEG_INFINITY), States(new))
     }
 
-    /// Refuses a processor that cannot process logits of a shape, `[batch, vocab_size]`.
+    /// Refuses a processor that cannot process logits of a shape, `[batch, vocab_size]`. `remedy` is
+    /// the remedy for a processor of other rows.
     pub(super) fn check_shape(&self, shape: [usize; 2], remedy: &str) -> Result<()> {
         self.0.iter().try_for_each(|named| {
-            let refuse =
-                |error: Error| Error::input(format!("the processor {}: {error}; {remedy}", named.name));
+            let refuse = |error: Error| {
+                let (name, vocab_size) = (named.name, shape[1]);
+                Error::input(match error.kind() {
+                    ErrorKind::IncompatibleVocabulary => format!(
+                        "the processor {name}: {error}; give each request a constraint for the vocabulary of this model by `Request::with_constraint`, or make the processor for rows of {vocab_size} logits"
+                    ),
+                    _ => format!("the processor {name}: {error}; {remedy}"),
+                })
+            };
             named.value.fits(shape).map_err(refuse)
         })
     }

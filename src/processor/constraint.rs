@@ -240,7 +240,9 @@ impl ConstraintProcessor {
     /// `f32`, `f16` or `bf16`, on the device of the constraint.
     ///
     /// # Errors
-    /// [`ErrorKind::Input`](crate::ErrorKind::Input) if they do not.
+    /// [`ErrorKind::IncompatibleVocabulary`](crate::ErrorKind::IncompatibleVocabulary) for rows of
+    /// another width, and [`ErrorKind::Input`](crate::ErrorKind::Input) for another number of rows,
+    /// another type or another device.
     pub fn check(&self, logits: &Tensor<2>) -> Result<()> {
         self.check_shape(logits.dims())?;
         self.check_kind(logits.dtype(), &logits.device())
@@ -340,9 +342,15 @@ impl LogitsProcessor for ConstraintProcessor {
 
     fn check_shape(&self, shape: [usize; 2]) -> Result<()> {
         let expected = [self.rows.len(), self.device_constraint().vocab_size()];
-        if shape != expected {
+        if shape[0] != expected[0] {
             return Err(Error::input(format!(
                 "logits of shape {shape:?} for rows and constraints of shape {expected:?}"
+            )));
+        }
+        if shape[1] != expected[1] {
+            return Err(Error::incompatible_vocabulary(format!(
+                "rows of {} logits, but the constraints are for rows of {}",
+                shape[1], expected[1]
             )));
         }
         Ok(())

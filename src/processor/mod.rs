@@ -179,7 +179,9 @@ pub trait LogitsProcessor {
     /// one row as well.
     ///
     /// # Errors
-    /// [`ErrorKind::Input`](crate::ErrorKind::Input) if it cannot process the shape.
+    /// [`ErrorKind::Input`](crate::ErrorKind::Input) if it cannot process the shape;
+    /// [`ErrorKind::IncompatibleVocabulary`](crate::ErrorKind::IncompatibleVocabulary) if the reason
+    /// is `vocab_size` alone, so that the error of a loop names the remedy for it.
     fn check_shape(&self, shape: [usize; 2]) -> Result<()> {
         let _ = shape;
         Ok(())

@@ -162,13 +162,8 @@ impl Arena {
                 return Ok(at + 1);
             }
         }
-        let fingerprint = super::check(&[constraint], self.device_constraint.vocab_size())?;
-        if fingerprint != self.device_constraint.fingerprint() {
-            return Err(Error::incompatible_vocabulary(format!(
-                "a constraint of vocabulary {fingerprint} in an arena of {}",
-                self.device_constraint.fingerprint()
-            )));
-        }
+        self.expect_vocabulary(constraint)?;
+        super::check(&[constraint], self.device_constraint.vocab_size())?;
         if constraint.start() == StateId::UNCONSTRAINED {
             return Ok(Self::UNCONSTRAINED);
         }
@@ -187,6 +182,21 @@ impl Arena {
         self.device_constraint.on_host[index] = Some(constraint.clone());
         self.loaded[at] = Some(Loaded { constraint: constraint.clone(), pages, holders: 1 });
         Ok(index)
+    }
+
+    /// Refuses a constraint of another vocabulary than the arena's.
+    fn expect_vocabulary(&self, constraint: &CompiledConstraint) -> Result<()> {
+        let expected = self.device_constraint.fingerprint();
+        if constraint.fingerprint() == expected {
+            return Ok(());
+        }
+        let free = self.device_constraint.on_host[Self::UNCONSTRAINED].as_ref();
+        Err(Error::incompatible_vocabulary(format!(
+            "a constraint of vocabulary {} of {} tokens in an arena for vocabulary {expected} of {}: compile it for the vocabulary of the arena",
+            constraint.fingerprint(),
+            constraint.vocabulary_len(),
+            free.map_or(0, CompiledConstraint::vocabulary_len)
+        )))
     }
 
     /// Refuses a constraint that would not fit into an empty arena.

@@ -458,7 +458,7 @@ fn check(constraints: &[&CompiledConstraint], vocab_size: usize) -> Result<Finge
     }
     if vocab_size < first.vocabulary_len() {
         return Err(Error::incompatible_vocabulary(format!(
-            "a row of {vocab_size} logits is narrower than the vocabulary of {} tokens",
+            "a row of {vocab_size} logits is narrower than the vocabulary of {} tokens: take the vocabulary of the model that has these logits",
             first.vocabulary_len()
         )));
     }

@@ -347,13 +347,13 @@ fn logits_of_another_kind_are_typed_errors() {
     let processor = ConstraintProcessor::new(tensors, &[0, 0]).unwrap();
     let logits = |shape, dtype| Tensor::<2>::zeros(shape, (&device, dtype));
     assert!(processor.check(&logits([2, VOCAB_SIZE], DType::F32)).is_ok());
-    for wrong in [
-        logits([2, VOCAB_SIZE - 1], DType::F32),
-        logits([1, VOCAB_SIZE], DType::F32),
-        logits([2, VOCAB_SIZE], DType::F64),
+    for (wrong, kind) in [
+        (logits([2, VOCAB_SIZE - 1], DType::F32), ErrorKind::IncompatibleVocabulary),
+        (logits([1, VOCAB_SIZE], DType::F32), ErrorKind::Input),
+        (logits([2, VOCAB_SIZE], DType::F64), ErrorKind::Input),
     ] {
         let error = processor.check(&wrong).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Input, "{error}");
+        assert_eq!(error.kind(), kind, "{error}");
     }
     for (name, device) in devices::all() {
         let elsewhere = Tensor::<2>::zeros([2, VOCAB_SIZE], (&device, DType::F32));

@@ -466,9 +466,11 @@ impl CompiledConstraint {
             return Ok(());
         }
         Err(Error::incompatible_vocabulary(format!(
-            "the constraint was compiled for vocabulary {}, this one is {}: compile it again",
+            "the constraint was compiled for vocabulary {} of {} tokens, this one is {} of {}: compile it for this one",
             self.fingerprint(),
-            vocabulary.fingerprint()
+            self.vocabulary_len(),
+            vocabulary.fingerprint(),
+            vocabulary.len()
         )))
     }
 

@@ -85,8 +85,8 @@ impl<'m, M: ContinuousLm> ContinuousBatch<'m, M> {
     /// # Errors
     /// - [`ErrorKind::Input`](crate::ErrorKind::Input): no rows, no capacity, more capacity than
     ///   the model has positions, no space for constraints, an option out of range, or a processor
-    ///   of the application that takes only [batches of fixed
-    ///   rows](crate::processor::LogitsProcessor::check_shape);
+    ///   of the application that takes only [batches of fixed rows or another width of
+    ///   logits](crate::processor::LogitsProcessor::check_shape);
     /// - [`ErrorKind::IncompatibleVocabulary`](crate::ErrorKind::IncompatibleVocabulary): the
     ///   model's logits are narrower than the vocabulary, or the vocabulary has no end-of-sequence
     ///   token;

@@ -147,12 +147,12 @@ fn a_processor_of_fixed_rows_is_refused_by_name_if_the_rows_do_not_fit() {
     let (vocabulary, device) = (vocabulary(), Device::flex());
     let model = RandomLm::new(vocabulary.len(), 3, DType::F32, &device);
     let constraints = ["[a-f]{5}", "[0-9]{3}"].map(|pattern| regex(pattern, &vocabulary));
-    let of = |rows: &[usize], vocab_size| {
-        let both = [&constraints[0], &constraints[1]];
-        let both = DeviceConstraint::new(&both, vocab_size, &TensorOptions::default(), &device).unwrap();
+    let of = |rows: &[usize]| {
+        let (both, options) = ([&constraints[0], &constraints[1]], TensorOptions::default());
+        let both = DeviceConstraint::new(&both, vocabulary.len(), &options, &device).unwrap();
         ConstraintProcessor::new(both, rows).unwrap()
     };
-    let with = |rows: &[usize]| config().with_processor(of(rows, vocabulary.len()));
+    let with = |rows: &[usize]| config().with_processor(of(rows));
     let is_named = |error: Error, reason: &str| {
         let message = error.to_string();
         let names = ["ConstraintProcessor", reason].iter().all(|name| message.contains(name));
@@ -161,7 +161,7 @@ fn a_processor_of_fixed_rows_is_refused_by_name_if_the_rows_do_not_fit() {
 
     let continuous =
         |rows, config: &GenerationConfig| ContinuousBatch::new(&model, &vocabulary, rows, 32, config);
-    let chained = config().with_processor(TopK::new(40).unwrap().then(Some(of(&[0, 1], vocabulary.len()))));
+    let chained = config().with_processor(TopK::new(40).unwrap().then(Some(of(&[0, 1]))));
     for (rows, config) in [(2, with(&[0, 1])), (3, with(&[0, 1])), (2, with(&[0])), (2, chained)] {
         is_named(continuous(rows, &config).unwrap_err(), "begin one at a time");
     }
@@ -184,8 +184,49 @@ fn a_processor_of_fixed_rows_is_refused_by_name_if_the_rows_do_not_fit() {
     let fixed = "make it for the rows";
     is_named(generate(&model, &vocabulary, &requests[..1], &with(&[0, 1])).unwrap_err(), fixed);
     is_named(speculate(&model, &vocabulary, &requests, &with(&[0]), ()).unwrap_err(), fixed);
-    let wider = config().with_processor(of(&[0, 1], vocabulary.len() + 1));
-    is_named(generate(&model, &vocabulary, &requests, &wider).unwrap_err(), fixed);
+}
+
+#[test]
+fn a_processor_of_another_width_is_refused_with_both_widths_and_their_remedy() {
+    let (vocabulary, device) = (vocabulary(), Device::flex());
+    let model = RandomLm::new(vocabulary.len(), 3, DType::F32, &device);
+    let constraint = regex("[a-f]{5}", &vocabulary);
+    let with = |rows: &[usize]| {
+        let options = TensorOptions::default();
+        let wider = DeviceConstraint::new(&[&constraint], vocabulary.len() + 1, &options, &device).unwrap();
+        config().with_processor(ConstraintProcessor::new(wider, rows).unwrap())
+    };
+    let requests = ["a", "b"].map(|text| Request::new(prompt(text), 8));
+    let errors = [
+        ContinuousBatch::new(&model, &vocabulary, 1, 32, &with(&[0])).unwrap_err(),
+        generate(&model, &vocabulary, &requests, &with(&[0, 0])).unwrap_err(),
+        speculate(&model, &vocabulary, &requests, &with(&[0, 0]), ()).unwrap_err(),
+    ];
+    for error in errors {
+        let message = error.to_string();
+        let said = ["ConstraintProcessor", "rows of 257 logits", "rows of 258", "Request::with_constraint"];
+        assert!(
+            error.kind() == ErrorKind::Input && said.iter().all(|said| message.contains(said)),
+            "{error}"
+        );
+        assert!(!message.contains("begin one at a time"), "{error}");
+    }
+}
+
+#[test]
+fn a_constraint_of_another_vocabulary_is_refused_with_both_sizes() {
+    let vocabulary = vocabulary();
+    let model = RandomLm::new(vocabulary.len(), 3, DType::F32, &Device::flex());
+    let larger = regex("a", &vocabulary_of(&["aa", "ab"]));
+    let mut batch = ContinuousBatch::new(&model, &vocabulary, 1, 32, &config()).unwrap();
+    let request = Request::new(prompt("a"), 8).with_constraint(&larger);
+    let mut arena = Arena::new(&vocabulary, vocabulary.len(), &config().tensors, &Device::flex()).unwrap();
+    for error in [batch.admit(0, &request).unwrap_err(), arena.admit(&larger).unwrap_err()] {
+        let message = error.to_string();
+        let said = [format!("of {} tokens", larger.vocabulary_len()), "of 257: compile it for".to_owned()];
+        let is_said = said.iter().all(|said| message.contains(said));
+        assert!(error.kind() == ErrorKind::IncompatibleVocabulary && is_said, "{error}");
+    }
 }
 
 /// On a GPU, a thread holds the frames that a token pushes.
