@@ -29,7 +29,8 @@ pub type Result<T> = std::result::Result<T, Error>;
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Error {
-    kind: Kind,
+    /// In a box, so that recursive functions hold small results in each of their frames.
+    kind: Box<Kind>,
 }
 
 /// The kinds of [`Error`].
@@ -107,7 +108,7 @@ enum Kind {
     Pattern { offset: usize, reason: String },
     Schema { pointer: String, reason: String },
     Unenforced { pointer: String, what: Unenforced },
-    Grammar(Box<Misread>),
+    Grammar(Misread),
     Request(String),
     StructuralTag { pointer: String, reason: String },
     Limit { limit: Limit, pointer: Option<String> },
@@ -273,14 +274,14 @@ impl Error {
         snippet: String,
     ) -> Self {
         let location = Some((line, column));
-        Kind::Grammar(Box::new(Misread { location, rule, reason, snippet })).into()
+        Kind::Grammar(Misread { location, rule, reason, snippet }).into()
     }
 
     /// An error of a grammar as a whole.
     #[doc(hidden)]
     pub fn grammar_as_a_whole(reason: impl Into<String>) -> Self {
         let (reason, snippet) = (reason.into(), String::new());
-        Kind::Grammar(Box::new(Misread { location: None, rule: None, reason, snippet })).into()
+        Kind::Grammar(Misread { location: None, rule: None, reason, snippet }).into()
     }
 
     #[doc(hidden)]
@@ -296,7 +297,7 @@ impl Error {
     /// Prefixes the location of a schema error, or the reason of a request error, with `outer`.
     #[doc(hidden)]
     pub fn within(mut self, outer: &str) -> Self {
-        match &mut self.kind {
+        match &mut *self.kind {
             Kind::Request(reason) => *reason = format!("{outer}: {reason}"),
             Kind::Schema { pointer, .. }
             | Kind::Unenforced { pointer, .. }
@@ -316,7 +317,7 @@ impl Error {
     /// Sets the schema location of a breached limit, unless a nested part has already set it.
     #[doc(hidden)]
     pub fn at(mut self, at: impl FnOnce() -> String) -> Self {
-        if let Kind::Limit { pointer: pointer @ None, .. } = &mut self.kind {
+        if let Kind::Limit { pointer: pointer @ None, .. } = &mut *self.kind {
             *pointer = Some(at());
         }
         self
@@ -384,7 +385,7 @@ impl Error {
 
     /// What kind of refusal this is.
     pub fn kind(&self) -> ErrorKind {
-        match &self.kind {
+        match &*self.kind {
             Kind::Pattern { .. } => ErrorKind::Pattern,
             Kind::Schema { .. } | Kind::Unenforced { .. } => ErrorKind::Schema,
             Kind::Grammar(_) => ErrorKind::Grammar,
@@ -407,7 +408,7 @@ impl Error {
 
     /// The byte offset into the pattern, for [`Pattern`](ErrorKind::Pattern).
     pub fn offset(&self) -> Option<usize> {
-        match self.kind {
+        match *self.kind {
             Kind::Pattern { offset, .. } => Some(offset),
             _ => None,
         }
@@ -416,7 +417,7 @@ impl Error {
     /// The line and column in a grammar's text, both from 1 and the column in characters, for
     /// [`Grammar`](ErrorKind::Grammar) errors with a location.
     pub fn location(&self) -> Option<(usize, usize)> {
-        match &self.kind {
+        match &*self.kind {
             Kind::Grammar(misread) => misread.location,
             _ => None,
         }
@@ -427,7 +428,7 @@ impl Error {
     /// [`Schema`](ErrorKind::Schema), and to the most expensive part if a schema breaches a limit
     /// ([`Limit`](ErrorKind::Limit)).
     pub fn pointer(&self) -> Option<&str> {
-        match &self.kind {
+        match &*self.kind {
             Kind::Schema { pointer, .. }
             | Kind::Unenforced { pointer, .. }
             | Kind::StructuralTag { pointer, .. } => Some(pointer),
@@ -441,7 +442,7 @@ impl Error {
     /// `JsonOptions::unenforceable` ignores the
     /// keyword.
     pub fn unenforced(&self) -> Option<&Unenforced> {
-        match &self.kind {
+        match &*self.kind {
             Kind::Unenforced { what, .. } => Some(what),
             _ => None,
         }
@@ -449,7 +450,7 @@ impl Error {
 
     /// The breached limit, for [`Limit`](ErrorKind::Limit).
     pub fn breached(&self) -> Option<Limit> {
-        match self.kind {
+        match *self.kind {
             Kind::Limit { limit, .. } => Some(limit),
             _ => None,
         }
@@ -457,7 +458,7 @@ impl Error {
 
     /// The capacity needed by a constraint and the free capacity, for [`Full`](ErrorKind::Full).
     pub fn arena_space(&self) -> Option<[ArenaSpace; 2]> {
-        match self.kind {
+        match *self.kind {
             Kind::Full { needed, free } => Some([needed, free]),
             _ => None,
         }
@@ -465,7 +466,7 @@ impl Error {
 
     /// The least sufficient `max_new_tokens`, for [`Budget`](ErrorKind::Budget).
     pub fn tokens_needed(&self) -> Option<usize> {
-        match self.kind {
+        match *self.kind {
             Kind::Budget { needed, .. } => Some(needed),
             _ => None,
         }
@@ -473,7 +474,7 @@ impl Error {
 
     /// The number of generated tokens, for a row with [`Canceled`](ErrorKind::Canceled).
     pub fn tokens_done(&self) -> Option<usize> {
-        match self.kind {
+        match *self.kind {
             Kind::Canceled { tokens, .. } => Some(tokens),
             _ => None,
         }
@@ -484,7 +485,7 @@ impl Error {
     /// The message about an unenforced keyword, for an interface with a `setting` that ignores the
     /// keyword.
     pub fn unenforced_with(&self, setting: &str) -> Option<String> {
-        let Kind::Unenforced { pointer, what } = &self.kind else { return None };
+        let Kind::Unenforced { pointer, what } = &*self.kind else { return None };
         Some(format!(
             "JSON schema, at {pointer}: {what}; or leave `{}` out with {setting}, and check the value afterwards",
             what.keyword
@@ -494,13 +495,13 @@ impl Error {
 
 impl From<Kind> for Error {
     fn from(kind: Kind) -> Self {
-        Self { kind }
+        Self { kind: Box::new(kind) }
     }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.kind {
+        match &*self.kind {
             Kind::Pattern { offset, reason } => write!(f, "pattern, at byte {offset}: {reason}"),
             Kind::Schema { pointer, reason } if pointer.is_empty() => {
                 write!(f, "JSON schema, at its root: {reason}")
@@ -510,7 +511,7 @@ impl fmt::Display for Error {
                 f.write_str(&self.unenforced_with("`JsonOptions::unenforceable`").unwrap_or_default())
             }
             Kind::Grammar(misread) => {
-                let Misread { location, rule, reason, snippet } = &**misread;
+                let Misread { location, rule, reason, snippet } = misread;
                 f.write_str("grammar")?;
                 if let Some((line, column)) = location {
                     write!(f, ", line {line}, column {column}")?;
