@@ -173,12 +173,18 @@ impl JsonOptions {
     }
 
     /// Sets the number of times a recursive reference is followed.
+    ///
+    /// A compilation to the greatest depth, 500 levels, takes at most 2 MiB of stack in an
+    /// optimized build and at most 4 MiB in an unoptimized one.
     pub fn with_recursion(mut self, times: usize) -> Self {
         self.recursion = Some(times);
         self
     }
 
     /// Sets the nesting depth of arrays and objects in any JSON.
+    ///
+    /// A compilation to the greatest depth, 500 levels, takes at most 2 MiB of stack in an
+    /// optimized build and at most 4 MiB in an unoptimized one.
     pub fn with_any_depth(mut self, levels: usize) -> Self {
         self.any_depth = Some(levels);
         self
