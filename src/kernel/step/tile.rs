@@ -86,20 +86,19 @@ pub(super) fn legal(
             let bit = 1u32 << offset;
             unknown ^= bit;
             let token = first + offset;
-            let mut distance = NONE.runtime();
             let mut pops = false.runtime();
             let mut far = false.runtime();
-            if comptime!(lookup.has_stack) {
-                let (found, after) = stack::distance(lookup, position, base, &mut own, token);
-                distance = found;
+            let distance = if comptime!(lookup.has_stack) {
+                let (distance, after) = stack::distance(lookup, position, base, &mut own, token);
                 pops = after.pops;
                 far = after.far;
                 if after.limited && !pops {
                     limited = true;
                 }
+                distance
             } else {
-                distance = lookup.distance(state, owner, token);
-            }
+                lookup.distance(state, owner, token)
+            };
             if distance <= left {
                 bits |= bit;
             }
@@ -132,7 +131,8 @@ pub(super) fn legal(
     }
     sync_cube();
     if comptime!(rows.keeps) {
-        if kind == FILL && word == 0 {
+        let writes_bound = kind == FILL && word == 0;
+        if writes_bound {
             let mut greatest = 0i32;
             for unit in 0..TILE_WORDS {
                 greatest = max(greatest, greatest_of_units[unit]);
