@@ -1,7 +1,8 @@
 //! Figures quoted in prose are the figures of the runs that made them: `benches/results/peers.txt`,
-//! the tables of `ablation.md`, `instances.md` and `quality.md` in `benches/results`, and the lines
-//! `name=value` of its `README.md`; on the page on schema design, the figures of the pages that it
-//! names.
+//! the tables of `ablation.md`, `instances.md`, `quality.md`, `software-vulkan.md` and
+//! `speculative.md` in `benches/results`, the table of grammars and the lines `name=value` of its
+//! `README.md`, and `examples/capacity/costs.json`; on the page on schema design, the figures of the
+//! pages that it names.
 //!
 //! A template names each figure with its decimals, `{flex_step_p50_ratio_llguidance:2}`, and may
 //! scale it, `{memory_growth_kib/1024:1}`. `{masks_llguidance_positions:,}` is an integer with
@@ -15,12 +16,16 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use regex_automata::meta::Regex;
+use serde_json::Value;
 
 const ABLATION: &str = "benches/results/ablation.md";
 const PEERS: &str = "benches/results/peers.txt";
 const INSTANCES: &str = "benches/results/instances.md";
 const QUALITY: &str = "benches/results/quality.md";
 const RESULTS: &str = "benches/results/README.md";
+const SPECULATIVE: &str = "benches/results/speculative.md";
+const VULKAN: &str = "benches/results/software-vulkan.md";
+const COSTS: &str = "examples/capacity/costs.json";
 
 const QUOTES: &[(&str, &str)] = &[
     ("README.md", "the median mask takes {flex_step_p50_ratio_llguidance:2} of llguidance's time"),
@@ -207,6 +212,85 @@ const QUOTES: &[(&str, &str)] = &[
         "docs/schema-design.md",
         "has {corpus_states_p50:0} states at the median and {corpus_states_p99:,} at p99",
     ),
+    (
+        "COMPARE.md",
+        "The first mask of a subset of C takes {grammar_c_like_gbnf_first_mask:0} ms, {grammar_c_like_gbnf_first_mask_ratio:0} times as long as llguidance's, and of Python's expressions {grammar_python_expression_lark_first_mask:0} ms, {grammar_python_expression_lark_first_mask_ratio:0} times",
+    ),
+    ("DESIGN.md", "All {grammars:0} measured grammars compile"),
+    ("DESIGN.md", "over {ablation_49152_schemas:0} schemas of MaskBench and all grammars"),
+    (
+        "DESIGN.md",
+        "{function_calls_spaced_right:0} instead of {function_calls_compact_right:0} % of calls are right",
+    ),
+    (
+        "DESIGN.md",
+        "A mask in a string takes {vulkan_string_least:1} to {vulkan_string_most:1} times the copy of its logits",
+    ),
+    (
+        "benches/results/README.md",
+        "They take {grammar_c_like_gbnf_first_mask_ratio:1}, {grammar_sql_select_ebnf_first_mask_ratio:1} and {grammar_python_expression_lark_first_mask_ratio:1} times as long for a small C",
+    ),
+    (
+        "benches/results/README.md",
+        "{without_stack_rejected:0} of {without_stack_valid:,} valid instances, in 33 schemas, are rejected",
+    ),
+    (
+        "benches/results/software-vulkan.md",
+        "A state in a string with a kept row takes {vulkan_string_least:1} to {vulkan_string_most:1} times the copy, and one with a stack {vulkan_stack_least:1} to {vulkan_stack_most:1} times.",
+    ),
+    ("docs/json-schema.md", "greedy, with {function_calls_prompts:0} prompts of the Berkeley"),
+    (
+        "docs/json-schema.md",
+        "| flexible, up to 16 | {function_calls_flexible_right:0} % | {function_calls_flexible_values:0} % | {function_calls_flexible_tokens:1} | | pretty | {function_calls_pretty_right:0} % | {function_calls_pretty_values:0} % | {function_calls_pretty_tokens:1} |",
+    ),
+    (
+        "docs/json-schema.md",
+        "{without_stack_rejected:0} of the {without_stack_valid:,} valid instances of MaskBench",
+    ),
+    (
+        "docs/models.md",
+        "Fetch a real model, {block_types_smollm2_135m_instruct_q4_1_megabytes:0} MB, from PyPI",
+    ),
+    (
+        "docs/models.md",
+        "take the size of the file, {block_types_smollm2_135m_instruct_q4_1_megabytes:0} MB, as they are stored.",
+    ),
+    (
+        "docs/models.md",
+        "Drafts save up to {drafts_saved_most:0} % of the model's calls, and still take {drafts_time_least:2} to {drafts_time_most:2} times as long.",
+    ),
+    (
+        "docs/quick-start.md",
+        "downloads SmolLM2-135M-Instruct, {block_types_smollm2_135m_instruct_q4_1_megabytes:0} MB, licensed",
+    ),
+    (
+        "docs/scale.md",
+        "| step of 1, 8, 32 rows | {costs_step_1/0.001:3} ms, {costs_step_8/0.001:2} ms, {costs_step_32/0.001:2} ms |",
+    ),
+    ("docs/scale.md", "| token of a prompt | {costs_prompt_token/1e-6:1} µs |"),
+    ("docs/scale.md", "| compilation: *s*, per state | {costs_compile_state/1e-6:3} µs |"),
+    ("docs/scale.md", "| admission: *a* | {costs_admit/0.001:3} ms |"),
+    ("docs/scale.md", "| token of a stream to a client: *h* | {costs_host_token/1e-6:0} µs |"),
+    (
+        "docs/scale.md",
+        "Space for *R* of the largest at p99 of MaskBench would be {scale_arena_states/1000000:1} M states, {scale_arena_bytes/1000000000:1} GB |",
+    ),
+    (
+        "docs/scale.md",
+        "{costs_compile_state/1e-6:2} µs · {corpus_states_p50:0} · 30 = {scale_threads_p50:3} of a thread, if every request brings a new one; {scale_threads_p99:2} of a thread if each has",
+    ),
+    ("docs/scale.md", "{costs_admit/0.001:2} ms · 30 = {scale_admit_percent:1} % of the time"),
+    ("docs/scale.md", "{costs_host_token/1e-6:0} µs · 4,160 = {scale_server_percent:0} % of one"),
+    (
+        "docs/scale.md",
+        "of 32 rows of 1 M weights the model takes {costs_step_32/32e-6:0} µs a token, the server {costs_host_token/1e-6:0} |",
+    ),
+    ("docs/scale.md", "{costs_host_token/1e-6:0} µs if they stream, and"),
+    ("docs/scale.md", "This small model takes {costs_step_8/8e-6:0} µs per token in 8 rows"),
+    (
+        "docs/speculation.md",
+        "The draft model takes {speculative_draft_model__masked_calls:2} calls a token, and {speculative_automaton__then_draft_model_calls:2} with forced tokens before it. Under the schema of another kind of record, a call yields {speculative_another_kind_s_likeliest_masked:2} tokens if the draft model is masked, and {speculative_another_kind_s_likeliest_unmasked:2} if it is not.",
+    ),
 ];
 
 /// The figures by their names.
@@ -221,6 +305,18 @@ fn named(page: &str) -> impl Iterator<Item = (String, f64)> {
 /// The number at the start of a cell, which may have separators and be bold.
 fn number(cell: &str) -> Option<f64> {
     cell.split_whitespace().next()?.replace(['*', ','], "").parse().ok()
+}
+
+/// A text as a part of the name of a figure.
+fn identifier(text: &str) -> String {
+    text.trim().to_lowercase().replace(|c: char| !c.is_ascii_alphanumeric(), "_")
+}
+
+/// The least and the greatest number.
+fn range(numbers: impl Iterator<Item = f64>) -> (f64, f64) {
+    numbers.fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), number| {
+        (least.min(number), most.max(number))
+    })
 }
 
 /// The figures in the tables of the page on instances: `instances_150_llama_cpp_passed` for the
@@ -257,13 +353,18 @@ fn instances(page: &str) -> Figures {
 }
 
 /// The ratios of first visits in the tables of the ablation, such as
-/// `ablation_49152_token_slices_at_all_p90`.
+/// `ablation_49152_token_slices_at_all_p90`, and the number of schemas, `ablation_49152_schemas`.
 fn ablation(page: &str) -> Figures {
     let mut figures = Figures::new();
     let (mut ids, mut is_first) = (0.0, false);
     for line in page.lines() {
         if let Some(title) = line.strip_prefix("## ") {
-            ids = title.split_whitespace().find_map(number).unwrap_or_default();
+            let numbers: Vec<f64> = title.split_whitespace().filter_map(number).collect();
+            // The ids, grammars, schemas and positions.
+            if let [size, _, schemas, ..] = numbers[..] {
+                ids = size;
+                figures.insert(format!("ablation_{ids}_schemas"), schemas);
+            }
         }
         let Some(row) = line.strip_prefix("| ") else { continue };
         let (part, cells) = row.split_once(" | ").unwrap_or((row, ""));
@@ -284,24 +385,35 @@ fn ablation(page: &str) -> Figures {
 
 /// The figures in the tables of the page on quality: `function_calls_spaced_right` for a
 /// constraint, `speed_2_json_schema_burn_dfa` for a number of threads, and `block_types_q8_0_ratio`
-/// for a file.
+/// for a file. Of speculative decoding, the greatest share of saved calls, `drafts_saved_most`, and
+/// the least and the greatest time.
 fn quality(page: &str) -> Figures {
-    let name = |text: &str| text.trim().to_lowercase().replace(|c: char| !c.is_ascii_alphanumeric(), "_");
+    let mut drafts: Vec<[f64; 2]> = Vec::new();
     let mut figures = Figures::new();
     let mut table = String::new();
     for line in page.lines() {
         if let Some(title) = line.strip_prefix("## ") {
             let (title, prompts) = title.split_once(": ").unwrap_or((title, ""));
-            table = name(title);
+            table = identifier(title);
             figures.extend(number(prompts).map(|prompts| (format!("{table}_prompts"), prompts)));
         }
         let Some(row) = line.strip_prefix("| ") else { continue };
         let mut cells = row.split(" | ");
-        let mut of = name(cells.next().unwrap_or_default());
+        let mut of = identifier(cells.next().unwrap_or_default());
         let columns: &[&str] = match table.as_str() {
             "speed" => {
-                of = format!("{of}_{}", name(cells.next().unwrap_or_default()));
+                of = format!("{of}_{}", identifier(cells.next().unwrap_or_default()));
                 &["burn_dfa", "llama_cpp", "ratio"]
+            }
+            "speculative_decoding" => {
+                // A constraint, draft tokens, tokens a call, calls saved, and the time.
+                let cells: Vec<&str> = cells.collect();
+                if let [_, drafter, _, saved, time, ..] = cells[..]
+                    && drafter != "none"
+                {
+                    drafts.extend(number(saved).zip(number(time)).map(|(saved, time)| [saved, time]));
+                }
+                continue;
             }
             "block_types" => &["megabytes", "free", "constrained", "ratio"],
             _ => &["json", "fitting", "right", "values", "tokens"],
@@ -310,7 +422,99 @@ fn quality(page: &str) -> Figures {
             figures.extend(value.map(|value| (format!("{table}_{of}_{column}"), value)));
         }
     }
+    for (index, column) in ["saved", "time"].into_iter().enumerate() {
+        let (least, most) = range(drafts.iter().map(|draft| draft[index]));
+        figures.insert(format!("drafts_{column}_least"), least);
+        figures.insert(format!("drafts_{column}_most"), most);
+    }
     figures
+}
+
+/// The figures in the tables on speculative decoding with the embedded model, such as
+/// `speculative_prompt_lookup_calls`.
+fn speculative(page: &str) -> Figures {
+    let mut figures = Figures::new();
+    for row in page.lines().filter_map(|line| line.strip_prefix("| ")) {
+        let cells: Vec<&str> = row.split(" | ").collect();
+        let texts = cells.iter().take_while(|cell| number(cell).is_none()).count();
+        let of = identifier(&cells[..texts].join(" "));
+        let columns: &[&str] = match cells.len() - texts {
+            2 => &["masked", "unmasked"],
+            _ => &["tokens", "calls", "speed", "right"],
+        };
+        for (column, value) in columns.iter().zip(cells[texts..].iter().map(|cell| number(cell))) {
+            figures.extend(value.map(|value| (format!("speculative_{of}_{column}"), value)));
+        }
+    }
+    figures
+}
+
+/// The first masks in the table of grammars, such as `grammar_json_gbnf_first_mask` in milliseconds
+/// and `grammar_json_gbnf_first_mask_ratio` of llguidance's time.
+fn grammars(page: &str) -> Figures {
+    let mut figures = Figures::new();
+    let section = page.split("\n## ").find(|section| section.starts_with("Grammars\n"));
+    for row in section.into_iter().flat_map(str::lines).filter_map(|line| line.strip_prefix("| ")) {
+        let cells: Vec<&str> = row.split(" | ").collect();
+        let [name, first, other, ..] = cells[..] else { continue };
+        if let (Some(first), Some(other)) = (number(first), number(other)) {
+            let name = format!("grammar_{}_first_mask", identifier(name));
+            figures.insert(format!("{name}_ratio"), first / other);
+            figures.insert(name, first);
+        }
+    }
+    figures
+}
+
+/// The ratios of a mask and a copy of its logits on a software Vulkan, for states with a mask row in
+/// a string (`vulkan_string_least`) and with a stack (`vulkan_stack_most`).
+fn vulkan(page: &str) -> Figures {
+    let (mut string, mut stack) = (Vec::new(), Vec::new());
+    for row in page.lines().filter_map(|line| line.strip_prefix("| ")) {
+        // The logits, batch, type, form, place, mask rows, legal tokens, copy, rate, mask, and ratio.
+        let cells: Vec<&str> = row.split(" | ").collect();
+        let [_, _, _, _, place, "kept", _, _, _, _, ratio, ..] = cells[..] else { continue };
+        match place {
+            "string" => string.extend(number(ratio)),
+            _ if place.ends_with("objects deep") => stack.extend(number(ratio)),
+            _ => {}
+        }
+    }
+    let mut figures = Figures::new();
+    for (name, ratios) in [("string", string), ("stack", stack)] {
+        let (least, most) = range(ratios.into_iter());
+        figures.insert(format!("vulkan_{name}_least"), least);
+        figures.insert(format!("vulkan_{name}_most"), most);
+    }
+    figures
+}
+
+/// The costs of the embedded model: `costs_step_8` is the time of a step of 8 rows in seconds.
+fn costs(json: &str) -> Figures {
+    let costs: Value = serde_json::from_str(json).unwrap();
+    let numbers = costs.as_object().unwrap().iter();
+    let numbers = numbers.filter_map(|(name, value)| Some((format!("costs_{name}"), value.as_f64()?)));
+    let mut figures: Figures = numbers.collect();
+    for step in costs["step"].as_array().unwrap() {
+        figures.insert(format!("costs_step_{}", step[0]), step[1].as_f64().unwrap());
+    }
+    figures
+}
+
+/// What the page on scale computes for a replica of 64 rows with 512 classes, at 30 requests and
+/// 4,160 tokens a second.
+fn scale(figures: &Figures) -> Figures {
+    let of = |name: &str| figures[name];
+    let states = 64.0 * of("corpus_states_p99");
+    let computed = [
+        ("arena_states", states),
+        ("arena_bytes", 4.0 * 512.0 * states),
+        ("threads_p50", 30.0 * of("costs_compile_state") * of("corpus_states_p50")),
+        ("threads_p99", 30.0 * of("costs_compile_state") * of("corpus_states_p99")),
+        ("admit_percent", 100.0 * 30.0 * of("costs_admit")),
+        ("server_percent", 100.0 * 4_160.0 * of("costs_host_token")),
+    ];
+    computed.into_iter().map(|(name, value)| (format!("scale_{name}"), value)).collect()
 }
 
 /// An integer with separators.
@@ -375,18 +579,13 @@ fn read(page: &str) -> String {
     std::fs::read_to_string(path(page)).unwrap()
 }
 
-#[test]
-fn quoted_figures_are_those_of_the_run() {
-    let mut figures = instances(&read(INSTANCES));
-    figures.extend(ablation(&read(ABLATION)));
-    figures.extend(quality(&read(QUALITY)));
-    figures.extend(named(&read(RESULTS)));
-    figures.extend(named(&read(PEERS)));
+/// Compares pages with figures. With `BURN_DFA_REWRITE`, it writes the figures into the pages.
+fn check(quotes: &[(&str, &str)], figures: &Figures) {
     let mut wrong = Vec::new();
-    for &(page, template) in QUOTES {
-        let text = read(page);
-        let parts = parts(template, &figures);
+    for &(page, template) in quotes {
+        let parts = parts(template, figures);
         let quote = parts.0.iter().fold(String::new(), |quote, (text, value)| quote + text + value) + parts.1;
+        let text = read(page);
         if text.split_whitespace().collect::<Vec<_>>().join(" ").contains(&quote) {
             continue;
         }
@@ -398,6 +597,22 @@ fn quoted_figures_are_those_of_the_run() {
         }
     }
     assert!(wrong.is_empty(), "not in the pages:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn quoted_figures_are_those_of_the_run() {
+    let mut figures = instances(&read(INSTANCES));
+    figures.extend(ablation(&read(ABLATION)));
+    figures.extend(quality(&read(QUALITY)));
+    figures.extend(speculative(&read(SPECULATIVE)));
+    figures.extend(vulkan(&read(VULKAN)));
+    figures.extend(costs(&read(COSTS)));
+    let results = read(RESULTS);
+    figures.extend(grammars(&results));
+    figures.extend(named(&results));
+    figures.extend(named(&read(PEERS)));
+    figures.extend(scale(&figures));
+    check(QUOTES, &figures);
 }
 
 /// The numbers of a page with at least three digits or a fraction.
