@@ -71,6 +71,7 @@ impl fmt::Display for Note {
 mod tests {
     use serde_json::{Value, json};
 
+    use super::Treatment;
     use crate::{Additional, JsonOptions};
     use crate::{Constraint, Limits};
 
