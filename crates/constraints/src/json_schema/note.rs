@@ -45,7 +45,7 @@ pub enum Treatment {
     Bounded(String),
     /// It has no effect; the reason.
     Ignored(String),
-    /// It describes values and is not meant to restrict them, as the format `password`; the reason.
+    /// It is a known `format` that describes values and restricts none, as `password`; the reason.
     Annotation(String),
     /// It is honored as in another draft than the schema's; with the difference.
     Read(String),

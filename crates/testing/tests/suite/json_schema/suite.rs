@@ -190,7 +190,9 @@ fn run(draft: &Draft, corpus: &Corpus, formats: bool, counts: &mut Counts) {
             });
             match (valid, accepted, format) {
                 (true, true, _) | (false, false, _) => counts.passed += 1,
-                (false, true, Some(Treatment::Ignored(_))) if formats => counts.by_format += 1,
+                (false, true, Some(Treatment::Ignored(_) | Treatment::Annotation(_))) if formats => {
+                    counts.by_format += 1;
+                }
                 (true, false, Some(Treatment::Bounded(_))) if formats => counts.by_format += 1,
                 _ if otherwise => counts.otherwise += 1,
                 _ => counts.wrong.push(format!(
