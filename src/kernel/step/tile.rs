@@ -47,7 +47,12 @@ pub(super) fn legal(
     tile: u32,
 ) -> TileMask {
     let mut words = Shared::<[u32]>::new_slice(TILE_WORDS);
-    // By unit, the greatest number of tokens to the end after a legal token.
+    // For the pool, in shared memory to spare registers: the words of the tokens that are legal with
+    // any budget, and of those that depend on frames below the top procedure; and by unit, the
+    // greatest number of tokens to the end after a legal token.
+    let mut always = Shared::<[u32]>::new_slice(comptime!(if rows.keeps { TILE_WORDS } else { 1 }));
+    let mut dependent =
+        Shared::<[u32]>::new_slice(comptime!(if rows.keeps && lookup.has_stack { TILE_WORDS } else { 1 }));
     let mut greatest_of_units =
         Shared::<[i32]>::new_slice(comptime!(if rows.keeps { TILE_WORDS } else { 1 }));
     let base = row * position.stride(0);
@@ -70,11 +75,13 @@ pub(super) fn legal(
             }
         }
     }
-    // For the pool: tokens that are legal with any budget, and tokens that depend on frames below
-    // the top procedure.
-    let mut always = 0u32;
-    let mut dependent = 0u32;
-    let mut greatest = 0i32;
+    if comptime!(rows.keeps) {
+        always[word] = 0u32;
+        greatest_of_units[word] = 0i32;
+        if comptime!(lookup.has_stack) {
+            dependent[word] = 0u32;
+        }
+    }
     if unknown != 0 {
         let mut own = stack::frame_buffer(lookup);
         let state = stack::state_of(lookup, position, base);
@@ -102,14 +109,16 @@ pub(super) fn legal(
             if distance <= left {
                 bits |= bit;
             }
-            if pops {
-                dependent |= bit;
-            } else if distance != NONE {
-                always |= bit;
-                greatest = max(greatest, distance);
-            }
-            if far && !pops {
-                greatest = NONE.runtime();
+            if kind == FILL {
+                if pops {
+                    dependent[word] |= bit;
+                } else if distance != NONE {
+                    always[word] |= bit;
+                    greatest_of_units[word] = max(greatest_of_units[word], distance);
+                }
+                if far && !pops {
+                    greatest_of_units[word] = NONE;
+                }
             }
         }
         if comptime!(rows.keeps && lookup.has_stack) {
@@ -120,25 +129,19 @@ pub(super) fn legal(
         }
     }
     words[word] = bits;
-    if comptime!(rows.keeps) {
-        greatest_of_units[word] = greatest;
-        if kind == FILL {
-            pool[at + 1 + word] = i32::cast_from(always);
-            if comptime!(lookup.has_stack) {
-                pool[at + rows.dependent() + word] = i32::cast_from(dependent);
-            }
+    if kind == FILL {
+        pool[at + 1 + word] = i32::cast_from(always[word]);
+        if comptime!(lookup.has_stack) {
+            pool[at + rows.dependent() + word] = i32::cast_from(dependent[word]);
         }
     }
     sync_cube();
-    if comptime!(rows.keeps) {
-        let writes_bound = kind == FILL && word == 0;
-        if writes_bound {
-            let mut greatest = 0i32;
-            for unit in 0..TILE_WORDS {
-                greatest = max(greatest, greatest_of_units[unit]);
-            }
-            pool[at] = bound(lookup, position, base, greatest);
+    if kind == FILL && word == 0 {
+        let mut greatest = 0i32;
+        for unit in 0..TILE_WORDS {
+            greatest = max(greatest, greatest_of_units[unit]);
         }
+        pool[at] = bound(lookup, position, base, greatest);
     }
     TileMask { words }
 }
