@@ -313,7 +313,9 @@ impl<'a> Reader<'a> {
                 }
                 Keyword::Unknown if self.options.unknown == Unknown::Ignore => {
                     let mut reason = "it is no keyword of JSON Schema".to_owned();
-                    if let Some(nearest) = keywords::nearest(name) {
+                    // Only for the first notes, because a hostile schema may have many.
+                    let nearest = (self.notes.len() < 64).then(|| keywords::nearest(name)).flatten();
+                    if let Some(nearest) = nearest {
                         reason += &format!("; did you mean `{nearest}`?");
                     }
                     self.note(name, Treatment::Ignored(reason));
