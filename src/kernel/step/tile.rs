@@ -13,6 +13,8 @@ use crate::tensor::arrays::{TILE, TILE_WORDS};
 
 /// Units of a cube: one for each word of a tile.
 pub(super) const UNITS: u32 = TILE_WORDS as u32;
+// A choice compares the results of the units in two rounds of 16.
+const _: () = assert!(UNITS == 16 * 16);
 
 /// The bits of the legal tokens of a tile, in shared memory.
 #[derive(CubeType)]
@@ -47,12 +49,13 @@ pub(super) fn legal(
     tile: u32,
 ) -> TileMask {
     let mut words = Shared::<[u32]>::new_slice(TILE_WORDS);
-    // For the pool, in shared memory to spare registers: the words of the tokens that are legal with
-    // any budget, and of those that depend on frames below the top procedure; and by unit, the
-    // greatest number of tokens to the end after a legal token.
+    // What a pool needs of each unit; shared memory spares registers.
+    // The tokens that are legal with any budget.
     let mut always = Shared::<[u32]>::new_slice(comptime!(if rows.keeps { TILE_WORDS } else { 1 }));
+    // The tokens that depend on frames below the top procedure.
     let mut dependent =
         Shared::<[u32]>::new_slice(comptime!(if rows.keeps && lookup.has_stack { TILE_WORDS } else { 1 }));
+    // The greatest number of tokens to the end after a legal token.
     let mut greatest_of_units =
         Shared::<[i32]>::new_slice(comptime!(if rows.keeps { TILE_WORDS } else { 1 }));
     let base = row * position.stride(0);
@@ -74,8 +77,6 @@ pub(super) fn legal(
                 unknown = u32::cast_from(pool[at + rows.dependent() + word]);
             }
         }
-    }
-    if comptime!(rows.keeps) {
         always[word] = 0u32;
         greatest_of_units[word] = 0i32;
         if comptime!(lookup.has_stack) {
