@@ -124,6 +124,11 @@ pub(super) fn of(name: &str, draft: Draft) -> Keyword {
     }
 }
 
+/// Whether the member holds schemas for references. References into it resolve in every draft.
+pub(super) fn holds_definitions(name: &str) -> bool {
+    ["$defs", "definitions"].contains(&name)
+}
+
 /// The closest known keyword, if `name` is likely a typo.
 pub(super) fn nearest(name: &str) -> Option<&'static str> {
     if name.len() > 32 {

@@ -128,6 +128,11 @@ mod tests {
             "definitions": {"a": {"type": "null"}}
         });
         assert_eq!(ignored(referring), ["/minLength"]);
+        let newer = json!({
+            "$schema": "http://json-schema.org/draft-07/schema#", "items": {"$ref": "#/$defs/a"},
+            "$defs": {"a": {"type": "null"}}
+        });
+        assert_eq!(ignored(newer), [""; 0]);
     }
 
     #[test]

@@ -270,7 +270,8 @@ impl<'a> Reader<'a> {
         let mut gathered = Gathered { claims: Vec::new(), evaluated: Evaluated::default() };
         let draft = self.document.draft;
         if map.contains_key("$ref") && draft <= Draft::D7 {
-            let is_read = |name: &str| ["$ref", "$schema", "definitions"].contains(&name);
+            let is_read =
+                |name: &str| ["$ref", "$schema"].contains(&name) || keywords::holds_definitions(name);
             for name in
                 map.keys().filter(|name| !is_read(name) && keywords::of(name, draft) == Keyword::Honored)
             {
@@ -302,6 +303,7 @@ impl<'a> Reader<'a> {
                     self.note(name, Treatment::Read(reason.to_owned()));
                 }
                 Keyword::Honored | Keyword::Annotation => {}
+                Keyword::Foreign if keywords::holds_definitions(name) => {}
                 Keyword::Foreign => {
                     let reason = match named {
                         true => format!("{draft}, which `$schema` names, does not have it"),
