@@ -155,11 +155,11 @@ impl Engine {
     /// Accepts no more requests, and waits for running answers until the deadline; then cancels
     /// them, and waits for the end of the thread.
     pub fn shut_down(&self, grace: Duration) {
-        let deadline = Instant::now() + grace;
+        let started = Instant::now();
         self.jobs().take();
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(thread) = thread else { return };
-        while !thread.is_finished() && Instant::now() < deadline {
+        while !thread.is_finished() && started.elapsed() < grace {
             std::thread::sleep(Duration::from_millis(10));
         }
         self.stop.cancel();

@@ -168,13 +168,14 @@ impl State {
 }
 
 impl Pool {
-    /// A pool of `threads` threads, which start when they are needed. At most `max_waiting` jobs
-    /// wait in each of its queues.
+    /// A pool of `threads` threads, at least one, which start when they are needed. At most
+    /// `max_waiting` jobs wait in each of its queues.
     pub fn new(threads: usize, max_waiting: usize) -> Self {
+        let threads = threads.max(1);
         let state = State {
             quick: Queue::new(threads, max_waiting),
             // If there are several threads, slow work leaves one of them free.
-            slow: Queue::new(threads.saturating_sub(1).max(1), max_waiting),
+            slow: Queue::new((threads - 1).max(1), max_waiting),
             was_slow: false,
             threads: 0,
             idle: 0,
