@@ -579,26 +579,6 @@ fn read(page: &str) -> String {
     std::fs::read_to_string(path(page)).unwrap()
 }
 
-/// Compares pages with figures. With `BURN_DFA_REWRITE`, it writes the figures into the pages.
-fn check(quotes: &[(&str, &str)], figures: &Figures) {
-    let mut wrong = Vec::new();
-    for &(page, template) in quotes {
-        let parts = parts(template, figures);
-        let quote = parts.0.iter().fold(String::new(), |quote, (text, value)| quote + text + value) + parts.1;
-        let text = read(page);
-        if text.split_whitespace().collect::<Vec<_>>().join(" ").contains(&quote) {
-            continue;
-        }
-        match rewritten(&text, &parts) {
-            Some(text) if std::env::var_os("BURN_DFA_REWRITE").is_some() => {
-                std::fs::write(path(page), text).unwrap();
-            }
-            _ => wrong.push(format!("{page}: {quote}")),
-        }
-    }
-    assert!(wrong.is_empty(), "not in the pages:\n{}", wrong.join("\n"));
-}
-
 #[test]
 fn quoted_figures_are_those_of_the_run() {
     let mut figures = instances(&read(INSTANCES));
@@ -612,7 +592,22 @@ fn quoted_figures_are_those_of_the_run() {
     figures.extend(named(&results));
     figures.extend(named(&read(PEERS)));
     figures.extend(scale(&figures));
-    check(QUOTES, &figures);
+    let mut wrong = Vec::new();
+    for &(page, template) in QUOTES {
+        let parts = parts(template, &figures);
+        let quote = parts.0.iter().fold(String::new(), |quote, (text, value)| quote + text + value) + parts.1;
+        let text = read(page);
+        if text.split_whitespace().collect::<Vec<_>>().join(" ").contains(&quote) {
+            continue;
+        }
+        match rewritten(&text, &parts) {
+            Some(text) if std::env::var_os("BURN_DFA_REWRITE").is_some() => {
+                std::fs::write(path(page), text).unwrap();
+            }
+            _ => wrong.push(format!("{page}: {quote}")),
+        }
+    }
+    assert!(wrong.is_empty(), "not in the pages:\n{}", wrong.join("\n"));
 }
 
 /// The numbers of a page with at least three digits or a fraction.
