@@ -133,7 +133,7 @@ impl ConstraintArgs {
         for note in constraint.explain(&Limits { states, ..limits.clone() }) {
             let kind = match note.treatment {
                 Treatment::Read(_) if drafts => "note",
-                Treatment::Ignored(_) => "warning",
+                Treatment::Ignored(_) | Treatment::Unenforceable(_) => "warning",
                 _ => continue,
             };
             let line = match json {

@@ -1,17 +1,20 @@
 //! Notes on the schemas within a grammar.
 
 use std::collections::HashSet;
+use std::hash::RandomState;
 use std::sync::Arc;
 
+use indexmap::IndexSet;
+
 use super::form::{Expression, Grammar, Node};
-use crate::{Note, Treatment};
+use crate::Note;
 use burn_dfa_common::limits::Meter;
 
 impl Grammar {
     /// The notes on all schemas, without duplicates, with the rule of the schema. Pointers are into
     /// the schema.
     pub(crate) fn notes(&self, meter: &Meter) -> Vec<Note> {
-        let mut notes: Vec<Note> = Vec::new();
+        let mut notes: IndexSet<Note, RandomState> = IndexSet::default();
         for rule in &self.rules {
             // The addresses of visited shared parts.
             let mut met: HashSet<usize> = HashSet::new();
@@ -38,28 +41,18 @@ impl Grammar {
                     Node::Grammar(inner) if met.insert(Arc::as_ptr(inner) as usize) => inner.notes(meter),
                     _ => continue,
                 };
-                for note in found.into_iter().map(|note| within(&rule.name, note)) {
-                    if !notes.contains(&note) {
-                        notes.push(note);
-                    }
-                }
+                notes.extend(found.into_iter().map(|note| within(&rule.name, note)));
             }
         }
-        notes
+        notes.into_iter().collect()
     }
 }
 
 /// The note of a schema in a rule.
-fn within(rule: &str, note: Note) -> Note {
-    let in_rule = |reason: String| format!("in the rule `{rule}`: {reason}");
-    let treatment = match note.treatment {
-        Treatment::Bounded(reason) => Treatment::Bounded(in_rule(reason)),
-        Treatment::Ignored(reason) => Treatment::Ignored(in_rule(reason)),
-        Treatment::Annotation(reason) => Treatment::Annotation(in_rule(reason)),
-        Treatment::Read(reason) => Treatment::Read(in_rule(reason)),
-        Treatment::Repeated(reason) => Treatment::Repeated(in_rule(reason)),
-    };
-    Note { treatment, ..note }
+fn within(rule: &str, mut note: Note) -> Note {
+    let reason = note.treatment.reason_mut();
+    *reason = format!("in the rule `{rule}`: {reason}");
+    note
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use std::fmt;
 /// assert!(matches!(notes[0].treatment, Treatment::Ignored(_)));
 /// # Ok::<(), burn_dfa_tokens::Error>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Note {
     /// JSON pointer (RFC 6901) to the keyword, or to the schema.
     pub pointer: String,
@@ -38,13 +38,16 @@ pub struct Note {
 /// assert!(matches!(notes[0].treatment, Treatment::Bounded(_)));
 /// # Ok::<(), burn_dfa_tokens::Error>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Treatment {
     /// Fewer values are written than the schema allows; the reason.
     Bounded(String),
     /// It has no effect; the reason.
     Ignored(String),
+    /// It has no effect, because no finite automaton enforces it and the options
+    /// [allow to leave it out](crate::Unenforceable::Ignore); the reason.
+    Unenforceable(String),
     /// It is a known `format` that describes values and restricts none, as `password`; the reason.
     Annotation(String),
     /// It is honored as in another draft than the schema's; with the difference.
@@ -53,17 +56,46 @@ pub enum Treatment {
     Repeated(String),
 }
 
+impl Treatment {
+    /// The effect on the keyword in one word.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Bounded(_) => "bounded",
+            Self::Ignored(_) | Self::Unenforceable(_) => "ignored",
+            Self::Annotation(_) => "annotation",
+            Self::Read(_) => "read",
+            Self::Repeated(_) => "repeated",
+        }
+    }
+
+    /// The reason for the treatment, or the difference.
+    pub fn reason(&self) -> &str {
+        match self {
+            Self::Bounded(reason)
+            | Self::Ignored(reason)
+            | Self::Unenforceable(reason)
+            | Self::Annotation(reason)
+            | Self::Read(reason)
+            | Self::Repeated(reason) => reason,
+        }
+    }
+
+    pub(crate) fn reason_mut(&mut self) -> &mut String {
+        match self {
+            Self::Bounded(reason)
+            | Self::Ignored(reason)
+            | Self::Unenforceable(reason)
+            | Self::Annotation(reason)
+            | Self::Read(reason)
+            | Self::Repeated(reason) => reason,
+        }
+    }
+}
+
 impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (what, reason) = match &self.treatment {
-            Treatment::Bounded(reason) => ("bounded", reason),
-            Treatment::Ignored(reason) => ("ignored", reason),
-            Treatment::Annotation(reason) => ("annotation", reason),
-            Treatment::Read(reason) => ("read", reason),
-            Treatment::Repeated(reason) => ("repeated", reason),
-        };
         let pointer = if self.pointer.is_empty() { "the root" } else { &self.pointer };
-        write!(f, "{pointer}: {what}: {reason}")
+        write!(f, "{pointer}: {}: {}", self.treatment.name(), self.treatment.reason())
     }
 }
 

@@ -436,7 +436,7 @@ pub enum Unknown {
 /// assert!(constraint.to_automaton(&Limits::default())?.unwrap().matches(br#"["a"]"#));
 /// let notes = constraint.explain(&Limits::default());
 /// assert_eq!(notes[0].pointer, "/uniqueItems");
-/// assert!(matches!(notes[0].treatment, Treatment::Ignored(_)));
+/// assert!(matches!(notes[0].treatment, Treatment::Unenforceable(_)));
 /// # Ok::<(), burn_dfa_tokens::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]

@@ -1,6 +1,6 @@
 //! Keywords of schemas that no automaton can enforce; they are left out unless a request is strict.
 
-use burn_dfa::constraint::{Note, ToolChoice, Tools, Treatment, Unenforceable};
+use burn_dfa::constraint::{ToolChoice, Tools, Treatment, Unenforceable};
 use burn_dfa::{Constraint, Limits};
 
 use super::style::JsonStyle;
@@ -63,21 +63,15 @@ pub(super) fn location_in_tool(number: usize, pointer: &str) -> String {
     format!("tools[{number}].parameters{pointer}")
 }
 
-/// The keywords that a constraint leaves out if this is allowed.
+/// The keywords that a constraint leaves out, which was read as [`Unenforceable::Ignore`] asks.
 pub(super) fn of(
     tool: Option<usize>,
     limits: &Limits,
-    read: impl Fn(Unenforceable) -> burn_dfa::Result<Option<Constraint>>,
+    constraint: burn_dfa::Result<Option<Constraint>>,
 ) -> Vec<LeftOut> {
-    let notes = |unenforceable| -> Vec<Note> {
-        let read = read(unenforceable).ok().flatten();
-        read.map(|constraint| constraint.explain(limits)).unwrap_or_default()
-    };
-    // The notes of a refused schema come from reading it.
-    let others = notes(Unenforceable::Refuse);
-    let own = notes(Unenforceable::Ignore).into_iter().filter(|note| !others.contains(note));
-    let left_out = own.filter_map(|note| match note.treatment {
-        Treatment::Ignored(reason) => Some(LeftOut { tool, pointer: note.pointer, reason }),
+    let Ok(Some(constraint)) = constraint else { return Vec::new() };
+    let left_out = constraint.explain(limits).into_iter().filter_map(|note| match note.treatment {
+        Treatment::Unenforceable(reason) => Some(LeftOut { tool, pointer: note.pointer, reason }),
         _ => None,
     });
     left_out.collect()
@@ -92,10 +86,8 @@ pub(super) fn of_tools(tools: &Tools, style: &JsonStyle, limits: &Limits) -> Vec
     };
     let called = tools.tools().iter().enumerate().filter(|(_, tool)| may_be_called(&tool.name));
     let of_tool = |(number, tool): (usize, &burn_dfa::constraint::Tool)| {
-        of(Some(number), limits, |unenforceable| {
-            let options = style.of_arguments(tools, unenforceable);
-            Constraint::json_schema_with(tool.schema(), &options).map(Some)
-        })
+        let options = style.of_arguments(tools, Unenforceable::Ignore);
+        of(Some(number), limits, Constraint::json_schema_with(tool.schema(), &options).map(Some))
     };
     called.flat_map(of_tool).collect()
 }

@@ -114,8 +114,9 @@ impl Source {
 
     /// The unenforceable keywords, if they are left out.
     pub(super) fn left_out(&self, style: &JsonStyle, limits: &Limits) -> Vec<LeftOut> {
-        let of_request =
-            |request: &ConstraintText| left_out::of(None, limits, |kept| style.read(&request.text, kept));
+        let of_request = |request: &ConstraintText| {
+            left_out::of(None, limits, style.read(&request.text, Unenforceable::Ignore))
+        };
         let of_tools = |tools: &Tools| left_out::of_tools(tools, style, limits);
         match self {
             Self::Request(request) | Self::After(_, request) => of_request(request),

@@ -75,14 +75,7 @@ impl Explain {
             writeln!(out.to, "{good}exact{good:#}{all}{exact}")?;
         }
         for note in &notes {
-            let (treatment, reason) = match &note.treatment {
-                Treatment::Bounded(reason) => ("bounded", reason),
-                Treatment::Ignored(reason) => ("ignored", reason),
-                Treatment::Annotation(reason) => ("annotation", reason),
-                Treatment::Read(reason) => ("read", reason),
-                Treatment::Repeated(reason) => ("repeated", reason),
-                _ => return Err("a treatment that this tool does not know".into()),
-            };
+            let (treatment, reason) = (note.treatment.name(), note.treatment.reason());
             if out.json {
                 let line = json!({"pointer": note.pointer, "treatment": treatment, "reason": reason});
                 writeln!(out.to, "{line}")?;

@@ -13,7 +13,7 @@ impl Planner<'_> {
         let ignores = self.options().unenforceable == Unenforceable::Ignore;
         if ignores {
             let pointer = self.schema.origins.get(&claim).map_or("", String::as_str);
-            self.remarks.add(pointer, Remark::Ignored(reason));
+            self.remarks.add(pointer, Remark::Unenforceable(reason));
         }
         ignores
     }

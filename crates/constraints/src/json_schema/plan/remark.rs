@@ -9,7 +9,7 @@ use burn_dfa_common::{Error, Unenforced};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Remark {
     /// No automaton can keep it, and the options allow to leave it out; the reason.
-    Ignored(&'static str),
+    Unenforceable(&'static str),
     /// Some valid objects are not written.
     Excluded(Excluded),
     /// The names in its scope may occur twice in an object.
@@ -85,7 +85,7 @@ impl Remarks {
     pub(in super::super) fn refused(&self) -> Option<Error> {
         self.all().find_map(|(pointer, remark)| match remark {
             Remark::Excluded(reason) => Some(reason.refused(pointer.to_owned())),
-            Remark::Ignored(_) | Remark::Repeated => None,
+            Remark::Unenforceable(_) | Remark::Repeated => None,
         })
     }
 
@@ -104,7 +104,7 @@ impl Remarks {
 impl Remark {
     fn treatment(self, pointer: &str) -> Treatment {
         match self {
-            Self::Ignored(reason) => Treatment::Ignored(reason.to_owned()),
+            Self::Unenforceable(reason) => Treatment::Unenforceable(reason.to_owned()),
             Self::Excluded(reason) => Treatment::Bounded(reason.note().to_owned()),
             Self::Repeated => {
                 let what = match pointer {
