@@ -161,8 +161,9 @@ impl<F: Frontend> Compiler<F> {
         let known = tokio::select! {
             known = tokio::time::timeout(timeout, running.shared().progress.wait_for(is_enough)) => match known {
                 Ok(Ok(progress)) => progress.clone(),
-                // The job was dropped, or the time is over.
-                Ok(Err(_)) | Err(_) => return Err(CompileError::Late),
+                // The pool dropped the job.
+                Ok(Err(_)) => return Err(CompileError::Overloaded),
+                Err(_) => return Err(CompileError::Late),
             },
             () = self.ended() => return Err(CompileError::Shutdown),
         };
@@ -473,12 +474,14 @@ mod tests {
         assert!(matches!(ended, Err(CompileError::Shutdown)), "{ended:?}");
     }
 
-    #[test]
-    fn a_full_queue_refuses_constraints() {
+    #[tokio::test]
+    async fn a_full_queue_refuses_constraints() {
         let (compiler, _) = compiler(Duration::from_secs(600), 0);
         let (sender, receiver) = std::sync::mpsc::channel::<()>();
         compiler.pool.spawn(Client::default(), &Cancel::default(), move || _ = receiver.recv());
         let refused = compiler.get_blocking(Client::default(), "ab*");
+        assert!(matches!(refused, Err(CompileError::Overloaded)), "{refused:?}");
+        let refused = compiler.get(Client::default(), "ab*").await;
         assert!(matches!(refused, Err(CompileError::Overloaded)), "{refused:?}");
         drop(sender);
     }

@@ -6,6 +6,7 @@ use burn_dfa::Error;
 
 /// The compiler refuses a constraint.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub enum Refusal {
     /// The library refuses the constraint, or a limit was exceeded.
     Library(Error),
@@ -48,6 +49,7 @@ impl std::error::Error for Refusal {}
 
 /// There is no compiled constraint; `R` is the front end's [`Refusal`](crate::Frontend::Refusal).
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum CompileError<R> {
     /// The constraint is refused.
     Refused(R),
@@ -74,6 +76,7 @@ impl<R: fmt::Debug + fmt::Display> std::error::Error for CompileError<R> {}
 
 /// A [`Pool`](crate::Pool) did not complete some work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum PoolError {
     /// The queue of the pool is full.
     Overloaded,
@@ -94,6 +97,7 @@ impl std::error::Error for PoolError {}
 
 /// The engine does not accept a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum SubmitError {
     /// The queue has too little space for the answers.
     Full {
@@ -121,6 +125,7 @@ impl std::error::Error for SubmitError {}
 
 /// The reason for a missing answer.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub enum Failure {
     /// The library refused the answer, or the model failed.
     Library(Error),

@@ -142,10 +142,8 @@ impl ApiError {
 impl From<PoolError> for ApiError {
     fn from(error: PoolError) -> Self {
         match error {
-            PoolError::Overloaded => {
-                Self::overloaded("too many requests are being prepared: try again later")
-            }
             PoolError::Panic => Self::internal("the work on this request panicked"),
+            _ => Self::overloaded("too many requests are being prepared: try again later"),
         }
     }
 }
@@ -153,10 +151,8 @@ impl From<PoolError> for ApiError {
 impl From<SubmitError> for ApiError {
     fn from(error: SubmitError) -> Self {
         match error {
-            SubmitError::Full { waiting, max_queue } => Self::overloaded(format!(
-                "{waiting} answers wait already, of {max_queue} that may: try again later"
-            )),
             SubmitError::Shutdown => Self::overloaded("the server is shutting down"),
+            error => Self::overloaded(error.to_string()),
         }
     }
 }

@@ -67,5 +67,6 @@ pub fn failure(failure: &Failure, param: &str) -> ApiError {
         Failure::Constraint => late(),
         Failure::Panic => ApiError::internal("the engine broke down on this request, or on one beside it"),
         Failure::Shutdown => ApiError::overloaded("the server is shutting down"),
+        _ => ApiError::internal(failure.to_string()),
     }
 }

@@ -113,8 +113,8 @@ fn api_error(error: CompileError<Refusal>, param: &str) -> ApiError {
     match error {
         CompileError::Refused(refusal) => refusal.api_error(param),
         CompileError::Overloaded => PoolError::Overloaded.into(),
-        CompileError::Late => late(),
         CompileError::Shutdown => ApiError::overloaded("the server is shutting down"),
+        _ => late(),
     }
 }
 

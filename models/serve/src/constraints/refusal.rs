@@ -52,9 +52,7 @@ impl Refusal {
             }) => too_large(format!(
                 "the constraint takes {states} states of {classes} classes, and the server has space for {max_states} of {max_classes}: simplify it, or raise --arena-states and --arena-classes"
             )),
-            Self::Engine(EngineRefusal::Panic) => {
-                ApiError::internal("the compiler panicked on this constraint").at(param)
-            }
+            Self::Engine(refusal) => ApiError::internal(refusal.to_string()).at(param),
             Self::Tool(error, number, pointer) => {
                 let told = ApiError::of_library(error, "tools");
                 let location = location_in_tool(*number, pointer);
