@@ -6,9 +6,18 @@ use super::warning::Warnings;
 use crate::error::{ApiError, Result};
 
 /// The fields of messages that templates may read, and the fields of content parts.
-const KNOWN: [&str; 7] =
-    ["role", "content", "tool_calls", "name", "tool_call_id", "reasoning_content", "reasoning"];
-const KNOWN_OF_PARTS: [&str; 2] = ["type", "text"];
+const KNOWN: [&str; 9] = [
+    "role",
+    "content",
+    "refusal",
+    "tool_calls",
+    "function_call",
+    "name",
+    "tool_call_id",
+    "reasoning_content",
+    "reasoning",
+];
+const KNOWN_OF_PARTS: [&str; 3] = ["type", "text", "refusal"];
 
 /// Checks the messages of a chat, and joins the parts of each content into one text.
 ///
@@ -52,16 +61,22 @@ fn message(at: &str, message: &Value, warnings: &mut Warnings) -> Result<Value> 
     let role = role(&format!("{at}.role"), fields.get("role").unwrap_or(&Value::Null))?;
     own.insert("role".into(), json!(role));
     let content = content(&format!("{at}.content"), fields.get("content").unwrap_or(&Value::Null))?;
-    let calls = fields.get("tool_calls").filter(|calls| !calls.is_null());
+    // OpenAI's models refuse a request in a field of its own.
+    let refusal = || fields.get("refusal").and_then(Value::as_str).map(str::to_owned);
+    let content = content.or_else(refusal);
+    let given = |name| fields.get(name).filter(|value| !value.is_null());
+    // One call, as in OpenAI's API before tools.
+    let old = || Some(json!([{"function": given("function_call")?}]));
+    let calls = given("tool_calls").cloned().or_else(old);
     if content.is_none() && calls.is_none() {
         return Err(ApiError::invalid(&format!("{at}.content"), "a message has a `content`"));
     }
     own.insert("content".into(), content.map_or_else(|| json!(""), Value::from));
     if let Some(calls) = calls {
-        own.insert("tool_calls".into(), tool_calls(&format!("{at}.tool_calls"), calls)?);
+        own.insert("tool_calls".into(), tool_calls(&format!("{at}.tool_calls"), &calls)?);
     }
     for name in ["name", "tool_call_id", "reasoning_content", "reasoning"] {
-        if let Some(value) = fields.get(name).filter(|value| !value.is_null()) {
+        if let Some(value) = given(name) {
             own.insert(name.into(), value.clone());
         }
     }
@@ -84,16 +99,18 @@ pub fn role(at: &str, role: &Value) -> Result<&'static str> {
     })
 }
 
-/// The text of a content: a text, or parts that are texts.
+/// The text of a content: a text, or parts that are texts or refusals.
 ///
 /// # Errors
 /// 400 if it is something else.
 pub fn content(at: &str, content: &Value) -> Result<Option<String>> {
     let part = |(index, part): (usize, &Value)| {
         let kind = part.get("type").and_then(Value::as_str).unwrap_or("text");
-        let text = part.get("text").and_then(Value::as_str);
-        match (kind, text) {
-            ("text" | "input_text" | "output_text", Some(text)) => Ok(text.to_owned()),
+        let text = |name| part.get(name).and_then(Value::as_str);
+        match (kind, text("text"), text("refusal")) {
+            ("text" | "input_text" | "output_text", Some(text), _) | ("refusal", _, Some(text)) => {
+                Ok(text.to_owned())
+            }
             _ => Err(ApiError::unsupported(
                 &format!("{at}[{index}]"),
                 format!("a part of the type {kind:?} is not offered: this model reads text"),

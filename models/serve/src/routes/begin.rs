@@ -27,8 +27,8 @@ use crate::protocol::warning::{Warning, Warnings};
 pub enum Prompts {
     /// A conversation, and options that turn it into a prompt.
     Chat(Vec<Value>, Template),
-    /// Texts.
-    Texts(Vec<String>),
+    /// Texts, and whether the tokenizer adds its special tokens.
+    Texts(Vec<String>, bool),
     /// Tokens.
     Tokens(Vec<Vec<u32>>),
 }
@@ -167,9 +167,9 @@ fn encode(
     param: &str,
     mut warnings: Warnings,
 ) -> Result<(Vec<Vec<TokenId>>, Warnings)> {
-    let text = |text: &String| {
+    let text = |text: &String, with_special: bool| {
         app.check_prompt(text, param)?;
-        app.text.encode(text, true).map_err(|error| error.at(param))
+        app.text.encode(text, with_special).map_err(|error| error.at(param))
     };
     let prompts = match prompts {
         Prompts::Chat(messages, template) => {
@@ -177,7 +177,9 @@ fn encode(
             app.check_prompt(&prompt.text(), param)?;
             vec![app.text.encode_chat(&prompt).map_err(|error| error.at(param))?]
         }
-        Prompts::Texts(texts) => texts.iter().map(text).collect::<Result<_>>()?,
+        Prompts::Texts(texts, with_special) => {
+            texts.iter().map(|one| text(one, with_special)).collect::<Result<_>>()?
+        }
         Prompts::Tokens(tokens) => {
             let own = |tokens: Vec<u32>| tokens.into_iter().map(TokenId).collect::<Vec<_>>();
             tokens.into_iter().map(own).collect::<Vec<_>>()

@@ -43,7 +43,7 @@ pub async fn completions(
         let message = "`echo` is not offered beside `logprobs`: those of the prompt are not computed; leave one of them out";
         return Err(ApiError::unsupported("echo", message));
     }
-    let prompts = prompts(own.prompt);
+    let prompts = prompts(own.prompt, own.add_special_tokens.unwrap_or(true));
     let echo = if echoes { Some(prompts.clone()) } else { None };
     let wanted = PreparedRequest {
         prompts,
@@ -83,16 +83,16 @@ pub async fn completions(
 /// The texts of prompts.
 fn texts(app: &App, prompts: Prompts) -> Result<Vec<String>> {
     match prompts {
-        Prompts::Texts(texts) => Ok(texts),
+        Prompts::Texts(texts, _) => Ok(texts),
         Prompts::Tokens(tokens) => tokens.iter().map(|tokens| app.text.decode(tokens)).collect(),
         Prompts::Chat(..) => Ok(Vec::new()),
     }
 }
 
-fn prompts(prompt: Prompt) -> Prompts {
+fn prompts(prompt: Prompt, with_special: bool) -> Prompts {
     match prompt {
-        Prompt::Text(text) => Prompts::Texts(vec![text]),
-        Prompt::Texts(texts) => Prompts::Texts(texts),
+        Prompt::Text(text) => Prompts::Texts(vec![text], with_special),
+        Prompt::Texts(texts) => Prompts::Texts(texts, with_special),
         Prompt::Tokens(tokens) => Prompts::Tokens(vec![tokens]),
         Prompt::ManyTokens(tokens) => Prompts::Tokens(tokens),
     }

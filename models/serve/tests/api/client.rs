@@ -42,10 +42,16 @@ impl Folder {
             ("model.safetensors", WEIGHTS),
             ("chat_template.jinja", chat_template.as_bytes()),
         ];
+        let folder = Self(path);
         for (name, content) in files {
-            std::fs::write(path.join(name), content).expect("a file");
+            folder.write(name, content);
         }
-        Self(path)
+        folder
+    }
+
+    /// Writes or replaces a file.
+    pub fn write(&self, name: &str, content: &[u8]) {
+        std::fs::write(self.0.join(name), content).expect("a file");
     }
 
     /// A server of the folder, with these options.

@@ -2,6 +2,7 @@
 
 use std::sync::OnceLock;
 
+use burn_dfa_tiny::TOKENIZER;
 use serde_json::{Value, json};
 
 use crate::client::{Answer, Folder, Running, start};
@@ -123,6 +124,66 @@ fn values_near_zero_are_raised() {
     assert!(ask(json!({"temperature": 0})).warnings().is_empty());
     ask(json!({"top_p": -0.1})).error(400, Some("top_p"), "invalid_value");
     ask(json!({"temperature": -1})).error(400, Some("temperature"), "invalid_value");
+}
+
+#[test]
+fn refusals_of_earlier_answers_are_texts() {
+    let prompt_tokens = |answer: Value| {
+        let user = json!({"role": "user", "content": "Hi"});
+        let body = ask(json!({"messages": [user, answer, user], "max_tokens": 1})).json(200);
+        body["usage"]["prompt_tokens"].as_u64().expect("a count")
+    };
+    let text = prompt_tokens(json!({"role": "assistant", "content": "I cannot."}));
+    assert!(text > prompt_tokens(json!({"role": "assistant", "content": ""})));
+    let part = json!({"type": "refusal", "refusal": "I cannot."});
+    assert_eq!(prompt_tokens(json!({"role": "assistant", "content": [part]})), text);
+    assert_eq!(prompt_tokens(json!({"role": "assistant", "content": null, "refusal": "I cannot."})), text);
+}
+
+#[test]
+fn a_call_of_an_earlier_answer_may_have_the_old_form() {
+    let prompt = |more: Value| {
+        let mut call = json!({"role": "assistant", "content": null});
+        call.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+        let result = json!({"role": "function", "name": "f", "content": "rain"});
+        let answer = ask(json!({"messages": [call, result], "max_tokens": 1}));
+        assert!(answer.warnings().is_empty());
+        answer.json(200)["usage"]["prompt_tokens"].as_u64().expect("a count")
+    };
+    let function = json!({"name": "f", "arguments": "{\"city\": \"Lisbon\"}"});
+    let new = prompt(json!({"tool_calls": [{"function": function}]}));
+    assert_eq!(prompt(json!({"function_call": function})), new);
+    let nameless = json!([{"role": "assistant", "content": null, "function_call": {}}]);
+    ask(json!({"messages": nameless})).error(400, Some("messages[0].tool_calls[0]"), "invalid_value");
+}
+
+#[test]
+fn a_completion_may_omit_the_special_tokens_of_the_tokenizer() {
+    let folder = Folder::new("special", VARIABLES);
+    let mut tokenizer: Value = serde_json::from_slice(TOKENIZER).expect("it is JSON");
+    let begin = json!({"SpecialToken": {"id": "<|endoftext|>", "type_id": 0}});
+    let text = |id: &str| json!({"Sequence": {"id": id, "type_id": 0}});
+    tokenizer["post_processor"] = json!({
+        "type": "TemplateProcessing", "single": [begin, text("A")], "pair": [begin, text("A"), text("B")],
+        "special_tokens": {"<|endoftext|>": {"id": "<|endoftext|>", "ids": [0], "tokens": ["<|endoftext|>"]}}
+    });
+    folder.write("tokenizer.json", tokenizer.to_string().as_bytes());
+    let server = folder.start(&[]);
+    let ask = |more: Value| {
+        let mut body = json!({"prompt": "Hi", "max_tokens": 1});
+        body.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+        let body = server.post("/v1/completions", &body).json(200);
+        body["usage"]["prompt_tokens"].as_u64().expect("a count")
+    };
+    let with = ask(json!({}));
+    assert_eq!(ask(json!({"add_special_tokens": true})), with);
+    assert_eq!(ask(json!({"add_special_tokens": false})), with - 1);
+    let chat = json!({"messages": [{"role": "user", "content": "Hi"}], "add_special_tokens": true});
+    server.post("/v1/chat/completions", &chat).error(
+        400,
+        Some("add_special_tokens"),
+        "unsupported_parameter",
+    );
 }
 
 #[test]
