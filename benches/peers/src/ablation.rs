@@ -20,11 +20,12 @@ use crate::tokens::Tokens;
 const STEPS: usize = 300;
 
 /// The parts of the search, each with a threshold and the value that takes the part out.
-const PARTS: [(&str, &str, usize); 11] = [
+const PARTS: [(&str, &str, usize); 12] = [
     ("token slices at all", "few_nodes", usize::MAX),
     ("known steps between characters", "max_steps", 0),
     ("several known steps at once", "worth_at_once", usize::MAX),
     ("positions near another one", "near_few_nodes", usize::MAX),
+    ("a limit of the difference from another position", "near_max_nodes", usize::MAX),
     ("characters that differ from a slice", "max_except", usize::MAX),
     ("subtrees that stay in one state", "min_subtree", usize::MAX),
     ("token sets shared by positions", "max_shared", 0),

@@ -85,7 +85,8 @@ impl ConstraintParts {
         self.each_text_with(&Thresholds::USUAL, position, left, unread, found);
     }
 
-    /// The same with other thresholds.
+    /// The same with other thresholds. Returns false if the difference of all tokens from another
+    /// mask takes more nodes than [`Thresholds::near_max_nodes`]: the remaining tokens are not read.
     pub(crate) fn each_text_with<'a>(
         &self,
         thresholds: &Thresholds,
@@ -93,16 +94,16 @@ impl ConstraintParts {
         left: &mut BudgetInterval,
         unread: impl IntoIterator<Item = Unread<'a>>,
         found: impl FnMut(&[TokenId], StateId),
-    ) {
+    ) -> bool {
         if let TokenReading::Classes(_) = self.reading {
-            return;
+            return true;
         }
         let Some(calls) = &self.calls else {
             return each_token(self, Bytes { parts: self, left }, position.state, unread, thresholds, found);
         };
         let (stacks, top) = StackGraph::of(self, calls, position);
         let start = (position.state, top, stacks.mark());
-        each_token(self, StackedBytes { stacks, left }, start, unread, thresholds, found);
+        each_token(self, StackedBytes { stacks, left }, start, unread, thresholds, found)
     }
 
     /// Finds for each state the symbols whose bytes do not leave it, if the rows are not written on
@@ -280,7 +281,7 @@ fn each_token<'a, 'b, R: Reader>(
     unread: impl IntoIterator<Item = Unread<'b>>,
     thresholds: &'a Thresholds,
     mut found: impl FnMut(&[TokenId], StateId),
-) {
+) -> bool {
     let special = parts.special();
     let found = |tokens: &[TokenId], state: StateId| {
         if special.tokens().is_empty() {
@@ -291,7 +292,7 @@ fn each_token<'a, 'b, R: Reader>(
         }
     };
     let mut walk = Walk { reader, parts, thresholds, levels: Vec::new(), unlike: Vec::new(), found };
-    unread.into_iter().for_each(|unread| walk.all(start, &unread));
+    unread.into_iter().all(|unread| walk.all(start, &unread))
 }
 
 /// Reads tokens.
@@ -306,20 +307,21 @@ struct Walk<'a, R: Reader, F> {
 }
 
 impl<R: Reader, F: FnMut(&[TokenId], StateId)> Walk<'_, R, F> {
-    fn all(&mut self, start: R::At, unread: &Unread<'_>) {
+    /// Returns whether all was read.
+    fn all(&mut self, start: R::At, unread: &Unread<'_>) -> bool {
         if unread.first.is_empty() {
-            return;
+            return true;
         }
         if matches!(unread.selection, Selection::Differing(_)) && unread.first == CharacterSet::ALL {
             self.push(unread, None, start, false);
-            return self.levels(unread);
+            return self.levels(unread, self.thresholds.near_max_nodes);
         }
         let begun = unread.prefix().iter().try_fold(start, |at, &byte| {
             let entered = self.parts.leads_with(self.thresholds, R::state(at)).after(byte);
             if entered == StateId::DEAD { None } else { self.reader.enter(at, entered) }
         });
         let Some((begun, mut children)) = begun.zip(unread.trie.children_behind(unread.prefix())) else {
-            return;
+            return true;
         };
         let mut leads = self.parts.leads_with(self.thresholds, R::state(begun));
         while let Some(child) = next_alive(unread.trie, &mut children, &mut leads) {
@@ -328,13 +330,15 @@ impl<R: Reader, F: FnMut(&[TokenId], StateId)> Walk<'_, R, F> {
                 // space alone.
                 let is_alone = child.1 == b' ' && !unread.is_spaced && unread.first != CharacterSet::ALL;
                 self.node(unread, begun, child, matches!(unread.selection, Selection::All), is_alone);
-                self.levels(unread);
+                self.levels(unread, usize::MAX);
             }
         }
+        true
     }
 
-    /// Reads the remaining children of all levels.
-    fn levels(&mut self, unread: &Unread<'_>) {
+    /// Reads the remaining children of all levels, `most` at most; returns whether all were read.
+    fn levels(&mut self, unread: &Unread<'_>, most: usize) -> bool {
+        let mut read = 0;
         while let Some(level) = self.levels.last_mut() {
             let (at, is_read, is_differing) = (level.at, level.is_read, level.is_differing);
             let child = match self.unlike.last_mut() {
@@ -348,12 +352,17 @@ impl<R: Reader, F: FnMut(&[TokenId], StateId)> Walk<'_, R, F> {
                 }
                 continue;
             };
+            read += 1;
+            if read > most {
+                return false;
+            }
             if is_differing && let Selection::Differing(self_loop) = unread.selection {
                 self.differing(unread, self_loop, at, child);
             } else if let Some(is_read) = if is_read { Some(true) } else { unread.begins(child.1) } {
                 self.node(unread, at, child, is_read, false);
             }
         }
+        true
     }
 
     /// Reads a node, then the nodes below it, unless the tokens below are decided or `is_alone`.

@@ -81,9 +81,9 @@ fn delta(at: &Row<'_>, tokens: u32) -> Option<(TokenMask, Range<u32>)> {
         return None;
     }
     let mut found = Found::default();
-    found.read(at, &mut left, [Unread::all(vocabulary.trie()).differing_from(self_loop)]);
+    let is_read = found.read(at, &mut left, [Unread::all(vocabulary.trie()).differing_from(self_loop)]);
     let Found { text: mut added, mut removed, .. } = found;
-    if added.len() + removed.len() > TokenSet::longest_list(at.constraint.vocabulary_len()) {
+    if !is_read || added.len() + removed.len() > TokenSet::longest_list(at.constraint.vocabulary_len()) {
         return None;
     }
     // Two positions may be near one another: the other mask is found without `delta`.
@@ -135,7 +135,8 @@ impl Found {
             return self.text.retain(fits);
         }
         let Some(slices) = parts.token_slices(at.position, left, at.thresholds) else {
-            return self.read(at, left, [Unread::all(trie)]);
+            self.read(at, left, [Unread::all(trie)]);
+            return;
         };
         let characters = vocabulary.characters();
         self.known = Some(known_by(vocabulary, &slices, at.thresholds.max_shared));
@@ -164,20 +165,20 @@ impl Found {
         self.read(at, left, cut.into_iter().chain(long).chain(begun).chain(exceptions).chain(beyond));
     }
 
-    /// Reads tokens from tries.
+    /// Reads tokens from tries; returns whether all were read.
     fn read<'a>(
         &mut self,
         at: &Row<'_>,
         left: &mut BudgetInterval,
         unread: impl IntoIterator<Item = Unread<'a>>,
-    ) {
+    ) -> bool {
         let (text, removed) = (&mut self.text, &mut self.removed);
         let found = |tokens: &[TokenId], state| {
             let found = if state == StateId::DEAD { &mut *removed } else { &mut *text };
             found.extend(tokens.iter().map(|id| id.0));
         };
         let parts = at.constraint.parts();
-        parts.each_text_with(at.thresholds, at.position, left, unread, found);
+        parts.each_text_with(at.thresholds, at.position, left, unread, found)
     }
 
     /// The mask.

@@ -24,6 +24,9 @@ pub struct Thresholds {
     /// A position is near another one only if more nodes of the trie begin with the bytes that lead
     /// there.
     pub(crate) near_few_nodes: usize,
+    /// A position is near another one only if at most this many nodes of the trie are read for the
+    /// difference.
+    pub(crate) near_max_nodes: usize,
     /// The tokens below a node whose bytes do not leave a state are taken together if there are at
     /// least this many.
     pub(crate) min_subtree: usize,
@@ -44,6 +47,7 @@ impl Thresholds {
         few_characters: 4,
         worth_at_once: 4,
         near_few_nodes: 512,
+        near_max_nodes: 128,
         min_subtree: 0,
         max_shared: usize::MAX,
         max_steps: 1024,
@@ -62,7 +66,7 @@ impl Thresholds {
     }
 
     /// Every field, with its name.
-    pub fn fields(&mut self) -> [(&'static str, &mut usize); 10] {
+    pub fn fields(&mut self) -> [(&'static str, &mut usize); 11] {
         macro_rules! named {
             ($thresholds:expr, $($field:ident),*) => {{
                 let Self { $($field),* } = $thresholds;
@@ -77,6 +81,7 @@ impl Thresholds {
             few_characters,
             worth_at_once,
             near_few_nodes,
+            near_max_nodes,
             min_subtree,
             max_shared,
             max_steps,
