@@ -25,7 +25,7 @@ const PARTS: [(&str, &str, usize); 12] = [
     ("known steps between characters", "max_steps", 0),
     ("several known steps at once", "worth_at_once", usize::MAX),
     ("positions near another one", "near_few_nodes", usize::MAX),
-    ("a limit of the difference from another position", "near_max_nodes", usize::MAX),
+    ("a limit on the difference from another position", "near_max_nodes", usize::MAX),
     ("characters that differ from a slice", "max_except", usize::MAX),
     ("subtrees that stay in one state", "min_subtree", usize::MAX),
     ("token sets shared by positions", "max_shared", 0),

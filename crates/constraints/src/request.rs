@@ -284,8 +284,8 @@ pub struct StructuredOutputs {
     /// Whether objects have only declared properties if the schema leaves that open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disable_additional_properties: Option<bool>,
-    /// Unsupported fields; rejected by [`to_constraint`](Self::to_constraint) unless they are null or
-    /// false, as in clients that send all fields.
+    /// Unsupported fields; rejected by [`to_constraint`](Self::to_constraint) unless they are null,
+    /// or vLLM's settings of its backends with the value false.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }
@@ -305,9 +305,12 @@ impl StructuredOutputs {
 
     /// Builds the constraint. `exact` is its schema with all digits of its numbers, if known.
     fn read(&self, exact: Option<&Json>, options: &RequestOptions) -> Result<Constraint> {
-        if let Some((name, _)) =
-            self.other.iter().find(|(_, value)| !matches!(value, Value::Null | Value::Bool(false)))
-        {
+        let is_neutral = |name: &str, value: &Value| match value {
+            Value::Null => true,
+            Value::Bool(false) => ["disable_fallback", "_backend_was_auto"].contains(&name),
+            _ => false,
+        };
+        if let Some((name, _)) = self.other.iter().find(|(name, value)| !is_neutral(name, value)) {
             return Err(Error::request(format!("`{name}` of `structured_outputs` is not offered: {WANTED}")));
         }
         let constraints = [

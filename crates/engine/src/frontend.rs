@@ -30,9 +30,9 @@ pub trait Frontend: Send + Sync + Sized + 'static {
     /// The constraint of a result; `None` for plain text.
     fn constraint(compiled: &Self::Compiled) -> Option<&CompiledConstraint>;
 
-    /// The error of the library that caused a refusal. By this error, the compiler recognizes a
-    /// compilation that exceeded its first, short time limit and that it should repeat with the
-    /// limits of [`CompilerConfig::limits`]; with `None`, the refusal is final.
+    /// The error of the library that caused a refusal. The compiler first compiles with a short
+    /// time limit. If this error is that limit, it compiles again with [`CompilerConfig::limits`];
+    /// with `None`, the refusal is final.
     fn error(refusal: &Self::Refusal) -> Option<&Error>;
 }
 

@@ -307,7 +307,7 @@ struct Walk<'a, R: Reader, F> {
 }
 
 impl<R: Reader, F: FnMut(&[TokenId], StateId)> Walk<'_, R, F> {
-    /// Returns whether all was read.
+    /// Reads the tokens of `unread`; returns whether all were read.
     fn all(&mut self, start: R::At, unread: &Unread<'_>) -> bool {
         if unread.first.is_empty() {
             return true;
@@ -336,8 +336,8 @@ impl<R: Reader, F: FnMut(&[TokenId], StateId)> Walk<'_, R, F> {
         true
     }
 
-    /// Reads the remaining children of all levels, `most` at most; returns whether all were read.
-    fn levels(&mut self, unread: &Unread<'_>, most: usize) -> bool {
+    /// Reads the remaining children of all levels, `max_nodes` at most; returns whether all were read.
+    fn levels(&mut self, unread: &Unread<'_>, max_nodes: usize) -> bool {
         let mut read = 0;
         while let Some(level) = self.levels.last_mut() {
             let (at, is_read, is_differing) = (level.at, level.is_read, level.is_differing);
@@ -353,7 +353,7 @@ impl<R: Reader, F: FnMut(&[TokenId], StateId)> Walk<'_, R, F> {
                 continue;
             };
             read += 1;
-            if read > most {
+            if read > max_nodes {
                 return false;
             }
             if is_differing && let Selection::Differing(self_loop) = unread.selection {

@@ -142,8 +142,11 @@ impl ApiError {
 impl From<PoolError> for ApiError {
     fn from(error: PoolError) -> Self {
         match error {
+            PoolError::Overloaded => {
+                Self::overloaded("too many requests are being prepared: try again later")
+            }
             PoolError::Panic => Self::internal("the work on this request panicked"),
-            _ => Self::overloaded("too many requests are being prepared: try again later"),
+            error => Self::internal(error.to_string()),
         }
     }
 }
@@ -152,7 +155,8 @@ impl From<SubmitError> for ApiError {
     fn from(error: SubmitError) -> Self {
         match error {
             SubmitError::Shutdown => Self::overloaded("the server is shutting down"),
-            error => Self::overloaded(error.to_string()),
+            SubmitError::Full { .. } => Self::overloaded(error.to_string()),
+            _ => Self::internal(error.to_string()),
         }
     }
 }

@@ -46,7 +46,7 @@ pub enum Treatment {
     /// It has no effect; the reason.
     Ignored(String),
     /// It has no effect, because no finite automaton enforces it and the options
-    /// [allow to leave it out](crate::Unenforceable::Ignore); the reason.
+    /// [allow leaving it out](crate::Unenforceable::Ignore); the reason.
     Unenforceable(String),
     /// It is a known `format` that describes values and restricts none, as `password`; the reason.
     Annotation(String),

@@ -63,7 +63,7 @@ pub(super) fn location_in_tool(number: usize, pointer: &str) -> String {
     format!("tools[{number}].parameters{pointer}")
 }
 
-/// The keywords that a constraint leaves out, which was read as [`Unenforceable::Ignore`] asks.
+/// The keywords that a constraint, read with [`Unenforceable::Ignore`], leaves out.
 pub(super) fn of(
     tool: Option<usize>,
     limits: &Limits,

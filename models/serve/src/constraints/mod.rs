@@ -114,7 +114,8 @@ fn api_error(error: CompileError<Refusal>, param: &str) -> ApiError {
         CompileError::Refused(refusal) => refusal.api_error(param),
         CompileError::Overloaded => PoolError::Overloaded.into(),
         CompileError::Shutdown => ApiError::overloaded("the server is shutting down"),
-        _ => late(),
+        CompileError::Late => late(),
+        error => ApiError::internal(error.to_string()),
     }
 }
 

@@ -15,8 +15,8 @@ pub struct CompletionFields {
     pub model: Option<String>,
     /// The text that the model continues, or its tokens, or several texts or lists of tokens.
     pub prompt: Prompt,
-    /// Whether the tokenizer adds its special tokens to a text, such as one at the beginning.
-    /// Default: true.
+    /// Whether the tokenizer adds its special tokens to a text, such as a beginning-of-sequence
+    /// token. Default: true.
     pub add_special_tokens: Option<bool>,
     /// Maximum number of tokens of an answer. Default: 16, like OpenAI, or the number that the
     /// constraint needs.

@@ -60,21 +60,33 @@ fn message(at: &str, message: &Value, warnings: &mut Warnings) -> Result<Value> 
     let mut own = Map::new();
     let role = role(&format!("{at}.role"), fields.get("role").unwrap_or(&Value::Null))?;
     own.insert("role".into(), json!(role));
+    let given = |name| fields.get(name).filter(|value| !value.is_null());
     let content = content(&format!("{at}.content"), fields.get("content").unwrap_or(&Value::Null))?;
     // OpenAI's models refuse a request in a field of its own.
-    let refusal = || fields.get("refusal").and_then(Value::as_str).map(str::to_owned);
-    let content = content.or_else(refusal);
-    let given = |name| fields.get(name).filter(|value| !value.is_null());
-    // One call, as in OpenAI's API before tools.
-    let old = || Some(json!([{"function": given("function_call")?}]));
-    let calls = given("tool_calls").cloned().or_else(old);
+    let content = match given("refusal").and_then(Value::as_str) {
+        Some(refusal) if content.is_none() => Some(refusal.to_owned()),
+        Some(_) => {
+            warnings.ignore(format!("{at}.refusal"));
+            content
+        }
+        None => content,
+    };
+    let calls = match (given("tool_calls"), given("function_call")) {
+        (Some(calls), old) => {
+            if old.is_some() {
+                warnings.ignore(format!("{at}.function_call"));
+            }
+            Some(tool_calls(&format!("{at}.tool_calls"), calls)?)
+        }
+        // One call, as in OpenAI's API before tools.
+        (None, Some(old)) => Some(json!([function_call(&format!("{at}.function_call"), None, old)?])),
+        (None, None) => None,
+    };
     if content.is_none() && calls.is_none() {
         return Err(ApiError::invalid(&format!("{at}.content"), "a message has a `content`"));
     }
     own.insert("content".into(), content.map_or_else(|| json!(""), Value::from));
-    if let Some(calls) = calls {
-        own.insert("tool_calls".into(), tool_calls(&format!("{at}.tool_calls"), &calls)?);
-    }
+    own.extend(calls.map(|calls| ("tool_calls".into(), calls)));
     for name in ["name", "tool_call_id", "reasoning_content", "reasoning"] {
         if let Some(value) = given(name) {
             own.insert(name.into(), value.clone());
@@ -89,12 +101,17 @@ fn message(at: &str, message: &Value, warnings: &mut Warnings) -> Result<Value> 
 /// # Errors
 /// 400 if it is not a role of OpenAI.
 pub fn role(at: &str, role: &Value) -> Result<&'static str> {
-    const ROLES: [&str; 5] = ["system", "user", "assistant", "tool", "function"];
+    const ROLES: [&str; 4] = ["system", "user", "assistant", "tool"];
     let Some(role) = role.as_str() else { return Err(ApiError::invalid(at, "a message has a `role`")) };
-    let known =
-        if role == "developer" { Some("system") } else { ROLES.into_iter().find(|known| *known == role) };
+    let known = match role {
+        "developer" => Some("system"),
+        // The result of a call, as in OpenAI's API before tools.
+        "function" => Some("tool"),
+        _ => ROLES.into_iter().find(|known| *known == role),
+    };
     known.ok_or_else(|| {
-        let message = format!("the role is unknown: it is developer or one of {}", ROLES.join(", "));
+        let message =
+            format!("the role is unknown: it is developer, function or one of {}", ROLES.join(", "));
         ApiError::invalid(at, message)
     })
 }
@@ -128,32 +145,40 @@ pub fn content(at: &str, content: &Value) -> Result<Option<String>> {
 /// Calls of an earlier answer: parses their arguments, since templates write them in their own
 /// style.
 fn tool_calls(at: &str, calls: &Value) -> Result<Value> {
-    let wrong = |index: usize, what: &str| ApiError::invalid(&format!("{at}[{index}]"), what);
+    let wrong = |at: &str, what: &str| ApiError::invalid(at, what);
     let calls = calls.as_array().ok_or_else(|| ApiError::invalid(at, "`tool_calls` is an array"))?;
     let own = calls.iter().enumerate().map(|(index, call)| {
+        let at = format!("{at}[{index}]");
         if let Some(custom) = call.get("custom") {
             let text = |name| custom.get(name).and_then(Value::as_str);
             let (Some(name), Some(input)) = (text("name"), text("input")) else {
-                return Err(wrong(index, "the call of a custom tool has a `name` and an `input`"));
+                return Err(wrong(&at, "the call of a custom tool has a `name` and an `input`"));
             };
             let function = json!({"name": name, "arguments": {"input": input}});
             let id = call.get("id").cloned().unwrap_or_default();
             return Ok(json!({"id": id, "type": "function", "function": function}));
         }
-        let function = call.get("function").ok_or_else(|| wrong(index, "a call has a `function`"))?;
-        let name = function.get("name").and_then(Value::as_str);
-        let name = name.ok_or_else(|| wrong(index, "the function of a call has a `name`"))?;
-        let arguments = match function.get("arguments") {
-            Some(Value::String(text)) if text.trim().is_empty() => json!({}),
-            Some(Value::String(text)) => serde_json::from_str(text)
-                .map_err(|_| wrong(index, "the `arguments` of a call are no JSON"))?,
-            Some(value) => value.clone(),
-            None => json!({}),
-        };
-        let id = call.get("id").cloned().unwrap_or_default();
-        Ok(json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}}))
+        let function = call.get("function").ok_or_else(|| wrong(&at, "a call has a `function`"))?;
+        function_call(&at, call.get("id"), function)
     });
     own.collect::<Result<Vec<Value>>>().map(Value::Array)
+}
+
+/// The call of a function, with parsed arguments.
+fn function_call(at: &str, id: Option<&Value>, function: &Value) -> Result<Value> {
+    let wrong = |what: &str| ApiError::invalid(at, what);
+    let name = function.get("name").and_then(Value::as_str);
+    let name = name.ok_or_else(|| wrong("the function of a call has a `name`"))?;
+    let arguments = match function.get("arguments") {
+        Some(Value::String(text)) if text.trim().is_empty() => json!({}),
+        Some(Value::String(text)) => {
+            serde_json::from_str(text).map_err(|_| wrong("the `arguments` of a call are no JSON"))?
+        }
+        Some(value) => value.clone(),
+        None => json!({}),
+    };
+    let id = id.cloned().unwrap_or_default();
+    Ok(json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}}))
 }
 
 /// The text of an assistant's message that an answer continues.

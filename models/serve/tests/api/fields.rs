@@ -138,23 +138,25 @@ fn refusals_of_earlier_answers_are_texts() {
     let part = json!({"type": "refusal", "refusal": "I cannot."});
     assert_eq!(prompt_tokens(json!({"role": "assistant", "content": [part]})), text);
     assert_eq!(prompt_tokens(json!({"role": "assistant", "content": null, "refusal": "I cannot."})), text);
+    let both = json!([{"role": "assistant", "content": "Yes.", "refusal": "I cannot."}]);
+    assert_eq!(warned(&ask(json!({"messages": both, "max_tokens": 1}))), "messages[0].refusal");
 }
 
 #[test]
 fn a_call_of_an_earlier_answer_may_have_the_old_form() {
-    let prompt = |more: Value| {
+    let prompt = |role: &str, more: Value| {
         let mut call = json!({"role": "assistant", "content": null});
         call.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
-        let result = json!({"role": "function", "name": "f", "content": "rain"});
+        let result = json!({"role": role, "name": "f", "content": "rain"});
         let answer = ask(json!({"messages": [call, result], "max_tokens": 1}));
         assert!(answer.warnings().is_empty());
         answer.json(200)["usage"]["prompt_tokens"].as_u64().expect("a count")
     };
     let function = json!({"name": "f", "arguments": "{\"city\": \"Lisbon\"}"});
-    let new = prompt(json!({"tool_calls": [{"function": function}]}));
-    assert_eq!(prompt(json!({"function_call": function})), new);
+    let new = prompt("tool", json!({"tool_calls": [{"function": function}]}));
+    assert_eq!(prompt("function", json!({"function_call": function})), new);
     let nameless = json!([{"role": "assistant", "content": null, "function_call": {}}]);
-    ask(json!({"messages": nameless})).error(400, Some("messages[0].tool_calls[0]"), "invalid_value");
+    ask(json!({"messages": nameless})).error(400, Some("messages[0].function_call"), "invalid_value");
 }
 
 #[test]
