@@ -64,6 +64,10 @@ const QUOTES: &[(&str, &str)] = &[
     ),
     (
         "DESIGN.md",
+        "| a limit on the difference from another position | {ablation_49152_a_limit_on_the_difference_from_another_position_p50:1}; {ablation_49152_a_limit_on_the_difference_from_another_position_p90:1}; {ablation_49152_a_limit_on_the_difference_from_another_position_p99:1}; {ablation_49152_a_limit_on_the_difference_from_another_position_p999:1} | {ablation_200019_a_limit_on_the_difference_from_another_position_p50:1}; {ablation_200019_a_limit_on_the_difference_from_another_position_p90:1}; {ablation_200019_a_limit_on_the_difference_from_another_position_p99:1}; {ablation_200019_a_limit_on_the_difference_from_another_position_p999:1} |",
+    ),
+    (
+        "DESIGN.md",
         "| characters that differ from a slice | {ablation_49152_characters_that_differ_from_a_slice_p50:1}; {ablation_49152_characters_that_differ_from_a_slice_p90:1}; {ablation_49152_characters_that_differ_from_a_slice_p99:1}; {ablation_49152_characters_that_differ_from_a_slice_p999:1} | {ablation_200019_characters_that_differ_from_a_slice_p50:1}; {ablation_200019_characters_that_differ_from_a_slice_p90:1}; {ablation_200019_characters_that_differ_from_a_slice_p99:1}; {ablation_200019_characters_that_differ_from_a_slice_p999:1} |",
     ),
     (
@@ -97,6 +101,10 @@ const QUOTES: &[(&str, &str)] = &[
     (
         "COMPARE.md",
         "With 200,019 ids, compiled constraints take {v200k_memory_growth_ratio_llguidance:1} times llguidance's memory.",
+    ),
+    (
+        "COMPARE.md",
+        "fills the bits of a mask {v200k_flex_step_p50_ratio_xgrammar_no_apply:1} times as fast as burn-dfa writes the masked logits",
     ),
     ("COMPARE.md", "with {instances_150_valid:0} valid and {instances_150_invalid:0} invalid instances."),
     (
@@ -141,7 +149,7 @@ const QUOTES: &[(&str, &str)] = &[
     ),
     (
         "benches/results/README.md",
-        "| step at 200,019 ids, likewise | {v200k_flex_step_p50_ratio_llguidance:2}; {v200k_flex_step_p90_ratio_llguidance:2}; {v200k_flex_step_p999_ratio_llguidance:2} | {v200k_flex_step_p50_ratio_xgrammar:2}; {v200k_flex_step_p90_ratio_xgrammar:2}; {v200k_flex_step_p999_ratio_xgrammar:2} |",
+        "| step at 200,019 ids, likewise | {v200k_flex_step_p50_ratio_llguidance:2}; {v200k_flex_step_p90_ratio_llguidance:2}; {v200k_flex_step_p999_ratio_llguidance:2} | {v200k_flex_step_p50_ratio_xgrammar:2}; {v200k_flex_step_p90_ratio_xgrammar:2}; {v200k_flex_step_p999_ratio_xgrammar:2} | {v200k_flex_step_p50_ratio_outlines:2}; {v200k_flex_step_p90_ratio_outlines:2}; – |",
     ),
     (
         "benches/results/README.md",
@@ -165,7 +173,7 @@ const QUOTES: &[(&str, &str)] = &[
     ),
     (
         "benches/results/README.md",
-        "a first visit takes {flex_step_p50_ratio_llguidance_warm:2}, {flex_step_p90_ratio_llguidance_warm:2}, {flex_step_p99_ratio_llguidance_warm:2} and {flex_step_p999_ratio_llguidance_warm:2} of the time of llguidance with a warm lexer. If both engines have read the texts before, a step takes {flex_step_kept_p50_ratio_llguidance_warm:2}, {flex_step_kept_p90_ratio_llguidance_warm:2}, {flex_step_kept_p99_ratio_llguidance_warm:2} and {flex_step_kept_p999_ratio_llguidance_warm:2} of llguidance's time: {flex_step_kept_p50_us:1}, {flex_step_kept_p90_us:1}, {flex_step_kept_p99_us:1} and {flex_step_kept_p999_us:0} µs",
+        "a first visit takes {flex_step_p50_ratio_llguidance_warm:2}, {flex_step_p90_ratio_llguidance_warm:2}, {flex_step_p99_ratio_llguidance_warm:2} and {flex_step_p999_ratio_llguidance_warm:2} of the time of llguidance with a warm lexer. If both engines have read the texts before, a step takes {flex_step_kept_p50_ratio_llguidance_warm:2}, {flex_step_kept_p90_ratio_llguidance_warm:2}, {flex_step_kept_p99_ratio_llguidance_warm:2} and {flex_step_kept_p999_ratio_llguidance_warm:2} of llguidance's time: {flex_step_kept_p50_us:1}, {flex_step_kept_p90_us:1}, {flex_step_kept_p99_us:1} and {flex_step_kept_p999_us:1} µs",
     ),
     (
         "benches/results/README.md",
@@ -181,7 +189,27 @@ const QUOTES: &[(&str, &str)] = &[
     ),
     (
         "benches/results/README.md",
-        "takes {memory_growth_kib/1024:1} MiB, **{memory_growth_ratio_llguidance:1}** times llguidance's memory on the cases that both compile. With 100,277 ids it takes {v100k_memory_growth_kib/1024:1} MiB, {v100k_memory_growth_ratio_llguidance:1} times, and with 200,019 ids {v200k_memory_growth_kib/1024:1} MiB, **{v200k_memory_growth_ratio_llguidance:1}** times.",
+        "With a fresh lexer in llguidance, the ratios are {flex_step_kept_p50_ratio_llguidance:2}, {flex_step_kept_p90_ratio_llguidance:2}, {flex_step_kept_p99_ratio_llguidance:2} and {flex_step_kept_p999_ratio_llguidance:2} with 49,152 ids.",
+    ),
+    (
+        "benches/results/README.md",
+        "{memory_vocabulary_kib/1024:1} MiB with 49,152 ids and {v200k_memory_vocabulary_kib/1024:1} with 200,019, and 20 and 78",
+    ),
+    (
+        "benches/results/README.md",
+        "a row with 200,019 ids takes {v200k_b8_per_row_ratio_xgrammar_no_apply:2} times as long in a batch of 8, **{v200k_b32_per_row_ratio_xgrammar_no_apply:1}** times in a batch of 32, {v200k_b128_per_row_ratio_xgrammar_no_apply:1} times in a batch of 128, and **{v200k_flex_step_p50_ratio_xgrammar_no_apply:1}** times in a step of one row",
+    ),
+    (
+        "benches/results/README.md",
+        "burn-dfa {refused_burn_dfa:0}, XGrammar {refused_xgrammar:0}, llguidance {refused_llguidance:0}, outlines-core {refused_outlines:0}.",
+    ),
+    (
+        "benches/results/README.md",
+        "XGrammar's port refuses {grammars_refused_xgrammar:0} grammars, and exceeds the time limit on {grammar_texts_too_long_xgrammar:0} texts of the others.",
+    ),
+    (
+        "benches/results/README.md",
+        "takes {memory_growth_kib/1024:1} MiB, {memory_growth_ratio_llguidance:1} times llguidance's memory on the cases that both compile. With 100,277 ids it takes {v100k_memory_growth_kib/1024:1} MiB, {v100k_memory_growth_ratio_llguidance:1} times, and with 200,019 ids {v200k_memory_growth_kib/1024:1} MiB, **{v200k_memory_growth_ratio_llguidance:1}** times.",
     ),
     (
         "benches/results/README.md",

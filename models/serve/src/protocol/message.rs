@@ -62,7 +62,7 @@ fn message(at: &str, message: &Value, warnings: &mut Warnings) -> Result<Value> 
     own.insert("role".into(), json!(role));
     let given = |name| fields.get(name).filter(|value| !value.is_null());
     let content = content(&format!("{at}.content"), fields.get("content").unwrap_or(&Value::Null))?;
-    // OpenAI's models refuse a request in a field of its own.
+    // OpenAI's models may answer in the field `refusal` instead.
     let content = match given("refusal").and_then(Value::as_str) {
         Some(refusal) if content.is_none() => Some(refusal.to_owned()),
         Some(_) => {
