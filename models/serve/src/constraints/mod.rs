@@ -115,7 +115,7 @@ fn api_error(error: CompileError<Refusal>, param: &str) -> ApiError {
         CompileError::Overloaded => PoolError::Overloaded.into(),
         CompileError::Shutdown => ApiError::overloaded("the server is shutting down"),
         CompileError::Late => late(),
-        error => ApiError::internal(error.to_string()),
+        _ => ApiError::internal("the constraint was not compiled"),
     }
 }
 
