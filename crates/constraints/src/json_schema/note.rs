@@ -59,24 +59,22 @@ pub enum Treatment {
 impl Treatment {
     /// The effect on the keyword in one word.
     pub fn name(&self) -> &'static str {
-        match self {
-            Self::Bounded(_) => "bounded",
-            Self::Ignored(_) | Self::Unenforceable(_) => "ignored",
-            Self::Annotation(_) => "annotation",
-            Self::Read(_) => "read",
-            Self::Repeated(_) => "repeated",
-        }
+        self.parts().0
     }
 
     /// The reason for the treatment, or the difference.
     pub fn reason(&self) -> &str {
+        self.parts().1
+    }
+
+    /// The name and the reason.
+    fn parts(&self) -> (&'static str, &str) {
         match self {
-            Self::Bounded(reason)
-            | Self::Ignored(reason)
-            | Self::Unenforceable(reason)
-            | Self::Annotation(reason)
-            | Self::Read(reason)
-            | Self::Repeated(reason) => reason,
+            Self::Bounded(reason) => ("bounded", reason),
+            Self::Ignored(reason) | Self::Unenforceable(reason) => ("ignored", reason),
+            Self::Annotation(reason) => ("annotation", reason),
+            Self::Read(reason) => ("read", reason),
+            Self::Repeated(reason) => ("repeated", reason),
         }
     }
 

@@ -145,20 +145,20 @@ pub fn content(at: &str, content: &Value) -> Result<Option<String>> {
 /// Calls of an earlier answer: parses their arguments, since templates write them in their own
 /// style.
 fn tool_calls(at: &str, calls: &Value) -> Result<Value> {
-    let wrong = |at: &str, what: &str| ApiError::invalid(at, what);
     let calls = calls.as_array().ok_or_else(|| ApiError::invalid(at, "`tool_calls` is an array"))?;
     let own = calls.iter().enumerate().map(|(index, call)| {
         let at = format!("{at}[{index}]");
         if let Some(custom) = call.get("custom") {
             let text = |name| custom.get(name).and_then(Value::as_str);
             let (Some(name), Some(input)) = (text("name"), text("input")) else {
-                return Err(wrong(&at, "the call of a custom tool has a `name` and an `input`"));
+                return Err(ApiError::invalid(&at, "the call of a custom tool has a `name` and an `input`"));
             };
             let function = json!({"name": name, "arguments": {"input": input}});
             let id = call.get("id").cloned().unwrap_or_default();
             return Ok(json!({"id": id, "type": "function", "function": function}));
         }
-        let function = call.get("function").ok_or_else(|| wrong(&at, "a call has a `function`"))?;
+        let function = call.get("function");
+        let function = function.ok_or_else(|| ApiError::invalid(&at, "a call has a `function`"))?;
         function_call(&at, call.get("id"), function)
     });
     own.collect::<Result<Vec<Value>>>().map(Value::Array)

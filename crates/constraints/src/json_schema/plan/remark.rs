@@ -8,7 +8,7 @@ use burn_dfa_common::{Error, Unenforced};
 /// How a plan departs from a keyword.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Remark {
-    /// No automaton can keep it, and the options allow to leave it out; the reason.
+    /// No automaton can keep it, and the options allow leaving it out; the reason.
     Unenforceable(&'static str),
     /// Some valid objects are not written.
     Excluded(Excluded),
