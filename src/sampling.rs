@@ -249,7 +249,7 @@ impl GumbelMax {
     ///
     /// # Errors
     /// [`ErrorKind::Input`](crate::ErrorKind::Input) without a seed, or if `vocab_size` is 0 or
-    /// past 2³¹.
+    /// 2³¹ or more.
     pub fn new(seeds: &[u64], vocab_size: usize, device: &Device) -> Result<Self> {
         if seeds.is_empty() {
             return Err(Error::input("a batch needs at least one row"));
@@ -269,7 +269,8 @@ impl GumbelMax {
         })
     }
 
-    /// Divides the logits, as `f32`, by a temperature from 0.01 to 100 before the noise is added.
+    /// Multiplies the logits, as `f32`, by the reciprocal of a temperature from 0.01 to 100 before the
+    /// noise is added.
     ///
     /// # Errors
     /// [`ErrorKind::Input`](crate::ErrorKind::Input) outside of this range.
@@ -306,6 +307,11 @@ impl GumbelMax {
         (self.keys, self.factors) = (host.keys(&device), host.factors(&device));
         self.host = Arc::new(host);
         Ok(self)
+    }
+
+    /// The number of rows with a seed.
+    pub(crate) fn batch(&self) -> usize {
+        self.host.halves.len()
     }
 
     /// The keys of the rows, `[batch, 3]`: the two mixed halves of the seed, and the bits of the

@@ -6,7 +6,7 @@ use burn::tensor::{DType, Device, Int, Tensor};
 use super::{DraftTree, InitContext, LogitsProcessor, StepContext, process_and_sample};
 use crate::in_place::in_place;
 use crate::kernel::step;
-use crate::sampling::Sampler;
+use crate::sampling::{FusedSampler, Sampler};
 use crate::tensor::{Arena, DeviceConstraint, Position, mask_rows::MaskRows, reads};
 use burn_dfa_tokens::{CompiledConstraint, Error, Result, RowPosition, StateId};
 
@@ -147,8 +147,11 @@ impl ConstraintProcessor {
     ///
     /// # Shapes
     /// - `tokens`: `[batch]`
+    ///
+    /// # Panics
+    /// If `tokens` has another length than `position`.
     pub fn advance(&self, position: Position, tokens: Tensor<1, Int>) -> Position {
-        step::after(self.device_constraint(), position, tokens.cast(DType::I32))
+        step::after(self.device_constraint(), position, step::ids(tokens))
     }
 
     /// Sets the logits of illegal tokens to −∞.
@@ -232,7 +235,7 @@ impl ConstraintProcessor {
         if let Err(error) = self.check_kind(logits.dtype(), &logits.device()) {
             panic!("{error}");
         }
-        let tokens = tokens.cast(DType::I32);
+        let tokens = step::ids(tokens);
         step::mask_tree(self.device_constraint(), tree.parents(), logits, position.clone(), tokens)
     }
 
@@ -296,7 +299,7 @@ pub(super) fn check_budget(row: usize, given: usize, needed: usize) -> Result<()
         return Err(Error::budget(needed, given, row));
     }
     if i32::try_from(given).is_err() {
-        return Err(Error::input(format!("row {row}: a budget of {given} tokens is past 2^31")));
+        return Err(Error::input(format!("row {row}: a budget of {given} tokens is not below 2^31")));
     }
     Ok(())
 }
@@ -310,7 +313,7 @@ impl LogitsProcessor for ConstraintProcessor {
 
     fn process(&self, position: Position, logits: Tensor<2>, context: &StepContext) -> (Tensor<2>, Position) {
         self.expect(&logits);
-        step::mask(self.device_constraint(), logits, position, context.tokens.clone().cast(DType::I32))
+        step::mask(self.device_constraint(), logits, position, step::ids(context.tokens.clone()))
     }
 
     fn sample_step(
@@ -320,7 +323,13 @@ impl LogitsProcessor for ConstraintProcessor {
         logits: Tensor<2>,
         sampler: &dyn Sampler,
     ) {
-        let Some(fused) = sampler.fused().filter(|_| self.device_constraint().is_fused()) else {
+        // A seed for all rows takes the operations of the sampler, which repeat it.
+        let fits = |fused: &FusedSampler<'_>| match fused {
+            FusedSampler::Greedy => true,
+            FusedSampler::GumbelMax(sampler) => sampler.batch() == self.rows.len(),
+        };
+        let is_fused = self.device_constraint().is_fused();
+        let Some(fused) = sampler.fused().filter(|fused| is_fused && fits(fused)) else {
             return process_and_sample(self, position, context, logits, sampler);
         };
         self.expect(&logits);
@@ -330,7 +339,7 @@ impl LogitsProcessor for ConstraintProcessor {
             let mut chosen = None;
             in_place(&mut position.values, |values| {
                 let position = Position { values, rows };
-                let tokens = tokens.cast(DType::I32);
+                let tokens = step::ids(tokens);
                 let (tokens, position) =
                     step::choose(self.device_constraint(), logits, position, tokens, step, fused);
                 chosen = Some(tokens);

@@ -2,7 +2,7 @@
 
 use burn::tensor::{DType, Tensor, TensorData};
 
-use super::{InitContext, LogitsProcessor, RowParam, StepContext, TokenCounts, of_batch};
+use super::{InitContext, LogitsProcessor, RowParam, StepContext, TokenCounts, in_range, of_batch};
 use burn_dfa_tokens::{Error, Result};
 
 /// Makes tokens of the output less likely (penalties above 0) or likelier (below 0). The presence
@@ -70,6 +70,6 @@ impl LogitsProcessor for FrequencyPresencePenalty {
         let penalty = |at: usize| penalties.get().clone().slice([0..rows, at..at + 1]);
         let counts = seen.counts().float().cast(DType::F32);
         let sum = counts.clone().clamp_max(1.0) * penalty(0) + counts * penalty(1);
-        (logits - sum.cast(dtype), (seen, penalties))
+        (in_range(logits, |logits| logits - sum.cast(dtype)), (seen, penalties))
     }
 }

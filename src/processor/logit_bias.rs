@@ -2,7 +2,7 @@
 
 use burn::tensor::{DType, IndexingUpdateOp, Tensor, TensorData};
 
-use super::{InitContext, LogitsProcessor, RowParam, StepContext, of_batch};
+use super::{InitContext, LogitsProcessor, RowParam, StepContext, in_range, of_batch};
 use crate::tensor::ints;
 use crate::vocabulary::TokenId;
 use burn_dfa_tokens::{Error, Result};
@@ -83,6 +83,6 @@ impl LogitsProcessor for LogitBias {
         _context: &StepContext,
     ) -> (Tensor<2>, Self::State) {
         let dtype = logits.dtype();
-        (logits + bias.get().clone().cast(dtype), bias)
+        (in_range(logits, |logits| logits + bias.get().clone().cast(dtype)), bias)
     }
 }

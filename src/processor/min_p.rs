@@ -7,7 +7,8 @@ use burn_dfa_tokens::{Error, Result};
 
 /// Masks the tokens whose probability is below `p` times that of the likeliest token.
 ///
-/// It needs no softmax: `probability ≥ p · greatest` is `logit ≥ greatest logit + ln p`. Place it
+/// It needs no softmax: `probability ≥ p · greatest` is `logit ≥ greatest logit + ln p`, rounded to
+/// the dtype of the logits. Place it
 /// after [`Temperature`](super::Temperature) if the temperature should count.
 ///
 /// Source: Nguyen et al., "Turning Up the Heat: Min-p Sampling for Creative and Coherent LLM

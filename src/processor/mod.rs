@@ -35,7 +35,7 @@ mod top_p;
 mod tree;
 
 use burn::tensor::kind::Basic;
-use burn::tensor::{Bool, DType, Device, Int, Tensor, TensorData};
+use burn::tensor::{Bool, DType, Device, Int, Tensor, TensorData, f16};
 
 use crate::sampling::Sampler;
 use burn_dfa_tokens::Result;
@@ -236,6 +236,20 @@ fn column(values: &RowParam<Tensor<1>>, logits: &Tensor<2>) -> Tensor<2> {
 /// - `logits`, `mask`: `[batch, vocab_size]`
 fn mask_unless_last(logits: Tensor<2>, mask: Tensor<2, Bool>) -> Tensor<2> {
     unless_empty(logits.clone().mask_fill(mask, f32::NEG_INFINITY), logits)
+}
+
+/// The logits after `change` without new infinities: a masked logit stays −∞, and every other one
+/// is finite. Only `f16` has a range that biases, penalties and temperatures leave.
+///
+/// # Shapes
+/// - `logits`, and the result of `change`: `[batch, vocab_size]`
+fn in_range(logits: Tensor<2>, change: impl FnOnce(Tensor<2>) -> Tensor<2>) -> Tensor<2> {
+    if logits.dtype() != DType::F16 {
+        return change(logits);
+    }
+    let masked = logits.clone().equal_elem(f32::NEG_INFINITY);
+    let max = f16::MAX.to_f32();
+    change(logits).clamp(-max, max).mask_fill(masked, f32::NEG_INFINITY)
 }
 
 /// The rows of `masked`, or of `otherwise` where all logits of the row are masked.

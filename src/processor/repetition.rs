@@ -2,7 +2,9 @@
 
 use burn::tensor::{Bool, DType, IndexingUpdateOp, Int, Tensor};
 
-use super::{InPlaceState, InitContext, LogitsProcessor, RowParam, RowState, StepContext, column, of_rows};
+use super::{
+    InPlaceState, InitContext, LogitsProcessor, RowParam, RowState, StepContext, column, in_range, of_rows,
+};
 use burn_dfa_tokens::{Error, Result};
 
 /// Makes tokens of the prompt and of the output less likely (penalty above 1) or likelier (below
@@ -147,10 +149,12 @@ impl LogitsProcessor for RepetitionPenalty {
         context: &StepContext,
     ) -> (Tensor<2>, Self::State) {
         let seen = seen.then(&context.tokens);
-        let is_negative = logits.clone().lower_elem(0.0);
-        let reduced = logits.clone() * column(&positive, &logits);
-        let penalised = reduced.mask_where(is_negative, logits.clone() * column(&negative, &logits));
-        let penalised = logits.mask_where(seen.counts().greater_elem(0), penalised);
+        let penalised = in_range(logits, |logits| {
+            let is_negative = logits.clone().lower_elem(0.0);
+            let reduced = logits.clone() * column(&positive, &logits);
+            let penalised = reduced.mask_where(is_negative, logits.clone() * column(&negative, &logits));
+            logits.mask_where(seen.counts().greater_elem(0), penalised)
+        });
         (penalised, (seen, (positive, negative)))
     }
 }

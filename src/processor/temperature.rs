@@ -2,11 +2,12 @@
 
 use burn::tensor::Tensor;
 
-use super::{InitContext, LogitsProcessor, RowParam, StepContext, column, of_rows};
+use super::{InitContext, LogitsProcessor, RowParam, StepContext, column, in_range, of_rows};
 use crate::sampling::temperature_factor;
 use burn_dfa_tokens::Result;
 
-/// Divides the logits by a temperature: below 1 sharpens the distribution, above 1 flattens it.
+/// Divides the logits by a temperature, as a product with its reciprocal in their dtype: below 1
+/// sharpens the distribution, above 1 flattens it.
 ///
 /// ```
 /// use burn_dfa::ErrorKind;
@@ -27,7 +28,7 @@ impl Temperature {
     ///
     /// # Errors
     /// [`ErrorKind::Input`](crate::ErrorKind::Input) outside of this range: near 0, finite logits
-    /// would become infinite.
+    /// would become infinite. Within it, logits below 10³⁶ stay finite.
     pub fn new(temperature: f32) -> Result<Self> {
         Self::of_rows([Some(temperature)])
     }
@@ -54,6 +55,6 @@ impl LogitsProcessor for Temperature {
         _context: &StepContext,
     ) -> (Tensor<2>, Self::State) {
         let column = column(&factors, &logits);
-        (logits * column, factors)
+        (in_range(logits, |logits| logits * column), factors)
     }
 }

@@ -88,7 +88,8 @@ impl Arena {
     /// constraints.
     ///
     /// # Errors
-    /// - [`ErrorKind::Input`](crate::ErrorKind::Input): a capacity of 0 constraints or 0 states;
+    /// - [`ErrorKind::Input`](crate::ErrorKind::Input): a capacity of 0 constraints or 0 states, or
+    ///   of more frames per token than a kernel holds;
     /// - [`ErrorKind::IncompatibleVocabulary`](crate::ErrorKind::IncompatibleVocabulary):
     ///   `vocab_size` is below the size of the vocabulary;
     /// - [`ErrorKind::Limit`](crate::ErrorKind::Limit): as [`DeviceConstraint::new`].

@@ -123,9 +123,10 @@ impl CpuConstraints {
         self.mask_cache_bytes
     }
 
+    /// The constraint of a state; a state of reserved space is dead, as on other devices.
     fn own_state(&self, state: i32) -> (usize, StateId) {
-        let state = (state.max(0) as u32).min(self.placement.states() as u32 - 1);
-        self.placement.own(StateId(state))
+        let known = u32::try_from(state).ok().filter(|&state| (state as usize) < self.placement.states());
+        self.placement.own(known.map_or(StateId::DEAD, StateId))
     }
 
     /// Writes the position of a row under constraint `index`.

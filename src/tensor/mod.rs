@@ -251,7 +251,7 @@ impl DeviceConstraint {
     /// GPUs take four more for each state.
     ///
     /// # Errors
-    /// As [`new`](Self::new), except for the limit of the device.
+    /// As [`new`](Self::new), except for the limits of a device and its kernels.
     pub fn bytes_needed(
         constraints: &[&CompiledConstraint],
         vocab_size: usize,
@@ -295,7 +295,7 @@ impl DeviceConstraint {
         }
         if !self.sizes.hold(&needed) {
             return Err(Error::input(format!(
-                "{} constraints of {} states and up to {} columns do not fit a capacity of {}, {} and {}: reserve more in `TensorOptions::capacity`",
+                "{} constraints of {} states and up to {} columns, or their stacks and special tokens, do not fit a capacity of {}, {} and {}: reserve more in `TensorOptions::capacity`",
                 constraints.len(),
                 needed.states,
                 needed.columns,
@@ -374,7 +374,7 @@ impl DeviceConstraint {
         self.sizes.vocab_size
     }
 
-    /// Bytes on the device.
+    /// Bytes of the image: the arrays of the compiled constraints. Flex uploads none.
     pub fn bytes(&self) -> usize {
         self.bytes
     }

@@ -81,11 +81,12 @@ pub struct TensorOptions {
     /// Minimum sizes, for constraints that will be [replaced](super::DeviceConstraint::replace), or
     /// the space of an [`Arena`](super::Arena). Default: no reserve.
     pub capacity: Capacity,
-    /// Maximum number of bytes on the device, always below 2³¹. Default: 256 MiB.
+    /// Maximum number of bytes of the [image](DeviceConstraint::bytes), always below 2³¹. It applies
+    /// to Flex too, which uploads no image. Default: 256 MiB.
     pub max_bytes: usize,
     /// Maximum size in bytes of the mask cache of each constraint on Flex. It stores the legal
-    /// tokens of positions whose masks took long to compute. Default: 4 MiB; 0 disables the cache.
-    /// A server of remote devices uses the default.
+    /// tokens of the latest new positions. Default: 4 MiB; 0 disables the cache. A server of remote
+    /// devices uses the default.
     pub mask_cache_bytes: usize,
     /// Maximum size in bytes of the mask rows that a batch keeps on a GPU: one bit per token, or
     /// two with a stack, for every state that its rows visit. Default: 64 MiB; 0 keeps none, so

@@ -9,12 +9,13 @@ use burn_dfa::generation::{
     ContinuousBatch, DecodeGraph, GenerationConfig, Recordable, Request, SamplingOptions,
 };
 use burn_dfa::processor::{
-    Constant, FrequencyPresencePenalty, InitContext, LogitBias, LogitsProcessor, MinNewTokens, MinP,
-    RepetitionPenalty, StepContext, SuppressTokens, Temperature, TopK, TopP, check_laws,
+    Constant, ConstraintProcessor, FrequencyPresencePenalty, InitContext, LogitBias, LogitsProcessor,
+    MinNewTokens, MinP, RepetitionPenalty, StepContext, SuppressTokens, Temperature, TopK, TopP, check_laws,
 };
 use burn_dfa::sampling::{self, Greedy, GumbelMax, Sampler};
 use burn_dfa::{
-    Capacity, Compile, CompiledConstraint, Constraint, ErrorKind, StateId, TensorOptions, TokenId, Vocabulary,
+    Capacity, Compile, CompiledConstraint, Constraint, DeviceConstraint, ErrorKind, StateId, TensorOptions,
+    TokenId, Vocabulary,
 };
 use burn_dfa_testing::words::vocabulary_of;
 
@@ -734,5 +735,106 @@ fn loops_that_cannot_run_a_processor_name_it() {
             let error = refused.unwrap_err();
             assert!(error.kind() == ErrorKind::Input && error.to_string().contains(name), "{error}");
         }
+    }
+}
+
+/// The logits after `steps` equal steps of one row of four tokens, which takes `token` in each.
+fn after_steps<P: LogitsProcessor>(processor: &P, logits: [f32; 4], token: i32, steps: i32) -> Vec<f32> {
+    let device = Device::flex();
+    let number = |value: i32| Tensor::<1, Int>::from_data([value], (&device, DType::I32));
+    let logits = Tensor::<1>::from_data(logits, (&device, DType::F16)).unsqueeze::<2>();
+    let prompt = Tensor::from_data([[0, 1, 2]], (&device, DType::I32));
+    let mut state = processor.init(&InitContext { prompt, padding: number(0), vocab_size: 4 });
+    let mut last = logits.clone();
+    for step in 0..steps {
+        let tokens = number(if step == 0 { 4 } else { token });
+        let context = StepContext { tokens, step: number(step) };
+        (last, state) = processor.process(state, logits.clone(), &context);
+    }
+    last.into_data().convert_dtype(DType::F32).try_to_vec().unwrap()
+}
+
+/// No value that a processor accepts makes a masked logit legal, or a legal one infinite.
+#[test]
+fn half_precision_stays_within_its_range() {
+    let logits = [f32::NEG_INFINITY, 6e4, -6e4, 0.5];
+    let biases = [(0, 100.0), (1, 100.0), (2, -100.0)];
+    let biases = biases.into_iter().flat_map(|(token, bias)| vec![(TokenId(token), bias); 656]);
+    let bias = LogitBias::new(biases.collect::<Vec<_>>()).unwrap();
+    let temperature = Temperature::new(0.01).unwrap();
+    let repetition = RepetitionPenalty::new(100.0).unwrap();
+    let mut all = vec![
+        after_steps(&bias, logits, 0, 1),
+        after_steps(&temperature, logits, 0, 1),
+        after_steps(&repetition, logits, 0, 1),
+    ];
+    for frequency in [-100.0, 100.0] {
+        let penalty = FrequencyPresencePenalty::new(0.0, frequency).unwrap();
+        all.extend([0, 1, 2].map(|token| after_steps(&penalty, logits, token, 700)));
+    }
+    for after in all {
+        assert_eq!(after[0], f32::NEG_INFINITY, "{after:?}");
+        assert!(after[1..].iter().all(|logit| logit.is_finite()), "{after:?}");
+    }
+}
+
+/// A batch of two rows under `a{2}`, before the first token.
+fn two_rows(vocabulary: &Vocabulary, device: &Device) -> ConstraintProcessor {
+    let constraint = regex("a{2}", vocabulary);
+    let options = TensorOptions::default();
+    let on_device = DeviceConstraint::new(&[&constraint], vocabulary.len(), &options, device).unwrap();
+    ConstraintProcessor::new(on_device, &[0, 0]).unwrap()
+}
+
+#[test]
+fn one_seed_draws_in_every_row() {
+    let vocabulary = vocabulary_of(&[]);
+    for (name, device) in devices::all() {
+        let (processor, vocab_size) = (two_rows(&vocabulary, &device), vocabulary.len());
+        let sampler = GumbelMax::new(&[7], vocab_size, &device).unwrap();
+        let none = vec![vocab_size as i32; 2];
+        let mut context = StepContext {
+            tokens: Tensor::from_data(TensorData::new(none, [2]), (&device, DType::I32)),
+            step: Tensor::from_data([0], (&device, DType::I32)),
+        };
+        let logits = Tensor::zeros([2, vocab_size], (&device, DType::F32));
+        processor.sample_step(&mut processor.start(), &mut context, logits, &sampler);
+        let tokens = context.tokens.into_data().convert_dtype(DType::I32).try_to_vec::<i32>().unwrap();
+        assert_eq!(tokens, [97, 97], "{name}");
+    }
+}
+
+#[test]
+fn an_id_beyond_32_bits_is_invalid() {
+    let vocabulary = vocabulary_of(&[]);
+    let device = Device::flex();
+    let processor = two_rows(&vocabulary, &device);
+    let ids = Tensor::<1, Int>::from_data([97, (1_i64 << 32) + 97], (&device, DType::I64));
+    let position = processor.advance(processor.start(), ids);
+    let states = position.states().into_data().convert_dtype(DType::I32).try_to_vec::<i32>().unwrap();
+    assert!(states[0] != StateId::DEAD.0 as i32 && states[1] == StateId::DEAD.0 as i32, "{states:?}");
+}
+
+#[test]
+#[should_panic(expected = "one token for every row")]
+fn every_row_needs_a_token() {
+    let (vocabulary, device) = (vocabulary_of(&[]), Device::flex());
+    let processor = two_rows(&vocabulary, &device);
+    let one = Tensor::<1, Int>::from_data([97], (&device, DType::I32));
+    let context = StepContext { tokens: one, step: Tensor::from_data([0], (&device, DType::I32)) };
+    let logits = Tensor::zeros([2, vocabulary.len()], (&device, DType::F32));
+    processor.process(processor.start(), logits, &context);
+}
+
+#[test]
+fn states_of_reserved_space_are_dead_on_every_device() {
+    let vocabulary = vocabulary_of(&[]);
+    let constraint = regex("a{2}", &vocabulary);
+    let options = TensorOptions::default().with_capacity(Capacity::new().with_states(100));
+    for (name, device) in devices::all() {
+        let on_device = DeviceConstraint::new(&[&constraint], vocabulary.len(), &options, &device).unwrap();
+        let states = on_device.states(&[StateId(99)]).unwrap();
+        let illegal = on_device.illegal(states, None).into_data();
+        assert!(illegal.iter::<bool>().all(|illegal| illegal), "{name}");
     }
 }

@@ -285,7 +285,8 @@ pub struct StructuredOutputs {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disable_additional_properties: Option<bool>,
     /// Unsupported fields; rejected by [`to_constraint`](Self::to_constraint) unless they are null,
-    /// or vLLM's settings of its backends with the value false.
+    /// or settings of vLLM's backends that change nothing here: `disable_fallback`, and
+    /// `_backend_was_auto` with the value false.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }
@@ -307,7 +308,9 @@ impl StructuredOutputs {
     fn read(&self, exact: Option<&Json>, options: &RequestOptions) -> Result<Constraint> {
         let is_neutral = |name: &str, value: &Value| match value {
             Value::Null => true,
-            Value::Bool(false) => ["disable_fallback", "_backend_was_auto"].contains(&name),
+            // There is one backend, so no other one is tried in either case.
+            Value::Bool(_) if name == "disable_fallback" => true,
+            Value::Bool(false) => name == "_backend_was_auto",
             _ => false,
         };
         if let Some((name, _)) = self.other.iter().find(|(name, value)| !is_neutral(name, value)) {

@@ -290,7 +290,8 @@ impl<F: Frontend> Compiler<F> {
         });
     }
 
-    /// Starts no more compilations, and notifies the requests that wait for one.
+    /// Ends [`get`](Self::get): requests that wait for a compilation get
+    /// [`CompileError`] at once. [`get_blocking`](Self::get_blocking) still compiles.
     pub fn shut_down(&self) {
         self.ends.send_replace(true);
     }

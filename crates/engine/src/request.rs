@@ -18,7 +18,7 @@ pub struct GenerationRequest {
     pub prompts: Vec<Prompt>,
     /// How tokens are chosen.
     pub sampling: Sampling,
-    /// Answers to each prompt. Answers to the first prompt come first.
+    /// Answers to each prompt, none by default. Answers to the first prompt come first.
     pub n: usize,
     /// How long chunks are held for the next event, zero for none; `None`: one chunk at the end.
     pub interval: Option<Duration>,
@@ -57,7 +57,8 @@ pub struct Sampling {
     pub stop_tokens: Vec<TokenId>,
     /// Whether the answer's text includes the stop text.
     pub include_stop: bool,
-    /// Minimum number of tokens: ends and stops do not count before it.
+    /// Minimum number of tokens: stops do not count before it. The end of sequence does, unless
+    /// `options.min_new_tokens` delays it.
     pub min_tokens: usize,
     /// Whether the answer's text includes special tokens.
     pub special_tokens: bool,
@@ -91,7 +92,8 @@ pub enum Event {
         /// Tokens of its prompt that came from the prefix cache; only the first answer to a prompt
         /// reports them.
         cached_tokens: usize,
-        /// Whether the answer is shorter than its minimum, since the constraint allowed no more.
+        /// Whether the answer is shorter than its minimum: the constraint allowed no more, or
+        /// nothing delayed the end of sequence.
         is_short: bool,
     },
     /// The answer was refused or abandoned.

@@ -37,6 +37,8 @@ pub(crate) struct Scheduler {
     admissions: u64,
     /// Whether the latest attempt to make rows succeeded.
     has_rows: bool,
+    /// Whether any attempt did.
+    had_rows: bool,
     config: EngineConfig,
     metrics: Arc<dyn Metrics>,
     /// Ends the thread immediately.
@@ -124,8 +126,8 @@ impl Scheduler {
     ) -> Self {
         let rows = (0..config.rows).map(|_| None).collect();
         let (waiting, served) = (VecDeque::new(), HashMap::new());
-        let (closed, admissions, has_rows) = (false, 0, false);
-        Self { jobs, closed, waiting, rows, served, admissions, has_rows, config, metrics, stop }
+        let (closed, admissions, has_rows, had_rows) = (false, 0, false, false);
+        Self { jobs, closed, waiting, rows, served, admissions, has_rows, had_rows, config, metrics, stop }
     }
 
     /// Serves until there are no more jobs. After a panic, the answers in the rows are abandoned,
@@ -153,13 +155,16 @@ impl Scheduler {
                     Failure::Panic
                 }
             };
-            if !self.has_rows {
+            let is_lost =
+                matches!(&failure, Failure::Library(error) if error.kind() == ErrorKind::Connection);
+            // A device may be lost again while the rows are made on it.
+            if !self.has_rows && !(self.had_rows && is_lost) {
                 self.give_up(&failure);
                 return None;
             }
             self.metrics.restarted();
             self.fail_rows(&failure);
-            if matches!(&failure, Failure::Library(error) if error.kind() == ErrorKind::Connection) {
+            if is_lost {
                 return Some(failure);
             }
         }
@@ -190,7 +195,7 @@ impl Scheduler {
         // Nothing listens after the first time.
         let _ = ready.try_send(made.as_ref().map(|_| ()).map_err(Clone::clone));
         let mut batch = made?;
-        self.has_rows = true;
+        (self.has_rows, self.had_rows) = (true, true);
         while self.collect() {
             self.admit(&mut batch, max_together);
             if self.rows.iter().any(Option::is_some) {

@@ -7,8 +7,9 @@
 //!   transition function of all states and tokens `T[s, v]` is stored without loss as
 //!   `D[s, class[v]]`, with `D` of shape `[states, classes]` and `class` of shape `[vocabulary]`;
 //! - **byte-level**: `D` is the automaton over bytes, `[states, byte classes]`, and a token is
-//!   followed byte by byte. No per-token computation is needed: the first mask is available at
-//!   once, and automata too large for the token-level form fit in memory.
+//!   followed byte by byte. If every byte in use is a token, no per-token computation is needed: the
+//!   first mask is available at once, and automata too large for the token-level form fit in
+//!   memory.
 //!
 //! Both forms share one model: a token is a string of columns of `D`, of length one in the
 //! token-level form.
@@ -154,8 +155,12 @@ impl CompiledConstraint {
 
     /// Compiles `constraint` for `vocabulary`: in the token-level form if it takes at most
     /// [`Limits::token_level_bytes`] and has at most [`Limits::token_level_entries`], else in the
-    /// byte-level form. A constraint that [counts
-    /// tokens](burn_dfa_constraints::Expression::max_tokens) always has the token-level form.
+    /// byte-level form.
+    ///
+    /// Some constraints have one form at any size: a constraint with calls is byte-level. A
+    /// constraint over token ids or one that [counts
+    /// tokens](burn_dfa_constraints::Expression::max_tokens) is token-level, and so is a grammar
+    /// whose special tokens the byte-level form cannot tell from text.
     ///
     /// # Errors
     /// - [`ErrorKind::Limit`]: a limit was exceeded;
@@ -428,7 +433,8 @@ impl CompiledConstraint {
     /// The least number of tokens, end of sequence included, from `state` to [`StateId::DONE`]: 0
     /// in `DONE`, 1 in accepting states, 0 in `UNCONSTRAINED` (which has no end to reach),
     /// `u32::MAX` in `DEAD`. In the byte-level form it may be an upper bound, see
-    /// [`compile_byte_level`](Self::compile_byte_level).
+    /// [`compile_byte_level`](Self::compile_byte_level); with calls it ends at the nearest exit of the
+    /// procedure of `state`, since the rest depends on the stack.
     ///
     /// # Panics
     /// If `state` is not a state of the constraint.
@@ -436,7 +442,7 @@ impl CompiledConstraint {
         self.parts.tokens_to_end(state)
     }
 
-    /// The token ids that `state` allows, in order.
+    /// The token ids that `state` allows, in order; with calls, on an empty stack.
     ///
     /// # Panics
     /// If `state` is not a state of the constraint.

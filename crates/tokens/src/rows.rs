@@ -3,7 +3,8 @@
 //! A byte-level constraint has a row for every state of its automaton, and a text passes through
 //! few of the states. A row is therefore written when first read, from the automaton's runs of
 //! bytes. To follow bytes, the runs suffice if a state has few, or on the first visit of the state.
-//! Token-level constraints and constraints from a file store all rows contiguously.
+//! Token-level constraints, constraints from a file and those with tokens that are read whole store
+//! all rows contiguously.
 
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,6 +1,6 @@
 //! Steps: the transitions of most characters from one state to the next, as skip links.
 //!
-//! A *step* is the transition of a set of characters from one plain state to one other state. In a
+//! A *step* is the transition of a set of characters from one plain state to one state. In a
 //! string of bounded length every character leads to a further state, and all steps of a block have
 //! the same characters. So each state keeps a *skip link*: the number of known steps with the same
 //! characters from there on, and the state after them. The search then follows all of
@@ -16,6 +16,9 @@ use burn_dfa_vocabulary::CharacterSet;
 /// About the maximum number of steps in one skip link. It is a size and no field of `Thresholds`:
 /// without it, a cycle of steps would never end.
 const MAX_AT_ONCE: usize = 256;
+
+/// A step has at most about this many states between the bytes of its characters.
+const AMID: usize = 8;
 
 /// For each exit of the procedure, the longest distance and the most frames of some states; without
 /// calls, the distance to the end alone.
@@ -100,7 +103,8 @@ impl Steps {
         Some(KnownStep { entered: *entered, sets: self.sets[*sets as usize], amid })
     }
 
-    /// Keeps the step from a state. If there are `max_steps` steps, drops all of them first.
+    /// Keeps the step from a state. If there are `max_steps` steps, drops all of them first; also if
+    /// replaced steps have left as many states behind as these steps have.
     pub(super) fn keep(
         &mut self,
         max_steps: usize,
@@ -113,7 +117,7 @@ impl Steps {
         if max_steps == 0 {
             return;
         }
-        if self.known.len() >= max_steps {
+        if self.known.len() >= max_steps || self.amid.len() / AMID >= max_steps {
             *self = Self::default();
         }
         let number = *self.numbers.entry(sets).or_insert_with(|| {
@@ -227,5 +231,19 @@ mod tests {
         // A step that stays is one.
         steps.keep(MAX_STEPS, constraint.parts(), start, start, sets, std::iter::empty());
         assert_eq!(steps.ahead(start).unwrap().steps, 1);
+    }
+
+    #[test]
+    fn replaced_steps_take_bounded_memory() {
+        let vocabulary = vocabulary();
+        let text = Constraint::regex("ab").unwrap();
+        let constraint =
+            CompiledConstraint::compile_byte_level(&text, &vocabulary, &Limits::default()).unwrap();
+        let (start, mut steps) = (constraint.start(), Steps::default());
+        for _ in 0..4 * AMID * MAX_STEPS {
+            let amid = [start; 3].into_iter();
+            steps.keep(MAX_STEPS, constraint.parts(), start, start, [CharacterSet::ASCII; 2], amid);
+            assert!(steps.amid.len() <= AMID * MAX_STEPS + 3 && steps.of(start).is_some());
+        }
     }
 }

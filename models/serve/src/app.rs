@@ -1,6 +1,6 @@
 //! The state that all requests share.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -83,7 +83,13 @@ impl App {
         model: M,
         reload: Option<Reload<M>>,
     ) -> std::result::Result<Self, Failure> {
-        let folder = config.model.as_ref().and_then(|folder| folder.file_name());
+        // The current folder has no name of its own.
+        let named = |folder: &PathBuf| match folder.file_name() {
+            None => folder.canonicalize().ok(),
+            Some(_) => Some(folder.clone()),
+        };
+        let folder = config.model.as_ref().and_then(named);
+        let folder = folder.as_ref().and_then(|folder| folder.file_name());
         let of_folder = || folder.map_or_else(|| TINY.to_owned(), |name| name.to_string_lossy().into_owned());
         let name = config.served_model_name.clone().unwrap_or_else(of_folder);
         let text = TextModel::new(pretrained, &config)?;

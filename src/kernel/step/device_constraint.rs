@@ -42,7 +42,8 @@ impl DeviceConstraint {
     /// - returns `[batch]`, `i32`
     ///
     /// # Panics
-    /// If a constraint has calls, because a state does not include the stack. Use
+    /// If the lengths differ, or if a constraint has calls, because a state does not include the
+    /// stack. Use
     /// [`ConstraintProcessor::advance`](crate::processor::ConstraintProcessor::advance) instead.
     pub fn next(&self, states: Tensor<1, Int>, tokens: Tensor<1, Int>) -> Tensor<1, Int> {
         assert_eq!(
@@ -52,6 +53,6 @@ impl DeviceConstraint {
         );
         let remaining = states.full_like(UNLIMITED);
         let position = Position::of(states, remaining, self.sizes().numbers());
-        super::after(self, position, tokens.cast(DType::I32)).states()
+        super::after(self, position, super::ids(tokens)).states()
     }
 }

@@ -43,20 +43,39 @@ pub(crate) use flex::{ints, packed};
 
 use std::sync::Arc;
 
-use burn::tensor::{Int, Tensor};
+use burn::tensor::{DType, Int, Tensor};
 
 use crate::sampling::FusedSampler;
 use crate::tensor::{DeviceConstraint, Position, Store};
+
+/// Token ids as `i32`. An id that `i32` cannot hold becomes an invalid one, not another token.
+pub(crate) fn ids<const D: usize>(tokens: Tensor<D, Int>) -> Tensor<D, Int> {
+    match tokens.dtype() {
+        DType::I64 => tokens.clamp(-1, i32::MAX).cast(DType::I32),
+        _ => tokens.cast(DType::I32),
+    }
+}
+
+/// # Panics
+/// If not every row of a batch has a position and one token.
+fn check_rows(rows: usize, position: &Position, tokens: &Tensor<1, Int>) {
+    assert_eq!(position.batch(), rows, "one position for every row");
+    assert_eq!(tokens.dims(), [rows], "one token for every row");
+}
 
 /// Advances every row by its last token; the id `vocab_size` is no token and does not change a row.
 ///
 /// # Shapes
 /// - `tokens`: `[batch]`, `i32`
+///
+/// # Panics
+/// If the shapes differ.
 pub(crate) fn after(
     device_constraint: &DeviceConstraint,
     position: Position,
     tokens: Tensor<1, Int>,
 ) -> Position {
+    check_rows(position.batch(), &position, &tokens);
     match device_constraint.store() {
         #[cfg(feature = "flex")]
         Store::Cpu(constraints) => cpu::after(constraints, position, tokens, device_constraint.vocab_size()),
@@ -78,12 +97,16 @@ pub(crate) fn after(
 /// # Shapes
 /// - `logits`: `[batch, vocab_size]`; the result has the same shape and dtype
 /// - `tokens`: `[batch]`, `i32`
+///
+/// # Panics
+/// If the shapes differ.
 pub(crate) fn mask(
     device_constraint: &DeviceConstraint,
     logits: Tensor<2>,
     position: Position,
     tokens: Tensor<1, Int>,
 ) -> (Tensor<2>, Position) {
+    check_rows(logits.dims()[0], &position, &tokens);
     match device_constraint.store() {
         #[cfg(feature = "flex")]
         Store::Cpu(constraints) => cpu::mask(constraints, logits, position, tokens),
@@ -105,6 +128,9 @@ pub(crate) fn mask(
 /// - `logits`: `[batch, nodes, vocab_size]`; the result has the same shape and dtype
 /// - `tokens`: `[batch, nodes]`, `i32`
 /// - `parents`: the parent of every node
+///
+/// # Panics
+/// If the position has another number of rows.
 pub(crate) fn mask_tree(
     device_constraint: &DeviceConstraint,
     parents: &Arc<[usize]>,
@@ -112,6 +138,7 @@ pub(crate) fn mask_tree(
     position: Position,
     tokens: Tensor<2, Int>,
 ) -> (Tensor<3>, Position<3>) {
+    assert_eq!(position.batch(), tokens.dims()[0], "one position for every row");
     let (device, dtype) = (tokens.device(), tokens.dtype());
     let tree = match device_constraint.store() {
         #[cfg(feature = "flex")]
@@ -138,7 +165,7 @@ pub(crate) fn mask_tree(
 /// - `step`: `[1]` or `[batch]`
 ///
 /// # Panics
-/// If the lookups are not fused.
+/// If the shapes differ, or the lookups are not fused.
 pub(crate) fn choose(
     device_constraint: &DeviceConstraint,
     logits: Tensor<2>,
@@ -147,6 +174,7 @@ pub(crate) fn choose(
     step: Tensor<1, Int>,
     fused: FusedSampler,
 ) -> (Tensor<1, Int>, Position) {
+    check_rows(logits.dims()[0], &position, &tokens);
     match device_constraint.store() {
         #[cfg(feature = "flex")]
         Store::Cpu(constraints) => cpu::choose(constraints, logits, position, tokens, step, fused),

@@ -23,7 +23,7 @@ pub use self::thresholds::Thresholds;
 pub use self::token_mask::TokenMask;
 use crate::{CompiledConstraint, RowPosition};
 
-/// Masks logits in the memory of the host. It keeps the masks of the positions that it met last.
+/// Masks logits in the memory of the host. It caches the masks of the latest new positions.
 ///
 /// ```
 /// use burn_dfa_tokens::{
@@ -95,7 +95,7 @@ impl Masker {
     }
 
     /// The legal token with the greatest logit at `position`: the lowest id of equal logits, the
-    /// first NaN before all numbers, 0 if all logits are −∞. Overwrites `logits`.
+    /// first NaN before all numbers, 0 if all logits are −∞. May overwrite `logits`.
     ///
     /// # Panics
     /// As [`mask`](Self::mask).

@@ -1,7 +1,7 @@
 //! One row on the CPU: mask it, or choose from it.
 //!
-//! Where few tokens are legal, or few are illegal, only these are touched; otherwise all logits are
-//! passed in order.
+//! Where few tokens are illegal, a mask touches only these; where few are legal, a choice touches
+//! only these. Otherwise all logits are passed in order.
 
 use half::{bf16, f16};
 
@@ -166,7 +166,7 @@ fn masked<F: Logit>(logits: [F; 32], word: u32) -> [F; 32] {
 }
 
 /// The legal token of the greatest logit: the lowest id among equals, the first NaN before all, 0
-/// if all are −∞. Overwrites the row.
+/// if all are −∞. May overwrite the row.
 pub(super) fn greatest<F: Logit>(row: &mut [F], all: usize, legal: &TokenMask) -> u32 {
     if let TokenMask::Alone(TokenSet::Few(tokens)) = legal {
         return best(tokens.iter().map(|&id| (row[id as usize].value(), id)));

@@ -33,8 +33,8 @@ pub(super) struct Row<'a> {
 }
 
 impl Row<'_> {
-    /// The budget after the next token. A budget of 0 tokens counts as 1: only the end of sequence
-    /// is legal in both.
+    /// The budget after the next token. A budget of 0 tokens counts as 1: under a constraint, only
+    /// the end of sequence is legal in both.
     fn left(&self) -> u32 {
         self.position.remaining.max(1) - 1
     }
@@ -65,7 +65,8 @@ fn keep(at: &Row<'_>, key: &PositionKey, found: (TokenMask, Range<u32>)) -> (Arc
 }
 
 /// The mask as a difference from the mask of a near position, with the budgets that have the same
-/// mask; `None` if no position is near, or the difference takes long to read.
+/// mask; `None` if no position is near, the difference is long or takes long to read, or the other
+/// mask is no set of bits.
 fn delta(at: &Row<'_>, tokens: u32) -> Option<(TokenMask, Range<u32>)> {
     let parts = at.constraint.parts();
     let TokenReading::Bytes { vocabulary, .. } = &parts.reading else { return None };
@@ -226,7 +227,7 @@ impl Found {
 /// reserved columns, text, and the special tokens.
 fn classes(at: &Row<'_>, left: &mut BudgetInterval) -> Vec<bool> {
     let (parts, state) = (at.constraint.parts(), at.position.state);
-    // These tokens do not change the stack.
+    // The distances of the next states include the calls and returns after these tokens.
     let mut can_end = |next: u32| parts.reach(StateId(next), &at.position.frames, left);
     let TokenReading::Bytes { special, .. } = &parts.reading else {
         return at.constraint.row(state).iter().map(|&next| can_end(next)).collect();

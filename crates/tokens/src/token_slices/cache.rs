@@ -12,7 +12,8 @@ pub struct CharTransitionCache {
     pub(super) wide: Vec<Wide>,
     /// Counts of the vocabulary by column.
     weighed: OnceLock<Weighed>,
-    /// The transition of most of the vocabulary, by state; valid for every stack.
+    /// The transition of most characters, by state, as the latest search met them; valid for every
+    /// stack.
     pub(super) steps: Mutex<Steps>,
 }
 

@@ -3,7 +3,7 @@
 //!
 //! A token consists of an optional space, a first character and the *rest*. The search follows
 //! characters from the state after the first character, not tokens. A character is *within* the
-//! slice if it has the same transition as most of the vocabulary, at each step. It is *dead* if it
+//! slice if it has the same transition as most other characters, at each step. It is *dead* if it
 //! has no transition at any step. All other characters are *open*. A token whose rest is within the
 //! slice is legal, a token with a dead character and no open one is not, and the trie decides the
 //! tokens with open characters.

@@ -75,7 +75,8 @@ impl Compiler {
     /// the compilation unless other requests wait for it.
     ///
     /// # Errors
-    /// 400 if the constraint is refused, 503 if the queue is full or the server is shutting down.
+    /// 400 if the constraint is refused, 503 if the queue is full, other compilations delay this one
+    /// or the server is shutting down, 500 if the compiler panics.
     pub async fn compile(&self, client: Client, source: Source, param: &str) -> Result<Option<Compilation>> {
         self.check_size(&source, param)?;
         let compilation = self.compiler.get(client, source).await;
@@ -86,8 +87,8 @@ impl Compiler {
     /// The automaton of a constraint as an SVG picture; the constraint is in the field `param`.
     ///
     /// # Errors
-    /// 400 if the constraint is refused, or has no automaton over text or too many states; 503 if
-    /// the queue is full or the server is shutting down.
+    /// 400 if the constraint is refused, or has no automaton over text or too many states; 503 and
+    /// 500 as [`compile`](Self::compile).
     pub async fn picture(&self, client: Client, source: Source, param: &str) -> Result<String> {
         self.check_size(&source, param)?;
         let drawn = self.compiler.run(client, move |frontend, task| frontend.draw(&source, task.limits()));

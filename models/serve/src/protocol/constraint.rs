@@ -124,7 +124,7 @@ impl ConstraintFields {
         if let Some(format) = &self.response_format {
             check_format(format, "response_format")?;
         }
-        let style = self.guided_style(body)?;
+        let (style, of_style) = self.guided_style(body)?;
         let mut add = |param: &'static str, own: &str, raw: &str, style: &str| {
             let text = format!("{{\"structured_outputs\":{{\"{own}\":{raw}{style}}}}}");
             given.push(ConstraintParam::new(text, param, false));
@@ -141,8 +141,8 @@ impl ConstraintFields {
         if self.response_format.as_ref().is_some_and(is_text) {
             given.retain(|given| given.param != "response_format");
         }
-        if !style.is_empty() && !given.iter().any(|given| given.param.starts_with("guided_")) {
-            body.warnings.ignore("guided_whitespace_pattern");
+        if !given.iter().any(|given| given.param.starts_with("guided_")) {
+            of_style.into_iter().for_each(|field| body.warnings.ignore(field));
         }
         if let [first, second, ..] = &given[..] {
             let message = format!("`{}` and `{}` are constraints: leave one out", first.param, second.param);
@@ -151,15 +151,17 @@ impl ConstraintFields {
         Ok(given.pop())
     }
 
-    /// The style of JSON, as fields of `structured_outputs`.
-    fn guided_style(&self, body: &mut Body) -> Result<String> {
+    /// The style of JSON, as fields of `structured_outputs`, and the fields of the request that set
+    /// it.
+    fn guided_style(&self, body: &mut Body) -> Result<(String, Vec<&'static str>)> {
         const BACKEND: &str = "guided_decoding_backend";
-        let mut style = String::new();
+        let (mut style, mut fields) = (String::new(), Vec::new());
         if let Some(raw) = body.raw("guided_whitespace_pattern") {
             style.push_str(&format!(",\"whitespace_pattern\":{raw}"));
+            fields.push("guided_whitespace_pattern");
         }
-        let Some(backend) = &self.guided_decoding_backend else { return Ok(style) };
-        body.warnings.ignore(BACKEND);
+        let Some(backend) = &self.guided_decoding_backend else { return Ok((style, fields)) };
+        let before = style.len();
         let options = backend.split_once(':').map_or("", |(_, options)| options);
         for option in options.split(',').filter(|option| !option.is_empty()) {
             style.push_str(match option {
@@ -174,6 +176,11 @@ impl ConstraintFields {
                 }
             });
         }
-        Ok(style)
+        if style.len() > before {
+            fields.push(BACKEND);
+        } else {
+            body.warnings.ignore(BACKEND);
+        }
+        Ok((style, fields))
     }
 }

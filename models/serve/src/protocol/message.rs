@@ -71,7 +71,10 @@ fn message(at: &str, message: &Value, warnings: &mut Warnings) -> Result<Value> 
         }
         None => content,
     };
-    let calls = match (given("tool_calls"), given("function_call")) {
+    let old = given("function_call");
+    // Some clients send an empty list beside a call in the old form.
+    let calls = given("tool_calls").filter(|&calls| old.is_none() || *calls != json!([]));
+    let calls = match (calls, old) {
         (Some(calls), old) => {
             if old.is_some() {
                 warnings.ignore(format!("{at}.function_call"));

@@ -69,7 +69,7 @@ pub struct StreamOptions {
     /// Whether a last chunk reports the usage.
     #[serde(default)]
     pub include_usage: Option<bool>,
-    /// Whether every chunk reports the usage so far.
+    /// Whether every chunk reports the usage so far. Only false is offered.
     #[serde(default)]
     pub continuous_usage_stats: Option<bool>,
 }

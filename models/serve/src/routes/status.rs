@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use axum::Json;
+use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
@@ -24,7 +25,12 @@ pub async fn models(State(app): State<Arc<App>>) -> Json<ModelList> {
     params(("name" = String, Path, description = "The name of a model.")),
     responses((status = 200, body = ModelCard), (status = 401, body = ErrorBody), (status = 404, body = ErrorBody))
 )]
-pub async fn model(State(app): State<Arc<App>>, Path(name): Path<String>) -> Result<Json<ModelCard>> {
+pub async fn model(
+    State(app): State<Arc<App>>,
+    name: std::result::Result<Path<String>, PathRejection>,
+) -> Result<Json<ModelCard>> {
+    // A name that is not UTF-8 is the name of no model.
+    let name = name.map_or_else(|_| char::REPLACEMENT_CHARACTER.to_string(), |Path(name)| name);
     app.check_model(Some(&name))?;
     Ok(Json(card(&app)))
 }

@@ -155,6 +155,7 @@ fn a_call_of_an_earlier_answer_may_have_the_old_form() {
     let function = json!({"name": "f", "arguments": "{\"city\": \"Lisbon\"}"});
     let new = prompt("tool", json!({"tool_calls": [{"function": function}]}));
     assert_eq!(prompt("function", json!({"function_call": function})), new);
+    assert_eq!(prompt("function", json!({"function_call": function, "tool_calls": []})), new);
     let nameless = json!([{"role": "assistant", "content": null, "function_call": {}}]);
     ask(json!({"messages": nameless})).error(400, Some("messages[0].function_call"), "invalid_value");
 }

@@ -91,6 +91,19 @@ fn a_request_has_its_own_style() {
     assert!(message.contains("`whitespace_pattern`"), "{message}");
     let alone = ask(json!({"guided_whitespace_pattern": " ?"}));
     assert_eq!(alone.warnings()[0]["param"], "guided_whitespace_pattern");
+    // A backend with options of the style has an effect on a schema of the old fields alone.
+    let backend = |more: Value, options: &str| {
+        let mut more = more;
+        more["guided_decoding_backend"] = json!(format!("xgrammar{options}"));
+        let names = ask(more).warnings().into_iter().map(|warning| warning["param"].clone());
+        names.collect::<Vec<_>>()
+    };
+    let format =
+        json!({"response_format": {"type": "json_schema", "json_schema": {"name": "a", "schema": schema()}}});
+    let option = ":disable-any-whitespace";
+    assert!(backend(json!({"guided_json": schema()}), option).is_empty());
+    assert_eq!(backend(json!({"guided_json": schema()}), ""), ["guided_decoding_backend"]);
+    assert_eq!(backend(format, option), ["guided_decoding_backend"]);
     let open = json!({"type": "object", "properties": {"a": {"const": "y"}}, "required": ["a"]});
     let closed = json!({"structured_outputs": {"json": open, "disable_additional_properties": true, "disable_any_whitespace": true}});
     assert_eq!(content(&server, closed), r#"{"a":"y"}"#);

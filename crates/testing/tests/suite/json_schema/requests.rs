@@ -134,7 +134,16 @@ fn every_structured_output_is_read() {
     assert!(accepts(json!({"json": schema()}), text));
     assert!(accepts(json!({"json": schema().to_string()}), text));
     assert!(accepts(json!({"structured_outputs": {"regex": "a+", "grammar": null}}), "aa"));
-    assert!(accepts(json!({"structured_outputs": {"regex": "a+", "disable_fallback": false}}), "aa"));
+    for of_backends in [
+        json!({"regex": "a+", "disable_fallback": false}),
+        json!({"regex": "a+", "disable_fallback": true}),
+        json!({"regex": "a+", "_backend_was_auto": false}),
+    ] {
+        assert!(accepts(json!({"structured_outputs": of_backends}), "aa"));
+    }
+    for (name, value) in [("disable_fallback", json!("no")), ("_backend_was_auto", json!(true))] {
+        assert!(refusal(json!({"structured_outputs": {"regex": "a+", name: value}})).contains(name));
+    }
     assert!(refusal(json!({"structured_outputs": {"regex": "a+", "size": false}})).contains("`size`"));
     assert!(accepts(json!({"choice": ["x", "y"]}), "y"));
     let list = r#"root ::= "[" root* "]""#;
