@@ -95,12 +95,12 @@ impl Sizes {
 
     /// The size of a stack frame in numbers; 0 without a stack.
     pub(crate) fn frame(&self) -> usize {
-        if self.exits > 0 { 1 + self.exits } else { 0 }
+        if self.exits > 0 { self.exits.saturating_add(1) } else { 0 }
     }
 
     /// The size of a position in numbers.
     pub(crate) fn numbers(&self) -> usize {
-        if self.exits > 0 { 3 + self.depth * self.frame() } else { 2 }
+        if self.exits > 0 { self.depth.saturating_mul(self.frame()).saturating_add(3) } else { 2 }
     }
 
     /// The pages of an arena.
@@ -123,10 +123,11 @@ impl Sizes {
         Array::offset(self, Array::ALL.len()).saturating_mul(size_of::<i32>())
     }
 
-    /// Refuses a device constraint too large for its options, for the device or for `i32` indices.
+    /// Refuses a device constraint, or the position of one row, too large for its options, for the
+    /// device or for `i32` indices.
     pub(super) fn check(&self, max_bytes: usize, largest_binding: Option<usize>) -> Result<()> {
         let max = max_bytes.min(i32::MAX as usize);
-        if self.bytes() > max {
+        if self.bytes().max(self.numbers().saturating_mul(size_of::<i32>())) > max {
             return Err(Error::limit(Limit::DeviceBytes(max)));
         }
         match largest_binding {
@@ -137,7 +138,7 @@ impl Sizes {
 
     /// Refuses a stack if a token may push more frames than a kernel's unit holds.
     pub(super) fn check_stack(&self) -> Result<()> {
-        if self.pushes * self.frame() <= MAX_PUSHED {
+        if self.pushes.saturating_mul(self.frame()) <= MAX_PUSHED {
             return Ok(());
         }
         Err(Error::input(format!(
@@ -233,8 +234,12 @@ fn stack_of(
     };
     let depth = if capacity.exits > 0 { capacity.frames } else { first.depth as usize };
     if let Some((index, other)) = calls.iter().find(|(_, calls)| calls.depth as usize != depth) {
+        let (others, fix) = match capacity.exits {
+            0 => ("others", "compile all with the same `Limits::frames`"),
+            _ => ("capacity", "compile with its `Limits::frames`, or set it with `Capacity::with_stack`"),
+        };
         return Err(Error::input(format!(
-            "constraint {index} has a stack of {} frames, the others of {depth}: compile all with the same `Limits::frames`",
+            "constraint {index} has a stack of {} frames, the {others} of {depth}: {fix}",
             other.depth
         )));
     }
@@ -291,5 +296,20 @@ mod tests {
             error.to_string().contains("4 frames") && error.to_string().contains("with_pushes"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn a_stack_too_large_for_a_row_is_refused() {
+        let vocabulary = vocabulary_of(&[]);
+        let capacity = Capacity::new().with_constraints(1).with_states(1).with_classes(8);
+        let check = |exits, frames| {
+            let sizes =
+                Sizes::arena(&vocabulary, vocabulary.len(), capacity.with_stack(exits, frames), false);
+            sizes.check(1 << 20, None)
+        };
+        check(1, 64).unwrap();
+        for (exits, frames) in [(1, usize::MAX), (1, 1 << 40), (usize::MAX, 1)] {
+            assert_eq!(check(exits, frames).unwrap_err().kind(), ErrorKind::Limit);
+        }
     }
 }

@@ -27,7 +27,11 @@ fn main() -> ExitCode {
     });
     match served {
         Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => report(&failure.to_string().into(), false),
+        // The exit code tells errors of the library apart.
+        Err(failure) => match failure.downcast::<burn_dfa::Error>() {
+            Ok(error) => report(&(error as Box<dyn std::error::Error>), false),
+            Err(other) => report(&other.to_string().into(), false),
+        },
     }
 }
 

@@ -19,7 +19,7 @@ pub struct SamplingFields {
     /// Number of answers. Default: 1.
     #[schema(minimum = 1)]
     pub n: Option<usize>,
-    /// The seed of the first answer; further answers use the following numbers.
+    /// The seed of the first answer to each prompt; its further answers use the following numbers.
     pub seed: Option<i64>,
     /// 0: the most likely token. Default: 0.
     #[schema(minimum = 0)]
