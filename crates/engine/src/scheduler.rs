@@ -158,7 +158,8 @@ impl Scheduler {
             let is_lost =
                 matches!(&failure, Failure::Library(error) if error.kind() == ErrorKind::Connection);
             // A device may be lost again while the rows are made on it.
-            if !self.has_rows && !(self.had_rows && is_lost) {
+            let goes_on = self.has_rows || self.had_rows && is_lost;
+            if !goes_on {
                 self.give_up(&failure);
                 return None;
             }

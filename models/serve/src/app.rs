@@ -83,7 +83,7 @@ impl App {
         model: M,
         reload: Option<Reload<M>>,
     ) -> std::result::Result<Self, Failure> {
-        // The current folder has no name of its own.
+        // `.` and `..` have no name.
         let named = |folder: &PathBuf| match folder.file_name() {
             None => folder.canonicalize().ok(),
             Some(_) => Some(folder.clone()),

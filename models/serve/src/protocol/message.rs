@@ -72,7 +72,7 @@ fn message(at: &str, message: &Value, warnings: &mut Warnings) -> Result<Value> 
         None => content,
     };
     let old = given("function_call");
-    // Some clients send an empty list beside a call in the old form.
+    // Some clients send an empty list and a call in the old form.
     let calls = given("tool_calls").filter(|&calls| old.is_none() || *calls != json!([]));
     let calls = match (calls, old) {
         (Some(calls), old) => {
