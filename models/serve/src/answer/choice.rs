@@ -63,6 +63,8 @@ pub enum AnswerFormat {
 pub struct ChoiceReader {
     state: State,
     calls: usize,
+    /// Whether the arguments of the last call are incomplete.
+    is_in_call: bool,
     /// The names of custom tools.
     custom: Vec<String>,
     /// Whether the current call is a call of a custom tool.
@@ -100,7 +102,7 @@ impl ChoiceReader {
             }
             AnswerFormat::Text | AnswerFormat::Reasoned(..) => Vec::new(),
         };
-        Ok(Self { state, calls: 0, custom, is_custom: false })
+        Ok(Self { state, calls: 0, is_in_call: false, custom, is_custom: false })
     }
 
     /// Reads more text.
@@ -148,6 +150,8 @@ impl ChoiceReader {
         };
         let reason = match ending {
             Ending::Length => FinishReason::Length,
+            // A stop text within the arguments of a call.
+            Ending::Stop if self.is_in_call => FinishReason::Stop,
             _ if self.calls > 0 => FinishReason::ToolCalls,
             Ending::OutOfTokens => FinishReason::Length,
             _ => FinishReason::Stop,
@@ -182,13 +186,17 @@ impl ChoiceReader {
             ReplyEvent::Reasoning(text) => Delta::Reasoning(text),
             ReplyEvent::CallBegins { index, name } => {
                 self.calls += 1;
+                self.is_in_call = true;
                 self.is_custom = self.custom.contains(&name);
                 Delta::CallBegins { index, id: identifier("call_"), name, is_custom: self.is_custom }
             }
             ReplyEvent::Arguments { index, delta } => {
                 Delta::Arguments { index, delta, is_custom: self.is_custom }
             }
-            ReplyEvent::CallEnds { index } => Delta::CallEnds { index },
+            ReplyEvent::CallEnds { index } => {
+                self.is_in_call = false;
+                Delta::CallEnds { index }
+            }
             _ => return None,
         })
     }

@@ -83,6 +83,18 @@ fn text_that_was_cut_is_said_to_be() {
 }
 
 #[test]
+fn a_call_that_a_stop_text_ends_is_not_complete() {
+    for (stop, reason) in [(json!(["city"]), "stop"), (json!([]), "tool_calls")] {
+        let body = json!({"tools": [tool()], "tool_choice": "required", "stop": stop, "max_tokens": 60});
+        let choice = chat(body).json(200)["choices"][0].clone();
+        let arguments = &choice["message"]["tool_calls"][0]["function"]["arguments"];
+        let is_complete = serde_json::from_str::<Value>(arguments.as_str().expect("a text")).is_ok();
+        assert_eq!(choice["finish_reason"], reason, "{choice}");
+        assert_eq!(is_complete, reason == "tool_calls", "{choice}");
+    }
+}
+
+#[test]
 fn plain_text_may_be_asked_for_beside_tools() {
     let format = json!({"tools": [tool()], "response_format": {"type": "text"}, "max_tokens": 60});
     chat(format).json(200);
