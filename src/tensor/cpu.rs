@@ -85,7 +85,8 @@ impl CpuConstraints {
         }
     }
 
-    /// The constraint of a row, and the row's position in it; values out of range are clamped.
+    /// The constraint of a row, and the row's position in it. States out of range are dead, other
+    /// values are clamped.
     fn own(&self, position: &[i32]) -> (usize, RowPosition) {
         let [state, remaining, stack @ ..] = position else { return (0, RowPosition::new(StateId::DEAD, 0)) };
         let (index, state) = self.own_state(*state);
@@ -123,7 +124,8 @@ impl CpuConstraints {
         self.mask_cache_bytes
     }
 
-    /// The constraint of a state; a state of reserved space is dead, as on other devices.
+    /// The constraint of a state. A state beyond all constraints is dead, as the states of reserved
+    /// space are on other devices.
     fn own_state(&self, state: i32) -> (usize, StateId) {
         let known = u32::try_from(state).ok().filter(|&state| (state as usize) < self.placement.states());
         self.placement.own(known.map_or(StateId::DEAD, StateId))

@@ -118,7 +118,7 @@ impl Sizes {
         self.constraints > 1
     }
 
-    /// Bytes on the device.
+    /// Bytes of the image.
     pub(super) fn bytes(&self) -> usize {
         Array::offset(self, Array::ALL.len()).saturating_mul(size_of::<i32>())
     }

@@ -778,9 +778,9 @@ fn half_precision_stays_within_its_range() {
     }
 }
 
-/// A batch of two rows under `a{2}`, before the first token.
+/// A batch of two rows under `[a-z]{2}`, before the first token.
 fn two_rows(vocabulary: &Vocabulary, device: &Device) -> ConstraintProcessor {
-    let constraint = regex("a{2}", vocabulary);
+    let constraint = regex("[a-z]{2}", vocabulary);
     let options = TensorOptions::default();
     let on_device = DeviceConstraint::new(&[&constraint], vocabulary.len(), &options, device).unwrap();
     ConstraintProcessor::new(on_device, &[0, 0]).unwrap()
@@ -791,16 +791,20 @@ fn one_seed_draws_in_every_row() {
     let vocabulary = vocabulary_of(&[]);
     for (name, device) in devices::all() {
         let (processor, vocab_size) = (two_rows(&vocabulary, &device), vocabulary.len());
-        let sampler = GumbelMax::new(&[7], vocab_size, &device).unwrap();
-        let none = vec![vocab_size as i32; 2];
-        let mut context = StepContext {
-            tokens: Tensor::from_data(TensorData::new(none, [2]), (&device, DType::I32)),
-            step: Tensor::from_data([0], (&device, DType::I32)),
+        let drawn = |seeds: &[u64]| {
+            let sampler = GumbelMax::new(seeds, vocab_size, &device).unwrap();
+            let none = vec![vocab_size as i32; 2];
+            let mut context = StepContext {
+                tokens: Tensor::from_data(TensorData::new(none, [2]), (&device, DType::I32)),
+                step: Tensor::from_data([0], (&device, DType::I32)),
+            };
+            let logits = Tensor::zeros([2, vocab_size], (&device, DType::F32));
+            processor.sample_step(&mut processor.start(), &mut context, logits, &sampler);
+            context.tokens.into_data().convert_dtype(DType::I32).try_to_vec::<i32>().unwrap()
         };
-        let logits = Tensor::zeros([2, vocab_size], (&device, DType::F32));
-        processor.sample_step(&mut processor.start(), &mut context, logits, &sampler);
-        let tokens = context.tokens.into_data().convert_dtype(DType::I32).try_to_vec::<i32>().unwrap();
-        assert_eq!(tokens, [97, 97], "{name}");
+        for seed in 0..8 {
+            assert_eq!(drawn(&[seed]), drawn(&[seed, seed]), "{name}");
+        }
     }
 }
 

@@ -163,7 +163,9 @@ impl Scheduler {
                 self.give_up(&failure);
                 return None;
             }
-            self.metrics.restarted();
+            if self.has_rows {
+                self.metrics.restarted();
+            }
             self.fail_rows(&failure);
             if is_lost {
                 return Some(failure);
@@ -449,6 +451,10 @@ impl Scheduler {
     /// Loads the model again, until it succeeds; answers requested meanwhile fail as well. `None`:
     /// it is time to end.
     pub(crate) fn load_again<M>(&mut self, reload: &Reload<M>, lost: &Failure) -> Option<M> {
+        // A device that is lost again before there are rows is not asked without a pause.
+        if !self.has_rows {
+            std::thread::sleep(RELOAD);
+        }
         while !self.stop.is_canceled() {
             self.give_up(lost);
             match reload() {

@@ -1,6 +1,6 @@
 //! Steps: the transitions of most characters from one state to the next, as skip links.
 //!
-//! A *step* is the transition of a set of characters from one plain state to one state. In a
+//! A *step* is the transition of a set of characters from a plain state to a state. In a
 //! string of bounded length every character leads to a further state, and all steps of a block have
 //! the same characters. So each state keeps a *skip link*: the number of known steps with the same
 //! characters from there on, and the state after them. The search then follows all of
@@ -104,7 +104,7 @@ impl Steps {
     }
 
     /// Keeps the step from a state. If there are `max_steps` steps, drops all of them first; also if
-    /// replaced steps have left as many states behind as these steps have.
+    /// there are more than [`AMID`] states between bytes for each, which replaced steps leave behind.
     pub(super) fn keep(
         &mut self,
         max_steps: usize,

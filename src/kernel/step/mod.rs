@@ -52,13 +52,14 @@ use crate::tensor::{DeviceConstraint, Position, Store};
 pub(crate) fn ids<const D: usize>(tokens: Tensor<D, Int>) -> Tensor<D, Int> {
     match tokens.dtype() {
         DType::I64 => tokens.clamp(-1, i32::MAX).cast(DType::I32),
+        DType::U64 => tokens.clamp_max(i32::MAX).cast(DType::I32),
         _ => tokens.cast(DType::I32),
     }
 }
 
 /// # Panics
 /// If not every row of a batch has a position and one token.
-fn check_rows(rows: usize, position: &Position, tokens: &Tensor<1, Int>) {
+fn expect_rows(rows: usize, position: &Position, tokens: &Tensor<1, Int>) {
     assert_eq!(position.batch(), rows, "one position for every row");
     assert_eq!(tokens.dims(), [rows], "one token for every row");
 }
@@ -75,7 +76,7 @@ pub(crate) fn after(
     position: Position,
     tokens: Tensor<1, Int>,
 ) -> Position {
-    check_rows(position.batch(), &position, &tokens);
+    assert_eq!(tokens.dims(), [position.batch()], "one token for every row");
     match device_constraint.store() {
         #[cfg(feature = "flex")]
         Store::Cpu(constraints) => cpu::after(constraints, position, tokens, device_constraint.vocab_size()),
@@ -106,7 +107,7 @@ pub(crate) fn mask(
     position: Position,
     tokens: Tensor<1, Int>,
 ) -> (Tensor<2>, Position) {
-    check_rows(logits.dims()[0], &position, &tokens);
+    expect_rows(logits.dims()[0], &position, &tokens);
     match device_constraint.store() {
         #[cfg(feature = "flex")]
         Store::Cpu(constraints) => cpu::mask(constraints, logits, position, tokens),
@@ -174,7 +175,7 @@ pub(crate) fn choose(
     step: Tensor<1, Int>,
     fused: FusedSampler,
 ) -> (Tensor<1, Int>, Position) {
-    check_rows(logits.dims()[0], &position, &tokens);
+    expect_rows(logits.dims()[0], &position, &tokens);
     match device_constraint.store() {
         #[cfg(feature = "flex")]
         Store::Cpu(constraints) => cpu::choose(constraints, logits, position, tokens, step, fused),

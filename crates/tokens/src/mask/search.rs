@@ -66,7 +66,7 @@ fn keep(at: &Row<'_>, key: &PositionKey, found: (TokenMask, Range<u32>)) -> (Arc
 
 /// The mask as a difference from the mask of a near position, with the budgets that have the same
 /// mask; `None` if no position is near, the difference is long or takes long to read, or the other
-/// mask is no set of bits.
+/// mask is a short list or a difference itself.
 fn delta(at: &Row<'_>, tokens: u32) -> Option<(TokenMask, Range<u32>)> {
     let parts = at.constraint.parts();
     let TokenReading::Bytes { vocabulary, .. } = &parts.reading else { return None };

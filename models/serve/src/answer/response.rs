@@ -223,15 +223,20 @@ impl Frames for ResponseFrames {
         self.usage.add_cached(end.cached_tokens);
         self.response.warnings.extend(end.warning(index));
         let mut frames: Vec<Frame> = deltas.into_iter().flat_map(|delta| self.delta(delta)).collect();
-        let is_cut = end.reason == FinishReason::Length;
+        let is_in_call = matches!(self.open, Some(Item::Call { .. } | Item::CustomCall { .. }));
+        let cut = match end.reason {
+            FinishReason::Length => Some("max_output_tokens"),
+            FinishReason::Stop if is_in_call => Some("stop"),
+            _ => None,
+        };
         if self.open.is_none() && self.response.output.is_empty() {
             // An answer without a text still has a message.
             frames.extend(self.open_item(Item::message()));
         }
-        let status = if is_cut { "incomplete" } else { "completed" };
+        let status = if cut.is_some() { "incomplete" } else { "completed" };
         frames.extend(self.close_item(status));
         self.response.status = status;
-        self.response.incomplete_details = is_cut.then(|| json!({"reason": "max_output_tokens"}));
+        self.response.incomplete_details = cut.map(|reason| json!({"reason": reason}));
         self.response.usage = Some(ResponseUsage::new(self.usage));
         frames
     }

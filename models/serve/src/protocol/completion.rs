@@ -18,8 +18,8 @@ pub struct CompletionFields {
     /// Whether the tokenizer adds its special tokens to a text, such as a beginning-of-sequence
     /// token. Default: true.
     pub add_special_tokens: Option<bool>,
-    /// Maximum number of tokens of an answer. Default: 16, like OpenAI, or with a constraint
-    /// the rest of the row.
+    /// Maximum number of tokens of an answer. Default: 16, like OpenAI, or with a constraint the
+    /// rest of the row.
     pub max_tokens: Option<usize>,
     /// The number of most likely tokens at each position whose log-probabilities are included.
     pub logprobs: Option<usize>,

@@ -141,7 +141,8 @@ impl ConstraintFields {
         if self.response_format.as_ref().is_some_and(is_text) {
             given.retain(|given| given.param != "response_format");
         }
-        if !given.iter().any(|given| given.param.starts_with("guided_")) {
+        // Only schemas have a style.
+        if !given.iter().any(|given| matches!(given.param, "guided_json" | "guided_json_object")) {
             of_style.into_iter().for_each(|field| body.warnings.ignore(field));
         }
         if let [first, second, ..] = &given[..] {

@@ -91,6 +91,12 @@ fn a_call_that_a_stop_text_ends_is_not_complete() {
         let is_complete = serde_json::from_str::<Value>(arguments.as_str().expect("a text")).is_ok();
         assert_eq!(choice["finish_reason"], reason, "{choice}");
         assert_eq!(is_complete, reason == "tool_calls", "{choice}");
+        let body =
+            json!({"tools": [flat_tool()], "tool_choice": "required", "stop": stop, "max_output_tokens": 60});
+        let response = respond(body).json(200);
+        let status = if is_complete { "completed" } else { "incomplete" };
+        assert_eq!((&response["status"], &response["output"][0]["status"]), (&json!(status), &json!(status)));
+        assert_eq!(response["incomplete_details"]["reason"] == "stop", !is_complete, "{response}");
     }
 }
 

@@ -104,6 +104,7 @@ fn a_request_has_its_own_style() {
     assert!(backend(json!({"guided_json": schema()}), option).is_empty());
     assert_eq!(backend(json!({"guided_json": schema()}), ""), ["guided_decoding_backend"]);
     assert_eq!(backend(format, option), ["guided_decoding_backend"]);
+    assert_eq!(backend(json!({"guided_regex": "a"}), option), ["guided_decoding_backend"]);
     let open = json!({"type": "object", "properties": {"a": {"const": "y"}}, "required": ["a"]});
     let closed = json!({"structured_outputs": {"json": open, "disable_additional_properties": true, "disable_any_whitespace": true}});
     assert_eq!(content(&server, closed), r#"{"a":"y"}"#);
