@@ -269,8 +269,8 @@ impl GumbelMax {
         })
     }
 
-    /// Multiplies the logits, as `f32`, by the reciprocal of a temperature from 0.01 to 100 before the
-    /// noise is added.
+    /// Multiplies the logits, as `f32`, by the reciprocal of a temperature from 0.01 to 100 before
+    /// the noise is added.
     ///
     /// # Errors
     /// [`ErrorKind::Input`](crate::ErrorKind::Input) outside of this range.

@@ -82,7 +82,8 @@ pub struct TensorOptions {
     /// the space of an [`Arena`](super::Arena). Default: no reserve.
     pub capacity: Capacity,
     /// Maximum number of bytes of the [image](super::DeviceConstraint::bytes), and of the position
-    /// of a row, always below 2³¹. It applies to Flex too, which uploads no image. Default: 256 MiB.
+    /// of a row, always below 2³¹. It applies to Flex too, which uploads no image. Default: 256
+    /// MiB.
     pub max_bytes: usize,
     /// Maximum size in bytes of the mask cache of each constraint on Flex. It stores the legal
     /// tokens of the latest new positions. Default: 4 MiB; 0 disables the cache. A server of remote

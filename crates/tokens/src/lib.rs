@@ -7,8 +7,8 @@
 //!   transition function of all states and tokens `T[s, v]` is stored without loss as
 //!   `D[s, class[v]]`, with `D` of shape `[states, classes]` and `class` of shape `[vocabulary]`;
 //! - **byte-level**: `D` is the automaton over bytes, `[states, byte classes]`, and a token is
-//!   followed byte by byte. If every byte in use is a token, no per-token computation is needed: the
-//!   first mask is available at once, and automata too large for the token-level form fit in
+//!   followed byte by byte. If every byte in use is a token, no per-token computation is needed:
+//!   the first mask is available at once, and automata too large for the token-level form fit in
 //!   memory.
 //!
 //! Both forms share one model: a token is a string of columns of `D`, of length one in the
@@ -433,8 +433,8 @@ impl CompiledConstraint {
     /// The least number of tokens, end of sequence included, from `state` to [`StateId::DONE`]: 0
     /// in `DONE`, 1 in accepting states, 0 in `UNCONSTRAINED` (which has no end to reach),
     /// `u32::MAX` in `DEAD`. In the byte-level form it may be an upper bound, see
-    /// [`compile_byte_level`](Self::compile_byte_level); with calls it ends at the nearest exit of the
-    /// procedure of `state`, since the rest depends on the stack.
+    /// [`compile_byte_level`](Self::compile_byte_level); with calls it ends at the nearest exit of
+    /// the procedure of `state`, since the rest depends on the stack.
     ///
     /// # Panics
     /// If `state` is not a state of the constraint.

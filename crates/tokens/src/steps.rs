@@ -103,8 +103,9 @@ impl Steps {
         Some(KnownStep { entered: *entered, sets: self.sets[*sets as usize], amid })
     }
 
-    /// Keeps the step from a state. If there are `max_steps` steps, drops all of them first; also if
-    /// there are more than [`AMID`] states between bytes for each, which replaced steps leave behind.
+    /// Keeps the step from a state. If there are `max_steps` steps, drops all of them first; also
+    /// if there are more than [`AMID`] states between bytes for each, which replaced steps leave
+    /// behind.
     pub(super) fn keep(
         &mut self,
         max_steps: usize,

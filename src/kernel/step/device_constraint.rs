@@ -43,7 +43,8 @@ impl DeviceConstraint {
     ///
     /// # Panics
     /// If the lengths differ, or if a constraint has calls, because a state does not include the
-    /// stack. Use [`ConstraintProcessor::advance`](crate::processor::ConstraintProcessor::advance) instead.
+    /// stack. Use
+    /// [`ConstraintProcessor::advance`](crate::processor::ConstraintProcessor::advance) instead.
     pub fn next(&self, states: Tensor<1, Int>, tokens: Tensor<1, Int>) -> Tensor<1, Int> {
         assert_eq!(
             self.sizes().exits,

@@ -1,8 +1,8 @@
 //! The legal tokens of a tile of a row, as bits in shared memory.
 //!
 //! Each unit finds the bits of one word. A hit reads them from the pool, and follows only the tokens
-//! that depend on the stack; a walk, and a hit of a word that the budget does not reach, follows all
-//! 32 tokens. No two units write the same word, so this takes no atomics and one barrier.
+//! that depend on the stack; a walk, and a hit of a word that the budget does not reach, follows
+//! all 32 tokens. No two units write the same word, so this takes no atomics and one barrier.
 
 use cubecl::prelude::*;
 

@@ -75,8 +75,8 @@ impl Compiler {
     /// the compilation unless other requests wait for it.
     ///
     /// # Errors
-    /// 400 if the constraint is refused, 503 if the queue is full, other compilations delay this one
-    /// or the server is shutting down, 500 if the compiler panics.
+    /// 400 if the constraint is refused, 503 if the queue is full, other compilations delay this
+    /// one or the server is shutting down, 500 if the compiler panics.
     pub async fn compile(&self, client: Client, source: Source, param: &str) -> Result<Option<Compilation>> {
         self.check_size(&source, param)?;
         let compilation = self.compiler.get(client, source).await;
