@@ -171,17 +171,18 @@ mod tests {
 
     const MAX_STEPS: usize = 64;
 
-    fn vocabulary() -> Vocabulary {
+    /// The constraint of a regex over `a`, `b` and the quotation mark.
+    fn compiled(regex: &str) -> CompiledConstraint {
         let words = ["a", "b", "\""].map(|word| Some(word.as_bytes()));
-        Vocabulary::from_bytes(words.into_iter().chain([None])).unwrap().with_eos([TokenId(3)]).unwrap()
+        let vocabulary = Vocabulary::from_bytes(words.into_iter().chain([None])).unwrap();
+        let vocabulary = vocabulary.with_eos([TokenId(3)]).unwrap();
+        let regex = Constraint::regex(regex).unwrap();
+        CompiledConstraint::compile_byte_level(&regex, &vocabulary, &Limits::default()).unwrap()
     }
 
     #[test]
     fn steps_with_the_same_sets_are_one_skip_link() {
-        let vocabulary = vocabulary();
-        let text = Constraint::regex("[ab]{12}(\"|[ab]{8})|[ab]{10}\"").unwrap();
-        let constraint =
-            CompiledConstraint::compile_byte_level(&text, &vocabulary, &Limits::default()).unwrap();
+        let constraint = compiled("[ab]{12}(\"|[ab]{8})|[ab]{10}\"");
         let parts = constraint.parts();
         let mut states = vec![constraint.start()];
         for _ in 0..20 {
@@ -214,10 +215,7 @@ mod tests {
 
     #[test]
     fn a_cycle_of_steps_is_followed_for_a_while() {
-        let vocabulary = vocabulary();
-        let text = Constraint::regex("(ab)*").unwrap();
-        let constraint =
-            CompiledConstraint::compile_byte_level(&text, &vocabulary, &Limits::default()).unwrap();
+        let constraint = compiled("(ab)*");
         let start = constraint.start();
         let other = constraint.next(start, TokenId(0));
         let mut steps = Steps::default();
@@ -236,10 +234,7 @@ mod tests {
 
     #[test]
     fn replaced_steps_take_bounded_memory() {
-        let vocabulary = vocabulary();
-        let text = Constraint::regex("ab").unwrap();
-        let constraint =
-            CompiledConstraint::compile_byte_level(&text, &vocabulary, &Limits::default()).unwrap();
+        let constraint = compiled("ab");
         let (start, mut steps) = (constraint.start(), Steps::default());
         for _ in 0..4 * AMID * MAX_STEPS {
             let amid = [start; 3].into_iter();
