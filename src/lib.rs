@@ -80,8 +80,8 @@
 //! # Features
 //! `flex` (default), `vulkan`, `wgpu`, `cuda`, `cuda-cpp` and `fusion` are Burn's backends and
 //! options; they combine freely. `remote` adds the devices of a server, `remote-server` adds the
-//! server. `typed` (default) generates Rust types by their schema; `cli` builds
-//! the command line tool `burn-dfa`.
+//! server. `typed` (default) generates Rust types by their schema; `cli` builds the command line
+//! tool `burn-dfa`.
 
 // Without Flex, the helpers of its loops are unused.
 #![cfg_attr(not(feature = "flex"), allow(dead_code, unused_imports, unused_variables))]
