@@ -18,6 +18,7 @@ pub fn limits() -> Limits {
         stacks: Limits::MAX_STACKS,
         forced_text: ForcedText::Longest,
         time: Duration::from_secs(1),
+        deadline: None,
         threads: 1,
         cancel: None,
     }

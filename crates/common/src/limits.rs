@@ -51,6 +51,9 @@ pub struct Limits {
     pub forced_text: ForcedText,
     /// Maximum duration of one compilation. Default: 30 s.
     pub time: Duration,
+    /// The latest end of the compilation, which several steps may share. A compilation past it has
+    /// exceeded [`time`](Self::time). Default: none.
+    pub deadline: Option<Instant>,
     /// Maximum number of threads of one compilation, which share the constraints within a grammar
     /// and the rows of a large constraint; each thread may hold structures of
     /// [`bytes`](Self::bytes). The result is the same for any number, and 0 means 1. Default: the
@@ -73,6 +76,7 @@ impl Default for Limits {
             stacks: Self::MAX_STACKS,
             forced_text: ForcedText::default(),
             time: Duration::from_secs(30),
+            deadline: None,
             threads: threads::available(),
             cancel: None,
         }
@@ -138,6 +142,12 @@ impl Limits {
     #[must_use]
     pub fn with_time(self, time: Duration) -> Self {
         Self { time, ..self }
+    }
+
+    /// Sets the latest end of the compilation.
+    #[must_use]
+    pub fn with_deadline(self, deadline: Instant) -> Self {
+        Self { deadline: Some(deadline), ..self }
     }
 
     /// Sets the maximum number of threads of one compilation.
@@ -258,7 +268,8 @@ pub struct Meter<'a> {
 
 impl<'a> Meter<'a> {
     pub fn start(limits: &'a Limits) -> Self {
-        Self { limits, deadline: Instant::now().checked_add(limits.time) }
+        let deadlines = [Instant::now().checked_add(limits.time), limits.deadline];
+        Self { limits, deadline: deadlines.into_iter().flatten().min() }
     }
 
     /// The same clock under other limits.
@@ -308,5 +319,17 @@ mod tests {
         assert_eq!(Limits::new().with_cancel(&cancel), Limits::new().with_cancel(&cancel.clone()));
         assert_ne!(Limits::new().with_cancel(&cancel), Limits::new().with_cancel(&Cancel::default()));
         assert_eq!(Limits::new(), Limits::default());
+    }
+
+    #[test]
+    fn the_earlier_deadline_counts() {
+        let (now, second) = (Instant::now(), Duration::from_secs(1));
+        let limits = Limits::new().with_deadline(now + 1_000 * second).with_time(Duration::ZERO);
+        let meter = Meter::start(&limits);
+        std::thread::sleep(Duration::from_millis(1));
+        assert_eq!(meter.time().unwrap_err().breached(), Some(Limit::Time(Duration::ZERO)));
+        let limits = Limits::new().with_deadline(now).with_time(second);
+        assert_eq!(Meter::start(&limits).time().unwrap_err().breached(), Some(Limit::Time(second)));
+        assert!(Meter::start(&Limits::new().with_deadline(now + 1_000 * second)).time().is_ok());
     }
 }

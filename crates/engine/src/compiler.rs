@@ -1,8 +1,8 @@
 //! Compiles constraints: each once, on a bounded number of threads, with a deadline, as long as a
 //! request waits for it.
 //!
-//! A compilation that takes longer than [`QUICK`] is stopped, and repeated as slow work. If there
-//! are several threads, slow work leaves one of them free.
+//! A compilation that takes longer than [`QUICK`] is stopped, and repeated as slow work, again with
+//! the whole time. If there are several threads, slow work leaves one of them free.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -270,7 +270,9 @@ impl<F: Frontend> Compiler<F> {
     ) {
         let timed = move |state: &S, limits: &Limits| {
             let started = Instant::now();
-            let made = catch_unwind(AssertUnwindSafe(|| work(state, limits)));
+            // All steps of the work share the time.
+            let limits = Limits { deadline: started.checked_add(limits.time), ..limits.clone() };
+            let made = catch_unwind(AssertUnwindSafe(|| work(state, &limits)));
             (made.unwrap_or_else(|_| Err(Refusal::Panic.into())), started.elapsed())
         };
         let limits = self.config.limits.clone().with_cancel(cancel);
@@ -370,7 +372,13 @@ mod tests {
         }
 
         fn compile(&self, source: &&'static str, task: &Task) -> Result<CompiledConstraint, Refusal> {
-            task.compile(&Constraint::regex(source).map_err(Refusal::Library)?)
+            let constraint = Constraint::regex(source).map_err(Refusal::Library)?;
+            if *source == MANY_STEPS {
+                loop {
+                    task.compile(&constraint)?;
+                }
+            }
+            task.compile(&constraint)
         }
 
         fn constraint(compiled: &CompiledConstraint) -> Option<&CompiledConstraint> {
@@ -401,6 +409,9 @@ mod tests {
 
     /// Compiles until its limits.
     const ENDLESS: &str = "(a|b)*a(a|b){60}";
+
+    /// Compiles in many short steps until its limits.
+    const MANY_STEPS: &str = "a";
 
     fn compiler(time: Duration, max_waiting: usize) -> (Arc<Compiler<Patterns>>, Arc<Counts>) {
         let config = CompilerConfig {
@@ -447,11 +458,13 @@ mod tests {
     fn a_compilation_ends_at_its_deadline() {
         let time = Duration::from_millis(600);
         let (compiler, _) = compiler(time, 16);
-        let refused = compiler.get_blocking(Client::default(), ENDLESS);
-        let Err(CompileError::Refused(Refusal::Library(error))) = refused else {
-            panic!("it does not end by itself: {refused:?}");
-        };
-        assert!(matches!(error.breached(), Some(Limit::Time(limit)) if limit == time), "{error}");
+        for endless in [ENDLESS, MANY_STEPS] {
+            let refused = compiler.get_blocking(Client::default(), endless);
+            let Err(CompileError::Refused(Refusal::Library(error))) = refused else {
+                panic!("it does not end by itself: {refused:?}");
+            };
+            assert!(matches!(error.breached(), Some(Limit::Time(limit)) if limit == time), "{error}");
+        }
     }
 
     #[tokio::test]

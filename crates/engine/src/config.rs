@@ -18,7 +18,7 @@ use burn_dfa::{Capacity, ConstraintCache, Limits, TensorOptions};
 /// ```
 #[derive(Debug)]
 pub struct CompilerConfig {
-    /// The limits of one compilation. Their time is the deadline.
+    /// The limits of one compilation. Their time is the deadline of all its steps together.
     pub limits: Limits,
     /// The capacity of the engine, which no constraint may exceed.
     pub capacity: Capacity,

@@ -134,7 +134,7 @@ pub struct Config {
     /// to other constraints.
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = usizes(1..=256))]
     pub compile_threads: usize,
-    /// Maximum time of one compilation, in seconds.
+    /// Maximum time of one compilation, all its steps together, in seconds.
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds, visible_alias = "max-seconds")]
     pub compile_deadline: Duration,
     /// Maximum number of bytes of one automaton or compiled constraint during compilation.

@@ -63,6 +63,7 @@ pub(crate) fn to_json(limits: &Limits) -> String {
         stacks,
         forced_text,
         time,
+        deadline: _,
         threads: _,
         cancel: _,
     } = limits;
