@@ -106,14 +106,15 @@ impl ApiFrontend {
     /// The unenforceable keywords that caused a refusal.
     ///
     /// # Errors
-    /// The refusal, if there are no such keywords, or the request is strict.
+    /// The refusal, if there are no such keywords, or the request is strict; the time of `limits`
+    /// has run out.
     fn check_strict(
         &self,
         source: &Source,
         limits: &Limits,
         refusal: Refusal,
     ) -> Result<Vec<LeftOut>, Refusal> {
-        let left_out = source.left_out(&self.style, limits);
+        let left_out = source.left_out(&self.style, limits).map_err(Refusal::library)?;
         match left_out.iter().find(|left_out| source.is_strict(left_out)) {
             Some(left_out) => Err(Refusal::Strict(left_out.clone())),
             None if left_out.is_empty() => Err(match refusal {

@@ -1,7 +1,8 @@
 //! Keywords of schemas that no automaton can enforce; they are left out unless a request is strict.
 
 use burn_dfa::constraint::{ToolChoice, Tools, Treatment, Unenforceable};
-use burn_dfa::{Constraint, Limits};
+use burn_dfa::tokens::limits::Meter;
+use burn_dfa::{Constraint, Limits, Result};
 
 use super::style::JsonStyle;
 
@@ -64,30 +65,63 @@ pub(super) fn location_in_tool(number: usize, pointer: &str) -> String {
 }
 
 /// The keywords that a constraint, read with [`Unenforceable::Ignore`], leaves out.
+///
+/// # Errors
+/// The time of `limits` has run out, so that keywords may be missing.
 pub(super) fn of(
     tool: Option<usize>,
     limits: &Limits,
-    constraint: burn_dfa::Result<Option<Constraint>>,
-) -> Vec<LeftOut> {
-    let Ok(Some(constraint)) = constraint else { return Vec::new() };
-    let left_out = constraint.explain(limits).into_iter().filter_map(|note| match note.treatment {
+    constraint: Result<Option<Constraint>>,
+) -> Result<Vec<LeftOut>> {
+    let Ok(Some(constraint)) = constraint else { return Ok(Vec::new()) };
+    let meter = Meter::start(limits);
+    let left_out = constraint.notes(&meter).into_iter().filter_map(|note| match note.treatment {
         Treatment::Unenforceable(reason) => Some(LeftOut { tool, pointer: note.pointer, reason }),
         _ => None,
     });
-    left_out.collect()
+    let left_out = left_out.collect();
+    meter.time()?;
+    Ok(left_out)
 }
 
 /// The keywords that the parameters of callable tools leave out.
-pub(super) fn of_tools(tools: &Tools, style: &JsonStyle, limits: &Limits) -> Vec<LeftOut> {
+///
+/// # Errors
+/// As [`of`].
+pub(super) fn of_tools(tools: &Tools, style: &JsonStyle, limits: &Limits) -> Result<Vec<LeftOut>> {
     let may_be_called = |name: &String| match tools.choice() {
         ToolChoice::Named(named) => named == name,
         ToolChoice::Allowed { names, .. } => names.contains(name),
         _ => true,
     };
     let called = tools.tools().iter().enumerate().filter(|(_, tool)| may_be_called(&tool.name));
-    let of_tool = |(number, tool): (usize, &burn_dfa::constraint::Tool)| {
+    let mut left_out = Vec::new();
+    for (number, tool) in called {
         let options = style.of_arguments(tools, Unenforceable::Ignore);
-        of(Some(number), limits, Constraint::json_schema_with(tool.schema(), &options).map(Some))
-    };
-    called.flat_map(of_tool).collect()
+        let constraint = Constraint::json_schema_with(tool.schema(), &options).map(Some);
+        left_out.extend(of(Some(number), limits, constraint)?);
+    }
+    Ok(left_out)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use burn_dfa::Limit;
+    use burn_dfa::constraint::JsonOptions;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn keywords_are_not_missed_for_lack_of_time() {
+        let schema = json!({"type": "array", "items": {"type": "string"}, "uniqueItems": true});
+        let options = JsonOptions::new().with_unenforceable(Unenforceable::Ignore);
+        let read = || Constraint::json_schema_with(schema.clone(), &options).map(Some);
+        let found = of(None, &Limits::new(), read()).expect("there is time");
+        assert_eq!(found.iter().map(|left_out| &*left_out.pointer).collect::<Vec<_>>(), ["/uniqueItems"]);
+        let error = of(None, &Limits::new().with_time(Duration::ZERO), read()).expect_err("there is none");
+        assert_eq!(error.breached(), Some(Limit::Time(Duration::ZERO)));
+    }
 }

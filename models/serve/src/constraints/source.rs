@@ -113,7 +113,10 @@ impl Source {
     }
 
     /// The unenforceable keywords, if they are left out.
-    pub(super) fn left_out(&self, style: &JsonStyle, limits: &Limits) -> Vec<LeftOut> {
+    ///
+    /// # Errors
+    /// The time of `limits` has run out.
+    pub(super) fn left_out(&self, style: &JsonStyle, limits: &Limits) -> burn_dfa::Result<Vec<LeftOut>> {
         let of_request = |request: &ConstraintText| {
             left_out::of(None, limits, style.read(&request.text, Unenforceable::Ignore))
         };
@@ -122,11 +125,11 @@ impl Source {
             Self::Request(request) | Self::After(_, request) => of_request(request),
             Self::Tools(tools, _) => of_tools(tools),
             Self::Either { calls, content, may_be_content, .. } => {
-                let mut all = of_tools(calls);
+                let mut all = of_tools(calls)?;
                 if *may_be_content {
-                    all.extend(of_request(content));
+                    all.extend(of_request(content)?);
                 }
-                all
+                Ok(all)
             }
         }
     }
