@@ -88,7 +88,8 @@ impl<F: Frontend> Compilation<F> {
         }
     }
 
-    /// The reason why the compilation failed, if it did.
+    /// The reason why the constraint is refused, if it is; `None` also after a slow compilation was
+    /// given up because the queue of the compile pool is full.
     pub fn refusal(&self) -> Option<F::Refusal> {
         match self {
             Self::Done(_) => None,

@@ -130,7 +130,8 @@ pub enum Failure {
     /// The library refused the answer, or the model failed.
     Library(Error),
     /// The compilation of the constraint failed after the answer was queued:
-    /// [`Compilation::refusal`](crate::Compilation::refusal) is the reason.
+    /// [`Compilation::refusal`](crate::Compilation::refusal) is the reason. Without a refusal, the
+    /// compilation was slow and the queue of the compile pool full.
     Constraint,
     /// The model panicked.
     Panic,

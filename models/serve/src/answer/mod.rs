@@ -20,9 +20,8 @@ pub mod whole;
 use burn_dfa::ErrorKind;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use burn_dfa_engine::Failure;
+use burn_dfa_engine::{Failure, PoolError};
 
-use crate::constraints::late;
 use crate::error::ApiError;
 
 /// The fields that all parts of an answer share.
@@ -63,8 +62,9 @@ pub fn failure(failure: &Failure, param: &str) -> ApiError {
             ApiError::of_library(error, "max_tokens")
         }
         Failure::Library(error) => ApiError::of_library(error, param),
-        // A refused constraint is reported before an answer begins.
-        Failure::Constraint => late(),
+        // A refused constraint is reported before an answer begins. Without a refusal, the queue of
+        // the compiler was full.
+        Failure::Constraint => PoolError::Overloaded.into(),
         Failure::Panic => ApiError::internal("the engine broke down on this request, or on one beside it"),
         Failure::Shutdown => ApiError::overloaded("the server is shutting down"),
         _ => ApiError::internal(failure.to_string()),

@@ -115,12 +115,9 @@ fn api_error(error: CompileError<Refusal>, param: &str) -> ApiError {
         CompileError::Refused(refusal) => refusal.api_error(param),
         CompileError::Overloaded => PoolError::Overloaded.into(),
         CompileError::Shutdown => ApiError::overloaded("the server is shutting down"),
-        CompileError::Late => late(),
+        CompileError::Late => {
+            ApiError::overloaded("the constraint was not compiled in time: try again later")
+        }
         _ => ApiError::internal("the constraint was not compiled"),
     }
-}
-
-/// A constraint was not compiled in time, because of other compilations.
-pub(crate) fn late() -> ApiError {
-    ApiError::overloaded("the constraint was not compiled in time: try again later")
 }

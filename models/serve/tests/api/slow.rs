@@ -85,6 +85,22 @@ fn a_compilation_goes_on_while_another_waits_for_it() {
 }
 
 #[test]
+fn a_full_queue_refuses_a_slow_constraint_that_is_compiled_late() {
+    let options =
+        ["--lazy", "--max-queue", "1", "--compile-deadline", "120", "--compile-bytes", "2147483648"];
+    let server = start(&options);
+    let running = |count| until("the row is taken", || metric(&server, "vllm:num_requests_running") == count);
+    // One is compiled, and one waits.
+    let first = send(&server, &slow(0));
+    running(1.0);
+    let second = send(&server, &slow(1));
+    running(2.0);
+    let message = send(&server, &slow(2)).read().error(503, None, "overloaded");
+    assert!(message.contains("too many requests"), "{message}");
+    drop([first, second]);
+}
+
+#[test]
 fn the_end_does_not_wait_for_a_compilation() {
     let mut server = start(&LONG);
     let pending = send(&server, &slow(0));
