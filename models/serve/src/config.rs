@@ -30,9 +30,10 @@ const EXAMPLES: &str = "Examples:
 /// use burn_dfa_serve::Config;
 /// use clap::Parser;
 ///
-/// let config = Config::parse_from(["burn-dfa-serve", "--port", "0", "--rows", "4"]);
+/// let config = Config::try_parse_from(["burn-dfa-serve", "--port", "0", "--rows", "4"])?;
 /// assert_eq!((config.port, config.rows), (0, 4));
 /// assert!(config.model.is_none()); // the embedded one
+/// # Ok::<(), clap::Error>(())
 /// ```
 #[derive(Parser, Clone, Debug)]
 #[command(name = "burn-dfa-serve", version, args_override_self = true)]
@@ -249,13 +250,6 @@ pub enum LogForm {
     Text,
     /// A line of JSON.
     Json,
-}
-
-impl Default for Config {
-    /// The settings of a command line without options.
-    fn default() -> Self {
-        Self::parse_from(["burn-dfa-serve"])
-    }
 }
 
 /// The styles of white space by their names.
