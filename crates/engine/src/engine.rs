@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use burn_dfa::Vocabulary;
 use burn_dfa::generation::{Cancel, ContinuousLm, Recordable};
+use burn_dfa::{Error, Vocabulary};
 use tokio::sync::Semaphore;
 
 use crate::request::{Events, Job};
@@ -69,7 +69,8 @@ impl Engine {
     ///
     /// # Errors
     /// As [`ContinuousBatch::new`](burn_dfa::generation::ContinuousBatch::new), if the sizes do not
-    /// fit the model or the device.
+    /// fit the model or the device; [`ErrorKind::Model`](burn_dfa::ErrorKind::Model) if the model
+    /// panics while the first rows are made.
     pub fn start<M: ContinuousLm + Recordable + Send + 'static>(
         mut model: M,
         vocabulary: Vocabulary,
@@ -96,7 +97,8 @@ impl Engine {
         };
         let thread = std::thread::Builder::new().name("engine".into()).spawn(body);
         let thread = thread.expect("a thread can be started while a program runs");
-        is_ready.recv().expect("the engine reports whether it is ready")?;
+        let panicked = |_| Err(Error::model("it panicked while the first rows were made"));
+        is_ready.recv().unwrap_or_else(panicked)?;
         Ok(Self {
             jobs: Mutex::new(Some(jobs)),
             queue: Arc::new(Semaphore::new(config.max_queue)),

@@ -132,7 +132,7 @@ impl Scheduler {
 
     /// Serves until there are no more jobs. After a panic, the answers in the rows are abandoned,
     /// and the next jobs begin in new rows. Reports on `ready` whether the first rows could be
-    /// made. Returns the failure if the device is lost.
+    /// made, unless that panics. Returns the failure if the device is lost.
     pub(crate) fn run<M: ContinuousLm + Recordable>(
         &mut self,
         model: &M,

@@ -20,6 +20,12 @@ struct FaultyModel {
     panics: Arc<AtomicBool>,
 }
 
+impl FaultyModel {
+    fn panic_if_told(&self) {
+        assert!(!self.panics.swap(false, Ordering::Relaxed), "as it was told");
+    }
+}
+
 impl CausalLm for FaultyModel {
     type Cache = <Decoder as CausalLm>::Cache;
 
@@ -53,6 +59,7 @@ impl ContinuousLm for FaultyModel {
     type RowsCache = <Decoder as ContinuousLm>::RowsCache;
 
     fn rows_cache(&self, rows: usize, capacity: usize) -> Self::RowsCache {
+        self.panic_if_told();
         self.model.rows_cache(rows, capacity)
     }
 
@@ -85,7 +92,7 @@ impl ContinuousLm for FaultyModel {
     fn step_rows(&self, tokens: Tensor<1, Int>, cache: &mut Self::RowsCache) -> Tensor<2> {
         self.steps.fetch_add(1, Ordering::Relaxed);
         std::thread::sleep(self.pause);
-        assert!(!self.panics.swap(false, Ordering::Relaxed), "as it was told");
+        self.panic_if_told();
         self.model.step_rows(tokens, cache)
     }
 }
@@ -272,6 +279,15 @@ fn a_panic_ends_the_request_and_not_the_server() {
     assert_eq!(server.post("/v1/chat/completions", &short()).json(200)["choices"], alone);
     assert_eq!(metric(&server, "burn_dfa:engine_restarts_total"), 1.0);
     assert_eq!(server.get("/health").status, 200);
+}
+
+#[test]
+fn a_panic_at_the_start_is_an_error() {
+    let tiny = Arc::new(burn_dfa_tiny::load(&Device::flex()).expect("it loads"));
+    let (steps, panics) = (Arc::default(), Arc::new(AtomicBool::new(true)));
+    let model = FaultyModel { model: tiny.model().clone(), pause: Duration::ZERO, steps, panics };
+    let failure = App::new(config(&[]), tiny, model).expect_err("it panics").to_string();
+    assert!(failure.contains("it panicked"), "{failure}");
 }
 
 #[test]
