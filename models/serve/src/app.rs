@@ -138,7 +138,8 @@ impl App {
         streams.then_some(self.config.stream_interval)
     }
 
-    /// Refuses new requests, and requests whose answers have not begun.
+    /// Refuses new requests, and requests that wait for their constraint before they are queued.
+    /// Answers in the queue or in a row continue.
     pub fn end(&self) {
         self.ends.store(true, Ordering::Release);
         self.compiler.end();

@@ -85,8 +85,8 @@ pub struct Config {
     /// which could be copied.
     #[arg(long)]
     pub no_prefix_cache: bool,
-    /// Begin answers while their constraints are still being compiled: the model reads the prompt
-    /// meanwhile.
+    /// Queue a request as soon as its constraint was read: the model reads the prompt while the
+    /// constraint is compiled. A request holds its row meanwhile.
     #[arg(long)]
     pub lazy: bool,
     /// Maximum number of most likely tokens whose log-probabilities a request may ask for.
