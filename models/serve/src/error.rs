@@ -111,7 +111,12 @@ impl ApiError {
         } else {
             return Self::internal(error.to_string());
         };
-        let told = Self::new(StatusCode::BAD_REQUEST, words::of_library(error)).at(param).code(code);
+        let mut message = words::of_library(error);
+        if param == "text.format" {
+            // The library reads it as the equivalent field of a chat.
+            message = message.replacen("`response_format`", "`text.format`", 1);
+        }
+        let told = Self::new(StatusCode::BAD_REQUEST, message).at(param).code(code);
         Self { least_tokens: error.tokens_needed(), ..told }
     }
 

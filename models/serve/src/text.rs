@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use burn_dfa::constraint::{Reasoning, ToolFormat, ToolInput, Tools};
 use burn_dfa::{TokenId, Vocabulary};
-use burn_dfa_decoder::{ChatPrompt, ChatTemplate, Pretrained, RenderOptions};
+use burn_dfa_decoder::{ChatPrompt, ChatTemplate, DecoderError, Pretrained, RenderOptions};
 use serde_json::{Value, json};
 
 use crate::config::{Config, ReasoningMode};
@@ -129,9 +129,9 @@ impl TextModel {
         }
     }
 
-    /// Renders a conversation up to the model's turn. If the chat template does not show tools, the
-    /// messages list them. Tools that the model still does not see, and variables that the template
-    /// does not use, add warnings.
+    /// Renders a conversation, the field `param`, up to the model's turn. If the chat template does
+    /// not show tools, the messages list them. Tools that the model still does not see, and
+    /// variables that the template does not use, add warnings.
     ///
     /// # Errors
     /// 400 if there is no chat template, or it rejects the messages.
@@ -140,12 +140,16 @@ impl TextModel {
         messages: &[Value],
         tools: Option<&Tools>,
         template: &Template,
+        param: &str,
         warnings: &mut Warnings,
     ) -> Result<ChatPrompt> {
-        let source = self.chat_template()?.source();
+        let source = self.pretrained.chat_template().map(ChatTemplate::source).ok_or_else(|| {
+            ApiError::invalid(param, "this model has no chat template: use /v1/completions")
+        })?;
         for (name, _, param) in &template.variables {
             if !source.contains(name.as_str()) {
-                warnings.add(*param, format!("the chat template of this model does not know `{name}`"));
+                let message = format!("`{param}`: the chat template of this model does not know `{name}`");
+                warnings.add(*param, message);
             }
         }
         let variables = template.variables.iter().map(|(name, value, _)| (name.clone(), value.clone()));
@@ -158,10 +162,22 @@ impl TextModel {
             true => Cow::Owned(with_calls_as_text(messages, self.tool_format)),
             false => Cow::Borrowed(messages),
         };
-        let prompt = match tools.filter(|_| !self.template_support.tools) {
-            Some(tools) => self.render_listed(&messages, &tools.prompt(), &options)?,
-            None => self.render_with(&messages, &definitions(tools), &options)?,
+        let listed = tools.filter(|_| !self.template_support.tools);
+        let definitions = if listed.is_some() { Vec::new() } else { definitions(tools) };
+        let prompt = match listed {
+            Some(tools) => self.render_listed(&messages, &tools.prompt(), &options),
+            None => self.render_with(&messages, &definitions, &options),
         };
+        let prompt = prompt.map_err(|error| {
+            let param = match &template.variables[..] {
+                _ if template.continue_final_message => "continue_final_message",
+                _ if !definitions.is_empty() => "tools",
+                [(_, _, of_variable), ..] => *of_variable,
+                [] => param,
+            };
+            let reason = words::of_template(&error.to_string());
+            ApiError::invalid(param, format!("the chat template does not take this: {reason}"))
+        })?;
         if let Some(tools) = tools {
             let text = prompt.text();
             let unseen = tools.tools().iter().map(|tool| tool.name.as_str());
@@ -175,7 +191,12 @@ impl TextModel {
     }
 
     /// A conversation with a text that lists tools, if the template accepts it.
-    fn render_listed(&self, messages: &[Value], text: &str, options: &RenderOptions) -> Result<ChatPrompt> {
+    fn render_listed(
+        &self,
+        messages: &[Value],
+        text: &str,
+        options: &RenderOptions,
+    ) -> std::result::Result<ChatPrompt, DecoderError> {
         for position in [ToolListPosition::System, ToolListPosition::User] {
             let Some(listed) = with_text(messages, text, position) else { continue };
             match self.render_with(&listed, &[], options) {
@@ -192,27 +213,11 @@ impl TextModel {
         messages: &[Value],
         tools: &[Value],
         options: &RenderOptions,
-    ) -> Result<ChatPrompt> {
-        let prompt = match self.special_in_messages {
-            true => self.chat_template()?.render_json_with(messages, tools, options).map(ChatPrompt::from),
-            false => self.pretrained.chat_prompt_with(messages, tools, options),
-        };
-        prompt.map_err(|error| {
-            let with = match options.continue_final_message {
-                true => "continue_final_message",
-                false if options.variables.is_empty() && tools.is_empty() => "messages",
-                false if tools.is_empty() => "chat_template_kwargs",
-                false => "tools",
-            };
-            let reason = words::of_template(&error.to_string());
-            ApiError::invalid(with, format!("the chat template does not take this: {reason}"))
-        })
-    }
-
-    fn chat_template(&self) -> Result<&ChatTemplate> {
-        self.pretrained.chat_template().ok_or_else(|| {
-            ApiError::invalid("messages", "this model has no chat template: use /v1/completions")
-        })
+    ) -> std::result::Result<ChatPrompt, DecoderError> {
+        match self.pretrained.chat_template().filter(|_| self.special_in_messages) {
+            Some(template) => template.render_json_with(messages, tools, options).map(ChatPrompt::from),
+            None => self.pretrained.chat_prompt_with(messages, tools, options),
+        }
     }
 
     /// The tokens of a conversation.

@@ -36,7 +36,8 @@ impl Direct {
         let ready = |request: &serde_json::Value| {
             let messages = request["messages"].as_array().ok_or("there are no messages")?;
             let template = TemplateFields::default().read().map_err(|error| error.message)?;
-            let prompt = app.text.render(messages, None, &template, &mut Warnings::default());
+            let mut warnings = Warnings::default();
+            let prompt = app.text.render(messages, None, &template, "messages", &mut warnings);
             let prompt = prompt.map_err(|error| error.message)?;
             let prompt = app.text.encode_chat(&prompt).map_err(|error| error.message)?;
             let text = json!({"structured_outputs": {"json": request["guided_json"]}}).to_string();

@@ -168,7 +168,10 @@ fn tool_calls(at: &str, calls: &Value) -> Result<Value> {
 }
 
 /// The call of a function, with parsed arguments.
-fn function_call(at: &str, id: Option<&Value>, function: &Value) -> Result<Value> {
+///
+/// # Errors
+/// 400 if it has no name, or its arguments are no JSON.
+pub fn function_call(at: &str, id: Option<&Value>, function: &Value) -> Result<Value> {
     let wrong = |what: &str| ApiError::invalid(at, what);
     let name = function.get("name").and_then(Value::as_str);
     let name = name.ok_or_else(|| wrong("the function of a call has a `name`"))?;

@@ -6,8 +6,8 @@ use utoipa::ToSchema;
 
 use super::body::{Body, field_ranges};
 use super::constraint::{ConstraintFields, ConstraintParam, check_format, is_text};
-use super::message::{content, role};
-use super::template::TemplateFields;
+use super::message::{content, function_call, role};
+use super::template::{EFFORT, Template, TemplateFields};
 use super::warning::{Warning, Warnings};
 use super::{CachedTokens, Usage};
 use crate::error::{ApiError, Result};
@@ -139,10 +139,18 @@ impl ResponseRequest {
     }
 
     /// Options that turn the conversation into a prompt.
-    pub fn template(&self) -> TemplateFields {
+    ///
+    /// # Errors
+    /// As [`TemplateFields::read`].
+    pub fn template(&self) -> Result<Template> {
         let reasoning_effort = self.reasoning.as_ref().and_then(|reasoning| reasoning.effort.clone());
         let chat_template_kwargs = self.chat_template_kwargs.clone();
-        TemplateFields { chat_template_kwargs, reasoning_effort, ..TemplateFields::default() }
+        let fields = TemplateFields { chat_template_kwargs, reasoning_effort, ..TemplateFields::default() };
+        let mut template = fields.read()?;
+        for (_, _, param) in template.variables.iter_mut().filter(|(_, _, param)| *param == EFFORT) {
+            *param = "reasoning.effort";
+        }
+        Ok(template)
     }
 
     /// The constraint: `text.format`, or a constraint field of another server.
@@ -163,7 +171,7 @@ impl ResponseRequest {
         }
     }
 
-    /// The conversation, in the form of chat completions.
+    /// The conversation, in the form for chat templates.
     ///
     /// # Errors
     /// 400 if an item is not supported.
@@ -222,23 +230,28 @@ fn add(messages: &mut Vec<Value>, at: &str, item: &Value) -> Result<()> {
         let text = item.get(name).and_then(Value::as_str).map(str::to_owned);
         text.ok_or_else(|| ApiError::invalid(&format!("{at}.{name}"), format!("an item has a text `{name}`")))
     };
+    let content = |name: &str| {
+        let at = format!("{at}.{name}");
+        let text = content(&at, item.get(name).unwrap_or(&Value::Null))?;
+        text.ok_or_else(|| ApiError::invalid(&at, format!("an item has a `{name}`")))
+    };
     match item.get("type").and_then(Value::as_str).unwrap_or("message") {
         "message" => {
-            let content = content(&format!("{at}.content"), item.get("content").unwrap_or(&Value::Null))?;
             let role = role(&format!("{at}.role"), item.get("role").unwrap_or(&Value::Null))?;
-            messages.push(json!({"role": role, "content": content}));
+            messages.push(json!({"role": role, "content": content("content")?}));
         }
         "function_call" => {
             let function = json!({"name": text("name")?, "arguments": text("arguments")?});
-            add_call(messages, json!({"id": text("call_id")?, "type": "function", "function": function}));
+            add_call(messages, function_call(at, Some(&json!(text("call_id")?)), &function)?);
         }
         "custom_tool_call" => {
-            let custom = json!({"name": text("name")?, "input": text("input")?});
-            add_call(messages, json!({"id": text("call_id")?, "type": "custom", "custom": custom}));
+            // Templates write it as the call of a function.
+            let function = json!({"name": text("name")?, "arguments": {"input": text("input")?}});
+            add_call(messages, function_call(at, Some(&json!(text("call_id")?)), &function)?);
         }
         "function_call_output" | "custom_tool_call_output" => {
-            let output = content(&format!("{at}.output"), item.get("output").unwrap_or(&Value::Null))?;
-            messages.push(json!({"role": "tool", "tool_call_id": text("call_id")?, "content": output}));
+            let output = content("output")?;
+            messages.push(json!({"role": "tool", "content": output, "tool_call_id": text("call_id")?}));
         }
         "reasoning" => {}
         kind => {

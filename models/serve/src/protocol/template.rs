@@ -32,7 +32,7 @@ pub struct Template {
 }
 
 /// A variable of templates. Its value in `chat_template_kwargs` overrides the field.
-const EFFORT: &str = "reasoning_effort";
+pub const EFFORT: &str = "reasoning_effort";
 
 impl TemplateFields {
     /// Checks the fields.

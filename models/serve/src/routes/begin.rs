@@ -173,7 +173,7 @@ fn encode(
     };
     let prompts = match prompts {
         Prompts::Chat(messages, template) => {
-            let prompt = app.text.render(&messages, tools, &template, &mut warnings)?;
+            let prompt = app.text.render(&messages, tools, &template, param, &mut warnings)?;
             app.check_prompt(&prompt.text(), param)?;
             vec![app.text.encode_chat(&prompt).map_err(|error| error.at(param))?]
         }
@@ -226,12 +226,13 @@ fn plan(app: &App, wanted: &PreparedRequest) -> Result<Plan> {
         (None, Some(tools)) => Ok(of_tools(tools, "tools")),
         (given, None) if text.reasoning().is_none() || !wanted.is_chat() => {
             let source = given.as_ref().map(|given| given.source.clone());
-            let param = given.as_ref().map_or("response_format", |given| given.param);
+            let param = given.as_ref().map_or(wanted.prompt_param, |given| given.param);
             Ok(Plan { source, param, format: AnswerFormat::Text })
         }
         (None, None) => {
-            let none = Tools::new([]).map_err(|error| ApiError::of_library(&error, "messages"))?;
-            Ok(of_tools(&text.tools(none.with_choice(ToolChoice::None)), "messages"))
+            let param = wanted.prompt_param;
+            let none = Tools::new([]).map_err(|error| ApiError::of_library(&error, param))?;
+            Ok(of_tools(&text.tools(none.with_choice(ToolChoice::None)), param))
         }
         (Some(ConstraintParam { source: Source::Request(request), param }), None) => match text.marks() {
             Some((begin, end)) => {

@@ -16,7 +16,6 @@ use crate::answer::{Head, stream, whole};
 use crate::app::App;
 use crate::error::{ApiError, Result};
 use crate::protocol::constraint::ConstraintFields;
-use crate::protocol::message::messages;
 use crate::protocol::response::{ResponseObject, ResponseRequest};
 use crate::protocol::sampling::SamplingFields;
 
@@ -44,9 +43,8 @@ pub async fn responses(State(app): State<Arc<App>>, Payload(mut body, client): P
         "parallel_tool_calls": own.parallel_tool_calls,
     });
     let tools = read_tools(&app, own.tools.as_deref().unwrap_or_default(), request, &mut warnings)?;
-    let messages = messages(&own.messages()?, &mut warnings)?;
     let wanted = PreparedRequest {
-        prompts: Prompts::Chat(messages, own.template().read()?),
+        prompts: Prompts::Chat(own.messages()?, own.template()?),
         prompt_param: "input",
         n: 1,
         max_tokens: own.max_output_tokens,

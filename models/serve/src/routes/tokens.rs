@@ -54,7 +54,8 @@ fn tokens_of(
         (None, Some(given)) => {
             let tools = request.tools.as_deref().unwrap_or_default();
             let tools = read_tools(app, tools, json!({"tools": request.tools}), warnings)?;
-            let prompt = app.text.render(&messages(given, warnings)?, tools.as_ref(), template, warnings)?;
+            let messages = messages(given, warnings)?;
+            let prompt = app.text.render(&messages, tools.as_ref(), template, "messages", warnings)?;
             app.check_prompt(&prompt.text(), "messages")?;
             app.text.encode_chat(&prompt)?
         }

@@ -226,7 +226,7 @@ fn all_ignored_fields_share_one_warning() {
     assert!(
         params[0].contains("include: reasoning.encrypted_content") && params[0].contains("text.verbosity")
     );
-    assert!(params.contains(&"truncation".to_owned()) && params.contains(&"reasoning_effort".to_owned()));
+    assert!(params.contains(&"truncation".to_owned()) && params.contains(&"reasoning.effort".to_owned()));
 }
 
 /// A template with variables.

@@ -186,7 +186,7 @@ fn fields_of_responses_are_taken() {
         (json!({"include": ["reasoning.encrypted_content"]}), "include: reasoning.encrypted_content"),
         (json!({"include": ["message.output_text.logprobs"]}), "include: message.output_text.logprobs"),
         (json!({"truncation": "auto"}), "truncation"),
-        (json!({"reasoning": {"effort": "none"}}), "reasoning_effort"),
+        (json!({"reasoning": {"effort": "none"}}), "reasoning.effort"),
     ] {
         assert_eq!(warned(&respond(more.clone())), ignored, "{more}");
     }

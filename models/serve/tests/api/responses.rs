@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use serde_json::{Value, json};
 
-use crate::client::{Running, start};
+use crate::client::{Folder, Running, start};
 
 fn server() -> &'static Running {
     static SERVER: OnceLock<Running> = OnceLock::new();
@@ -141,4 +141,43 @@ fn requests_that_need_stored_conversations_are_refused() {
     );
     ask(json!({"store": true, "background": false, "truncation": "disabled", "max_output_tokens": 2}))
         .json(200);
+}
+
+/// No system messages, like Gemma's template.
+const USERS: &str = "{% for m in messages %}{% if m['role'] == 'system' %}{{ raise_exception('no system') }}{% endif %}<|user|>{{ m['content'] | trim }}{% endfor %}{{ reasoning_effort }}<|assistant|>";
+
+#[test]
+fn errors_and_warnings_name_the_fields_of_the_request() {
+    let user = json!({"role": "user", "content": "Hi"});
+    let call = json!({"type": "function_call", "call_id": "1", "name": "f", "arguments": "{"});
+    let result = json!({"type": "function_call_output", "call_id": "1", "output": null});
+    for (item, param) in [
+        (json!({"role": "user", "content": null}), "input[1].content"),
+        (json!({"content": "Hi"}), "input[1].role"),
+        (call, "input[1]"),
+        (result, "input[1].output"),
+    ] {
+        // The reasoning and the instructions shift the indices of the messages.
+        let input = json!([{"type": "reasoning"}, item, user]);
+        let request = json!({"instructions": "Be brief.", "input": input, "max_output_tokens": 2});
+        let message = server().post("/v1/responses", &request).error(400, Some(param), "invalid_value");
+        assert!(!message.contains("messages"), "{message}");
+    }
+    for format in [json!({"type": "xml"}), json!({"type": "json_schema", "name": "n"}), json!(1)] {
+        let request = json!({"input": "Hi", "text": {"format": format}});
+        let answer = server().post("/v1/responses", &request);
+        let message = answer.error(400, Some("text.format"), "constraint_refused");
+        assert!(message.contains("`text.format`") && !message.contains("response_format"), "{message}");
+    }
+    let effort = json!({"input": "Hi", "reasoning": {"effort": "low"}, "max_output_tokens": 2});
+    let warnings = server().post("/v1/responses", &effort).warnings();
+    assert_eq!(warnings[0]["param"], "reasoning.effort");
+    assert!(warnings[0]["message"].as_str().is_some_and(|text| text.contains("`reasoning.effort`")));
+
+    let folder = Folder::new("no-system", USERS);
+    let strict = folder.start(&[]);
+    let mut request = json!({"instructions": "Be brief.", "input": "Hi", "max_output_tokens": 2});
+    strict.post("/v1/responses", &request).error(400, Some("input"), "invalid_value");
+    request["reasoning"] = json!({"effort": "low"});
+    strict.post("/v1/responses", &request).error(400, Some("reasoning.effort"), "invalid_value");
 }
