@@ -128,13 +128,14 @@ pub async fn begin(app: &Arc<App>, client: Client, mut wanted: PreparedRequest) 
         cache_salt: wanted.cache_salt,
         client,
     };
-    if ask.answers() > app.engine.config().max_queue {
-        let max = app.engine.config().max_queue;
-        let message = format!("{} answers are more than the {max} that may wait", ask.answers());
-        return Err(ApiError::invalid("n", message));
+    let (answers, max) = (ask.answers(), app.engine.config().max_queue);
+    if answers > max {
+        let param = if n > max { "n" } else { wanted.prompt_param };
+        let message = format!("`{param}` asks for {answers} answers, of {max} that may wait");
+        return Err(ApiError::invalid(param, message));
     }
     let reader = |_| ChoiceReader::new(&format);
-    let readers = (0..ask.answers()).map(reader).collect::<Result<Vec<_>>>()?;
+    let readers = (0..answers).map(reader).collect::<Result<Vec<_>>>()?;
     let mut generation = app.engine.submit(ask)?;
     match generation.next().await {
         Some((index, Event::Failed(reason))) => {

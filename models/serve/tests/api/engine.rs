@@ -159,6 +159,11 @@ fn a_full_queue_refuses() {
     let mut three = short();
     three["n"] = json!(3);
     server.post("/v1/chat/completions", &three).error(400, Some("n"), "invalid_value");
+    for n in [1, 2] {
+        let prompts = json!({"prompt": ["a", "b", "c"], "n": n, "max_tokens": 1});
+        let message = server.post("/v1/completions", &prompts).error(400, Some("prompt"), "invalid_value");
+        assert!(message.contains("`prompt`"), "{message}");
+    }
     first.read().json(200);
     for pending in waiting {
         pending.read().json(200);
