@@ -229,15 +229,14 @@ impl TextModel {
         tokens.map_err(|error| ApiError::invalid("messages", error.to_string()))
     }
 
-    /// The tokens of a text.
+    /// The tokens of a text, which is a prompt.
     ///
     /// # Errors
     /// 400 if the tokenizer fails.
     pub fn encode(&self, text: &str, with_special: bool) -> Result<Vec<TokenId>> {
         let encoding = self.pretrained.tokenizer().encode_fast(text, with_special);
-        let encoding = encoding.map_err(|error| {
-            ApiError::new(axum::http::StatusCode::BAD_REQUEST, format!("the tokenizer: {error}"))
-        })?;
+        let encoding =
+            encoding.map_err(|error| ApiError::invalid("prompt", format!("the tokenizer: {error}")))?;
         Ok(encoding.get_ids().iter().map(|&id| TokenId(id)).collect())
     }
 

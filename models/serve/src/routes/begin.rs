@@ -170,7 +170,7 @@ fn encode(
 ) -> Result<(Vec<Vec<TokenId>>, Warnings)> {
     let text = |text: &String, with_special: bool| {
         app.check_prompt(text, param)?;
-        app.text.encode(text, with_special).map_err(|error| error.at(param))
+        app.text.encode(text, with_special)
     };
     let prompts = match prompts {
         Prompts::Chat(messages, template) => {

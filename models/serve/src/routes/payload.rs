@@ -31,7 +31,8 @@ impl FromRequest<Arc<App>> for Payload {
                 let message = format!("the request has more than {} bytes", config.max_body);
                 ApiError::new(status, message).code("request_too_large")
             }
-            status => ApiError::new(status, rejection.body_text()),
+            // Chunks of the body are malformed, or the connection broke.
+            status => ApiError::new(status, rejection.body_text()).code("invalid_json"),
         })?;
         // Parsing a large body takes time.
         let body = app.pool.run(client, move || Body::read(&bytes)).await??;

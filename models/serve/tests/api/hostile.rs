@@ -180,6 +180,19 @@ fn constraints_that_mean_harm_are_refused_in_time_and_hold_nobody_up() {
 }
 
 #[test]
+fn a_malformed_transfer_is_refused() {
+    let server = start(&[]);
+    let mut stream = TcpStream::connect(server.address).expect("the server listens");
+    stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a time");
+    let request = "POST /v1/completions HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\r\nx\r\n";
+    stream.write_all(request.as_bytes()).expect("it is sent");
+    let mut answer = String::new();
+    let _ = stream.read_to_string(&mut answer);
+    let is_coded = answer.starts_with("HTTP/1.1 400 ") && answer.contains("\"code\":\"invalid_json\"");
+    assert!(is_coded, "{answer}");
+}
+
+#[test]
 fn slow_clients_are_let_go() {
     let server = start(&["--client-timeout", "1"]);
     // One connection with unfinished headers, and one with an unfinished body.
