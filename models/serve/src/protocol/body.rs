@@ -46,38 +46,40 @@ fn hints() -> [(&'static str, Vec<Value>); 3] {
 fn refused() -> [(&'static str, Vec<Value>); 35] {
     let none = Vec::new;
     let off = || vec![json!(false)];
+    let empty = || vec![json!([])];
     [
         ("add_generation_prompt", vec![json!(true)]),
         ("add_special_tokens", off()),
+        // An empty list would allow no token.
         ("allowed_token_ids", none()),
         ("audio", none()),
-        ("bad_words", vec![json!([])]),
+        ("bad_words", empty()),
         ("best_of", vec![json!(1)]),
         ("chat_template", none()),
         ("chat_template_kwargs", vec![json!({})]),
         ("continue_final_message", off()),
-        ("custom_params", none()),
-        ("documents", none()),
+        ("custom_params", vec![json!({})]),
+        ("documents", empty()),
         ("echo", off()),
         ("function_call", vec![json!("none")]),
-        ("functions", none()),
+        ("functions", empty()),
         ("grammar", none()),
         ("ignore_eos", off()),
         ("include_reasoning", vec![json!(true)]),
         ("include_stop_str_in_output", off()),
         ("length_penalty", vec![json!(1.0), json!(1)]),
-        ("logits_processors", none()),
+        ("logits_processors", empty()),
         ("lora_path", none()),
-        ("mm_processor_kwargs", none()),
+        ("mm_processor_kwargs", vec![json!({})]),
         ("modalities", vec![json!(["text"])]),
-        ("prompt_embeds", none()),
+        ("prompt_embeds", empty()),
         ("prompt_logprobs", none()),
         ("reasoning_effort", none()),
         ("return_tokens_as_token_ids", off()),
         ("separate_reasoning", vec![json!(true)]),
         ("skip_special_tokens", vec![json!(true)]),
         ("spaces_between_special_tokens", vec![json!(true)]),
-        ("stop_token_ids", vec![json!([])]),
+        ("stop_token_ids", empty()),
         ("suffix", vec![json!("")]),
         ("truncate_prompt_tokens", none()),
         ("use_beam_search", off()),
@@ -282,12 +284,14 @@ mod tests {
         };
         let warned = |text: &str| read(text).expect("it is read").tell();
         assert!(warned(r#"{"n": 1, "store": false, "functions": null, "echo": false}"#).is_empty());
+        assert!(warned(r#"{"functions": [], "documents": [], "custom_params": {}}"#).is_empty());
         let told = warned(r#"{"n": 1, "what": 2, "store": true, "user": "u"}"#);
         assert_eq!(told[0].param, "store, what");
         for name in ["echo", "functions", "guided_backend", "n"] {
             let error = read(&format!("{{\"{name}\": [true]}}")).expect_err("it is refused");
             assert_eq!(error.param.as_deref(), Some(name));
         }
+        assert!(read(r#"{"allowed_token_ids": []}"#).is_err());
         assert!(read(r#"{"n": 1, "n": 2}"#).is_err());
         assert!(read("[]").is_err() && read("{").is_err());
     }
