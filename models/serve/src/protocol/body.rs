@@ -112,7 +112,7 @@ impl Body {
         Ok(Self { text: text.to_owned(), fields, ranges, unknown, warnings })
     }
 
-    /// Reads the fields of `T`.
+    /// Reads the fields of `T`. Unknown fields of its objects add warnings.
     ///
     /// # Errors
     /// 400 if a field has another type.
@@ -132,6 +132,13 @@ impl Body {
             }
         })?;
         self.unknown.retain(|name| ignored.contains(name));
+        // An unknown field of an optional object has a path such as `text.?.indent`.
+        for (name, inner) in ignored.iter().filter_map(|path| path.split_once(".?.")) {
+            let value = self.fields.get(name).and_then(|object| object.get(inner));
+            if value.is_some_and(|value| !value.is_null()) {
+                self.warnings.ignore(format!("{name}.{inner}"));
+            }
+        }
         Ok(read)
     }
 

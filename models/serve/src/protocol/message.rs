@@ -35,7 +35,7 @@ pub fn messages(given: &[Value], warnings: &mut Warnings) -> Result<Vec<Value>> 
 }
 
 /// Warns about unknown fields with a value.
-fn ignore_others(fields: &Map<String, Value>, known: &[&str], at: &str, warnings: &mut Warnings) {
+pub fn ignore_others(fields: &Map<String, Value>, known: &[&str], at: &str, warnings: &mut Warnings) {
     let says = |value: &Value| match value {
         Value::Null => false,
         Value::Array(items) => !items.is_empty(),
@@ -51,17 +51,12 @@ fn message(at: &str, message: &Value, warnings: &mut Warnings) -> Result<Value> 
         return Err(ApiError::invalid(at, "a message is an object"));
     };
     ignore_others(fields, &KNOWN, at, warnings);
-    if let Some(Value::Array(parts)) = fields.get("content") {
-        let parts = parts.iter().enumerate();
-        for (index, part) in parts.filter_map(|(index, part)| Some((index, part.as_object()?))) {
-            ignore_others(part, &KNOWN_OF_PARTS, &format!("{at}.content[{index}]"), warnings);
-        }
-    }
     let mut own = Map::new();
     let role = role(&format!("{at}.role"), fields.get("role").unwrap_or(&Value::Null))?;
     own.insert("role".into(), json!(role));
     let given = |name| fields.get(name).filter(|value| !value.is_null());
-    let content = content(&format!("{at}.content"), fields.get("content").unwrap_or(&Value::Null))?;
+    let content = fields.get("content").unwrap_or(&Value::Null);
+    let content = self::content(&format!("{at}.content"), content, warnings)?;
     // OpenAI's models may answer in the field `refusal` instead.
     let content = match given("refusal").and_then(Value::as_str) {
         Some(refusal) if content.is_none() => Some(refusal.to_owned()),
@@ -119,12 +114,16 @@ pub fn role(at: &str, role: &Value) -> Result<&'static str> {
     })
 }
 
-/// The text of a content: a text, or parts that are texts or refusals.
+/// The text of a content: a text, or parts that are texts or refusals. Unknown fields of parts add
+/// warnings.
 ///
 /// # Errors
 /// 400 if it is something else.
-pub fn content(at: &str, content: &Value) -> Result<Option<String>> {
+pub fn content(at: &str, content: &Value, warnings: &mut Warnings) -> Result<Option<String>> {
     let part = |(index, part): (usize, &Value)| {
+        if let Value::Object(fields) = part {
+            ignore_others(fields, &KNOWN_OF_PARTS, &format!("{at}[{index}]"), warnings);
+        }
         let kind = part.get("type").and_then(Value::as_str).unwrap_or("text");
         let text = |name| part.get(name).and_then(Value::as_str);
         match (kind, text("text"), text("refusal")) {

@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 
 use super::body::{Body, field_ranges};
 use super::constraint::{ConstraintFields, ConstraintParam, check_format, is_text};
-use super::message::{content, function_call, role};
+use super::message::{content, function_call, ignore_others, role};
 use super::template::{EFFORT, Template, TemplateFields};
 use super::warning::{Warning, Warnings};
 use super::{CachedTokens, Usage};
@@ -171,18 +171,19 @@ impl ResponseRequest {
         }
     }
 
-    /// The conversation, in the form for chat templates.
+    /// The conversation, in the form for chat templates. Reasoning and unknown fields of items add
+    /// warnings.
     ///
     /// # Errors
     /// 400 if an item is not supported.
-    pub fn messages(&self) -> Result<Vec<Value>> {
+    pub fn messages(&self, warnings: &mut Warnings) -> Result<Vec<Value>> {
         let instructions = self.instructions.iter().map(|text| json!({"role": "system", "content": text}));
         let mut messages: Vec<Value> = instructions.collect();
         match &self.input {
             Value::String(text) => messages.push(json!({"role": "user", "content": text})),
             Value::Array(items) => {
                 for (index, item) in items.iter().enumerate() {
-                    add(&mut messages, &format!("input[{index}]"), item)?;
+                    add(&mut messages, &format!("input[{index}]"), item, warnings)?;
                 }
             }
             _ => return Err(ApiError::invalid("input", "`input` is a text, or an array of items")),
@@ -225,38 +226,49 @@ fn format(text: &str) -> Result<Option<ConstraintParam>> {
 }
 
 /// Adds an item of the input to the messages.
-fn add(messages: &mut Vec<Value>, at: &str, item: &Value) -> Result<()> {
+fn add(messages: &mut Vec<Value>, at: &str, item: &Value, warnings: &mut Warnings) -> Result<()> {
     let text = |name: &str| {
         let text = item.get(name).and_then(Value::as_str).map(str::to_owned);
         text.ok_or_else(|| ApiError::invalid(&format!("{at}.{name}"), format!("an item has a text `{name}`")))
     };
-    let content = |name: &str| {
+    let mut content = |name: &str| {
         let at = format!("{at}.{name}");
-        let text = content(&at, item.get(name).unwrap_or(&Value::Null))?;
+        let text = content(&at, item.get(name).unwrap_or(&Value::Null), warnings)?;
         text.ok_or_else(|| ApiError::invalid(&at, format!("an item has a `{name}`")))
     };
-    match item.get("type").and_then(Value::as_str).unwrap_or("message") {
+    let read: &[&str] = match item.get("type").and_then(Value::as_str).unwrap_or("message") {
         "message" => {
             let role = role(&format!("{at}.role"), item.get("role").unwrap_or(&Value::Null))?;
             messages.push(json!({"role": role, "content": content("content")?}));
+            &["role", "content"]
         }
         "function_call" => {
             let function = json!({"name": text("name")?, "arguments": text("arguments")?});
             add_call(messages, function_call(at, Some(&json!(text("call_id")?)), &function)?);
+            &["call_id", "name", "arguments"]
         }
         "custom_tool_call" => {
             // Templates write it as the call of a function.
             let function = json!({"name": text("name")?, "arguments": {"input": text("input")?}});
             add_call(messages, function_call(at, Some(&json!(text("call_id")?)), &function)?);
+            &["call_id", "name", "input"]
         }
         "function_call_output" | "custom_tool_call_output" => {
             let output = content("output")?;
             messages.push(json!({"role": "tool", "content": output, "tool_call_id": text("call_id")?}));
+            &["call_id", "output"]
         }
-        "reasoning" => {}
+        "reasoning" => {
+            warnings.ignore(at);
+            return Ok(());
+        }
         kind => {
             return Err(ApiError::unsupported(at, format!("an item of the type {kind:?} is not offered")));
         }
+    };
+    if let Value::Object(fields) = item {
+        // Items of an earlier answer have an identifier and a status.
+        ignore_others(fields, &[&["type", "id", "status"][..], read].concat(), at, warnings);
     }
     Ok(())
 }

@@ -44,7 +44,7 @@ pub async fn responses(State(app): State<Arc<App>>, Payload(mut body, client): P
     });
     let tools = read_tools(&app, own.tools.as_deref().unwrap_or_default(), request, &mut warnings)?;
     let wanted = PreparedRequest {
-        prompts: Prompts::Chat(own.messages()?, own.template()?),
+        prompts: Prompts::Chat(own.messages(&mut warnings)?, own.template()?),
         prompt_param: "input",
         n: 1,
         max_tokens: own.max_output_tokens,

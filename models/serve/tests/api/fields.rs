@@ -213,7 +213,7 @@ fn all_ignored_fields_share_one_warning() {
     let quiet = json!({"store": false, "verbosity": "medium", "user": "u", "metadata": {}, "echo": false});
     assert!(ask(quiet).warnings().is_empty());
     let request = json!({
-        "input": "Hi", "max_output_tokens": 5, "store": true, "truncation": "auto", "text": {"verbosity": "high"},
+        "input": "Hi", "max_output_tokens": 5, "store": true, "truncation": "auto", "text": {"verbosity": "high", "indent": 2, "x": null},
         "include": ["reasoning.encrypted_content", "message.output_text.logprobs"], "reasoning": {"effort": "low", "summary": "auto"}
     });
     let answer = server().post("/v1/responses", &request);
@@ -226,7 +226,22 @@ fn all_ignored_fields_share_one_warning() {
     assert!(
         params[0].contains("include: reasoning.encrypted_content") && params[0].contains("text.verbosity")
     );
+    assert!(params[0].contains("text.indent") && !params[0].contains("text.x"), "{params:?}");
     assert!(params.contains(&"truncation".to_owned()) && params.contains(&"reasoning.effort".to_owned()));
+}
+
+#[test]
+fn ignored_fields_of_items_are_named() {
+    let input = json!([
+        {"role": "user", "content": [{"type": "input_text", "text": "Hi", "cache_control": {}}], "weight": 1},
+        {"type": "reasoning", "id": "r", "summary": []},
+        {"type": "message", "id": "m", "status": "completed", "role": "assistant", "content": [
+            {"type": "output_text", "text": "Hello", "annotations": [], "logprobs": []}
+        ]},
+        {"role": "user", "content": "Thank you!"}
+    ]);
+    let answer = server().post("/v1/responses", &json!({"input": input, "max_output_tokens": 2}));
+    assert_eq!(warned(&answer), "input[0].content[0].cache_control, input[0].weight, input[1]");
 }
 
 /// A template with variables.
