@@ -24,7 +24,7 @@ pub struct Body {
 }
 
 /// Fields that clients send, but that do not affect the answer.
-const PASSED_OVER: [&str; 9] = [
+const PASSED_OVER: [&str; 7] = [
     "user",
     "metadata",
     "safety_identifier",
@@ -32,14 +32,18 @@ const PASSED_OVER: [&str; 9] = [
     "prompt_cache_retention",
     "service_tier",
     "request_id",
-    "priority",
-    "return_token_ids",
 ];
 
 /// Fields that are ignored with a warning, since they do not restrict answers, each with its
 /// neutral values.
-fn hints() -> [(&'static str, Vec<Value>); 3] {
-    [("prediction", Vec::new()), ("store", vec![json!(false)]), ("verbosity", vec![json!("medium")])]
+fn hints() -> [(&'static str, Vec<Value>); 5] {
+    [
+        ("prediction", Vec::new()),
+        ("priority", vec![json!(0)]),
+        ("return_token_ids", vec![json!(false)]),
+        ("store", vec![json!(false)]),
+        ("verbosity", vec![json!("medium")]),
+    ]
 }
 
 /// Fields that are known, but not supported, each with its neutral values.

@@ -140,6 +140,8 @@ fn fields_of_other_servers_are_taken() {
         (json!({"reasoning_effort": "low"}), "reasoning_effort"),
         (json!({"verbosity": "low"}), "verbosity"),
         (json!({"store": true}), "store"),
+        (json!({"priority": 1, "return_token_ids": true}), "priority, return_token_ids"),
+        (json!({"priority": 0, "return_token_ids": false, "service_tier": "auto"}), ""),
         (json!({"prediction": {"type": "content", "content": "hi"}}), "prediction"),
         (json!({"chat_template_kwargs": {"enable_thinking": false}}), "chat_template_kwargs"),
         (json!({"ignore_eos": true}), ""),
