@@ -31,11 +31,13 @@ pub fn completion(
 }
 
 impl ChatCompletion {
-    /// Adds a text in front of each answer that has a content.
+    /// Adds a text in front of each answer, also if it has only calls.
     #[must_use]
     pub fn with_echo(mut self, echo: &str) -> Self {
-        for content in self.choices.iter_mut().filter_map(|choice| choice.message.content.as_mut()) {
-            content.insert_str(0, echo);
+        if !echo.is_empty() {
+            for choice in &mut self.choices {
+                choice.message.content.get_or_insert_default().insert_str(0, echo);
+            }
         }
         self
     }

@@ -93,7 +93,7 @@ pub struct ChatChoice {
 pub struct AnswerMessage {
     /// `assistant`.
     pub role: &'static str,
-    /// The text; null if there are only calls.
+    /// The text; null if there are only calls and no echo.
     pub content: Option<String>,
     /// The reasoning before the text.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -153,6 +153,24 @@ fn calls_stream_as_deltas() {
 }
 
 #[test]
+fn an_echo_precedes_calls() {
+    let mut request = body(json!({
+        "messages": [
+            {"role": "user", "content": "What will the weather be like in Lisbon tomorrow?"},
+            {"role": "assistant", "content": "I look."}
+        ],
+        "tool_choice": "required", "parallel_tool_calls": false, "continue_final_message": true, "echo": true
+    }));
+    let whole = server().post("/v1/chat/completions", &request).json(200);
+    call(&whole["choices"][0]);
+    request["stream"] = json!(true);
+    let events = server().post("/v1/chat/completions", &request).events();
+    let text: String =
+        events.iter().filter_map(|event| event["choices"][0]["delta"]["content"].as_str()).collect();
+    assert_eq!((&whole["choices"][0]["message"]["content"], text.as_str()), (&json!("I look."), "I look."));
+}
+
+#[test]
 fn an_answer_is_a_call_or_json_of_the_schema() {
     let format = json!({"type": "json_schema", "json_schema": {"name": "n", "schema": {
         "type": "object", "properties": {"mood": {"enum": ["good", "bad"]}}, "required": ["mood"], "additionalProperties": false
