@@ -185,6 +185,10 @@ const ATTACKS: &[Attack] = attacks! {
         schema(gauge, json!({"type": "string", "pattern": pattern}))
     };
     "looks, counted": Limit = |gauge| schema(gauge, json!({"type": "string", "pattern": "(?:(?=.*a.{20})(?!b{50}).){1000}"}));
+    "10,000 doubled characters": Limit = |gauge| {
+        let pairs: Vec<String> = (0..10_000).filter_map(|i| char::from_u32(0x4e00 + i)).map(|c| format!("{c}{c}")).collect();
+        schema(gauge, json!({"type": "string", "pattern": pairs.join("|")}))
+    };
     "patterns of names": Limit = |gauge| {
         let all: Map<String, Value> = (0..60).map(|i| (format!("a.{{{i}}}b"), json!({"minimum": i}))).collect();
         schema(gauge, json!({"type": "object", "patternProperties": all}))

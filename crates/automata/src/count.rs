@@ -9,6 +9,9 @@ use burn_dfa_common::{Result, limits::Meter};
 /// No state of the counted automaton yet.
 const NONE: u32 = u32::MAX;
 
+/// Visited states between two looks at the clock.
+const AT_ONCE: usize = 1 << 16;
+
 impl Rows {
     /// The words with a path from `start` that enters marked states, not counting the start, at
     /// least `min` and at most `max` times.
@@ -28,7 +31,7 @@ impl Rows {
         if max.is_some_and(|max| max < min) {
             return Ok(ByteDfa::empty());
         }
-        let units = Units::new(self, start, marked);
+        let units = Units::new(self, start, marked, meter)?;
         let levels = units.levels(max.unwrap_or(min), meter)?;
         let mut counted = Counted { rows: DfaBuilder::new(), runs: Vec::new(), marked };
         let mut next = vec![0; self.state_count()];
@@ -40,9 +43,11 @@ impl Rows {
         }
         let mut here = vec![NONE; self.state_count()];
         here[0] = 0;
+        let mut work = 0;
         for level in (0..top).rev() {
             let ends = level as u64 >= min;
             for &unit in levels.at(level) {
+                work += units.states(unit).len();
                 for &state in units.states(unit) {
                     if here[state as usize] == NONE {
                         here[state as usize] = counted.state(self, state, ends, &here, &next);
@@ -56,7 +61,8 @@ impl Rows {
             for &unit in levels.at(level) {
                 units.states(unit).iter().for_each(|&state| here[state as usize] = NONE);
             }
-            if level % 256 == 0 {
+            if work >= AT_ONCE {
+                work = 0;
                 counted.rows.check(meter)?;
             }
         }
@@ -84,29 +90,37 @@ struct Units<'a> {
 }
 
 impl<'a> Units<'a> {
-    fn new(rows: &'a Rows, start: u32, marked: &'a [bool]) -> Self {
+    /// # Errors
+    /// A limit is exceeded: all lists together may have the square of the number of states.
+    fn new(rows: &'a Rows, start: u32, marked: &'a [bool], meter: &Meter) -> Result<Self> {
         let count = rows.state_count();
         let mut units =
             Self { rows, start, marked, states: vec![Vec::new(); count], targets: vec![Vec::new(); count] };
         let mut seen = vec![0; count];
+        let mut size = 0;
         for state in 1..count as u32 {
             if marked[state as usize] || state == start {
                 units.visit(state, state, &mut seen);
+                let (states, targets) = (&units.states[state as usize], &units.targets[state as usize]);
+                size += states.capacity() + targets.capacity();
+                meter.bytes(size * size_of::<u32>())?;
+                meter.time()?;
             }
         }
-        units
+        Ok(units)
     }
 
-    /// Visits depth first; adds a state after its targets.
+    /// Visits depth first; adds a state after its targets. `seen` has the last unit that led to
+    /// each state.
     fn visit(&mut self, unit: u32, state: u32, seen: &mut [u32]) {
-        seen[state as usize] = unit;
         for run in self.rows.row(state) {
             let target = run.target as usize;
+            if std::mem::replace(&mut seen[target], unit) == unit {
+                continue;
+            }
             if self.marked[target] {
-                if !self.targets[unit as usize].contains(&run.target) {
-                    self.targets[unit as usize].push(run.target);
-                }
-            } else if seen[target] != unit {
+                self.targets[unit as usize].push(run.target);
+            } else {
                 self.visit(unit, run.target, seen);
             }
         }
@@ -124,11 +138,12 @@ impl<'a> Units<'a> {
             return Ok(levels);
         }
         let mut entered = StampSet::new(self.rows.state_count());
-        let mut size = 1;
+        let (mut size, mut work) = (1, 0);
         while (levels.count as u64) <= last {
             let mut set = Vec::new();
             entered.clear();
             for &unit in levels.at(levels.count - 1) {
+                work += self.targets[unit as usize].len();
                 for &target in &self.targets[unit as usize] {
                     if entered.insert(target) {
                         set.push(target);
@@ -151,7 +166,8 @@ impl<'a> Units<'a> {
             size += set.len() + 4;
             levels.sets.push(set);
             levels.count += 1;
-            if levels.count.is_multiple_of(256) {
+            if work >= AT_ONCE {
+                work = 0;
                 meter.bytes(size * 4)?;
                 meter.time()?;
             }
@@ -202,11 +218,9 @@ impl Counted<'_> {
         let mut number_of = vec![0; of.state_count()]; // by block
         let mut order = Vec::new();
         let mut reached = vec![false; of.state_count()];
+        entered.iter().for_each(|&unit| reached[unit as usize] = true);
         let mut stack = entered.to_vec();
         while let Some(unit) = stack.pop() {
-            if std::mem::replace(&mut reached[unit as usize], true) {
-                continue;
-            }
             for &state in units.states(unit) {
                 let number = &mut number_of[blocks[state as usize] as usize];
                 if *number == 0 {
@@ -214,7 +228,8 @@ impl Counted<'_> {
                     *number = order.len() as u32;
                 }
             }
-            stack.extend_from_slice(&units.targets[unit as usize]);
+            let targets = units.targets[unit as usize].iter().copied();
+            stack.extend(targets.filter(|&to| !std::mem::replace(&mut reached[to as usize], true)));
         }
         let numbers: Vec<u32> = blocks.iter().map(|&block| number_of[block as usize]).collect();
         for state in order {

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::sync::OnceLock;
 
-use burn_dfa_automata::{ByteDfa, FastMap, Interner, Rows};
+use burn_dfa_automata::{ByteDfa, Interner, Rows};
 use burn_dfa_common::{Result, limits::Meter};
 
 /// The JSON texts of strings, as an automaton with marked character ends. The states between two
@@ -18,10 +18,12 @@ pub(in super::super) struct Uncounted {
     units: Vec<u32>,
     /// The index of each state in `units`.
     number_of: Vec<Option<usize>>,
-    /// For each unit the units one character later, as sorted indices.
-    after: Vec<Vec<usize>>,
+    /// For each unit the units one character later, as sorted indices. Computed on first use: this
+    /// takes up to the square of the number of units, and only contents with few states are counted
+    /// by their units.
+    after: OnceLock<Vec<Vec<u32>>>,
     /// A number for each unit, equal for units with the same texts of the next character that lead
-    /// to the same indices in [`after`](Self::after). Computed on first use.
+    /// to the same indices in `after`. Computed on first use.
     shapes: OnceLock<Vec<u32>>,
 }
 
@@ -37,10 +39,16 @@ impl Uncounted {
             if first == 0 { Vec::new() } else { std::iter::once(first).chain(others).collect() };
         let mut number_of = vec![None; between.len()];
         units.iter().enumerate().for_each(|(number, &unit)| number_of[unit as usize] = Some(number));
-        let (after, shapes) = (Vec::new(), OnceLock::new());
-        let mut texts = Self { rows, start, between, units, number_of, after, shapes };
-        texts.after = texts.units.iter().map(|&unit| texts.one_later(unit)).collect();
-        texts
+        let (after, shapes) = (OnceLock::new(), OnceLock::new());
+        Self { rows, start, between, units, number_of, after, shapes }
+    }
+
+    fn after(&self) -> &[Vec<u32>] {
+        self.after.get_or_init(|| {
+            // The last unit that led to each state.
+            let mut met = vec![0; self.between.len()];
+            self.units.iter().map(|&unit| self.one_later(unit, &mut met)).collect()
+        })
     }
 
     /// The states.
@@ -85,17 +93,20 @@ impl Uncounted {
     /// A number of characters, if one is found, such that strings of every greater or equal length
     /// exist.
     pub(in super::super) fn free_from(&self) -> Option<u64> {
+        let after = self.after();
         let mut met = vec![false; self.units.len()];
         let mut units: Vec<usize> = (0..self.units.len().min(1)).collect();
         let mut count = 0;
         while !units.is_empty() {
             let mut next = Vec::new();
             for &unit in &units {
-                let after = &self.after[unit];
-                if after.contains(&unit) && self.rows().next(self.units[unit], b'"') != 0 {
+                let later = &after[unit];
+                let repeats = later.binary_search(&(unit as u32)).is_ok();
+                if repeats && self.rows().next(self.units[unit], b'"') != 0 {
                     return Some(count);
                 }
-                next.extend(after.iter().copied().filter(|&to| !std::mem::replace(&mut met[to], true)));
+                let later = later.iter().map(|&to| to as usize);
+                next.extend(later.filter(|&to| !std::mem::replace(&mut met[to], true)));
             }
             units = next;
             count += 1;
@@ -105,9 +116,11 @@ impl Uncounted {
 
     /// The units reachable by `count` characters from `from`.
     pub(in super::super) fn reached(&self, from: &Units, count: u64) -> Units {
+        let after = self.after();
         let mut from = Rc::clone(from);
         for _ in 0..count {
-            let mut next: Vec<usize> = from.iter().flat_map(|&unit| &self.after[unit]).copied().collect();
+            let later = from.iter().flat_map(|&unit| &after[unit]);
+            let mut next: Vec<usize> = later.map(|&to| to as usize).collect();
             next.sort_unstable();
             next.dedup();
             if next[..] == from[..] {
@@ -136,13 +149,14 @@ impl Uncounted {
     /// A description of the texts from a unit on, given the units after each number of characters.
     /// Equal descriptions mean the same texts, up to units at the same indices.
     pub(in super::super) fn described(&self, units: &[Units]) -> Vec<u32> {
-        let shapes = self.shapes.get_or_init(|| self.shapes());
+        let (after, shapes) = (self.after(), self.shapes.get_or_init(|| self.shapes()));
         let mut described = Vec::new();
         for pair in units.windows(2) {
             for &unit in pair[0].iter() {
                 described.push(shapes[unit]);
-                let index = |to: &usize| pair[1].binary_search(to).map_or(u32::MAX, |index| index as u32);
-                described.extend(self.after[unit].iter().map(index));
+                let index =
+                    |&to: &u32| pair[1].binary_search(&(to as usize)).map_or(u32::MAX, |index| index as u32);
+                described.extend(after[unit].iter().map(index));
             }
             // A separator: no shape has this number.
             described.push(u32::MAX);
@@ -152,14 +166,14 @@ impl Uncounted {
 
     fn shapes(&self) -> Vec<u32> {
         let mut known = Interner::new();
-        let shape = |(unit, after): (&u32, &Vec<usize>)| {
+        let shape = |(unit, after): (&u32, &Vec<u32>)| {
             let mut states = vec![*unit];
             let mut words = Vec::new();
             let mut at = 0;
             while let Some(&state) = states.get(at) {
                 for run in self.rows().row(state) {
                     let index = match self.unit(run.target) {
-                        Some(unit) => after.binary_search(&unit).unwrap_or(after.len()) as u32,
+                        Some(unit) => after.binary_search(&(unit as u32)).unwrap_or(after.len()) as u32,
                         // After the quote, `u32::MAX`; within a character, the order of first
                         // occurrence.
                         None if self.rows().is_accepting(run.target) => u32::MAX,
@@ -180,19 +194,18 @@ impl Uncounted {
             words.push(after.len() as u32);
             known.intern(&words).0
         };
-        self.units.iter().zip(&self.after).map(shape).collect()
+        self.units.iter().zip(self.after()).map(shape).collect()
     }
 
-    /// The units one character after `unit`.
-    fn one_later(&self, unit: u32) -> Vec<usize> {
+    /// The units one character after `unit`, given the last unit that led to each state.
+    fn one_later(&self, unit: u32, met: &mut [u32]) -> Vec<u32> {
         let mut found = Vec::new();
         let mut within = vec![unit];
-        let mut met: FastMap<u32, ()> = FastMap::default();
         while let Some(state) = within.pop() {
             for run in self.rows().row(state) {
-                if met.insert(run.target, ()).is_none() {
+                if std::mem::replace(&mut met[run.target as usize], unit) != unit {
                     match self.unit(run.target) {
-                        Some(unit) => found.push(unit),
+                        Some(later) => found.push(later as u32),
                         None => within.push(run.target),
                     }
                 }
