@@ -107,6 +107,7 @@ const ATTACKS: &[Attack] = attacks! {
         let names: Vec<Value> = (0..2_500_000).map(|i| json!(format!("required {i}"))).collect();
         schema(gauge, json!({"required": names}))
     };
+    "100,000 required names with one hash": Bounded = |gauge| schema(gauge, json!({"required": colliding(100_000)}));
     "50 MB of one reference": Schema = |gauge| schema(gauge, json!({"$ref": format!("#{}", "/a".repeat(25 << 20))}));
     "one long name above many": Schema = |gauge| {
         let many: Map<String, Value> = (0..100_000).map(|i| (i.to_string(), json!({"type": "null"}))).collect();
@@ -454,6 +455,20 @@ const ATTACKS: &[Attack] = attacks! {
     "a budget of 0": Budget = |gauge| budget(gauge, 0);
     "a budget of 2^63": Input = |gauge| budget(gauge, 1 << 63);
 };
+
+/// Names with one hash in a table of formulas, if the table had the hash of numbers.
+fn colliding(count: usize) -> Vec<String> {
+    let mix = |hash: u64, word: u64| (hash.rotate_left(23) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    // A required name comes after the numbers of the variants `Leaf` and `Present`.
+    let before = mix(mix(0, 5), 9);
+    let names = (0..).filter_map(|i: u64| {
+        let first = (0..8).fold(0u64, |word, at: u32| word | (0x61 + (i >> (4 * at) & 15)) << (8 * at));
+        // With this second word, the hash is 0.
+        let second = mix(before, first).rotate_left(23);
+        String::from_utf8([first, second].map(u64::to_le_bytes).concat()).ok()
+    });
+    names.take(count).collect()
+}
 
 /// A schema with `count` definitions that refer to the next one twice each; the last is `last`.
 pub fn doubling(count: usize, last: Value) -> Value {

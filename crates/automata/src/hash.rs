@@ -1,12 +1,14 @@
-//! One cheap hash for all tables. It does not resist hostile input: colliding keys make compilation
-//! slow, bounded by the limit on time.
+//! One cheap hash for tables of numbers. It has no seed and does not resist hostile input:
+//! colliding keys make compilation slow, bounded by the limit on time. A map whose keys hold texts
+//! of the input is a [`HashMap`] with its random seed instead, because texts can be chosen to
+//! collide, and are read before the limits are known.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
 use super::Run;
 
-/// A map with a fast hash of small keys.
+/// A map with a fast hash of small keys, for keys without texts of the input.
 pub type FastMap<K, V> = HashMap<K, V, BuildHasherDefault<FastHasher>>;
 
 /// Adds a word to a hash. The high bits of the result are well mixed.

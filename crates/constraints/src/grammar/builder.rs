@@ -1,10 +1,10 @@
 //! Grammars built by hand, and by the readers of all syntaxes.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::form::{Counted, Expression, Grammar, Lexing, Node, Rule, TokenName};
 use crate::{CharClass, Constraint, Deferred, Regex};
-use burn_dfa_automata::FastMap;
 use burn_dfa_common::{Error, Result};
 use burn_dfa_vocabulary::TokenId;
 
@@ -33,7 +33,7 @@ pub(super) const MAX_TOKENS: u32 = 1_000_000;
 #[derive(Clone, Debug, Default)]
 pub struct GrammarBuilder {
     names: Vec<String>,
-    numbers: FastMap<String, usize>,
+    numbers: HashMap<String, usize>,
     /// By number.
     bodies: Vec<Option<Expression>>,
     lexing: Lexing,

@@ -4,6 +4,7 @@
 //! regular by their kind (a regex, a terminal, an intersection, a complement) are automata already.
 
 use burn_dfa_common::{Error, ErrorKind, Result, limits::Meter, threads};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -55,9 +56,9 @@ pub(super) struct Skips {
 pub(super) struct FlatGrammar<'m> {
     pub(super) meter: &'m Meter<'m>,
     exprs: Vec<FlatExpr>,
-    known: FastMap<FlatExpr, ExprId>,
+    known: HashMap<FlatExpr, ExprId>,
     pub(super) dfas: Vec<Arc<ByteDfa>>,
-    classes: FastMap<Vec<(char, char)>, usize>,
+    classes: HashMap<Vec<(char, char)>, usize>,
     pub(super) nested: Vec<SparseAutomaton>,
     /// The expressions with counted tokens, here or within.
     pub(super) counted: Vec<Arc<CountedPart>>,
@@ -109,9 +110,9 @@ impl<'m> FlatGrammar<'m> {
         let mut flat = Self {
             meter,
             exprs: Vec::new(),
-            known: FastMap::default(),
+            known: HashMap::new(),
             dfas: Vec::new(),
-            classes: FastMap::default(),
+            classes: HashMap::new(),
             nested: Vec::new(),
             counted: Vec::new(),
             counted_name: None,
@@ -177,7 +178,8 @@ impl<'m> FlatGrammar<'m> {
 
     /// The class of characters an automaton was made from; `None` for other automata.
     pub(super) fn class_of(&self, dfa: usize) -> Option<&[(char, char)]> {
-        self.classes.iter().find(|&(_, &of)| of == dfa).map(|(class, _)| class.as_slice())
+        // Several lists of ranges may have one automaton.
+        self.classes.iter().filter(|&(_, &of)| of == dfa).map(|(class, _)| class.as_slice()).min()
     }
 
     /// Whether the empty text is one of the texts of an expression.

@@ -1,12 +1,12 @@
 //! Shared syntax of GBNF and EBNF: names, alternatives, sequences, groups and repetitions.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::builder::GrammarBuilder;
 use super::cursor::Cursor;
 use super::form::{Expression, Grammar, Node};
 use super::literal::{self, Escapes};
-use burn_dfa_automata::FastMap;
 use burn_dfa_common::Result;
 
 /// Deepest nesting of groups, and of repetitions of repetitions.
@@ -46,7 +46,7 @@ pub(super) struct Reader<'t, S> {
     pub(super) syntax: S,
     builder: GrammarBuilder,
     /// By name: the offset of the first reference, and its rule.
-    references: FastMap<&'t str, (usize, Option<&'t str>)>,
+    references: HashMap<&'t str, (usize, Option<&'t str>)>,
     /// Number of open groups.
     depth: usize,
 }
@@ -55,7 +55,7 @@ impl<'t, S: Syntax<'t>> Reader<'t, S> {
     /// # Errors
     /// The text exceeds the size limit of grammars.
     pub(super) fn new(text: &'t str, syntax: S) -> Result<Self> {
-        let (builder, references) = (GrammarBuilder::default(), FastMap::default());
+        let (builder, references) = (GrammarBuilder::default(), HashMap::new());
         Ok(Self { cursor: Cursor::new(text)?, syntax, builder, references, depth: 0 })
     }
 

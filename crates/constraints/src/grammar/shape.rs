@@ -1,9 +1,9 @@
 //! Grammars for display: expressions down to operands without rules, which are text.
 
+use std::collections::HashSet;
 use std::fmt::Write;
 
 use super::form::{Expression, Grammar, Lexing, Node, TokenName};
-use burn_dfa_automata::FastMap;
 
 /// An expression of a [`Grammar`]; see [`Grammar::shapes`].
 ///
@@ -75,7 +75,7 @@ impl Grammar {
 struct Shapes<'g> {
     grammar: &'g Grammar,
     terminals: Vec<(String, Shape)>,
-    known: FastMap<String, ()>,
+    known: HashSet<String>,
     /// The remaining number of expressions to show: terminals within terminals are shared, so the
     /// number of shapes may grow exponentially.
     left: usize,
@@ -86,7 +86,7 @@ const MAX_SHOWN: usize = 1 << 20;
 
 impl<'g> Shapes<'g> {
     fn new(grammar: &'g Grammar) -> Self {
-        Self { grammar, terminals: Vec::new(), known: FastMap::default(), left: MAX_SHOWN }
+        Self { grammar, terminals: Vec::new(), known: HashSet::new(), left: MAX_SHOWN }
     }
 
     fn of(&mut self, expression: &Expression) -> Shape {
@@ -103,7 +103,7 @@ impl<'g> Shapes<'g> {
             }
             Node::Terminal(terminal) => {
                 let Some(name) = &terminal.name else { return self.of(&terminal.body) };
-                if self.known.insert(name.clone(), ()).is_none() {
+                if self.known.insert(name.clone()) {
                     let shape = self.of(&terminal.body);
                     self.terminals.push((name.clone(), shape));
                 }

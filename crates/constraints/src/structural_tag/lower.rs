@@ -3,6 +3,7 @@
 //! A format becomes an expression. Schemas become rules, so a schema in several tags is lowered
 //! once. Free text excludes the end of the innermost enclosing tag.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::StructuralTag;
@@ -16,7 +17,6 @@ use super::read::MAX_NESTING;
 use super::style::Schemas;
 use crate::grammar::{NO_BOUND, read_regex};
 use crate::{Constraint, Expression, Grammar, GrammarBuilder, JsonOptions, RegexOptions, Syntax};
-use burn_dfa_automata::FastMap;
 use burn_dfa_common::Result;
 use burn_dfa_vocabulary::TokenId;
 
@@ -29,9 +29,9 @@ pub(super) fn lower(tag: &StructuralTag, options: &JsonOptions) -> Result<Gramma
     let mut lowerer = Lowerer {
         schemas: Schemas::new(options),
         builder,
-        free: FastMap::default(),
-        counted: FastMap::default(),
-        dispatches: FastMap::default(),
+        free: HashMap::new(),
+        counted: HashMap::new(),
+        dispatches: HashMap::new(),
         entries: 0,
         marks: 0,
         shared: 0,
@@ -60,12 +60,12 @@ struct Lowerer<'o> {
     builder: GrammarBuilder,
     schemas: Schemas<'o>,
     /// The rules of free text, by its excluded texts.
-    free: FastMap<Vec<String>, Expression>,
+    free: HashMap<Vec<String>, Expression>,
     /// Free text with counted tokens, by its excluded texts, the most characters and the most
     /// tokens.
-    counted: FastMap<(Vec<String>, Option<u32>, u32), Expression>,
+    counted: HashMap<(Vec<String>, Option<u32>, u32), Expression>,
     /// Free text with triggers, by the triggers and its excluded texts.
-    dispatches: FastMap<(Vec<String>, Vec<String>), Arc<FreeText>>,
+    dispatches: HashMap<(Vec<String>, Vec<String>), Arc<FreeText>>,
     /// Entries of the tables of free text with triggers.
     entries: usize,
     /// Bytes of the triggers and excluded texts of all free text.
@@ -262,7 +262,7 @@ impl Lowerer<'_> {
             return Err(tags_at.error("wants at least one tag"));
         }
         // The triggers by their text, and their lengths.
-        let mut numbers: FastMap<&str, Vec<usize>> = FastMap::default();
+        let mut numbers: HashMap<&str, Vec<usize>> = HashMap::new();
         for (i, trigger) in triggers.iter().enumerate() {
             numbers.entry(trigger).or_default().push(i);
         }
@@ -314,7 +314,7 @@ impl Lowerer<'_> {
             return Err(at_rules.error("wants at least one rule"));
         }
         let mut calls: Vec<(String, Vec<Expression>)> = Vec::new();
-        let mut numbers: FastMap<&str, usize> = FastMap::default();
+        let mut numbers: HashMap<&str, usize> = HashMap::new();
         for (i, (pattern, format)) in dispatch.rules.iter().enumerate() {
             let called = self.format(format, &at_rules.index(i).index(1), &Ends::default())?;
             let number = *numbers.entry(pattern).or_insert_with(|| {

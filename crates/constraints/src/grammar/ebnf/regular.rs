@@ -9,6 +9,7 @@
 //! - `max_chars`: the texts up to a number of characters. (XGrammar also cuts longer texts short,
 //!   which is not offered.)
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::{Attributes, Restricted};
@@ -33,7 +34,7 @@ pub(super) fn restrict<'t>(
         return Ok(());
     }
     let numbers = grammar.rule_names().enumerate().map(|(number, name)| (name, number));
-    let numbers: FastMap<&str, usize> = numbers.collect();
+    let numbers: HashMap<&str, usize> = numbers.collect();
     let restricted: Vec<usize> = rules.iter().map(|rule| numbers[rule.name]).collect();
     let attributes: FastMap<usize, Attributes> =
         restricted.iter().copied().zip(rules.iter().map(|rule| rule.attributes)).collect();

@@ -12,6 +12,7 @@ mod object;
 mod repeated;
 mod separators;
 
+use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -142,7 +143,7 @@ struct Emitter<'p, 'a> {
     /// The texts of single values, by plan, types and level.
     texts: FastMap<(PlanId, Types, usize), LabeledTexts>,
     /// The spellings of names, quotes included.
-    spelled: FastMap<(Arc<str>, bool), Rc<[Spellings]>>,
+    spelled: HashMap<(Arc<str>, bool), Rc<[Spellings]>>,
 }
 
 impl<'p, 'a> Emitter<'p, 'a> {
@@ -158,7 +159,7 @@ impl<'p, 'a> Emitter<'p, 'a> {
             large: Vec::new(),
             done: FastMap::with_capacity_and_hasher(CAPACITY / 8, Default::default()),
             texts: FastMap::default(),
-            spelled: FastMap::default(),
+            spelled: HashMap::new(),
         }
     }
 

@@ -1,5 +1,6 @@
 //! The list of all formulas of a schema, and operations on them.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::{Formula, Leaf, Term};
@@ -16,7 +17,8 @@ const LEAVES_BYTES: usize = size_of::<(u32, Arc<[Formula]>)>() + 2 * size_of::<u
 #[derive(Clone, Debug)]
 pub(in super::super) struct Formulas {
     terms: Vec<Term>,
-    known: FastMap<Term, Formula>,
+    /// Terms hold names and patterns of the input, so the hash has a random seed.
+    known: HashMap<Term, Formula>,
     leaves: FastMap<u32, Arc<[Formula]>>,
     /// By formula; see [`height`](Self::height).
     heights: Vec<u32>,
@@ -32,7 +34,7 @@ impl Formulas {
         const CAPACITY: usize = 400;
         let mut terms = Vec::with_capacity(CAPACITY);
         terms.extend([Term::Constant(false), Term::Constant(true)]);
-        let mut known = FastMap::with_capacity_and_hasher(CAPACITY, Default::default());
+        let mut known = HashMap::with_capacity(CAPACITY);
         known.extend([(Term::Constant(false), Formula::FALSE), (Term::Constant(true), Formula::TRUE)]);
         Self { terms, known, leaves: FastMap::default(), heights: vec![0; 2], bytes: 0, work: 0 }
     }

@@ -45,7 +45,7 @@ mod size;
 mod truth;
 mod unique;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 pub(crate) use self::array::Array;
@@ -133,7 +133,7 @@ pub(super) struct Planner<'a> {
     /// The values of leaves that list them.
     lists: FastMap<Formula, Arc<List>>,
     /// Whether a pattern matches a name, by leaf and name.
-    names: FastMap<(Formula, Arc<str>), bool>,
+    names: HashMap<(Formula, Arc<str>), bool>,
     /// The names in an [`Except`](super::formula::Except), by its address.
     excepted: FastMap<usize, HashSet<Arc<str>>>,
     pub(super) remarks: Remarks,
@@ -173,7 +173,7 @@ impl<'a> Planner<'a> {
             conjunctions: FastMap::default(),
             uncounted: FastMap::default(),
             lists: FastMap::default(),
-            names: FastMap::default(),
+            names: HashMap::new(),
             excepted: FastMap::default(),
             remarks: Remarks::default(),
             cut: false,

@@ -13,7 +13,7 @@
 //! In any order, a state remembers the set of declared properties that the object already has. The
 //! number of sets is exponential, so only [`MAX_UNORDERED`] properties may be declared.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::claims::{Claims, answer};
@@ -135,7 +135,7 @@ pub(super) struct ObjectCourse {
     /// The claim that omits some objects.
     pub(super) excluded: Option<Formula>,
     /// The claims on names that occur nowhere else in the residues.
-    sole: FastMap<Arc<str>, Sole>,
+    sole: HashMap<Arc<str>, Sole>,
     /// Number of states with open alternatives.
     undecided: usize,
     /// Whether objects are omitted to stay near [`MAX_UNDECIDED`] such states.
@@ -258,7 +258,7 @@ impl Planner<'_> {
     }
 
     /// Moves claims on names that occur nowhere else in the residues out of the residues.
-    fn sole(&mut self, residues: &mut [Formula]) -> FastMap<Arc<str>, Sole> {
+    fn sole(&mut self, residues: &mut [Formula]) -> HashMap<Arc<str>, Sole> {
         let parts = self.formulas.conjuncts(residues[0]);
         let others = parts.iter().copied().filter(|part| self.formulas.as_leaf(*part).is_none());
         let others: Vec<Formula> = others.chain(residues[1..].iter().copied()).collect();
@@ -268,7 +268,7 @@ impl Planner<'_> {
             _ => None,
         });
         let shared: HashSet<&Arc<str>> = shared.collect();
-        let mut sole: FastMap<Arc<str>, Sole> = FastMap::default();
+        let mut sole: HashMap<Arc<str>, Sole> = HashMap::new();
         let mut rest = Vec::new();
         for &part in parts.iter() {
             match self.formulas.as_leaf(part) {

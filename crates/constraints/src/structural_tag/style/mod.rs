@@ -12,6 +12,7 @@ mod network;
 mod object;
 mod value;
 
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -25,7 +26,7 @@ use crate::json_schema::{self, Json, MAX_SPACES, Planned, Schema, Types};
 use crate::{
     Constraint, Deferred, Expression, GrammarBuilder, JsonOptions, Kind, Note, Unrolled, Whitespace,
 };
-use burn_dfa_automata::{FastMap, SparseAutomaton};
+use burn_dfa_automata::SparseAutomaton;
 use burn_dfa_common::error::Error;
 use burn_dfa_common::{Result, limits::Meter};
 
@@ -33,12 +34,12 @@ use burn_dfa_common::{Result, limits::Meter};
 pub(super) struct Schemas<'o> {
     options: &'o JsonOptions,
     /// The rules of schemas, by their input.
-    known: FastMap<String, Expression>,
+    known: HashMap<String, Expression>,
 }
 
 impl<'o> Schemas<'o> {
     pub(super) fn new(options: &'o JsonOptions) -> Self {
-        Self { options, known: FastMap::default() }
+        Self { options, known: HashMap::new() }
     }
 
     /// The rule of a schema.
