@@ -97,6 +97,13 @@ const ATTACKS: &[Attack] = attacks! {
         let limits = gauge.arm();
         lower(&Constraint::json_schema_from_str(&schema)?, limits)
     };
+    "20,000 dynamic anchors beside 20,000 references": Fine = |gauge| {
+        let anchors: Map<String, Value> = (0..20_000).map(|i| (i.to_string(), json!({"$dynamicAnchor": format!("n{i}")}))).collect();
+        let resource = |id: &str| json!({"$id": id, "$defs": anchors});
+        let mut all = vec![json!({"$dynamicRef": "a#n0"})];
+        all.extend((0..20_000).map(|_| json!({"$ref": "a"})));
+        schema(gauge, json!({"type": "null", "allOf": all, "$defs": {"a": resource("a"), "b": resource("b")}}))
+    };
     "50 MB of unknown keywords": Bounded = |gauge| {
         let all: Map<String, Value> = (0..2_000_000).map(|i| (format!("unknown keyword {i}"), Value::Null)).collect();
         schema(gauge, Value::Object(all))

@@ -25,18 +25,62 @@ pub(super) struct Target<'a> {
 /// For each name of a dynamic anchor shared by several resources, the identifier of the outermost
 /// of these resources on the path from the root; the name of `$recursiveAnchor` is empty. A
 /// *resource* is a schema with an identifier, or the root.
-pub(super) type Scope = Rc<BTreeMap<String, String>>;
+type Outermost<'a> = BTreeMap<&'a str, &'a str>;
+
+/// The number of a scope, which is an [`Outermost`]. Equal scopes have one number; 0 is empty.
+pub(super) type Scope = u32;
 
 /// The state of the document before a schema was entered.
 pub(super) struct Outside {
     base: String,
     scope: Scope,
+    bytes: usize,
 }
 
 impl Outside {
-    /// Bytes held.
+    /// Bytes held, with the bytes of a new scope of the schema.
     pub(super) fn bytes(&self) -> usize {
-        self.base.len()
+        self.bytes
+    }
+}
+
+/// The scopes of a document so far.
+struct Scopes<'a> {
+    /// By number.
+    outermost: Vec<Rc<Outermost<'a>>>,
+    numbers: HashMap<Rc<Outermost<'a>>, Scope>,
+    /// The scope within a resource, by the scope outside of it and its identifier.
+    within: HashMap<(Scope, &'a str), Scope>,
+}
+
+impl<'a> Scopes<'a> {
+    fn new() -> Self {
+        let empty = Rc::new(Outermost::new());
+        let numbers = HashMap::from([(Rc::clone(&empty), 0)]);
+        Self { outermost: vec![empty], numbers, within: HashMap::new() }
+    }
+
+    /// The scope within the resource `base`, which has the anchors `names`, and the bytes it takes.
+    fn within(&mut self, outside: Scope, base: &'a str, names: &'a [String]) -> (Scope, usize) {
+        if let Some(&known) = self.within.get(&(outside, base)) {
+            return (known, 0);
+        }
+        let known = &self.outermost[outside as usize];
+        let (mut scope, mut bytes) = (outside, size_of::<(Scope, &str, Scope)>());
+        if !names.iter().all(|name| known.contains_key(name.as_str())) {
+            let mut outermost = Outermost::clone(known);
+            for name in names {
+                outermost.entry(name.as_str()).or_insert(base);
+            }
+            bytes += outermost.len() * size_of::<[&str; 2]>();
+            let outermost = Rc::new(outermost);
+            scope = *self.numbers.entry(Rc::clone(&outermost)).or_insert(self.outermost.len() as Scope);
+            if scope as usize == self.outermost.len() {
+                self.outermost.push(outermost);
+            }
+        }
+        self.within.insert((outside, base), scope);
+        (scope, bytes)
     }
 }
 
@@ -66,6 +110,7 @@ pub(super) struct Document<'a> {
     /// The identifier against which references of the current schema are resolved.
     base: String,
     scope: Scope,
+    scopes: Scopes<'a>,
     /// Whether dynamic references exist.
     is_dynamic: bool,
 }
@@ -79,9 +124,9 @@ struct Identifiers {
     bases: HashMap<String, String>,
     /// For each identifier and name of an anchor the pointer.
     anchors: HashMap<(String, String), String>,
-    /// For each name of a dynamic anchor, the resources with this anchor; the name of
-    /// `$recursiveAnchor` is empty.
-    dynamic: BTreeMap<String, Vec<String>>,
+    /// For each identifier the sorted names of its dynamic anchors that are the anchors of several
+    /// resources; the name of `$recursiveAnchor` is empty.
+    contested: HashMap<String, Vec<String>>,
     /// Whether the identifiers exceed [`MAX_BYTES`].
     too_many: bool,
 }
@@ -108,7 +153,8 @@ impl<'a> Document<'a> {
             draft,
             named: named.is_some(),
             base: String::new(),
-            scope: Scope::default(),
+            scope: 0,
+            scopes: Scopes::new(),
             is_dynamic,
         };
         document.go(base);
@@ -116,22 +162,20 @@ impl<'a> Document<'a> {
     }
 
     /// The scope of the current schema.
-    pub(super) fn scope(&self) -> &Scope {
-        &self.scope
+    pub(super) fn scope(&self) -> Scope {
+        self.scope
     }
 
     /// Goes to a resource.
     fn go(&mut self, base: String) -> Outside {
-        let outside = Outside { base: std::mem::replace(&mut self.base, base), scope: self.scope.clone() };
-        if self.is_dynamic {
-            let (base, mut scope) = (self.base.clone(), self.scope.clone());
-            let contested = self.identifiers().dynamic.iter().filter(|(_, bases)| bases.len() > 1);
-            for (name, _) in contested.filter(|(_, bases)| bases.contains(&base)) {
-                if !scope.contains_key(name) {
-                    Rc::make_mut(&mut scope).insert(name.clone(), base.clone());
-                }
-            }
+        let base = std::mem::replace(&mut self.base, base);
+        let mut outside = Outside { bytes: base.len(), base, scope: self.scope };
+        if self.is_dynamic
+            && let Some((base, names)) = self.identifiers().contested.get_key_value(&self.base)
+        {
+            let (scope, bytes) = self.scopes.within(self.scope, base, names);
             self.scope = scope;
+            outside.bytes += bytes;
         }
         outside
     }
@@ -140,7 +184,7 @@ impl<'a> Document<'a> {
     pub(super) fn enter(&mut self, pointer: &str, schema: &Json) -> Outside {
         match identifier(schema, self.draft) {
             Some(id) if !pointer.is_empty() => self.go(resolve(&self.base, id)),
-            _ => Outside { base: self.base.clone(), scope: self.scope.clone() },
+            _ => Outside { base: self.base.clone(), scope: self.scope, bytes: self.base.len() },
         }
     }
 
@@ -214,14 +258,18 @@ impl<'a> Document<'a> {
         let target = self.resolve(reference)?;
         let absolute = resolve(&self.base, reference);
         let (uri, name) = absolute.split_once('#').unwrap_or((&absolute, ""));
-        let Some(outermost) = self.scope.get(name).cloned() else { return Ok(target) };
+        let Some(&outermost) = self.scopes.outermost[self.scope as usize].get(name) else {
+            return Ok(target);
+        };
         let identifiers = self.identifiers();
-        if !identifiers.dynamic.get(name).is_some_and(|bases| bases.iter().any(|base| base == uri)) {
+        let is_contested =
+            |names: &Vec<String>| names.binary_search_by(|known| known.as_str().cmp(name)).is_ok();
+        if !identifiers.contested.get(uri).is_some_and(is_contested) {
             return Ok(target);
         }
         let found = match name {
-            "" => identifiers.resources.get(&outermost),
-            _ => identifiers.anchors.get(&(outermost, name.to_owned())),
+            "" => identifiers.resources.get(outermost),
+            _ => identifiers.anchors.get(&(outermost.to_owned(), name.to_owned())),
         };
         Ok(found.map_or(target, |pointer| self.target(pointer)))
     }
@@ -280,6 +328,8 @@ const HOLDERS: &[(&str, Holds)] = &[
 impl Identifiers {
     fn collect(&mut self, root: &Json, draft: Draft) {
         let mut rest = vec![(String::new(), String::new(), root)];
+        // For each name of a dynamic anchor, the resources with this anchor.
+        let mut dynamic: BTreeMap<String, Vec<String>> = BTreeMap::new();
         let mut bytes = 0;
         while let Some((pointer, mut base, schema)) = rest.pop() {
             if bytes > MAX_BYTES {
@@ -298,10 +348,10 @@ impl Identifiers {
                 self.bases.insert(pointer.clone(), base.clone());
                 self.resources.entry(base.clone()).or_insert_with(|| pointer.clone());
                 if schema.get("$recursiveAnchor") == Some(&Json::Boolean(true)) {
-                    self.dynamic.entry(String::new()).or_default().push(base.clone());
+                    dynamic.entry(String::new()).or_default().push(base.clone());
                 }
             }
-            self.anchors_of(&pointer, &base, schema, draft);
+            self.anchors_of(&pointer, &base, schema, draft, &mut dynamic);
             for (name, holds) in HOLDERS {
                 let Some(held) = schema.get(name) else { continue };
                 let mut below = |token: &str, schema| {
@@ -329,16 +379,31 @@ impl Identifiers {
                 }
             }
         }
+        for (name, bases) in dynamic.into_iter().filter(|(_, bases)| bases.len() > 1) {
+            for base in bases {
+                let names = self.contested.entry(base).or_default();
+                if names.last() != Some(&name) {
+                    names.push(name.clone());
+                }
+            }
+        }
     }
 
-    fn anchors_of(&mut self, pointer: &str, base: &str, schema: &Json, draft: Draft) {
+    /// Collects the anchors of one schema.
+    fn anchors_of(
+        &mut self,
+        pointer: &str,
+        base: &str,
+        schema: &Json,
+        draft: Draft,
+        dynamic: &mut BTreeMap<String, Vec<String>>,
+    ) {
         let text = |name: &str| schema.get(name).and_then(Json::as_str).map(str::to_owned);
         let mut names: Vec<String> = Vec::new();
         if draft >= Draft::D2019 {
             names.extend(text("$anchor"));
             if let Some(name) = text("$dynamicAnchor") {
-                let bases = self.dynamic.entry(name.clone()).or_default();
-                bases.push(base.to_owned());
+                dynamic.entry(name.clone()).or_default().push(base.to_owned());
                 names.push(name);
             }
         } else if schema.get("$ref").is_none() {

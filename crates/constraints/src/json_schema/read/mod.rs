@@ -181,7 +181,7 @@ impl<'a> Reader<'a> {
     /// The schema at `self.at`.
     fn schema(&mut self, schema: &'a Json) -> Result<Read> {
         self.hold(self.at.len())?;
-        let location: SchemaLocation = (std::ptr::from_ref(schema), self.document.scope().clone());
+        let location: SchemaLocation = (std::ptr::from_ref(schema), self.document.scope());
         match self.met.get(&location) {
             None => {}
             Some(Met::Done(read)) => {
@@ -197,7 +197,7 @@ impl<'a> Reader<'a> {
             Some(&Met::Open(known)) => {
                 let number = known.unwrap_or(self.later.len());
                 if known.is_none() {
-                    self.later.push(location.clone());
+                    self.later.push(location);
                     self.met.insert(location, Met::Open(Some(number)));
                 }
                 self.recursive.push(self.at.clone());
@@ -209,8 +209,8 @@ impl<'a> Reader<'a> {
             return Err(self.error(format!("schemas are nested more than {MAX_DEPTH} deep")));
         }
         self.depth += 1;
-        self.met.insert(location.clone(), Met::Open(None));
-        self.same_value.push(location.clone());
+        self.met.insert(location, Met::Open(None));
+        self.same_value.push(location);
         let outside = self.document.enter(&self.at, schema);
         self.hold(outside.bytes())?;
         let read = match schema {
@@ -356,6 +356,7 @@ impl<'a> Reader<'a> {
             let target = target.map_err(|reason| self.error_at(name, reason))?;
             let here = std::mem::replace(&mut self.at, target.pointer);
             let outside = self.document.jump(&self.at);
+            self.hold(outside.bytes())?;
             let read = self.schema(target.schema);
             self.document.leave(outside);
             self.at = here;
