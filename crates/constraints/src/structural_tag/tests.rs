@@ -385,6 +385,25 @@ fn written_tags_are_read_back() {
 }
 
 #[test]
+fn integers_of_64_bits_keep_their_digits() {
+    let automaton = schema(json!({"const": 9_007_199_254_740_993_u64}), json!({}));
+    check(&automaton, &["9007199254740993"], &["9007199254740992"]);
+    let automaton = schema(json!({"type": "integer", "minimum": i64::MIN, "maximum": u64::MAX}), json!({}));
+    check(
+        &automaton,
+        &["-9223372036854775808", "18446744073709551615"],
+        &["-9223372036854775809", "18446744073709551616"],
+    );
+    let text = |number: &str| {
+        format!(r#"{{"format": {{"type": "json_schema", "json_schema": {{"maximum": {number}}}}}}}"#)
+    };
+    let tag = StructuralTag::read(&text("9223372036854775807")).unwrap();
+    assert!(serde_json::to_string(&tag).unwrap().contains("9223372036854775807"));
+    let error = StructuralTag::read(&text("18446744073709551617")).unwrap_err();
+    assert_eq!(error.pointer(), Some("/format/json_schema"), "{error}");
+}
+
+#[test]
 fn a_schema_of_several_tags_is_one_rule() {
     let content = || Format::json_schema(json!({"type": "object", "properties": {"a": {"type": "integer"}}}));
     let tags = ["a", "b", "c"].map(|name| Tag::new(&*format!("<{name}>"), content(), "</>"));

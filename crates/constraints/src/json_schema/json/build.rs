@@ -151,15 +151,20 @@ impl Json {
         Ok(builder.finish().unwrap_or(Self::Null))
     }
 
-    /// The nearest `Value`, with numbers as 64-bit floats, for values whose numbers do not matter.
-    /// It recurses: the caller has to bound the depth.
+    /// The nearest `Value`: integers of 64 bits are exact, other numbers become 64-bit floats. It
+    /// recurses: the caller has to bound the depth.
     pub(crate) fn to_value(&self) -> Value {
         match self {
             Self::Null => Value::Null,
             Self::Boolean(value) => Value::Bool(*value),
             Self::Number(number) => {
-                let float = number.short_text().parse().unwrap_or(f64::MAX);
-                Value::Number(Number::from_f64(float).unwrap_or_else(|| 0.into()))
+                let text = number.short_text();
+                let signed = text.parse::<i64>().map(Number::from);
+                let integer = signed.or_else(|_| text.parse::<u64>().map(Number::from));
+                Value::Number(integer.unwrap_or_else(|_| {
+                    let float = text.parse().unwrap_or(f64::MAX);
+                    Number::from_f64(float).unwrap_or_else(|| 0.into())
+                }))
             }
             Self::String(text) => Value::String(text.clone()),
             Self::Array(items) => items.iter().map(Self::to_value).collect(),
