@@ -22,18 +22,20 @@
 //! schema.
 //!
 //! # The language
-//! The words are the texts of exactly the values that satisfy the schema, written by
-//! [`JsonOptions`]: with properties in one order, with white space as chosen, with only the escapes
-//! in strings that JSON requires, and with integers as plain digits. The order of properties is the
-//! order of all schemas that apply to the object, one after the other; then undeclared required
-//! properties, then others. The language is smaller than the schema in five cases:
+//! The words are the texts of exactly the values that satisfy the schema. [`JsonOptions`] choose
+//! the white space, the escapes in strings, the spelling of integers and the order of properties.
+//! By default, strings have only the escapes that JSON requires, integers are plain digits, and
+//! properties have the order of all schemas that apply to the object, one after the other; then
+//! undeclared required properties, then others. The language is smaller than the schema in five
+//! cases:
 //! - recursion and any JSON are expanded as deep as the stack, or to a [`depth`] if they are
 //!   copied: see [`calls`];
 //! - counts of properties, and negated claims on their values, may depend on whether undeclared
 //!   names are distinct, which an automaton cannot detect;
 //! - some formats are bounded, as [`Treatment::Bounded`](super::Treatment::Bounded) describes for
 //!   each;
-//! - numbers have no exponent if the schema restricts their value;
+//! - an exponent has at most two digits, and if the schema restricts the value of the number, the
+//!   exponent follows one digit before the point: see [`number`];
 //! - some objects are omitted if the schema leaves many sets of alternatives open, such as a union
 //!   whose tag comes last.
 //!
