@@ -218,7 +218,7 @@ pub struct AnyText {
     /// With counted tokens, nothing may be recursive; 2,147,483,647 means no bound.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u32>,
-    /// Most characters.
+    /// Most characters; 2,147,483,647 means no bound.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_chars: Option<u32>,
 }

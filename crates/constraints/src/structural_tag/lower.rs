@@ -478,9 +478,10 @@ fn text_of(grammar: Result<Constraint>, at: &Location) -> Result<Expression> {
 
 /// Whether a format contains text without an explicit end.
 fn is_unlimited(format: &Format) -> bool {
+    let is_bound = |max: Option<u32>| max.is_some_and(|max| max < NO_BOUND);
     match format {
         Format::AnyText(text) => {
-            text.excludes.is_empty() && text.max_chars.is_none() && text.max_tokens.is_none()
+            text.excludes.is_empty() && !is_bound(text.max_chars) && !is_bound(text.max_tokens)
         }
         Format::TriggeredTags(tags) => {
             tags.excludes.is_empty() && !(tags.at_least_one && tags.stop_after_first)

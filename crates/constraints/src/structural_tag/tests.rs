@@ -321,6 +321,14 @@ fn refusals_name_their_location() {
             "/format/end",
         ),
         (
+            json!({"type": "tag", "begin": "<a>", "content": {"type": "any_text", "max_tokens": 2_147_483_647}, "end": ""}),
+            "/format/end",
+        ),
+        (
+            json!({"type": "tag", "begin": "<a>", "content": {"type": "any_text", "max_chars": 2_147_483_647}, "end": ""}),
+            "/format/end",
+        ),
+        (
             json!({"type": "triggered_tags", "triggers": ["<"], "tags": [tag("(", json!(")"))]}),
             "/format/tags/0/begin",
         ),
