@@ -49,8 +49,11 @@ impl Constraint {
     /// and `{"json": …}`. A schema has its `options` next to it unless they are the default. A
     /// grammar is OpenAI's `{"type": "grammar", "grammar": {"syntax": …, "definition": …}}`, with
     /// its `start` if one was given. A structural tag is `{"type": "structural_tag", "format": …}`,
-    /// with the `options` of its schemas unless they are the usual ones. Token sets are
-    /// `{"token_sets": [[id, …], …]}`. Transitions are
+    /// with the `options` of its schemas unless they are the usual ones. `options` are not part of
+    /// a request: `from_request` refuses them. To read such a definition back, take them out and
+    /// give the same options to [`from_request_str_with`](Self::from_request_str_with).
+    ///
+    /// Token sets are `{"token_sets": [[id, …], …]}`. Transitions are
     /// `{"transitions": {"initial": …, "accepting": […], "transitions": [[state, id, next], …]}}`,
     /// with states renumbered from 1. A constraint after free text is
     /// `{"after": marker, "constraint": …}`; the marker is a text or a token id.
@@ -92,8 +95,8 @@ impl Constraint {
     /// The definition, or the part of the constraint without a JSON form.
     pub(super) fn defined(&self) -> std::result::Result<String, Undefined<'_>> {
         Ok(match &self.kind {
-            Kind::Regex(_, pattern) => json!({"regex": &**pattern}).to_string(),
-            Kind::Pattern(pattern) => json!({"regex": pattern.to_regex()}).to_string(),
+            Kind::Regex(_, pattern) => json!({"regex": without_nul(pattern)}).to_string(),
+            Kind::Pattern(pattern) => json!({"regex": without_nul(&pattern.to_regex())}).to_string(),
             Kind::Choice(choices) => json!({"choice": &**choices}).to_string(),
             Kind::JsonSchema(_, given) => {
                 let schema = given.schema.text();
@@ -142,6 +145,25 @@ impl Constraint {
     }
 }
 
+/// The regex with `\x00` instead of the character NUL, which requests refuse.
+fn without_nul(regex: &str) -> Cow<'_, str> {
+    if !regex.contains('\0') {
+        return regex.into();
+    }
+    let mut without = String::with_capacity(regex.len() + 3);
+    // Whether a backslash begins an escape just before.
+    let mut is_escaped = false;
+    for c in regex.chars() {
+        match c {
+            '\0' if is_escaped => without.push_str("x00"),
+            '\0' => without.push_str(r"\x00"),
+            c => without.push(c),
+        }
+        is_escaped = c == '\\' && !is_escaped;
+    }
+    without.into()
+}
+
 /// A constraint without a complete JSON form.
 pub(super) enum Undefined<'c> {
     Dfa(&'c ByteDfa),
@@ -172,10 +194,12 @@ mod tests {
         let schema = json!({"type": "object", "properties": {"b": {"type": "integer"}, "a": {"enum": ["\"", null, 1.5]}}});
         let pattern = CharPattern::new()
             .one_or_more(CharClass::UPPER.or(&CharClass::any_of("]^-é")))
-            .optional("a+b")
+            .optional("a+b\0")
             .zero_or_more(CharClass::BLANK);
         let constraints = [
             Constraint::regex("a[\"\\\\]{2}|é").unwrap(),
+            // The second NUL begins a range; a backslash escapes the third, but not the fourth.
+            Constraint::regex("a\0[\0-\u{3}]\\\0\\\\\0").unwrap(),
             Constraint::choice(["", "a\nb", "\u{1F600}"]).unwrap(),
             Constraint::json_schema(schema).unwrap(),
             Constraint::json_schema_from_str(r#"{"enum":[0.1000000000000000000001,1e400,-25e-30]}"#).unwrap(),
