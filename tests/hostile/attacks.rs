@@ -231,6 +231,22 @@ const ATTACKS: &[Attack] = attacks! {
         let rules: String = (0..100_000).map(|i| format!("r{i} ::= \"a\" r{} | \"b\"\n", i + 1)).collect();
         gbnf(gauge, &format!("root ::= r0\n{rules}r100000 ::= \"c\""))
     };
+    "100,000 rules at the end of each other": Grammar = |gauge| {
+        let rules: String = (0..100_000).map(|i| format!("r{i} ::= r{} \"a\"\n", i + 1)).collect();
+        gbnf(gauge, &format!("root ::= \"x\" r0\n{rules}r100000 ::= \"b\""))
+    };
+    "100,000 nullable rules before recursion": Fine = |gauge| {
+        let rules: String = (0..100_000).map(|i| format!("r{i} ::= r{}\n", i + 1)).collect();
+        gbnf(gauge, &format!("root ::= r0 root | \"x\"\n{rules}r100000 ::= \"b\"?"))
+    };
+    "100,000 nullable choices before recursion": Limit = |gauge| {
+        let rules: String = (0..100_000).map(|i| format!("r{i} ::= r{} | \"c{i}\"\n", i + 1)).collect();
+        gbnf(gauge, &format!("root ::= r0 root | \"x\"\n{rules}r100000 ::= \"b\"?"))
+    };
+    "nullable rules that double before recursion": Limit = |gauge| {
+        let rules: String = (0..60).map(|i| format!("r{i} ::= r{} r{}\n", i + 1, i + 1)).collect();
+        gbnf(gauge, &format!("root ::= r0 root | \"x\"\n{rules}r60 ::= \"b\"?"))
+    };
     "100,000 rules beside each other": Bounded = |gauge| {
         let names: Vec<String> = (0..100_000).map(|i| format!("r{i}")).collect();
         let rules: String = names.iter().map(|name| format!("{name} ::= \"{name}\"\n")).collect();

@@ -81,7 +81,7 @@ impl<'p, 'm> Brackets<'p, 'm> {
         let mut expanded = Vec::new();
         if let FlatExpr::Sequence(exprs) = self.flat.get(sequence) {
             for (at, &expr) in exprs.iter().enumerate() {
-                if at == 0 { expanded.push(expr) } else { self.expand(expr, &mut expanded) }
+                if at == 0 { expanded.push(expr) } else { self.expand(expr, 0, &mut expanded) }
             }
             for at in (1..expanded.len()).rev() {
                 if let Some(closed) = self.closed(&expanded, at, scc) {
@@ -96,14 +96,16 @@ impl<'p, 'm> Brackets<'p, 'm> {
         expanded
     }
 
-    /// Inlines a non-recursive rule.
-    fn expand(&self, expr: ExprId, expanded: &mut Vec<ExprId>) {
+    /// Inlines a non-recursive rule within `levels` other rules. Each of these rules adds another
+    /// expression, so below [`MAX_EXPANDED`] levels the sequence is too long.
+    fn expand(&self, expr: ExprId, levels: usize, expanded: &mut Vec<ExprId>) {
         if let FlatExpr::Rule(rule) = *self.flat.get(expr)
             && let FlatExpr::Sequence(inner) = self.flat.get(self.flat.bodies[rule])
             && self.scc_of[rule] == 0
+            && levels < MAX_EXPANDED
             && expanded.len() <= MAX_EXPANDED
         {
-            inner.iter().for_each(|&expr| self.expand(expr, expanded));
+            inner.iter().for_each(|&expr| self.expand(expr, levels + 1, expanded));
         } else {
             expanded.push(expr);
         }

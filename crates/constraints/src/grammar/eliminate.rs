@@ -34,18 +34,20 @@ const MAX_HEIGHT: usize = 200;
 /// Most alternatives a rule is split into.
 const MAX_ALTERNATIVES: usize = 256;
 
-/// How large an expression is.
+/// The size of an expression.
 #[derive(Clone, Copy)]
-struct Size {
-    exprs: usize,
-    height: usize,
+pub(super) struct Size {
+    /// The number of its expressions, each counted as often as it occurs.
+    pub(super) exprs: usize,
+    /// The most expressions within each other.
+    pub(super) height: usize,
 }
 
 impl FlatGrammar<'_> {
     /// Removes rules from recursion while rules stay small; returns whether any body changed.
     ///
     /// # Errors
-    /// The time limit is exceeded.
+    /// A limit is exceeded.
     pub(super) fn eliminate(&mut self) -> Result<bool> {
         let before = self.bodies.clone();
         let references: Vec<Vec<usize>> = before.iter().map(|&body| self.references_of(body)).collect();
@@ -62,7 +64,7 @@ impl FlatGrammar<'_> {
         }
         let is_changed = self.bodies != before;
         if is_changed {
-            self.normalize();
+            self.normalize()?;
         }
         Ok(is_changed)
     }
@@ -127,7 +129,8 @@ impl FlatGrammar<'_> {
         found
     }
 
-    fn size(&self, expr: ExprId, known: &mut FastMap<ExprId, (usize, usize)>) -> Size {
+    /// The size of an expression; `known` are the sizes of expressions so far.
+    pub(super) fn size(&self, expr: ExprId, known: &mut FastMap<ExprId, (usize, usize)>) -> Size {
         if let Some(&(exprs, height)) = known.get(&expr) {
             return Size { exprs, height };
         }

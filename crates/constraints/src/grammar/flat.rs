@@ -43,6 +43,18 @@ pub(super) enum FlatExpr {
     Tokens(usize),
 }
 
+impl FlatExpr {
+    /// Its memory, roughly.
+    fn bytes(&self) -> usize {
+        let heap = match self {
+            Self::Bytes(bytes) => bytes.len(),
+            Self::Sequence(exprs) | Self::Choice(exprs) => exprs.len() * size_of::<ExprId>(),
+            _ => 0,
+        };
+        size_of::<Self>() + heap
+    }
+}
+
 /// The positions of ignored text, in addition to the positions after terminals.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Skips {
@@ -57,6 +69,8 @@ pub(super) struct FlatGrammar<'m> {
     pub(super) meter: &'m Meter<'m>,
     exprs: Vec<FlatExpr>,
     known: HashMap<FlatExpr, ExprId>,
+    /// Bytes of `exprs` and `known`, roughly.
+    pub(super) expr_bytes: usize,
     pub(super) dfas: Vec<Arc<ByteDfa>>,
     classes: HashMap<Vec<(char, char)>, usize>,
     pub(super) nested: Vec<SparseAutomaton>,
@@ -111,6 +125,7 @@ impl<'m> FlatGrammar<'m> {
             meter,
             exprs: Vec::new(),
             known: HashMap::new(),
+            expr_bytes: 0,
             dfas: Vec::new(),
             classes: HashMap::new(),
             nested: Vec::new(),
@@ -149,7 +164,7 @@ impl<'m> FlatGrammar<'m> {
         flat.nullable = flat.least(Has::Nothing);
         flat.productive = flat.least(Has::Any);
         flat.given.clone_from(&flat.bodies);
-        flat.normalize();
+        flat.normalize()?;
         Ok(flat)
     }
 
@@ -467,6 +482,7 @@ impl<'m> FlatGrammar<'m> {
         if let Some(&known) = self.known.get(&expr) {
             return known;
         }
+        self.expr_bytes += 2 * expr.bytes();
         self.exprs.push(expr.clone());
         self.known.insert(expr, self.exprs.len() - 1);
         self.exprs.len() - 1

@@ -14,25 +14,48 @@
 //! Science 120(2), 1993, for repetitions.
 
 use super::brackets::sccs;
+use super::eliminate::Size;
 use super::flat::{ExprId, FlatExpr, FlatGrammar};
 use burn_dfa_automata::FastMap;
+use burn_dfa_common::Result;
+
+/// Most expressions of an expression without the empty text, each counted as often as it occurs.
+const MAX_EXPRS: usize = 1 << 16;
+
+/// Most expressions within each other in an expression without the empty text.
+const MAX_HEIGHT: usize = 256;
+
+/// Expressions without the empty text.
+#[derive(Default)]
+struct Filled {
+    /// By nullable expression; `None` if it has none, and while its operands are visited.
+    of: FastMap<ExprId, Option<ExprId>>,
+    /// The sizes of expressions.
+    sizes: FastMap<ExprId, (usize, usize)>,
+    /// The number of expressions of all results, each counted as often as it occurs.
+    exprs: usize,
+}
 
 impl FlatGrammar<'_> {
     /// Brings the rules into the normal form.
-    pub(super) fn normalize(&mut self) {
+    ///
+    /// # Errors
+    /// A limit is exceeded.
+    pub(super) fn normalize(&mut self) -> Result<()> {
         let bodies = self.bodies.clone();
         let mut rewriter = Rewriter::new(self);
         let bodies: Vec<ExprId> = bodies.into_iter().map(|body| rewriter.rewritten(body)).collect();
         self.bodies = bodies;
-        self.merge();
+        self.merge()?;
         let bodies = self.bodies.clone();
         let mut rewriter = Rewriter::new(self);
         let bodies: Vec<ExprId> = bodies.into_iter().map(|body| rewriter.rewritten(body)).collect();
         self.bodies = bodies;
+        Ok(())
     }
 
     /// Finds equivalent rules, and gives one of them the alternatives of all.
-    fn merge(&mut self) {
+    fn merge(&mut self) -> Result<()> {
         let units: Vec<Vec<usize>> = (self.bodies.iter())
             .map(|&body| {
                 let mut found = Vec::new();
@@ -43,11 +66,13 @@ impl FlatGrammar<'_> {
         let scc_of = sccs(self.bodies.len(), &units);
         // By component: its first rule, and the alternatives of all of its rules.
         let mut sccs: FastMap<u32, (usize, Vec<ExprId>)> = FastMap::default();
+        // The bodies stay the same until all alternatives are known.
+        let mut filled = Filled::default();
         for (rule, &scc) in scc_of.iter().enumerate().filter(|&(_, &scc)| scc != 0) {
             let (first, alternatives) = sccs.entry(scc).or_insert((rule, Vec::new()));
             self.stands[rule] = *first;
             let is_own = |other: usize| scc_of[other] == scc;
-            self.proper(self.bodies[rule], &is_own, alternatives);
+            self.proper(self.bodies[rule], &is_own, &mut filled, alternatives)?;
         }
         let mut sccs: Vec<(usize, Vec<ExprId>)> = sccs.into_values().collect();
         sccs.sort_unstable_by_key(|&(first, _)| first);
@@ -70,6 +95,7 @@ impl FlatGrammar<'_> {
             }
             passed.into_iter().for_each(|rule| self.stands[rule] = at);
         }
+        Ok(())
     }
 
     /// The rules that can make up an expression alone, without text around them.
@@ -95,10 +121,17 @@ impl FlatGrammar<'_> {
     }
 
     /// The alternatives of a rule, except a single rule of its component.
-    fn proper(&mut self, expr: ExprId, is_own: &impl Fn(usize) -> bool, found: &mut Vec<ExprId>) {
+    fn proper(
+        &mut self,
+        expr: ExprId,
+        is_own: &impl Fn(usize) -> bool,
+        filled: &mut Filled,
+        found: &mut Vec<ExprId>,
+    ) -> Result<()> {
         let exprs = match self.get(expr) {
             FlatExpr::Choice(exprs) => {
-                return exprs.clone().into_iter().for_each(|expr| self.proper(expr, is_own, found));
+                let mut exprs = exprs.clone().into_iter();
+                return exprs.try_for_each(|expr| self.proper(expr, is_own, filled, found));
             }
             FlatExpr::Sequence(exprs) => exprs.clone(),
             _ => vec![expr],
@@ -115,10 +148,12 @@ impl FlatGrammar<'_> {
         let Some((at, (rule, is_optional))) =
             exprs.iter().enumerate().find_map(|(at, &expr)| Some((at, own(self, expr)?)))
         else {
-            return found.push(expr);
+            found.push(expr);
+            return Ok(());
         };
         if exprs.iter().enumerate().any(|(i, &expr)| i != at && !self.is_nullable(expr)) {
-            return found.push(expr);
+            found.push(expr);
+            return Ok(());
         }
         // Both neighbors of the rule may be empty: the sequence of the two neighbors alone is an
         // alternative, too.
@@ -133,48 +168,118 @@ impl FlatGrammar<'_> {
             }
             let neighbor = self.joined(neighbor);
             let neighbor = self.add(neighbor);
-            let neighbor = self.something_of(neighbor, &mut Vec::new()).unwrap_or(neighbor);
+            let neighbor = self.something_of(neighbor, filled)?.unwrap_or(neighbor);
+            // Results share expressions, but the recursion of a rule is analyzed without sharing.
+            filled.exprs = filled.exprs.saturating_add(self.size(neighbor, &mut filled.sizes).exprs);
+            self.meter.bytes(filled.exprs.saturating_mul(size_of::<FlatExpr>()))?;
             let pair = if is_before { vec![neighbor, rule] } else { vec![rule, neighbor] };
             let pair = self.joined(pair);
             found.push(self.add(pair));
         }
+        Ok(())
     }
 
-    /// An expression without the empty text, if its kind allows; `open` are the rules on the call
-    /// path.
-    fn something_of(&mut self, expr: ExprId, open: &mut Vec<usize>) -> Option<ExprId> {
+    /// An expression without the empty text, if its kind allows and the result is not large.
+    ///
+    /// A nullable expression needs the results of all its nullable operands. So if an operand has no
+    /// result, or is on the path to itself, no expression on the path has a result, from wherever
+    /// it is visited. A result depends on no path either.
+    ///
+    /// # Errors
+    /// A limit is exceeded.
+    fn something_of(&mut self, expr: ExprId, filled: &mut Filled) -> Result<Option<ExprId>> {
         if !self.is_nullable(expr) {
-            return Some(expr);
+            return Ok(Some(expr));
         }
-        match self.get(expr).clone() {
-            FlatExpr::Bytes(_) => Some(self.add(FlatExpr::Choice(Vec::new()))),
+        if let Some(&known) = filled.of.get(&expr) {
+            return Ok(known);
+        }
+        // Each expression on the path, and the number of its visited operands.
+        let mut path = vec![(expr, 0)];
+        filled.of.insert(expr, None);
+        while let Some((last, visited)) = path.last_mut() {
+            self.meter.time()?;
+            let last = *last;
+            if let Some(operand) = self.operand(last, *visited) {
+                *visited += 1;
+                if self.is_nullable(operand) {
+                    match filled.of.get(&operand) {
+                        Some(Some(_)) => {}
+                        Some(None) => return Ok(None),
+                        None => {
+                            filled.of.insert(operand, None);
+                            path.push((operand, 0));
+                        }
+                    }
+                }
+                continue;
+            }
+            path.pop();
+            let something = self.something_from(last, filled);
+            self.meter.bytes(self.expr_bytes)?;
+            if something.is_none() {
+                return Ok(None);
+            }
+            filled.of.insert(last, something);
+        }
+        Ok(filled.of.get(&expr).copied().flatten())
+    }
+
+    /// An operand of an expression, by its position; the operand of a rule is its body.
+    fn operand(&self, expr: ExprId, at: usize) -> Option<ExprId> {
+        match self.get(expr) {
+            FlatExpr::Sequence(exprs) | FlatExpr::Choice(exprs) => exprs.get(at).copied(),
+            FlatExpr::Repeat { inner, max, .. } if *max != Some(0) => (at == 0).then_some(*inner),
+            FlatExpr::Rule(rule) => (at == 0).then(|| self.bodies[*rule]),
+            _ => None,
+        }
+    }
+
+    /// A nullable expression without the empty text, from the results of its operands.
+    fn something_from(&mut self, expr: ExprId, filled: &mut Filled) -> Option<ExprId> {
+        let (of, sizes) = (&filled.of, &mut filled.sizes);
+        // Operands that are not nullable have no entry.
+        let something = |expr: ExprId| of.get(&expr).copied().unwrap_or(Some(expr));
+        let made = match self.get(expr).clone() {
+            FlatExpr::Bytes(_) => self.add(FlatExpr::Choice(Vec::new())),
             FlatExpr::Repeat { inner, max, .. } if max != Some(0) => {
-                let inner = self.something_of(inner, open)?;
-                Some(self.repeated(inner, 1, max))
+                let inner = something(inner)?;
+                self.repeated(inner, 1, max)
             }
             FlatExpr::Choice(exprs) => {
-                let exprs: Option<Vec<ExprId>> =
-                    exprs.into_iter().map(|expr| self.something_of(expr, open)).collect();
-                Some(self.one_of(exprs?))
+                let exprs = exprs.into_iter().map(something).collect::<Option<Vec<ExprId>>>()?;
+                let mut total = 0usize;
+                for &expr in &exprs {
+                    total = total.saturating_add(self.size(expr, sizes).exprs);
+                }
+                if total > MAX_EXPRS {
+                    return None;
+                }
+                self.one_of(exprs)
             }
             FlatExpr::Sequence(exprs) => {
                 // The first non-empty expression, and the expressions after it.
-                let mut alternatives = Vec::with_capacity(exprs.len());
-                for (at, &expr) in exprs.iter().enumerate() {
-                    let something = self.something_of(expr, open)?;
-                    let rest = self.joined([&[something][..], &exprs[at + 1..]].concat());
-                    alternatives.push(self.add(rest));
+                let firsts = exprs.iter().copied().map(something).collect::<Option<Vec<ExprId>>>()?;
+                let (mut total, mut rest) = (0usize, 0usize);
+                for (&first, &expr) in firsts.iter().zip(&exprs).rev() {
+                    total = total.saturating_add(self.size(first, sizes).exprs).saturating_add(rest);
+                    rest = rest.saturating_add(self.size(expr, sizes).exprs);
                 }
-                Some(self.one_of(alternatives))
+                if total > MAX_EXPRS {
+                    return None;
+                }
+                let mut alternatives = Vec::with_capacity(exprs.len());
+                for (at, &first) in firsts.iter().enumerate() {
+                    let alternative = self.joined([&[first][..], &exprs[at + 1..]].concat());
+                    alternatives.push(self.add(alternative));
+                }
+                self.one_of(alternatives)
             }
-            FlatExpr::Rule(rule) if !open.contains(&rule) => {
-                open.push(rule);
-                let something = self.something_of(self.bodies[rule], open);
-                open.pop();
-                something
-            }
-            _ => None,
-        }
+            FlatExpr::Rule(rule) => return something(self.bodies[rule]),
+            _ => return None,
+        };
+        let Size { exprs, height } = self.size(made, sizes);
+        (exprs <= MAX_EXPRS && height <= MAX_HEIGHT).then_some(made)
     }
 
     /// One of some expressions.
