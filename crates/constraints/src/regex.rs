@@ -14,7 +14,7 @@ use regex_syntax::hir::{Hir, HirKind};
 use super::hir;
 use super::json_schema::ecma;
 use super::pattern_limits::{MAX_BYTES, MAX_ITEMS, MAX_NAMED, too_many};
-use burn_dfa_automata::{ByteDfa, Nfa};
+use burn_dfa_automata::ByteDfa;
 
 /// How a regex is read.
 ///
@@ -66,8 +66,6 @@ enum RegexSource {
     Hir(Hir),
     /// A pattern of ECMA-262.
     Ecma(ecma::Pattern),
-    /// Any number of these texts in a row, in their order, or none.
-    Substring(Vec<String>),
 }
 
 impl Regex {
@@ -139,35 +137,13 @@ impl Regex {
         }
     }
 
-    /// Any number of these texts in a row, in their order, or none.
-    pub(crate) fn substring(texts: Vec<String>) -> Self {
-        Self { form: RegexSource::Substring(texts) }
-    }
-
     /// The language of the strings matched as a whole.
     pub(crate) fn lower(&self, meter: &Meter) -> Result<ByteDfa> {
         match &self.form {
             RegexSource::Hir(hir) => hir::lower(hir, meter),
             RegexSource::Ecma(pattern) => pattern.lower_whole(meter),
-            RegexSource::Substring(texts) => lower_substring(texts, meter),
         }
     }
-}
-
-/// A chain of the texts, with the start and the end between any two.
-fn lower_substring(texts: &[String], meter: &Meter) -> Result<ByteDfa> {
-    let mut nfa = Nfa::new(meter);
-    let mut at = Nfa::ACCEPT;
-    let mut starts = vec![at];
-    for text in texts.iter().rev() {
-        for &byte in text.as_bytes().iter().rev() {
-            at = nfa.bytes([(byte, byte, at)])?;
-        }
-        at = nfa.union([Nfa::ACCEPT, at])?;
-        starts.push(at);
-    }
-    let start = nfa.union(starts)?;
-    nfa.determinize(start)
 }
 
 /// The error message for a malformed pattern, with advice if the reason allows any.

@@ -85,6 +85,12 @@ impl Table<'_> {
                 parts.fold(first, |all, ends| &all & &ends)
             }
             Node::Not(inner) => &(start..=self.text.len()).collect::<Ends>() - &self.ends(inner, start),
+            Node::Substring(words) => {
+                let runs = (0..=words.len()).flat_map(|from| (from..=words.len()).map(move |to| from..to));
+                let runs = runs.map(|run| words[run].concat());
+                let rest = &self.text[start..];
+                runs.filter(|run| rest.starts_with(run.as_bytes())).map(|run| start + run.len()).collect()
+            }
             Node::Token { .. } => Ends::new(),
             // Tokens are not known here.
             Node::Counted(counted) => self.ends(&counted.body, start),
@@ -97,9 +103,7 @@ impl Table<'_> {
                 ends.retain(|&end| bounded.max_chars.is_none_or(|max| characters(end) <= max));
                 ends
             }
-            Node::Terminal(_) | Node::Substring(_) | Node::Constraint(_) | Node::Grammar(_) => {
-                unimplemented!()
-            }
+            Node::Terminal(_) | Node::Constraint(_) | Node::Grammar(_) => unimplemented!(),
         }
     }
 }

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use super::Ebnf;
 use super::arguments::{self, Argument, Arguments};
 use super::{dispatch, pattern};
-use crate::Regex;
 use crate::grammar::form::{Expression, Node, TokenName};
 use crate::grammar::rules::Reader;
 use burn_dfa_common::Result;
@@ -195,5 +194,5 @@ fn regex<'t>(reader: &mut Reader<'t, Ebnf<'t>>, arguments: &mut Arguments<'t>) -
 fn substring<'t>(reader: &mut Reader<'t, Ebnf<'t>>, arguments: &mut Arguments<'t>) -> Result<Expression> {
     let chunks = arguments.unnamed.iter().map(|argument| argument.text(reader).map(str::to_owned));
     let chunks: Vec<String> = chunks.collect::<Result<_>>()?;
-    Ok(Expression(Node::Regex(Arc::new(Regex::substring(chunks)))))
+    Ok(Expression(Node::Substring(chunks.into())))
 }
