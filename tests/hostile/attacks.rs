@@ -40,6 +40,9 @@ const ATTACKS: &[Attack] = attacks! {
     "groups 10,000 deep": Pattern = |gauge| regex(gauge, &format!("{}a{}", "(".repeat(10_000), ")".repeat(10_000)));
     "1 MB of alternatives": Bounded = |gauge| regex(gauge, &"ab|".repeat(340_000));
     "10 MB of alternatives": Pattern = |gauge| regex(gauge, &"ab|".repeat(3_500_000));
+    "a count behind 150,000 repetitions in 80 loops": Bounded = |gauge| {
+        regex(gauge, &format!("{}{}b{{2}}{}", "(?:".repeat(80), "a*".repeat(150_000), "c)*".repeat(80)))
+    };
     "boundaries": Fine = |gauge| regex(gauge, &format!("{}a", r"(?:\b|\B|^|$)*".repeat(200)));
     // Schemas.
     "100,000 values of enum": Fine = |gauge| {

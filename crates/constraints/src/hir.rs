@@ -7,7 +7,9 @@
 //! exact, Unicode word boundaries included, and the time limit is checked. The tests compare the
 //! result with `regex-automata`'s own dense automaton.
 
-use burn_dfa_automata::{ByteDfa, Nfa};
+use std::ptr;
+
+use burn_dfa_automata::{ByteDfa, FastMap, Nfa};
 use burn_dfa_common::{Error, Limit, Result, limits::Meter};
 use regex_automata::nfa::thompson::{self, WhichCaptures};
 use regex_automata::util::primitives::StateID;
@@ -58,47 +60,67 @@ fn any_text(nfa: &mut Nfa, next: u32) -> Result<u32> {
 
 /// Copies the automaton of the pattern before state `behind` and returns its start.
 fn copy(hir: &Hir, nfa: &mut Nfa, behind: u32, meter: &Meter) -> Result<u32> {
-    add(&simplify(hir), nfa, behind, meter)
+    let hir = simplify(hir);
+    let mut counted = FastMap::default();
+    has_count(&hir, &mut counted);
+    add(&hir, &counted, nfa, behind, meter)
 }
+
+/// The addresses of the parts of a pattern that the compiler would copy for a count.
+type CountedParts = FastMap<*const Hir, ()>;
 
 /// Adds a pattern before state `behind`. Counted repetitions are built here, so the subset
 /// construction knows which states are copies of each other; `regex-automata` compiles everything
 /// else.
-fn add(hir: &Hir, nfa: &mut Nfa, behind: u32, meter: &Meter) -> Result<u32> {
+fn add(hir: &Hir, counted: &CountedParts, nfa: &mut Nfa, behind: u32, meter: &Meter) -> Result<u32> {
+    let has_count = |hir: &Hir| counted.contains_key(&ptr::from_ref(hir));
     match hir.kind() {
         _ if !has_count(hir) => compiled(hir, nfa, behind, meter),
         HirKind::Repetition(Repetition { min, max, sub, .. }) => {
             let max = max.map(|max| max as usize);
-            nfa.repeat(*min as usize, max, behind, |nfa, next| add(sub, nfa, next, meter))
+            nfa.repeat(*min as usize, max, behind, |nfa, next| add(sub, counted, nfa, next, meter))
         }
         HirKind::Concat(subs) => {
             let parts = subs.chunk_by(|a, b| !has_count(a) && !has_count(b));
             parts.rev().try_fold(behind, |behind, part| match part {
-                [one] => add(one, nfa, behind, meter),
+                [one] => add(one, counted, nfa, behind, meter),
                 many => compiled(&Hir::concat(many.to_vec()), nfa, behind, meter),
             })
         }
         HirKind::Alternation(subs) => {
-            let starts: Result<Vec<u32>> = subs.iter().map(|sub| add(sub, nfa, behind, meter)).collect();
+            let starts: Result<Vec<u32>> =
+                subs.iter().map(|sub| add(sub, counted, nfa, behind, meter)).collect();
             nfa.union(starts?)
         }
-        HirKind::Capture(capture) => add(&capture.sub, nfa, behind, meter),
+        HirKind::Capture(capture) => add(&capture.sub, counted, nfa, behind, meter),
         HirKind::Empty | HirKind::Literal(_) | HirKind::Class(_) | HirKind::Look(_) => {
             compiled(hir, nfa, behind, meter)
         }
     }
 }
 
-/// Whether the compiler makes several copies of a repeated part of the pattern.
-fn has_count(hir: &Hir) -> bool {
-    match hir.kind() {
+/// Whether the compiler makes several copies of a repeated part of the pattern; adds all such parts
+/// to `counted`.
+fn has_count(hir: &Hir, counted: &mut CountedParts) -> bool {
+    let is_counted = match hir.kind() {
         HirKind::Empty | HirKind::Literal(_) | HirKind::Class(_) | HirKind::Look(_) => false,
         HirKind::Repetition(repetition) => {
-            repetition.min > 1 || repetition.max > Some(1) || has_count(&repetition.sub)
+            let is_within = has_count(&repetition.sub, counted);
+            repetition.min > 1 || repetition.max > Some(1) || is_within
         }
-        HirKind::Capture(capture) => has_count(&capture.sub),
-        HirKind::Concat(subs) | HirKind::Alternation(subs) => subs.iter().any(has_count),
+        HirKind::Capture(capture) => has_count(&capture.sub, counted),
+        HirKind::Concat(subs) | HirKind::Alternation(subs) => {
+            let mut is_within = false;
+            for sub in subs {
+                is_within |= has_count(sub, counted);
+            }
+            is_within
+        }
+    };
+    if is_counted {
+        counted.insert(ptr::from_ref(hir), ());
     }
+    is_counted
 }
 
 /// Copies the automaton that `regex-automata` compiles for the pattern before state `behind`, and
