@@ -2,8 +2,7 @@
 
 use super::{ByteDfa, ByteStateId, Pushdown, SparseDfa, SparseRows};
 
-/// The automaton over bytes of a constraint, as returned by
-/// `Constraint::to_automaton`.
+/// The automaton over bytes of a constraint, as returned by `Constraint::to_automaton`.
 ///
 /// ```
 /// use burn_dfa_tokens::automaton::ByteAutomaton;
@@ -76,7 +75,8 @@ impl Configuration {
         &self.stack
     }
 
-    /// Whether no text of the language has the bytes read so far as a prefix.
+    /// Whether no text of the language has the bytes read so far as a prefix, apart from the limit
+    /// of frames: a byte that needs a frame on a full stack leads to the dead state, too.
     pub fn is_dead(&self) -> bool {
         self.state == ByteStateId::DEAD
     }

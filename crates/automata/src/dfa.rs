@@ -2,8 +2,7 @@
 
 use std::fmt;
 
-/// A state of a [`ByteDfa`]. The states of a `CompiledConstraint` are
-/// another type, `StateId`.
+/// A state of a [`ByteDfa`]. The states of a `CompiledConstraint` are another type, `StateId`.
 ///
 /// ```
 /// use burn_dfa_tokens::automaton::ByteStateId;

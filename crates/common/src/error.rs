@@ -17,8 +17,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 
 /// The reason a constraint, a vocabulary, a compiled constraint or a generation was refused.
 ///
-/// The message names the location (pattern offset, JSON
-/// pointer, token id) and a remedy.
+/// The message names the location (pattern offset, JSON pointer, token id) and a remedy.
 ///
 /// ```
 /// use burn_dfa_tokens::{Constraint, ErrorKind};
@@ -202,8 +201,7 @@ impl fmt::Display for ArenaSpace {
     }
 }
 
-/// A breached limit with its value: of [`Limits`](crate::Limits), or of
-/// `TensorOptions`.
+/// A breached limit with its value: of [`Limits`](crate::Limits), or of `TensorOptions`.
 ///
 /// ```
 /// use burn_dfa_tokens::{Constraint, Limit, Limits};
@@ -438,9 +436,7 @@ impl Error {
     }
 
     /// The keyword that no finite automaton enforces, if it is the only reason for
-    /// [`Schema`](ErrorKind::Schema).
-    /// `JsonOptions::unenforceable` ignores the
-    /// keyword.
+    /// [`Schema`](ErrorKind::Schema). `JsonOptions::unenforceable` ignores the keyword.
     pub fn unenforced(&self) -> Option<&Unenforced> {
         match &*self.kind {
             Kind::Unenforced { what, .. } => Some(what),

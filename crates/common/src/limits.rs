@@ -28,20 +28,17 @@ pub struct Limits {
     pub states: usize,
     /// Maximum bytes of any one structure (automaton, compiled constraint). Default: 512 MiB.
     pub bytes: usize,
-    /// Maximum size in bytes of a token-level constraint in
-    /// `CompiledConstraint::compile`; a larger constraint has
-    /// the byte-level form. Default: 64 MiB.
+    /// Maximum size in bytes of a token-level constraint in `CompiledConstraint::compile`; a larger
+    /// constraint has the byte-level form. Default: 64 MiB.
     pub token_level_bytes: usize,
     /// Maximum number of entries, one for each state and each token, of a token-level constraint in
-    /// `CompiledConstraint::compile`; a larger constraint has
-    /// the byte-level form, so that its first mask is available at once. Default: 2,000,000, about
-    /// 40 states with 50,000 tokens.
+    /// `CompiledConstraint::compile`; a larger constraint has the byte-level form, so that its
+    /// first mask is available at once. Default: 2,000,000, about 40 states with 50,000 tokens.
     pub token_level_entries: usize,
     /// Maximum number of frames on the stack of a row with a recursive JSON schema, or a schema
     /// that allows any JSON: roughly the nesting depth of arrays and objects; at most
     /// [`MAX_FRAMES`](Self::MAX_FRAMES). With 0 there is no stack, and such a schema is unrolled to
-    /// a depth, see `JsonOptions::recursion`.
-    /// Default: 64.
+    /// a depth, see `JsonOptions::recursion`. Default: 64.
     pub frames: usize,
     /// Maximum number of distinct stacks among the readings of one text during the compilation of a
     /// grammar, from 1 to [`MAX_STACKS`](Self::MAX_STACKS). States track these stacks, so a row

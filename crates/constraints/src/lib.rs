@@ -2,9 +2,8 @@
 //!
 //! A [`Constraint`] is a language: of text, by a regex, a choice, a character pattern or a JSON
 //! schema; or of token sequences, by explicit transitions or one set of tokens per position. Its
-//! constructor parses and checks it;
-//! `CompiledConstraint::compile` lowers it to an automaton
-//! and combines the automaton with a vocabulary.
+//! constructor parses and checks it; `CompiledConstraint::compile` lowers it to an automaton and
+//! combines the automaton with a vocabulary.
 //!
 //! The *whole* output has to match every form of constraint: constraints are anchored at both ends.
 
@@ -505,9 +504,8 @@ impl Constraint {
         self.lower(&meter)?.into_byte_dfa(&meter)
     }
 
-    /// The automaton over bytes, with a stack if
-    /// `CompiledConstraint::compile` would use one; `None` if
-    /// the constraint is on tokens regardless of their bytes.
+    /// The automaton over bytes, with a stack if `CompiledConstraint::compile` would use one;
+    /// `None` if the constraint is on tokens regardless of their bytes.
     ///
     /// # Errors
     /// See [`to_byte_dfa`](Self::to_byte_dfa), which copies to a depth the parts called here.

@@ -24,9 +24,9 @@ const BEYOND: f64 = 1e20;
 impl Constraint {
     /// JSON that a type reads: its schemars schema, without undeclared properties.
     ///
-    /// Read the output with `Output::parse`;
-    /// `generate_as` does both. Fields come in the order in which
-    /// the type declares them; an optional field (an `Option`, or with a default) may be missing.
+    /// Read the output with `Output::parse`; `generate_as` does both. Fields come in the order in
+    /// which the type declares them; an optional field (an `Option`, or with a default) may be
+    /// missing.
     ///
     /// ```
     /// use burn_dfa_tokens::{Constraint, Limits};
@@ -75,8 +75,7 @@ impl Constraint {
 
     /// The bare name of a variant of a fieldless enum, as serde spells it.
     ///
-    /// Read the output with `Output::parse_name`;
-    /// `choose` does both.
+    /// Read the output with `Output::parse_name`; `generate_choice` does both.
     ///
     /// ```
     /// use burn_dfa_tokens::{Constraint, Limits};

@@ -356,8 +356,7 @@ impl CompiledConstraint {
         self.parts.start
     }
 
-    /// The maximum number of exits of a procedure; 0 without calls. See
-    /// `Capacity`.
+    /// The maximum number of exits of a procedure; 0 without calls. See `Capacity`.
     pub fn exits(&self) -> usize {
         self.parts.calls.as_ref().map_or(0, |calls| calls.exits)
     }

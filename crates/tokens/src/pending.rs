@@ -10,8 +10,7 @@ use burn_dfa_common::{Error, Limits, Result};
 use burn_dfa_constraints::Constraint;
 use burn_dfa_vocabulary::Vocabulary;
 
-/// A constraint being compiled by another thread: a
-/// `Request` may hold it before compilation ends.
+/// A constraint being compiled by another thread: a `Request` may hold it before compilation ends.
 ///
 /// Clones share one result. Dropping all clones does not block: the thread runs until it has
 /// finished, at the latest at [`Limits::time`].

@@ -68,8 +68,7 @@ pub struct JsonOptions {
     pub recursion: Option<usize>,
     /// The nesting depth of arrays and objects in any JSON. Default: up to the depth of the stack.
     /// Without a stack: as deep as is cheap, from 3 to 10 levels, as reported by
-    /// `CompiledConstraint::unrolled`; an array directly
-    /// within an array then counts as two levels.
+    /// `CompiledConstraint::unrolled`; an array directly within an array then counts as two levels.
     pub any_depth: Option<usize>,
 }
 

@@ -57,7 +57,6 @@ const MAX_DEPTH: usize = 512;
 /// assert!(automaton.matches(br#"<think>Where?</think><call>{"city": "Bern"}</call>"#));
 /// # Ok::<(), burn_dfa_tokens::Error>(())
 /// ```
-/// use burn_dfa_tokens::ErrorKind;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct StructuralTag {
@@ -135,7 +134,6 @@ impl Constraint {
     /// assert_eq!(error.pointer(), Some("/format"));
     /// # Ok::<(), burn_dfa_tokens::Error>(())
     /// ```
-    /// use burn_dfa_tokens::ErrorKind;
     ///
     /// # Errors
     /// - [`ErrorKind::StructuralTag`](crate::ErrorKind::StructuralTag): the tag is malformed or

@@ -76,7 +76,6 @@ use burn_dfa_vocabulary::{TokenId, TokenKind, Vocabulary};
 /// assert_eq!(reply.calls[0].arguments, r#"{"city": "Bern"}"#);
 /// # Ok::<(), burn_dfa_tokens::Error>(())
 /// ```
-/// use burn_dfa_tokens::ErrorKind;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tools {
     tools: Vec<Tool>,
@@ -123,7 +122,6 @@ impl Tools {
     /// assert_eq!(tools.choice(), &ToolChoice::Required);
     /// # Ok::<(), burn_dfa_tokens::Error>(())
     /// ```
-    /// use burn_dfa_tokens::ErrorKind;
     ///
     /// # Errors
     /// [`ErrorKind::Request`](crate::ErrorKind::Request): a field is malformed, and as
@@ -272,7 +270,6 @@ impl Tools {
     /// assert_eq!(texts, [true, false, false]);
     /// # Ok::<(), burn_dfa_tokens::Error>(())
     /// ```
-    /// use burn_dfa_tokens::ErrorKind;
     ///
     /// # Errors
     /// [`ErrorKind::Vocabulary`](crate::ErrorKind::Vocabulary): never, for a valid `vocabulary`.
