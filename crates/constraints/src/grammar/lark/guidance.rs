@@ -66,7 +66,7 @@ fn whitespace(given: &Guidance) -> Result<Whitespace, String> {
     match given.whitespace_pattern.as_deref() {
         Some(pattern) => bounded(pattern).ok_or_else(|| {
             format!(
-                "`whitespace_pattern` of `x-guidance` may be `{BLANK}+` or `{BLANK}{{1,n}}`, not `{pattern}`"
+                "`whitespace_pattern` of `x-guidance` may be `{BLANK}` with `+`, `*`, `{{0,n}}` or `{{1,n}}`, not `{pattern}`"
             )
         }),
         None if given.whitespace_flexible == Some(false) => Ok(Whitespace::Compact),
@@ -74,12 +74,13 @@ fn whitespace(given: &Guidance) -> Result<Whitespace, String> {
     }
 }
 
-/// The white space of a pattern for at least one blank.
+/// The white space of a pattern for a number of blanks.
 fn bounded(pattern: &str) -> Option<Whitespace> {
     match pattern.strip_prefix(BLANK)? {
         "+" | "*" => Some(Whitespace::FLEXIBLE),
         counts => {
             let max = counts.strip_prefix("{1,").or_else(|| counts.strip_prefix("{0,"))?.strip_suffix('}')?;
+            let max = Some(max).filter(|max| max.bytes().all(|byte| byte.is_ascii_digit()))?;
             Some(Whitespace::Flexible(max.parse().ok()?))
         }
     }

@@ -140,6 +140,8 @@ fn json_schemas_are_read_with_their_guidance() {
     refused(&guided("{\"key_separator\": \"\"}"), (1, 14), "is empty");
     refused(&guided("{\"json_allowed_escapes\": \"n\"}"), (1, 14), "json_allowed_escapes");
     refused(&guided("{\"nope\": 1}"), (1, 14), "nope");
+    let signed = r#"{"whitespace_pattern": "[\\x20\\x0A\\x0D\\x09]{1,+5}"}"#;
+    refused(&guided(signed), (1, 14), "`{0,n}` or `{1,n}`");
     refused("start: %json {\"minimum\": \"1\"}", (1, 14), "/minimum");
     refused("start: %json []", (1, 14), "JSON schema");
     refused("start: %json", (1, 13), "expected JSON");
