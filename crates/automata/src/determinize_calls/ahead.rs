@@ -60,6 +60,13 @@ impl Subsets<'_, '_> {
 }
 
 impl Ahead {
+    /// Approximate memory.
+    pub(super) fn bytes(&self) -> usize {
+        let edges = self.inner.len() + self.outer.len() + self.counted.len();
+        let items = self.ended.len() + self.ended_behind.len();
+        size_of::<Self>() + edges * size_of::<(Run, Item)>() + items * size_of::<Item>()
+    }
+
     /// The items after a byte, and the items that end before it.
     pub(super) fn after(&self, byte: u8) -> (Vec<Item>, &[Item]) {
         let by = |edges: &[(Run, Item)]| {

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::super::network::{Node, TransitionNetwork};
 use super::super::sweep::Cuts;
 use super::ahead::Ahead;
-use super::{Forbidden, Item, Outcome, Subsets, Target, Witness};
+use super::{EXIT_BYTES, Forbidden, Item, Outcome, RETURN_BYTES, Subsets, Target, Witness};
 
 /// Marks an exit known without another byte.
 pub(super) const AT_ONCE: u16 = 256;
@@ -55,6 +55,7 @@ impl Subsets<'_, '_> {
     /// Records an exit of a procedure.
     pub(super) fn record_exit(&mut self, procedure: u32, outcome: u32, from: u32, byte: u8) {
         if self.known_exits.insert((procedure, outcome), ()).is_none() {
+            self.exit_bytes += EXIT_BYTES;
             let of = &mut self.procedures[procedure as usize];
             of.outcomes.push(outcome);
             of.met.push((from, byte));
@@ -66,6 +67,7 @@ impl Subsets<'_, '_> {
     pub(super) fn forbid(&mut self, procedure: u32, forbidden: Forbidden) {
         let key = (procedure, forbidden.outcome, forbidden.inner);
         if self.known_forbidden.insert(key, ()).is_none() {
+            self.exit_bytes += EXIT_BYTES;
             let of = &mut self.procedures[procedure as usize];
             of.forbidden.push(forbidden);
             self.unchecked.extend(of.callers.iter().map(|&call| (call, forbidden)));
@@ -131,6 +133,7 @@ impl Subsets<'_, '_> {
             self.record_exit(within, outcome, from, byte);
         }
         self.calls[call as usize].returns.insert(outcome, target);
+        self.exit_bytes += RETURN_BYTES;
         Ok(())
     }
 
@@ -174,8 +177,11 @@ impl Subsets<'_, '_> {
         let ahead = Rc::new(self.ahead(within, &items)?);
         if self.aheads.len() == MAX_KEPT {
             self.aheads.clear();
+            self.ahead_bytes = 0;
         }
         self.aheads.insert((call, ended), Rc::clone(&ahead));
+        self.ahead_bytes += ahead.bytes();
+        self.check_bytes()?;
         Ok(ahead)
     }
 }

@@ -3,7 +3,7 @@
 use super::super::FastMap;
 use super::conflict::ConflictKind;
 use super::exits::AT_ONCE;
-use super::{CallState, Frame, Item, Outcome, Procedure, ROW_BYTES, Row, Subsets, Target, Witness};
+use super::{CallState, Frame, Item, Outcome, Procedure, Row, Subsets, Target, Witness};
 
 /// The items entered by a call: the further pending calls of each, and the node.
 type Paths = Vec<(Vec<u32>, u32)>;
@@ -163,8 +163,7 @@ impl Subsets<'_, '_> {
             let meter = self.network.meter();
             meter.states(self.rows.len() + self.calls.len())?;
             if state % 256 == 0 {
-                let rows = self.rows.len() * ROW_BYTES;
-                meter.bytes(self.sets.bytes() + self.moves.bytes() + rows)?;
+                self.check_bytes()?;
             }
         }
         Ok(state)

@@ -50,6 +50,12 @@ const MAX_PENDING: usize = 8;
 /// Approximate memory of a row.
 const ROW_BYTES: usize = 256;
 
+/// Approximate memory of an exit of a procedure, and of a forbidden one.
+const EXIT_BYTES: usize = 64;
+
+/// Approximate memory of the target of a call for an exit.
+const RETURN_BYTES: usize = 48;
+
 /// The maximum number of exits of the procedures of an automaton.
 pub const MAX_EXITS: usize = 16;
 
@@ -229,6 +235,10 @@ struct Subsets<'n, 'm> {
     unchecked: Vec<(u32, Forbidden)>,
     /// The continuations after a call, by a set of ended tags.
     aheads: FastMap<(u32, u32), Rc<Ahead>>,
+    /// Approximate memory of `aheads`.
+    ahead_bytes: usize,
+    /// Approximate memory of the exits of procedures, and of the targets of calls.
+    exit_bytes: usize,
     /// States with ended counted parts, and the states after the parts; see [`forks`].
     forks: Vec<(u32, u32)>,
     /// The bytes, divided where the runs of any node start and end.
@@ -274,6 +284,8 @@ impl<'n, 'm> Subsets<'n, 'm> {
             known_exits: FastMap::default(),
             known_forbidden: FastMap::default(),
             aheads: FastMap::default(),
+            ahead_bytes: 0,
+            exit_bytes: 0,
             owed: Vec::new(),
             unchecked: Vec::new(),
             forks: Vec::new(),
@@ -324,7 +336,7 @@ impl<'n, 'm> Subsets<'n, 'm> {
 
     /// The deterministic automaton.
     fn finish(&self, start: u32) -> Outcome<UntrimmedPda> {
-        let merged = self.merged();
+        let merged = self.merged()?;
         if merged.max_exits > MAX_EXITS {
             return Err(Error::limit(Limit::Exits(MAX_EXITS)).into());
         }
@@ -368,7 +380,17 @@ impl<'n, 'm> Subsets<'n, 'm> {
         if self.work > 1 << 12 {
             self.work = 0;
             self.network.meter().time()?;
+            self.check_bytes()?;
         }
         Ok(())
+    }
+
+    /// Checks the memory of the states, exits and calls against the limit.
+    fn check_bytes(&self) -> Result<()> {
+        let sets = self.sets.bytes() + self.moves.bytes() + self.endings.bytes() + self.outcomes.bytes();
+        let queues = self.owed.capacity() * size_of::<(u32, u32)>()
+            + self.unchecked.capacity() * size_of::<(u32, Forbidden)>();
+        let rows = self.rows.len() * ROW_BYTES;
+        self.network.meter().bytes(sets + queues + rows + self.exit_bytes + self.ahead_bytes)
     }
 }

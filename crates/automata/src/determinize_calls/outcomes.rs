@@ -1,6 +1,7 @@
 //! Merges exits of procedures that every call treats alike.
 
 use super::{FastMap, Subsets, Target};
+use burn_dfa_common::Result;
 
 /// The renumbered exits of procedures.
 pub(super) struct Merged {
@@ -27,16 +28,22 @@ enum Onward {
 impl Subsets<'_, '_> {
     /// The coarsest renumbering: exits of a procedure share a number if every call has the same
     /// target for both.
-    pub(super) fn merged(&self) -> Merged {
-        let mut numbers = self.alive();
+    ///
+    /// # Errors
+    /// The time limit is exceeded.
+    pub(super) fn merged(&self) -> Result<Merged> {
+        let meter = self.network.meter();
+        let mut numbers = self.alive()?;
         let mut count = usize::MAX;
         loop {
             let mut refined = FastMap::default();
             let (mut max_exits, mut total) = (0, 0);
             for (procedure, of) in (0..).zip(&self.procedures) {
+                meter.time()?;
                 let mut known: FastMap<(u32, Vec<Onward>), u32> = FastMap::default();
                 for &outcome in &of.outcomes {
                     let Some(&number) = numbers.get(&(procedure, outcome)) else { continue };
+                    meter.time()?;
                     let onward =
                         of.callers.iter().map(|&call| self.onward(call, outcome, &numbers)).collect();
                     let next = known.len() as u32;
@@ -47,7 +54,7 @@ impl Subsets<'_, '_> {
             }
             numbers = refined;
             if total == count {
-                return Merged { numbers, max_exits };
+                return Ok(Merged { numbers, max_exits });
             }
             count = total;
         }
@@ -66,11 +73,12 @@ impl Subsets<'_, '_> {
     }
 
     /// The exits that some call continues from, all with number 0.
-    fn alive(&self) -> FastMap<(u32, u32), u32> {
+    fn alive(&self) -> Result<FastMap<(u32, u32), u32>> {
         // By an exit of the caller: the exits of the callee that lead to it.
         let mut from: FastMap<(u32, u32), Vec<(u32, u32)>> = FastMap::default();
         let mut rest = Vec::new();
         for call in &self.calls {
+            self.network.meter().time()?;
             for (&outcome, &target) in &call.returns {
                 match target {
                     Target::Dead => {}
@@ -87,6 +95,6 @@ impl Subsets<'_, '_> {
                 rest.extend(from.get(&outcome).into_iter().flatten());
             }
         }
-        alive
+        Ok(alive)
     }
 }
