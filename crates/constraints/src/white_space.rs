@@ -9,6 +9,9 @@ use burn_dfa_common::{Error, Limits, Result};
 /// Most states of the automaton of a pattern.
 const MAX_STATES: usize = 1 << 12;
 
+/// Most bytes of a structure while it is compiled.
+const MAX_BYTES: usize = 16 << 20;
+
 /// Most time to compile it.
 const MAX_TIME: Duration = Duration::from_secs(1);
 
@@ -24,7 +27,7 @@ const MAX_LENGTH: usize = 16;
 /// not match the empty text, which most tokens in every style have between them.
 pub(super) fn of_pattern(pattern: &str) -> Result<Whitespace> {
     let wrong = |reason: String| Error::request(format!("`whitespace_pattern` {reason}"));
-    let limits = Limits::new().with_states(MAX_STATES).with_time(MAX_TIME);
+    let limits = Limits::new().with_states(MAX_STATES).with_bytes(MAX_BYTES).with_time(MAX_TIME);
     let regex = Constraint::regex_with(pattern, &RegexOptions::new().with_ascii_classes(true));
     let dfa = regex.and_then(|regex| regex.to_byte_dfa(&limits));
     let dfa = match dfa {

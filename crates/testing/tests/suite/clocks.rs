@@ -16,7 +16,7 @@ const KNOWN: [(&str, [usize; 3]); 11] = [
     ("crates/constraints/src/grammar/report.rs", [1, 0, 0]),
     // `explain`, `json_text`, `to_byte_dfa` and `to_automaton`.
     ("crates/constraints/src/lib.rs", [4, 0, 0]),
-    // A pattern of white space: at most 4,096 states, and a second.
+    // A pattern of white space: at most 4,096 states, 16 MiB, and a second.
     ("crates/constraints/src/white_space.rs", [0, 0, 1]),
     ("crates/tokens/src/artifact/mod.rs", [3, 0, 0]),
     // A compiled constraint is checked before it is written.
