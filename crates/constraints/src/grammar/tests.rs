@@ -54,6 +54,8 @@ fn recursion_at_the_ends_is_a_loop() {
     assert_eq!(texts("S = S , S | n", "n n,n n,n,n , n, ,n"), ["n", "n,n", "n,n,n"]);
     assert_eq!(texts("S = A x | y \n A = S z | w", "y wx yzx wxzx yz w"), ["y", "wx", "yzx", "wxzx"]);
     assert_eq!(texts("S = N S | d \n N = n?", "d nd nnd dn n"), ["d", "nd", "nnd"]);
+    let shared = "S = A A S | d \n A = B B \n B = n?";
+    assert_eq!(texts(shared, "d nd nnnnnd dn n"), ["d", "nd", "nnnnnd"]);
     for rules in ["S = a S | b", "S = S a | b", "S = S , S | n", "S = A x | y \n A = S z | w"] {
         assert!(is_finite(rules), "{rules}");
     }
