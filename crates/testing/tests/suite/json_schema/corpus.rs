@@ -1,7 +1,8 @@
 //! Every schema of the sample and of MaskBench: valid values are accepted, invalid values are
 //! rejected, samples are valid, and refusals point into the schema.
 
-use burn_dfa_tokens::{ByteDfa, ErrorKind, Limits, automaton::ByteAutomaton, constraint::JsonOptions};
+use burn_dfa_tokens::automaton::ByteAutomaton;
+use burn_dfa_tokens::{ByteDfa, ErrorKind, Limits, constraint::JsonOptions, threads};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -20,89 +21,101 @@ const LABELS: [(&str, usize, &str); 1] =
 /// branches match.
 const BY_FORMAT: [&str; 3] = ["Github_hard---o4237", "Github_medium---o51161", "Github_medium---o83760"];
 
-#[derive(Default, Debug)]
-struct Counts {
-    schemas: usize,
-    compiled: usize,
-    refused: usize,
-    over_limits: usize,
-    unsatisfiable: usize,
-    /// Schemas without a wrong verdict.
-    passing: usize,
-    valid_accepted: usize,
-    valid_rejected: usize,
-    invalid_rejected: usize,
-    /// Instances that only formats make invalid, according to the label.
-    invalid_by_format: usize,
-    drawn: usize,
-}
-
 /// The results so far.
 #[derive(Default)]
 struct Found {
-    counts: Counts,
+    /// By name. A schema is `passing` without a wrong verdict, and an instance is
+    /// `invalid_by_format` if the label says that only formats make it invalid.
+    counts: BTreeMap<&'static str, usize>,
     reasons: BTreeMap<String, usize>,
     wrong: Vec<String>,
     /// The labels that contradict the validator.
     labels: BTreeSet<(String, usize)>,
     /// The rows with samples that are valid only if formats are assertions.
     by_format: BTreeSet<String>,
+    /// What else is worth a line.
+    remarks: Vec<String>,
 }
 
 #[test]
 fn every_schema_of_every_corpus() {
     let (mut sample, mut outside) = (Found::default(), Found::default());
     for corpus in data::schemas() {
-        let found = if corpus.is_sample() { &mut sample } else { &mut outside };
-        for line in corpus.read().lines() {
-            found.row(&serde_json::from_str(line).unwrap());
-        }
+        let all = if corpus.is_sample() { &mut sample } else { &mut outside };
+        let text = corpus.read();
+        let lines: Vec<(u64, &str)> = (all.of("schemas") as u64 + 1..).zip(text.lines()).collect();
+        let rows = threads::each(&lines, threads::available(), |&(number, line)| {
+            let mut found = Found::default();
+            found.row(number, &serde_json::from_str(line).unwrap());
+            found
+        });
+        rows.into_iter().for_each(|found| all.add(found));
     }
-    let counts = &sample.counts;
     sample.assert_right(&[], &[]);
-    assert!(counts.passing == counts.schemas && counts.valid_rejected == 0, "{counts:#?}");
-    if outside.counts.schemas == 0 {
+    assert!(sample.of("passing") == sample.of("schemas") && sample.of("valid_rejected") == 0);
+    if outside.of("schemas") == 0 {
         return;
     }
     outside.assert_right(&LABELS, &BY_FORMAT);
     // The counts may not get worse.
-    let counts = &outside.counts;
-    assert!(counts.passing >= 5_355 && counts.valid_rejected <= 40 && counts.refused <= 59, "{counts:#?}");
+    assert!(
+        outside.of("passing") >= 5_355 && outside.of("valid_rejected") <= 40 && outside.of("refused") <= 59
+    );
 }
 
 impl Found {
-    fn row(&mut self, row: &Value) {
+    fn of(&self, name: &str) -> usize {
+        self.counts.get(name).copied().unwrap_or_default()
+    }
+
+    fn count(&mut self, name: &'static str) {
+        *self.counts.entry(name).or_default() += 1;
+    }
+
+    fn add(&mut self, other: Self) {
+        other.counts.into_iter().for_each(|(name, count)| *self.counts.entry(name).or_default() += count);
+        other.reasons.into_iter().for_each(|(name, count)| *self.reasons.entry(name).or_default() += count);
+        self.wrong.extend(other.wrong);
+        self.labels.extend(other.labels);
+        self.by_format.extend(other.by_format);
+        self.remarks.extend(other.remarks);
+    }
+
+    fn row(&mut self, number: u64, row: &Value) {
         let limits = Limits { states: 300_000, ..Limits::default() };
         let (id, schema) = (row["id"].as_str().unwrap(), &row["schema"]);
-        self.counts.schemas += 1;
+        self.count("schemas");
         let began = std::time::Instant::now();
         let judge = match Judge::new(schema, &JsonOptions::default(), &limits) {
             Ok(judge) => judge,
             Err(error) => return self.refusal(id, schema, &error),
         };
         if began.elapsed() > Duration::from_secs(1) {
-            println!("{id}: compiled in {:?}", began.elapsed());
+            self.remarks.push(format!("{id}: compiled in {:?}", began.elapsed()));
         }
-        self.counts.compiled += 1;
-        self.counts.unsatisfiable += usize::from(judge.automaton.is_none());
+        self.count("compiled");
+        if judge.automaton.is_none() {
+            self.count("unsatisfiable");
+        }
         let passes = self.instances(id, row, &judge, true);
         // For schemas with few states, compact texts are checked as well.
         let states = judge.automaton.as_ref().map_or(0, ByteAutomaton::state_count);
         let compact = if states < 5_000 { Judge::new(schema, &super::compact(), &limits).ok() } else { None };
         let passes = compact.is_none_or(|compact| self.instances(id, row, &compact, false)) && passes;
-        self.counts.passing += usize::from(passes);
+        if passes {
+            self.count("passing");
+        }
         if let Some(dfa) = judge.finite().filter(|dfa| dfa.state_count() < 20_000) {
-            self.samples(id, schema, &dfa);
+            self.samples(id, schema, &dfa, number);
         }
     }
 
     fn refusal(&mut self, id: &str, schema: &Value, error: &burn_dfa_tokens::Error) {
         if error.kind() == ErrorKind::Limit {
-            println!("{id}: {error}");
-            self.counts.over_limits += 1;
-            return;
+            self.remarks.push(format!("{id}: {error}"));
+            return self.count("over_limits");
         }
-        self.counts.refused += 1;
+        self.count("refused");
         let pointer = error.pointer().unwrap_or_else(|| panic!("{id}: {error}"));
         if schema.pointer(pointer).is_none() {
             self.wrong.push(format!("{id}: {pointer:?} is nowhere: {error}"));
@@ -121,16 +134,16 @@ impl Found {
         let judged = judge.judge_all(tests.iter().map(|test| &test["data"]));
         for (at, (test, (text, accepted))) in tests.iter().zip(judged).enumerate() {
             let valid = test["valid"].as_bool().unwrap();
-            let counts = &mut self.counts;
-            let count = match (valid, accepted) {
-                (true, true) => &mut counts.valid_accepted,
-                (false, false) => &mut counts.invalid_rejected,
-                (false, true) if test["needs_format"] == true => &mut counts.invalid_by_format,
+            let name = match (valid, accepted) {
+                (true, true) => "valid_accepted",
+                (false, false) => "invalid_rejected",
+                (false, true) if test["needs_format"] == true => "invalid_by_format",
                 _ if self.contradicts(row, at, &text, valid) => continue,
                 (true, false) => {
-                    println!("{id}: rejects {}", text.chars().take(300).collect::<String>());
+                    self.remarks
+                        .push(format!("{id}: rejects {}", text.chars().take(300).collect::<String>()));
                     right = false;
-                    &mut self.counts.valid_rejected
+                    "valid_rejected"
                 }
                 (false, true) => {
                     self.wrong.push(format!("{id}: accepts {text}"));
@@ -138,7 +151,9 @@ impl Found {
                     continue;
                 }
             };
-            *count += usize::from(counted);
+            if counted {
+                self.count(name);
+            }
         }
         right
     }
@@ -150,7 +165,8 @@ impl Found {
         let judge = oracle::build(Draft::Draft202012, &row["schema"], true);
         let contradicts = judge.is_ok_and(|judge| judge.is_valid(&value) != valid);
         if contradicts {
-            println!("{}, {at}: the label says {valid}, the judge does not: {text}", row["id"]);
+            let id = &row["id"];
+            self.remarks.push(format!("{id}, {at}: the label says {valid}, the judge does not: {text}"));
             self.labels.insert((row["id"].as_str().unwrap().to_owned(), at));
         }
         contradicts
@@ -158,16 +174,16 @@ impl Found {
 
     /// Checks that samples of a language satisfy the schema, with formats as assertions and as
     /// annotations.
-    fn samples(&mut self, id: &str, schema: &Value, dfa: &ByteDfa) {
+    fn samples(&mut self, id: &str, schema: &Value, dfa: &ByteDfa, seed: u64) {
         let judges = [false, true].map(|formats| oracle::build(Draft::Draft202012, schema, formats));
-        for text in oracle::draw(dfa, 20, self.counts.schemas as u64) {
-            self.counts.drawn += 1;
+        for text in oracle::draw(dfa, 20, seed) {
+            self.count("drawn");
             for (judge, formats) in judges.iter().zip([false, true]) {
                 let Ok(judge) = judge else { continue };
                 match oracle::check(judge, &text) {
                     Ok(()) => {}
                     Err(why) if !formats && why.contains("oneOf: ") => {
-                        println!("{id}: drew {}: {why}", String::from_utf8_lossy(&text));
+                        self.remarks.push(format!("{id}: drew {}: {why}", String::from_utf8_lossy(&text)));
                         self.by_format.insert(id.to_owned());
                     }
                     Err(why) => {
@@ -181,6 +197,7 @@ impl Found {
     /// Checks that no verdict is wrong, and that the validator disagrees only with the named labels
     /// and with samples of the named rows.
     fn assert_right(&self, labels: &[(&str, usize, &str)], by_format: &[&str]) {
+        self.remarks.iter().for_each(|remark| println!("{remark}"));
         println!("{:#?}", self.counts);
         let mut reasons: Vec<_> = self.reasons.iter().collect();
         reasons.sort_by_key(|&(_, count)| std::cmp::Reverse(count));
