@@ -19,7 +19,8 @@ use crate::common::devices;
 
 const HEADS: usize = 4;
 const KV_HEADS: usize = 2;
-const HEAD_DIM: usize = 4;
+/// On CUDA, rows of 20 bytes are apart in memory.
+const HEAD_DIM: usize = 5;
 const HIDDEN: usize = HEADS * HEAD_DIM;
 const LAYERS: usize = 2;
 /// The layer with a sliding window.

@@ -111,9 +111,12 @@ impl KvCache {
     ) -> Self {
         let shape @ [rows, kv_heads, capacity, _] = keys[0].dims();
         let options = (&lengths.device(), DType::I32);
+        // CUDA aligns the rows of a tensor, and copies it if `write` then sees it as a matrix: a
+        // replay would write into the copy. A tensor of one dimension has no gaps.
+        let dense = |buffer: Tensor<4>| buffer.reshape([-1]).reshape(shape);
         Self {
-            keys,
-            values,
+            keys: keys.into_iter().map(dense).collect(),
+            values: values.into_iter().map(dense).collect(),
             slots: Tensor::arange(0..capacity as i64, options),
             heads: Tensor::arange(0..(rows * kv_heads) as i64, options) * capacity as i32,
             lengths: lengths.cast(DType::I32),
