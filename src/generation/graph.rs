@@ -111,7 +111,8 @@ impl<'m, M: CausalLm<Cache: InPlaceState> + Recordable> DecodeGraph<'m, M> {
     ///   takes, or above the positions of the model, or a processor or sampler of the application
     ///   that may not be recorded;
     /// - [`ErrorKind::Model`](crate::ErrorKind::Model): the device records graphs, but not of this
-    ///   step, which reads back or uploads.
+    ///   step, which reads back or uploads. CUDA accepts an upload, and replays it with the same
+    ///   data.
     pub fn record(
         model: &'m M,
         vocabulary: &'m Vocabulary,

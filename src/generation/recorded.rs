@@ -1,6 +1,9 @@
 //! The steps of a session, run or recorded and replayed.
 
+use std::any::Any;
+use std::cell::Cell;
 use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -35,8 +38,29 @@ pub(super) struct Stepped<'m, S> {
 
 struct StepGraph<'m> {
     graph: Graph<(), Box<dyn FnMut() + 'm>>,
+    panicked: Rc<Panicked>,
     /// The stream of the recording. A thread may use several streams.
     stream: StreamId,
+}
+
+/// The first panic of a step. A panic does not unwind through a recording: the stream would go on
+/// recording, and every later allocation on it would fail.
+#[derive(Default)]
+struct Panicked(Cell<Option<Box<dyn Any + Send>>>);
+
+impl Panicked {
+    fn catch(&self, step: impl FnOnce()) {
+        match self.0.take() {
+            None => self.0.set(catch_unwind(AssertUnwindSafe(step)).err()),
+            earlier => self.0.set(earlier),
+        }
+    }
+
+    fn resume(&self) {
+        if let Some(panic) = self.0.take() {
+            resume_unwind(panic);
+        }
+    }
 }
 
 impl<'m, S: Steps> Stepped<'m, S> {
@@ -53,15 +77,18 @@ impl<'m, S: Steps> Stepped<'m, S> {
     {
         let mut stepped = Self::run(session);
         let session = stepped.session.clone();
-        let closure: Box<dyn FnMut() + 'm> = Box::new(move || host(&session).step());
+        let panicked = Rc::<Panicked>::default();
+        let catching = panicked.clone();
+        let closure: Box<dyn FnMut() + 'm> = Box::new(move || catching.catch(|| host(&session).step()));
         let graph = capture(device, closure);
+        panicked.resume();
         if !graph.is_hardware() && records(device) {
             return Err(Error::model(
                 "its step cannot be recorded on this device: it reads back, or makes tensors from host data; generate \
                  without recording",
             ));
         }
-        stepped.graph = Some(StepGraph { graph, stream: StreamId::current() });
+        stepped.graph = Some(StepGraph { graph, panicked, stream: StreamId::current() });
         Ok(stepped)
     }
 
@@ -101,7 +128,7 @@ impl<'m, S: Steps> Stepped<'m, S> {
             None => self.lock()?.step(),
             Some(_) => drop(self.lock()?),
         }
-        let Some(StepGraph { graph, .. }) = &mut self.graph else { return Ok(()) };
+        let Some(StepGraph { graph, panicked, .. }) = &mut self.graph else { return Ok(()) };
         // SAFETY:
         // - Liveness: the step uses tensors of the session, which the closure of the graph owns,
         //   and of the model, which the session borrows for `'m`. `S: Recordable`, so no method of
@@ -114,6 +141,7 @@ impl<'m, S: Steps> Stepped<'m, S> {
         // - Same stream: `lock` gives access to the tensors, here and between two steps, only on
         //   the stream of the recording.
         unsafe { graph.replay() };
+        panicked.resume();
         Ok(())
     }
 }
