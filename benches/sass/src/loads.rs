@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::cases;
-use super::tile::UNITS;
+use super::tile::{AT_ONCE, UNITS};
 use crate::tensor::arrays::TILE_WORDS;
 
 /// The source of a kernel.
@@ -86,9 +86,9 @@ fn a_hit_loads_a_logit_once_and_a_word_for_32_tokens() {
         let buffers = source.pointers.len();
         let pool = buffers - if parts[0] == "mask" { 2 } else { 1 };
         let mut expected = vec![0; buffers];
-        expected[0] = 1;
+        expected[0] = AT_ONCE as usize;
         if parts.contains(&"Gumbel") {
-            expected[3] = size;
+            expected[3] = AT_ONCE as usize * size;
         }
         let loops: Vec<&str> = source.loops().filter(|body| source.loads(body, 0) > 0).collect();
         assert_eq!(loops.len(), 1, "{name}: loops over the logits");

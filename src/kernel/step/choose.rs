@@ -12,7 +12,7 @@ use cubecl::prelude::*;
 use super::lookup::Lookup;
 use super::noise::Noise;
 use super::rows::{ARRIVED, BEST, FACTOR, KEY, KIND, LEFT, Plan, Rows, SLOT};
-use super::tile::{UNITS, lanes, legal};
+use super::tile::{AT_ONCE, UNITS, lanes, legal, read_at};
 use crate::tensor::arrays::TILE;
 
 /// The bits of +∞ and −∞.
@@ -68,16 +68,28 @@ pub(super) fn choose_kernel<F: Float, N: Size>(
     let mut vector = 0u32;
     let mut offset = UNIT_POS * comptime!(size as u32);
     let lanes = lanes(size);
+    let mut values = Array::<Vector<F, N>>::new(comptime!(AT_ONCE as usize));
+    let step = comptime!(UNITS * size as u32);
     while offset < TILE && tile * TILE + offset < lookup.vocab_size {
-        let bits = legal.bits(offset) & lanes;
-        if bits != 0 {
-            let first = tile * TILE + offset;
-            let values = logits[from + first as usize / size];
-            let greatest = greatest_of_vector(values, bits, first, noise, key, factor);
-            vector = select(greatest > best, offset, vector);
-            best = max(greatest, best);
+        let first = tile * TILE + offset;
+        #[unroll]
+        for index in 0..AT_ONCE {
+            let is_read = legal.bits(offset + index * step) & lanes != 0;
+            let vector = first as usize / size + (index * UNITS) as usize;
+            values[index as usize] = logits[from + read_at(vector, is_read)];
         }
-        offset += UNITS * comptime!(size as u32);
+        #[unroll]
+        for index in 0..AT_ONCE {
+            let at = offset + index * step;
+            let bits = legal.bits(at) & lanes;
+            if bits != 0 {
+                let first = tile * TILE + at;
+                let greatest = greatest_of_vector(values[index as usize], bits, first, noise, key, factor);
+                vector = select(greatest > best, at, vector);
+                best = max(greatest, best);
+            }
+        }
+        offset += comptime!(AT_ONCE * step);
     }
     let (best, vector) = best_of_cube(best, vector, planes);
     let mut id = 0u32;

@@ -7,7 +7,7 @@ use cubecl::prelude::*;
 
 use super::lookup::Lookup;
 use super::rows::{KIND, LEFT, Plan, Rows, SLOT};
-use super::tile::{UNITS, lanes, legal};
+use super::tile::{AT_ONCE, UNITS, lanes, legal, read_at};
 use crate::tensor::arrays::TILE;
 
 /// Copies the logits of legal tokens and sets the others to `never`. `x` covers the tiles, `y` the
@@ -32,12 +32,26 @@ pub(super) fn mask_kernel<F: Float, N: Size>(
     let (from, to) = (row * logits.stride(0) / size, row * masked.stride(0) / size);
     let legal = legal(lookup, rows, position, &plan(plans, row, stride), pool, row, tile);
     let never = never.get::<F>();
+    let mut values = Array::<Vector<F, N>>::new(comptime!(AT_ONCE as usize));
+    let step = comptime!(UNITS * size as u32);
+    let end = lookup.vocab_size - tile * TILE;
     let mut offset = UNIT_POS * comptime!(size as u32);
-    while offset < TILE && tile * TILE + offset < lookup.vocab_size {
-        let bits = legal.bits(offset) & lanes(size);
-        let at = (tile * TILE + offset) as usize / size;
-        masked[to + at] = kept(logits, from + at, bits, never);
-        offset += UNITS * comptime!(size as u32);
+    while offset < TILE {
+        let vector = (tile * TILE + offset) as usize / size;
+        #[unroll]
+        for index in 0..AT_ONCE {
+            let is_read = legal.bits(offset + index * step) & lanes(size) != 0;
+            values[index as usize] = logits[from + read_at(vector + (index * UNITS) as usize, is_read)];
+        }
+        #[unroll]
+        for index in 0..AT_ONCE {
+            let at = offset + index * step;
+            if at < end {
+                let bits = legal.bits(at) & lanes(size);
+                masked[to + vector + (index * UNITS) as usize] = kept(values[index as usize], bits, never);
+            }
+        }
+        offset += comptime!(AT_ONCE * step);
     }
 }
 
@@ -65,7 +79,12 @@ pub(super) fn mask_in_place_kernel<F: Float, N: Size>(
         let bits = legal.bits(offset) & lanes(size);
         if bits != lanes(size) {
             let at = from + (tile * TILE + offset) as usize / size;
-            logits[at] = kept(&*logits, at, bits, never);
+            // Without legal tokens nothing is read.
+            let mut values = Vector::<F, N>::new(never);
+            if bits != 0 {
+                values = logits[at];
+            }
+            logits[at] = kept(values, bits, never);
         }
         offset += UNITS * comptime!(size as u32);
     }
@@ -78,17 +97,14 @@ fn plan(plans: &[i32], row: usize, stride: u32) -> Plan {
     Plan { kind: plans[at + KIND], slot: u32::cast_from(plans[at + SLOT]), left: plans[at + LEFT] }
 }
 
-/// A vector of logits, with `never` where a bit is 0. Without legal tokens it is not read.
+/// A vector of logits, with `never` where a bit is 0.
 #[cube]
-fn kept<F: Float, N: Size>(logits: &Tensor<Vector<F, N>>, at: usize, bits: u32, never: F) -> Vector<F, N> {
+fn kept<F: Float, N: Size>(values: Vector<F, N>, bits: u32, never: F) -> Vector<F, N> {
     let mut kept = Vector::<F, N>::new(never);
-    if bits != 0 {
-        let values = logits[at];
-        #[unroll]
-        for lane in 0..logits.vector_size().comptime() {
-            let is_legal = (bits >> comptime!(lane as u32)) & 1u32 == 1u32;
-            kept.insert(lane, select(is_legal, values.extract(lane), never));
-        }
+    #[unroll]
+    for lane in 0..N::value() {
+        let is_legal = (bits >> comptime!(lane as u32)) & 1u32 == 1u32;
+        kept.insert(lane, select(is_legal, values.extract(lane), never));
     }
     kept
 }

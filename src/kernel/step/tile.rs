@@ -13,6 +13,10 @@ use crate::tensor::arrays::{TILE, TILE_WORDS};
 
 /// Units of a cube: one for each word of a tile.
 pub(super) const UNITS: u32 = TILE_WORDS as u32;
+/// The vectors of logits that a unit loads before it uses the first one, so that it waits for memory
+/// once. A unit has at least as many in a tile: 8 logits are the most of a vector.
+pub(super) const AT_ONCE: u32 = 4;
+const _: () = assert!(TILE == UNITS * 8 * AT_ONCE);
 // A choice compares the results of the units in two rounds of 16.
 const _: () = assert!(UNITS == 16 * 16);
 
@@ -34,6 +38,14 @@ impl TileMask {
 #[cube]
 pub(super) fn lanes(#[comptime] size: usize) -> u32 {
     comptime!(if size == 32 { u32::MAX } else { (1u32 << size as u32) - 1 })
+}
+
+/// The vector of logits that a unit loads, in its row: `vector`, or the first one if no logit of
+/// `vector` is needed. The first one is in a cache, and a load without a condition does not wait for
+/// the loads before it.
+#[cube]
+pub(super) fn read_at(vector: usize, is_needed: bool) -> usize {
+    select(is_needed, vector, 0usize)
 }
 
 /// Reads the bits of a tile from the pool, or walks over its tokens. A plan of the kind `FILL` also
@@ -70,11 +82,16 @@ pub(super) fn legal(
     if comptime!(rows.keeps) {
         kind = plan.kind;
         at = rows.tile_of(plan.slot, tile);
-        if kind == HIT && pool[at] <= plan.left {
-            bits = u32::cast_from(pool[at + 1 + word]);
-            unknown = 0u32;
+        if kind == HIT {
+            // Read before the comparison, so that no load waits for another one.
+            let known = u32::cast_from(pool[at + 1 + word]);
+            let mut on_stack = 0u32;
             if comptime!(lookup.has_stack) {
-                unknown = u32::cast_from(pool[at + rows.dependent() + word]);
+                on_stack = u32::cast_from(pool[at + rows.dependent() + word]);
+            }
+            if pool[at] <= plan.left {
+                bits = known;
+                unknown = on_stack;
             }
         }
         always[word] = 0u32;
