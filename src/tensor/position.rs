@@ -9,7 +9,7 @@ use burn_dfa_tokens::{RowPosition, StateId};
 /// The position of every row of a batch in its constraint, or of every node of a tree of draft
 /// tokens: the state, the remaining budget, and the stack of constraints with calls. One `i32`
 /// tensor holds all numbers: the state, the remaining tokens, the number of frames, and the frames
-/// from the bottom, each a call state and its costs.
+/// from the bottom, each a call state and its costs. Numbers after the frames in use are arbitrary.
 ///
 /// # Shapes
 /// - `Position<2>`, of rows: `[batch, numbers]`

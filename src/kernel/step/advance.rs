@@ -25,15 +25,21 @@ pub(super) enum Source {
 #[cube]
 impl Source {
     /// Writes the position of a row into the new buffer.
-    fn copy(&self, position: &mut Tensor<i32>, row: usize) {
+    fn copy(&self, lookup: &Lookup, position: &mut Tensor<i32>, row: usize) {
         #[comptime]
         match self {
             Source::InPlace => {}
             Source::Other(source) => {
+                let (from, stride) = (row * source.stride(0), source.stride(1));
+                let mut depth = 0i32;
+                if comptime!(lookup.has_stack) {
+                    depth = source[from + 2 * stride];
+                }
+                let numbers = stack::numbers(lookup, depth);
                 let mut number = 0usize;
-                while number < position.shape(1) {
+                while number < numbers {
                     let at = row * position.stride(0) + number;
-                    position[at] = source[row * source.stride(0) + number * source.stride(1)];
+                    position[at] = source[from + number * stride];
                     number += 1;
                 }
             }
@@ -62,7 +68,7 @@ pub(super) fn advance_kernel(
     }
     let mut row = UNIT_POS as usize;
     while row < batch {
-        source.copy(position, row);
+        source.copy(lookup, position, row);
         let base = row * position.stride(0);
         let token = tokens[row * tokens.stride(0)];
         let mut own = stack::frame_buffer(lookup);

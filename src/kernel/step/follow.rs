@@ -24,34 +24,48 @@ pub(super) fn follow_kernel(
     let row = ABSOLUTE_POS;
     if row < tree.shape(0) {
         let mut own = stack::frame_buffer(lookup);
-        let numbers = tree.shape(2);
         let root = row * position.stride(0);
         let mut from = row * tree.stride(0) + parent as usize * tree.stride(1);
         let mut node = first;
         while node < first + count {
             let base = row * tree.stride(0) + node as usize * tree.stride(1);
-            let mut number = 0usize;
-            while number < numbers {
-                if node == 0 {
-                    tree[base + number] = position[root + number * position.stride(1)];
-                } else {
-                    let value = tree[from + number];
-                    tree[base + number] = value;
+            if node == 0 {
+                let mut depth = 0i32;
+                if comptime!(lookup.has_stack) {
+                    depth = position[root + 2 * position.stride(1)];
                 }
-                number += 1;
+                let numbers = stack::numbers(lookup, depth);
+                let mut number = 0usize;
+                while number < numbers {
+                    tree[base + number] = position[root + number * position.stride(1)];
+                    number += 1;
+                }
+            } else {
+                copy(lookup, tree, from, base);
             }
             let token = tokens[row * tokens.stride(0) + node as usize * tokens.stride(1)];
             stack::advance(lookup, tree, base, &mut own, token);
             if node > 0 && stack::to_end(lookup, &*tree, base, &own) > tree[base + 1] {
-                let mut number = 0usize;
-                while number < numbers {
-                    let value = tree[from + number];
-                    tree[base + number] = value;
-                    number += 1;
-                }
+                copy(lookup, tree, from, base);
             }
             from = base;
             node += 1;
         }
+    }
+}
+
+/// Copies the position of a node.
+#[cube]
+fn copy(lookup: &Lookup, tree: &mut Tensor<i32>, from: usize, to: usize) {
+    let mut depth = 0i32;
+    if comptime!(lookup.has_stack) {
+        depth = tree[from + 2];
+    }
+    let numbers = stack::numbers(lookup, depth);
+    let mut number = 0usize;
+    while number < numbers {
+        let value = tree[from + number];
+        tree[to + number] = value;
+        number += 1;
     }
 }

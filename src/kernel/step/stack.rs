@@ -191,6 +191,18 @@ pub(super) fn depth_of(lookup: &Lookup, position: &Tensor<i32>, base: usize) -> 
     min(u32::cast_from(max(position[base + 2], 0)), lookup.depth)
 }
 
+/// The count of numbers in use of a position with a stack of this depth. The numbers after them are
+/// arbitrary.
+#[cube]
+pub(super) fn numbers(lookup: &Lookup, depth: i32) -> usize {
+    let mut numbers = 2usize.runtime();
+    if comptime!(lookup.has_stack) {
+        let depth = min(u32::cast_from(max(depth, 0)), lookup.depth);
+        numbers = HEAD + (depth * (lookup.exits + 1)) as usize;
+    }
+    numbers
+}
+
 /// The number of tokens from an exit of the top procedure of a position to the end; [`NONE`] if it
 /// is unreachable.
 #[cube]
