@@ -16,7 +16,6 @@ pub struct Shape {
 
 pub const SHAPES: [Shape; 3] = [
     Shape { name: "SmolLM2-135M", config: published::SMOLLM2_135M },
-    Shape { name: "Qwen3-0.6B", config: published::QWEN3_0_6B },
     Shape {
         name: "SmolLM2-1.7B",
         config: r#"{"architectures": ["LlamaForCausalLM"], "model_type": "llama", "vocab_size": 49152, "hidden_size": 2048,
@@ -24,6 +23,7 @@ pub const SHAPES: [Shape; 3] = [
             "max_position_embeddings": 8192, "rms_norm_eps": 1e-5, "rope_theta": 130000, "tie_word_embeddings": true,
             "hidden_act": "silu", "bos_token_id": 1, "eos_token_id": 2}"#,
     },
+    Shape { name: "Qwen3-0.6B", config: published::QWEN3_0_6B },
 ];
 
 /// One layer in the shape of the smallest model, for a quick check.

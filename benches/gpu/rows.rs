@@ -13,8 +13,8 @@ use burn_dfa::sampling::{Greedy, Sampler};
 
 use crate::clock::{Clock, Recorded, Variant, in_turns, variant};
 use crate::table::{self, Table};
+use crate::vocabulary;
 use crate::workloads::{Form, Workload};
-use crate::{model, vocabulary};
 
 /// The vocabulary sizes of Llama 3, SmolLM2 and Gemma 3.
 const VOCAB_SIZES: [usize; 3] = [128_256, 49_152, 262_144];
@@ -24,7 +24,7 @@ const BATCHES: [usize; 4] = [1, 8, 64, 512];
 const DEPTHS: [usize; 5] = [1, 4, 8, 16, 31];
 /// Total bytes of all sets of logits, up to [`MAX_SETS`] sets.
 const BYTES: usize = 128 << 20;
-const MAX_SETS: usize = 8;
+const MAX_SETS: usize = 64;
 /// The rows of logits that are made at once. All rows as `f32` may be larger than a buffer of a
 /// device.
 const PART: usize = 64;
@@ -68,7 +68,9 @@ pub fn measure(device: &Device, clock: &Clock) {
     ];
     let table = Table::begin("Rows of logits", &columns);
     let name = |case: &Case| format!("{case:?}");
-    clock.each(cases(clock, &vocab_sizes, model::dtype(device)), name, |case| {
+    // The narrowest float type. `model::dtype` would multiply matrices, which takes tuning.
+    let dtype = [DType::BF16, DType::F16].into_iter().find(|dtype| device.supports_dtype(*dtype));
+    clock.each(cases(clock, &vocab_sizes, dtype.unwrap_or(DType::F32)), name, |case| {
         let index = vocab_sizes
             .iter()
             .position(|vocab_size| *vocab_size == case.vocab_size)
@@ -132,7 +134,7 @@ impl Case {
         let sets: Vec<Tensor<2>> =
             (0..(BYTES / bytes).clamp(1, MAX_SETS)).map(|_| self.logits(vocab_size, device)).collect();
         let (processor, position) = self.workload.rows(self.form, batch, self.keeps, vocabulary, device);
-        let legal = legal(processor.mask(&position, sets[0].clone()));
+        let legal = legal(&processor.mask(&position, sets[0].clone()));
         assert!(legal > 0, "{self:?}: the rows are in the constraint");
         let context = || StepContext {
             tokens: Tensor::full([batch], vocab_size as i32, (device, DType::I32)),
@@ -181,6 +183,14 @@ impl Case {
             variant(device, || choose.replay()),
         ];
         let times = in_turns(clock, ROUND, variants);
+        drop((in_place, choose));
+        assert_eq!(self::legal(&own[0]), legal, "{self:?}: masks of replays");
+        let tokens = chosen.tokens.into_data().try_to_vec::<i32>().expect("tokens");
+        assert_eq!(
+            tokens,
+            vec![vocabulary::byte(b'a').0 as i32; batch],
+            "{self:?}: the greatest logit is chosen"
+        );
         let count = sets.len() as f64;
         let of_one = |variant| times.median(variant) / count;
         table.row(&[
@@ -233,8 +243,15 @@ fn of_each<T>(sets: &[Tensor<2>], device: &Device, work: impl Fn(Tensor<2>) -> T
     each.collect()
 }
 
-/// The number of legal tokens in the first row.
-fn legal(masked: Tensor<2>) -> usize {
-    let row = masked.slice(s![0..1, ..]).cast(DType::F32).into_data().try_to_vec::<f32>().expect("a row");
-    row.iter().filter(|logit| logit.is_finite()).count()
+/// The number of legal tokens, which is the same in all rows.
+fn legal(masked: &Tensor<2>) -> usize {
+    let [batch, vocab_size] = masked.dims();
+    let mut counts = Vec::new();
+    for first in (0..batch).step_by(PART) {
+        let rows = masked.clone().slice(s![first..(first + PART).min(batch), 0..vocab_size]);
+        let legal = rows.cast(DType::F32).greater_elem(f32::MIN).int().sum_dim(1);
+        counts.extend(legal.cast(DType::I32).into_data().try_to_vec::<i32>().expect("counts"));
+    }
+    assert!(counts.iter().all(|count| *count == counts[0]), "all rows have one mask: {counts:?}");
+    counts[0] as usize
 }
