@@ -220,13 +220,13 @@ impl TextModel {
         }
     }
 
-    /// The tokens of a conversation.
+    /// The tokens of a conversation, the field `param`.
     ///
     /// # Errors
     /// 400 if the tokenizer fails.
-    pub fn encode_chat(&self, prompt: &ChatPrompt) -> Result<Vec<TokenId>> {
+    pub fn encode_chat(&self, prompt: &ChatPrompt, param: &str) -> Result<Vec<TokenId>> {
         let tokens = self.pretrained.encode_prompt(prompt);
-        tokens.map_err(|error| ApiError::invalid("messages", error.to_string()))
+        tokens.map_err(|error| ApiError::invalid(param, error.to_string()))
     }
 
     /// The tokens of a text, which is a prompt.

@@ -39,7 +39,7 @@ impl Direct {
             let mut warnings = Warnings::default();
             let prompt = app.text.render(messages, None, &template, "messages", &mut warnings);
             let prompt = prompt.map_err(|error| error.message)?;
-            let prompt = app.text.encode_chat(&prompt).map_err(|error| error.message)?;
+            let prompt = app.text.encode_chat(&prompt, "messages").map_err(|error| error.message)?;
             let text = json!({"structured_outputs": {"json": request["guided_json"]}}).to_string();
             let source = Source::Request(ConstraintText { text, strict: false });
             let compilation =

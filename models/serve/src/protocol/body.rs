@@ -116,7 +116,7 @@ impl Body {
         Ok(Self { text: text.to_owned(), fields, ranges, unknown, warnings })
     }
 
-    /// Reads the fields of `T`. Unknown fields of its objects add warnings.
+    /// Reads the fields of `T`. Unknown fields of its optional objects add warnings.
     ///
     /// # Errors
     /// 400 if a field has another type.

@@ -176,7 +176,7 @@ fn encode(
         Prompts::Chat(messages, template) => {
             let prompt = app.text.render(&messages, tools, &template, param, &mut warnings)?;
             app.check_prompt(&prompt.text(), param)?;
-            vec![app.text.encode_chat(&prompt).map_err(|error| error.at(param))?]
+            vec![app.text.encode_chat(&prompt, param)?]
         }
         Prompts::Texts(texts, with_special) => {
             texts.iter().map(|one| text(one, with_special)).collect::<Result<_>>()?

@@ -57,7 +57,7 @@ fn tokens_of(
             let messages = messages(given, warnings)?;
             let prompt = app.text.render(&messages, tools.as_ref(), template, "messages", warnings)?;
             app.check_prompt(&prompt.text(), "messages")?;
-            app.text.encode_chat(&prompt)?
+            app.text.encode_chat(&prompt, "messages")?
         }
         _ => return Err(ApiError::invalid("prompt", "one of `prompt` and `messages` is wanted")),
     };
