@@ -51,7 +51,9 @@ impl Constraint {
     /// its `start` if one was given. A structural tag is `{"type": "structural_tag", "format": …}`,
     /// with the `options` of its schemas unless they are the usual ones. `options` are not part of
     /// a request: `from_request` refuses them. To read such a definition back, take them out and
-    /// give the same options to [`from_request_str_with`](Self::from_request_str_with).
+    /// give them to [`from_request_str_with`](Self::from_request_str_with), as
+    /// [`RequestOptions::json`](crate::RequestOptions::json) or
+    /// [`RequestOptions::tags`](crate::RequestOptions::tags).
     ///
     /// Token sets are `{"token_sets": [[id, …], …]}`. Transitions are
     /// `{"transitions": {"initial": …, "accepting": […], "transitions": [[state, id, next], …]}}`,

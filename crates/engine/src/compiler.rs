@@ -271,7 +271,8 @@ impl<F: Frontend> Compiler<F> {
         let timed = move |state: &S, limits: &Limits| {
             let started = Instant::now();
             // All steps of the work share the time.
-            let limits = Limits { deadline: started.checked_add(limits.time), ..limits.clone() };
+            let deadlines = [started.checked_add(limits.time), limits.deadline];
+            let limits = Limits { deadline: deadlines.into_iter().flatten().min(), ..limits.clone() };
             let made = catch_unwind(AssertUnwindSafe(|| work(state, &limits)));
             (made.unwrap_or_else(|_| Err(Refusal::Panic.into())), started.elapsed())
         };

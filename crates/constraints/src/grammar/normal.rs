@@ -19,10 +19,10 @@ use super::flat::{ExprId, FlatExpr, FlatGrammar};
 use burn_dfa_automata::FastMap;
 use burn_dfa_common::Result;
 
-/// Most expressions of an expression without the empty text, each counted as often as it occurs.
+/// Greatest size of a result, with each expression counted as often as it occurs.
 const MAX_EXPRS: usize = 1 << 16;
 
-/// Most expressions within each other in an expression without the empty text.
+/// Greatest height of a result.
 const MAX_HEIGHT: usize = 256;
 
 /// Expressions without the empty text.
@@ -182,8 +182,8 @@ impl FlatGrammar<'_> {
     /// An expression without the empty text, if its kind allows and the result is not large.
     ///
     /// A nullable expression needs the results of all its nullable operands. So if an operand has no
-    /// result, or is on the path to itself, no expression on the path has a result, from wherever
-    /// it is visited. A result depends on no path either.
+    /// result, because of its kind or its size, or is on the path to itself, no expression on the
+    /// path has a result, from wherever it is visited. A result depends on no path either.
     ///
     /// # Errors
     /// A limit is exceeded.

@@ -126,7 +126,7 @@ impl Lowerer<'_> {
             Format::Token { token } => any_of([token]),
             Format::ExcludeToken { exclude_tokens } => none_of(exclude_tokens.iter().chain(&ends.tokens)),
             Format::AnyTokens { exclude_tokens, max_tokens } => {
-                let max = max_tokens.filter(|&max| max < NO_BOUND);
+                let max = bound(*max_tokens);
                 if max == Some(0) {
                     return Ok(Expression::literal(""));
                 }
@@ -158,9 +158,9 @@ impl Lowerer<'_> {
             return Ok(Expression::literal(""));
         }
         let excludes = joined(&text.excludes, &ends.texts);
-        let max = text.max_chars.filter(|&max| max < NO_BOUND);
+        let max = bound(text.max_chars);
         check_marks(&[], &text.excludes, at)?;
-        let Some(tokens) = text.max_tokens.filter(|&tokens| tokens < NO_BOUND) else {
+        let Some(tokens) = bound(text.max_tokens) else {
             return self.uncounted(excludes, max, at);
         };
         let key = (excludes.clone(), max, tokens);
@@ -476,12 +476,16 @@ fn text_of(grammar: Result<Constraint>, at: &Location) -> Result<Expression> {
     Ok(Expression::constraint(grammar))
 }
 
+/// A count, unless it stands for no bound.
+fn bound(max: Option<u32>) -> Option<u32> {
+    max.filter(|&max| max < NO_BOUND)
+}
+
 /// Whether a format contains text without an explicit end.
 fn is_unlimited(format: &Format) -> bool {
-    let is_bound = |max: Option<u32>| max.is_some_and(|max| max < NO_BOUND);
     match format {
         Format::AnyText(text) => {
-            text.excludes.is_empty() && !is_bound(text.max_chars) && !is_bound(text.max_tokens)
+            text.excludes.is_empty() && bound(text.max_chars).is_none() && bound(text.max_tokens).is_none()
         }
         Format::TriggeredTags(tags) => {
             tags.excludes.is_empty() && !(tags.at_least_one && tags.stop_after_first)
