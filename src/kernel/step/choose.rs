@@ -68,15 +68,15 @@ pub(super) fn choose_kernel<F: Float, N: Size>(
     let mut vector = 0u32;
     let mut offset = UNIT_POS * comptime!(size as u32);
     let lanes = lanes(size);
-    let mut values = Array::<Vector<F, N>>::new(comptime!(AT_ONCE as usize));
     let step = comptime!(UNITS * size as u32);
     while offset < TILE && tile * TILE + offset < lookup.vocab_size {
         let first = tile * TILE + offset;
+        let mut values = Sequence::<Vector<F, N>>::new();
         #[unroll]
         for index in 0..AT_ONCE {
             let is_read = legal.bits(offset + index * step) & lanes != 0;
             let vector = first as usize / size + (index * UNITS) as usize;
-            values[index as usize] = logits[from + read_at(vector, is_read)];
+            values.push(logits[from + read_at(vector, is_read)]);
         }
         #[unroll]
         for index in 0..AT_ONCE {
@@ -84,7 +84,8 @@ pub(super) fn choose_kernel<F: Float, N: Size>(
             let bits = legal.bits(at) & lanes;
             if bits != 0 {
                 let first = tile * TILE + at;
-                let greatest = greatest_of_vector(values[index as usize], bits, first, noise, key, factor);
+                let greatest =
+                    greatest_of_vector(values[comptime!(index as usize)], bits, first, noise, key, factor);
                 vector = select(greatest > best, at, vector);
                 best = max(greatest, best);
             }

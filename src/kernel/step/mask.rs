@@ -32,23 +32,24 @@ pub(super) fn mask_kernel<F: Float, N: Size>(
     let (from, to) = (row * logits.stride(0) / size, row * masked.stride(0) / size);
     let legal = legal(lookup, rows, position, &plan(plans, row, stride), pool, row, tile);
     let never = never.get::<F>();
-    let mut values = Array::<Vector<F, N>>::new(comptime!(AT_ONCE as usize));
     let step = comptime!(UNITS * size as u32);
     let end = lookup.vocab_size - tile * TILE;
     let mut offset = UNIT_POS * comptime!(size as u32);
     while offset < TILE {
         let vector = (tile * TILE + offset) as usize / size;
+        let mut values = Sequence::<Vector<F, N>>::new();
         #[unroll]
         for index in 0..AT_ONCE {
             let is_read = legal.bits(offset + index * step) & lanes(size) != 0;
-            values[index as usize] = logits[from + read_at(vector + (index * UNITS) as usize, is_read)];
+            values.push(logits[from + read_at(vector + (index * UNITS) as usize, is_read)]);
         }
         #[unroll]
         for index in 0..AT_ONCE {
             let at = offset + index * step;
             if at < end {
                 let bits = legal.bits(at) & lanes(size);
-                masked[to + vector + (index * UNITS) as usize] = kept(values[index as usize], bits, never);
+                masked[to + vector + (index * UNITS) as usize] =
+                    kept(values[comptime!(index as usize)], bits, never);
             }
         }
         offset += comptime!(AT_ONCE * step);
