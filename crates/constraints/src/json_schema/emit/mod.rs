@@ -352,11 +352,14 @@ impl<'p, 'a> Emitter<'p, 'a> {
 
     /// The names of `state` with `name` leading to `to`; to nowhere, it does in all of its
     /// spellings.
-    fn named(&mut self, state: u32, name: &Arc<str>, to: u32) -> u32 {
+    fn named(&mut self, state: u32, name: &Arc<str>, to: u32) -> Result<u32> {
+        // A name copies rows along its path, and has a state for every byte.
+        self.check()?;
+        self.planner.meter().states(name.len())?;
         let is_left_out = to == 0;
         let spelled = self.spelled(name, is_left_out);
         if let [one] = &spelled[..] {
-            return self.rows.redirected(state, &one[0], to);
+            return Ok(self.rows.redirected(state, &one[0], to));
         }
         let mut along = Vec::with_capacity(spelled.len());
         let mut at = state;
@@ -372,6 +375,6 @@ impl<'p, 'a> Emitter<'p, 'a> {
                 if is_read || !is_left_out { self.rows.redirected(state, spelling, to) } else { state }
             });
         }
-        to
+        Ok(to)
     }
 }

@@ -38,7 +38,7 @@ impl Emitter<'_, '_> {
                 let mut names = self.others(object, state, &emitted, inner)?;
                 for (name, step) in object.takes(state) {
                     let value = self.value(step, &emitted, inner)?;
-                    names = self.named(names, name, value);
+                    names = self.named(names, name, value)?;
                 }
                 self.fill(separator, names);
             }
@@ -54,7 +54,7 @@ impl Emitter<'_, '_> {
             }
             for (name, step) in object.takes(state) {
                 let value = self.value(step, &emitted, inner)?;
-                emitted.names[at] = self.named(emitted.names[at], name, value);
+                emitted.names[at] = self.named(emitted.names[at], name, value)?;
             }
             let more = self.after_comma(inner, emitted.names[at]);
             emitted.after[at] = self.after_part(inner, more, b'}', emitted.ends[at]);
@@ -87,6 +87,6 @@ impl Emitter<'_, '_> {
             });
         }
         let names = self.plan(others.names, &exits, level)?;
-        Ok(object.names.iter().fold(names, |names, name| self.named(names, name, 0)))
+        object.names.iter().try_fold(names, |names, name| self.named(names, name, 0))
     }
 }
