@@ -19,7 +19,7 @@ use super::lookup::LookupLaunch;
 use super::mask::{mask_in_place_kernel, mask_kernel};
 use super::noise::{GumbelKeysLaunch, KeysArgs, NoiseArgs};
 use super::rows::RowsLaunch;
-use super::tile::UNITS;
+use super::tile::{AT_ONCE, UNITS};
 
 /// The sizes of the arguments, which do not decide the code.
 const BATCH: usize = 8;
@@ -172,9 +172,9 @@ impl Cases<'_> {
         size: usize,
     ) -> Result<()> {
         let kind = ElemType::Float(kind);
-        // The kernels differ in one argument, the masked logits.
+        // The kernels differ in two arguments: the masked logits, and the vectors that are loaded at once.
         macro_rules! case {
-            ($name:literal, $kernel:ident $(, $masked:expr)?) => {{
+            ($name:literal, $kernel:ident $(, $argument:expr)*) => {{
                 let kernel = $kernel::create_dummy_kernel(
                     self.properties.clone(),
                     self.target.clone(),
@@ -188,7 +188,7 @@ impl Cases<'_> {
                     form.launch(),
                     rows(keeps),
                     buffer(1 << 20),
-                    $($masked,)?
+                    $($argument,)*
                     5,
                     0,
                     InputScalar::new(f32::NEG_INFINITY, kind),
@@ -197,7 +197,7 @@ impl Cases<'_> {
                 self.case(&[$name, form.name, pool(keeps), &format!("{name} by {size}")], kernel)
             }};
         }
-        case!("mask", mask_kernel, tensor(&[BATCH, VOCABULARY], bytes))?;
+        case!("mask", mask_kernel, tensor(&[BATCH, VOCABULARY], bytes), AT_ONCE)?;
         case!("mask in place", mask_in_place_kernel)
     }
 
@@ -233,6 +233,7 @@ impl Cases<'_> {
             false,
             merges,
             true,
+            AT_ONCE,
             kind,
         );
         let merging = if merges { "" } else { ", merged apart" };

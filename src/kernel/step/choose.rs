@@ -12,7 +12,7 @@ use cubecl::prelude::*;
 use super::lookup::Lookup;
 use super::noise::Noise;
 use super::rows::{ARRIVED, BEST, FACTOR, KEY, KIND, LEFT, Plan, Rows, SLOT};
-use super::tile::{AT_ONCE, UNITS, lanes, legal, read_at};
+use super::tile::{UNITS, lanes, legal, read_at};
 use crate::tensor::arrays::TILE;
 
 /// The bits of +∞ and −∞.
@@ -44,6 +44,7 @@ pub(super) fn choose_kernel<F: Float, N: Size>(
     #[comptime] split: bool,
     #[comptime] merges: bool,
     #[comptime] planes: bool,
+    #[comptime] at_once: u32,
     #[define(F)] _dtype: ElemType,
 ) {
     let mut row = CUBE_POS_Y;
@@ -73,13 +74,13 @@ pub(super) fn choose_kernel<F: Float, N: Size>(
         let first = tile * TILE + offset;
         let mut values = Sequence::<Vector<F, N>>::new();
         #[unroll]
-        for index in 0..AT_ONCE {
+        for index in 0..at_once {
             let is_read = legal.bits(offset + index * step) & lanes != 0;
             let vector = first as usize / size + (index * UNITS) as usize;
             values.push(logits[from + read_at(vector, is_read)]);
         }
         #[unroll]
-        for index in 0..AT_ONCE {
+        for index in 0..at_once {
             let at = offset + index * step;
             let bits = legal.bits(at) & lanes;
             if bits != 0 {
@@ -90,7 +91,7 @@ pub(super) fn choose_kernel<F: Float, N: Size>(
                 best = max(greatest, best);
             }
         }
-        offset += comptime!(AT_ONCE * step);
+        offset += comptime!(at_once * step);
     }
     let (best, vector) = best_of_cube(best, vector, planes);
     let mut id = 0u32;

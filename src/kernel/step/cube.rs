@@ -11,6 +11,7 @@ use burn_cubecl::CubeBackend;
 use burn_cubecl::kernel::into_contiguous_aligned;
 use burn_cubecl::ops::numeric::empty_device_dtype;
 use burn_cubecl::tensor::CubeTensor;
+use cubecl::client::Client;
 use cubecl::features::Plane;
 use cubecl::prelude::{BufferArg, CubeCount, CubeDim, InputScalar, SequenceArg};
 use cubecl::tensor_vector_size_parallel;
@@ -22,7 +23,7 @@ use super::lookup::LookupLaunch;
 use super::mask::{mask_in_place_kernel, mask_kernel};
 use super::noise::{GumbelKeysLaunch, KeysArgs, NoiseArgs};
 use super::rows::{ARRIVED, BEST, RowsLaunch};
-use super::tile::UNITS;
+use super::tile::{AT_ONCE, UNITS};
 use crate::kernel::grids;
 use crate::sampling::{FusedSampler, GumbelMax};
 use crate::tensor::mask_rows::{MaskRows, PoolSizes, tiles};
@@ -156,6 +157,7 @@ impl CubeStep for CubeBackend {
                     image.rows(),
                     image.pool(),
                     masked.clone().into_tensor_arg(),
+                    at_once(&client),
                     ARRIVED as u32,
                     first_row,
                     never,
@@ -303,6 +305,7 @@ fn launch_choose(
             rows < batch as u32,
             merges,
             planes,
+            at_once(&client),
             kind,
         );
     }
@@ -327,6 +330,12 @@ fn launch_choose(
 /// Uninitialized integers.
 fn integers(like: &CubeTensor, count: usize) -> CubeTensor {
     empty_device_dtype(like.client.clone(), like.device.clone(), [count].into(), like.dtype)
+}
+
+/// The vectors of logits that a unit loads before it uses the first one. A software Vulkan takes a
+/// third longer with several; only CUDA tells the number of its multiprocessors.
+fn at_once(client: &Client) -> u32 {
+    if client.properties().hardware.num_streaming_multiprocessors.is_some() { AT_ONCE } else { 1 }
 }
 
 /// The number of logits that a unit loads at once: up to 16 bytes.

@@ -7,7 +7,7 @@ use cubecl::prelude::*;
 
 use super::lookup::Lookup;
 use super::rows::{KIND, LEFT, Plan, Rows, SLOT};
-use super::tile::{AT_ONCE, UNITS, lanes, legal, read_at};
+use super::tile::{UNITS, lanes, legal, read_at};
 use crate::tensor::arrays::TILE;
 
 /// Copies the logits of legal tokens and sets the others to `never`. `x` covers the tiles, `y` the
@@ -21,6 +21,7 @@ pub(super) fn mask_kernel<F: Float, N: Size>(
     rows: &Rows,
     pool: &mut [i32],
     masked: &mut Tensor<Vector<F, N>>,
+    #[comptime] at_once: u32,
     stride: u32,
     first_row: u32,
     never: InputScalar,
@@ -39,12 +40,12 @@ pub(super) fn mask_kernel<F: Float, N: Size>(
         let vector = (tile * TILE + offset) as usize / size;
         let mut values = Sequence::<Vector<F, N>>::new();
         #[unroll]
-        for index in 0..AT_ONCE {
+        for index in 0..at_once {
             let is_read = legal.bits(offset + index * step) & lanes(size) != 0;
             values.push(logits[from + read_at(vector + (index * UNITS) as usize, is_read)]);
         }
         #[unroll]
-        for index in 0..AT_ONCE {
+        for index in 0..at_once {
             let at = offset + index * step;
             if at < end {
                 let bits = legal.bits(at) & lanes(size);
@@ -52,7 +53,7 @@ pub(super) fn mask_kernel<F: Float, N: Size>(
                     kept(values[comptime!(index as usize)], bits, never);
             }
         }
-        offset += comptime!(AT_ONCE * step);
+        offset += comptime!(at_once * step);
     }
 }
 
