@@ -96,7 +96,7 @@ fn an_unrecordable_step_is_an_error_on_a_recording_device() {
         let requests = [Request::new(vec![TokenId(2)], 4)];
         let graph = DecodeGraph::record(&model, &vocabulary, &requests, &GenerationConfig::new(), 8);
         if name == "cuda" {
-            // CUDA records the upload, and replays it: this model uploads the same data at every step.
+            // CUDA records the upload, and replays it. This model uploads the same at every step.
             drop(graph.unwrap());
         } else if name == "flex" {
             let outputs = graph.unwrap().generate(&requests).unwrap();

@@ -172,7 +172,7 @@ impl Cases<'_> {
         size: usize,
     ) -> Result<()> {
         let kind = ElemType::Float(kind);
-        // The kernels differ in two arguments: the masked logits, and the vectors that are loaded at once.
+        // One kernel has two more arguments: the masked logits, and the vectors loaded at once.
         macro_rules! case {
             ($name:literal, $kernel:ident $(, $argument:expr)*) => {{
                 let kernel = $kernel::create_dummy_kernel(

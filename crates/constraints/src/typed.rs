@@ -17,8 +17,8 @@ use burn_dfa_common::{Error, Result};
 /// float overflows.
 const DIGITS: usize = 20;
 
-/// A bound that no number of [`DIGITS`] digits reaches without an exponent. It keeps exponents, which
-/// add up to 99 digits, from overflowing a 32-bit float.
+/// A bound that no number of [`DIGITS`] digits reaches without an exponent. It keeps exponents,
+/// which add up to 99 digits, from overflowing a 32-bit float.
 const BEYOND: f64 = 1e20;
 
 impl Constraint {

@@ -112,7 +112,8 @@ impl<'m, M: ContinuousLm> ContinuousBatch<'m, M> {
     /// As [`new`](Self::new); [`ErrorKind::Input`](crate::ErrorKind::Input) for a processor or
     /// sampler of the application that may not be recorded, and
     /// [`ErrorKind::Model`](crate::ErrorKind::Model) if the device records graphs, but not of this
-    /// step, which reads back or uploads. CUDA accepts an upload, and replays it with the same data.
+    /// step, which reads back or uploads. CUDA accepts an upload, and replays it with the same
+    /// data.
     pub fn record(
         model: &'m M,
         vocabulary: &'m Vocabulary,

@@ -13,8 +13,8 @@ use crate::tensor::arrays::{TILE, TILE_WORDS};
 
 /// Units of a cube: one for each word of a tile.
 pub(super) const UNITS: u32 = TILE_WORDS as u32;
-/// The vectors of logits that a unit of CUDA loads before it uses the first one, so that it waits for
-/// memory once. A unit has at least as many in a tile: 8 logits are the most of a vector.
+/// The vectors of logits that a unit of CUDA loads before it uses the first one, so that it waits
+/// for memory once. A unit has at least as many in a tile: 8 logits are the most of a vector.
 pub(super) const AT_ONCE: u32 = 4;
 const _: () = assert!(TILE == UNITS * 8 * AT_ONCE);
 // A choice compares the results of the units in two rounds of 16.
@@ -41,8 +41,8 @@ pub(super) fn lanes(#[comptime] size: usize) -> u32 {
 }
 
 /// The vector of logits that a unit loads, in its row: `vector`, or the first one if no logit of
-/// `vector` is needed. The first one is in a cache, and a load without a condition does not wait for
-/// the loads before it.
+/// `vector` is needed. The first one is in a cache, and a load without a condition does not wait
+/// for the loads before it.
 #[cube]
 pub(super) fn read_at(vector: usize, is_needed: bool) -> usize {
     select(is_needed, vector, 0usize)

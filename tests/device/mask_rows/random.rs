@@ -189,7 +189,8 @@ fn recorded_rows_under_random_constraints_match_the_host() {
         })
         .collect();
     let model = |device: &Device| RandomLm::new(vocabulary.len() + 3, 6, DType::F32, device);
-    // Devices may round `logit / temperature + noise` once or twice; by a power of two, the quotient is exact.
+    // Devices may round `logit / temperature + noise` once or twice. By a power of two, the
+    // quotient is exact.
     let config = GenerationConfig::new().with_temperature(2.0).with_sync_interval(3);
     let expected = alone(&model(&Device::flex()), &vocabulary, &requests, &config);
     for (name, device) in devices::all() {

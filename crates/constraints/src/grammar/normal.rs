@@ -181,9 +181,9 @@ impl FlatGrammar<'_> {
 
     /// An expression without the empty text, if its kind allows and the result is not large.
     ///
-    /// A nullable expression needs the results of all its nullable operands. So if an operand has no
-    /// result, because of its kind or its size, or is on the path to itself, no expression on the
-    /// path has a result, from wherever it is visited. A result depends on no path either.
+    /// A nullable expression needs the results of all its nullable operands. So if an operand has
+    /// no result, because of its kind or its size, or is on the path to itself, no expression on
+    /// the path has a result, from wherever it is visited. A result depends on no path either.
     ///
     /// # Errors
     /// A limit is exceeded.
