@@ -11,7 +11,6 @@ use burn_cubecl::CubeBackend;
 use burn_cubecl::kernel::into_contiguous_aligned;
 use burn_cubecl::ops::numeric::empty_device_dtype;
 use burn_cubecl::tensor::CubeTensor;
-use cubecl::client::Client;
 use cubecl::features::Plane;
 use cubecl::prelude::{BufferArg, CubeCount, CubeDim, InputScalar, SequenceArg};
 use cubecl::tensor_vector_size_parallel;
@@ -28,6 +27,9 @@ use crate::kernel::grids;
 use crate::sampling::{FusedSampler, GumbelMax};
 use crate::tensor::mask_rows::{MaskRows, PoolSizes, tiles};
 use crate::tensor::{Array, Image, MAX_PUSHED, Position};
+
+/// About as many cubes as a large GPU runs at a time: 8 on each of an H200's 132 multiprocessors.
+const FEW_CUBES: usize = 1024;
 
 /// The image of a device constraint, see `tensor::Image`.
 #[derive(ExtensionType)]
@@ -157,7 +159,7 @@ impl CubeStep for CubeBackend {
                     image.rows(),
                     image.pool(),
                     masked.clone().into_tensor_arg(),
-                    at_once(&client),
+                    at_once(batch * tiles as usize),
                     ARRIVED as u32,
                     first_row,
                     never,
@@ -305,7 +307,7 @@ fn launch_choose(
             rows < batch as u32,
             merges,
             planes,
-            at_once(&client),
+            at_once(batch * tiles),
             kind,
         );
     }
@@ -332,10 +334,10 @@ fn integers(like: &CubeTensor, count: usize) -> CubeTensor {
     empty_device_dtype(like.client.clone(), like.device.clone(), [count].into(), like.dtype)
 }
 
-/// The vectors of logits that a unit loads before it uses the first one. A software Vulkan takes a
-/// third longer with several; only CUDA tells the number of its multiprocessors.
-fn at_once(client: &Client) -> u32 {
-    if client.properties().hardware.num_streaming_multiprocessors.is_some() { AT_ONCE } else { 1 }
+/// The vectors of logits that a unit loads before it uses the first one: several, where few cubes
+/// leave a device time to wait for memory. More cubes hide each other's waits.
+fn at_once(cubes: usize) -> u32 {
+    if cubes <= FEW_CUBES { AT_ONCE } else { 1 }
 }
 
 /// The number of logits that a unit loads at once: up to 16 bytes.

@@ -13,8 +13,8 @@ use crate::tensor::arrays::{TILE, TILE_WORDS};
 
 /// Units of a cube: one for each word of a tile.
 pub(super) const UNITS: u32 = TILE_WORDS as u32;
-/// The vectors of logits that a unit of CUDA loads before it uses the first one, so that it waits
-/// for memory once. A unit has at least as many in a tile: 8 logits are the most of a vector.
+/// The vectors of logits that a unit of few cubes loads before it uses the first one, so that it
+/// waits for memory once. A unit has at least as many in a tile: 8 logits are the most of a vector.
 pub(super) const AT_ONCE: u32 = 4;
 const _: () = assert!(TILE == UNITS * 8 * AT_ONCE);
 // A choice compares the results of the units in two rounds of 16.
