@@ -1,5 +1,8 @@
 //! A graph refuses invalid requests before any launch, and still works afterwards.
 
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use burn::tensor::{DType, Device, Int, Tensor};
 use burn_dfa::ErrorKind;
 use burn_dfa::constraint::Syntax;
@@ -107,6 +110,69 @@ fn an_unrecordable_step_is_an_error_on_a_recording_device() {
                 error.kind() == ErrorKind::Model && error.to_string().contains("recorded"),
                 "{name}: {error}"
             );
+        }
+    }
+}
+
+/// A model that panics in one of its steps, and says how many it began.
+struct Panicking {
+    /// `[3, 3]`
+    bank: Tensor<2>,
+    begun: Cell<usize>,
+    panics_in: usize,
+}
+
+impl CausalLm for Panicking {
+    type Cache = ();
+
+    fn device(&self) -> Device {
+        self.bank.device()
+    }
+
+    fn vocab_size(&self) -> usize {
+        3
+    }
+
+    fn prefill(&self, tokens: Tensor<2, Int>, _: Tensor<1, Int>, _: usize) -> (Tensor<2>, ()) {
+        let [batch, length] = tokens.dims();
+        let last = tokens.slice([0..batch, length - 1..length]).reshape([batch]);
+        (self.bank.clone().select(0, last.cast(DType::I32)), ())
+    }
+
+    fn step(&self, tokens: Tensor<1, Int>, (): &mut ()) -> Tensor<2> {
+        self.begun.set(self.begun.get() + 1);
+        assert_ne!(self.begun.get(), self.panics_in, "as it was told");
+        self.bank.clone().select(0, tokens.cast(DType::I32))
+    }
+}
+
+// SAFETY: The cache has no tensors, and the model replaces none.
+#[allow(unsafe_code)]
+unsafe impl Recordable for Panicking {}
+
+/// Three steps warm up, and the fourth one is recorded.
+#[test]
+fn a_panic_while_recording_goes_on_and_ends_the_recording() {
+    let _turn = alone();
+    let vocabulary = Vocabulary::from_bytes([Some(b"a".to_vec()), Some(b"b".to_vec()), None]).unwrap();
+    let vocabulary = vocabulary.with_eos([TokenId(2)]).unwrap();
+    let requests = [Request::new(vec![TokenId(2)], 4)];
+    for (name, device) in devices::all() {
+        for panics_in in [1, 4, usize::MAX] {
+            let bank = Tensor::from_data([[0.0, 1.0, 2.0], [1.0, 0.0, 2.0], [2.0, 1.0, 0.0]], &device);
+            device.sync().unwrap();
+            let model = Panicking { bank, begun: Cell::new(0), panics_in };
+            let record =
+                || DecodeGraph::record(&model, &vocabulary, &requests, &GenerationConfig::new(), 8).unwrap();
+            if panics_in == usize::MAX {
+                let outputs = record().generate(&requests).unwrap();
+                assert_eq!(outputs[0].tokens, [TokenId(0), TokenId(2)], "{name}");
+            } else {
+                let panic = catch_unwind(AssertUnwindSafe(|| drop(record()))).unwrap_err();
+                let message = panic.downcast_ref::<String>().unwrap();
+                assert!(message.contains("as it was told"), "{name}: {message}");
+                assert_eq!(model.begun.get(), panics_in, "{name}: no step follows the panic");
+            }
         }
     }
 }
