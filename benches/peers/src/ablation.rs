@@ -32,7 +32,6 @@ const PARTS: [(&str, &str, usize); 12] = [
     ("minimum of nodes for slices", "few_nodes", 0),
     ("minimum of characters for slices", "broad", usize::MAX),
     ("a known slice or step before a new one", "few_characters", 0),
-    ("rows of states with many runs", "few_runs", usize::MAX),
 ];
 
 /// A search with all parts but one.

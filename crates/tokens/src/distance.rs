@@ -375,7 +375,7 @@ impl<'a> Paths<'a> {
     fn read(&mut self, from: Visit, max: (u32, u32)) {
         let trie = self.trie;
         let (mut children, first) = (trie.children(from.node), self.visits.len());
-        match self.parts.leads_by_runs(self.state(from.at.pair)) {
+        match self.parts.transitions(self.state(from.at.pair)) {
             TransitionView::Runs(runs) => {
                 for run in runs {
                     let bytes = (run.first, run.last);
@@ -389,9 +389,9 @@ impl<'a> Paths<'a> {
                     }
                 }
             }
-            leads @ TransitionView::Row(..) => {
+            transitions @ TransitionView::Row(..) => {
                 while let Some((node, byte)) = trie.next_child(&mut children, |_| true) {
-                    if let Some(edge) = self.edge(from, leads.after(byte), max) {
+                    if let Some(edge) = self.edge(from, transitions.after(byte), max) {
                         self.visit(from, node, edge);
                     }
                 }
@@ -434,18 +434,18 @@ impl<'a> Paths<'a> {
         }
         let symbols = match self.step(pair) {
             Step::Read => {
-                let (leads, bytes) =
-                    (self.parts.leads_by_runs(self.state(pair)), self.parts.bound_of(pair).0);
+                let (transitions, bytes) =
+                    (self.parts.transitions(self.state(pair)), self.parts.bound_of(pair).0);
                 let is_nearer =
                     |to| to != StateId::DEAD && self.parts.bound_of(self.with_state(pair, to)).0 < bytes;
-                match leads {
+                match transitions {
                     TransitionView::Runs(runs) => {
                         let runs = runs.iter().filter(|run| is_nearer(entered(run)));
                         runs.flat_map(|run| run.first..=run.last)
                             .fold(0, |symbols, byte| symbols | 1 << symbol(byte))
                     }
-                    leads => {
-                        let bytes = (0..=u8::MAX).filter(|&byte| is_nearer(leads.after(byte)));
+                    transitions => {
+                        let bytes = (0..=u8::MAX).filter(|&byte| is_nearer(transitions.after(byte)));
                         bytes.fold(0, |symbols, byte| symbols | 1 << symbol(byte))
                     }
                 }

@@ -252,7 +252,9 @@ mod tests {
             let after = |state: u32, (token, bytes): (TokenId, &[u8])| match parts.special().column(token) {
                 Some(column) => parts.row(StateId(state))[column as usize],
                 None if parts.is_too_short(StateId(state), bytes) => StateId::DEAD.0,
-                None => bytes.iter().fold(StateId(state), |state, &byte| parts.leads(state).after(byte)).0,
+                None => {
+                    bytes.iter().fold(StateId(state), |state, &byte| parts.transitions(state).after(byte)).0
+                }
             };
             let expected: BTreeSet<(u32, u32)> = states
                 .clone()

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use super::distance::Distances;
 use super::lazy_class_tokens::LazyClassTokens;
-use super::mask::Thresholds;
 use super::rows::{TransitionRows, TransitionView};
 use super::stack::{Calls, StackGraph, StackTop};
 use super::token_slices::CharTransitionCache;
@@ -83,23 +82,11 @@ impl ConstraintParts {
 
     /// The transitions by bytes from a state of a byte-level constraint.
     #[inline]
-    pub(super) fn leads(&self, state: StateId) -> TransitionView<'_> {
-        self.leads_with(&Thresholds::USUAL, state)
-    }
-
-    /// The same with other thresholds.
-    #[inline]
-    pub(super) fn leads_with(&self, thresholds: &Thresholds, state: StateId) -> TransitionView<'_> {
+    pub(super) fn transitions(&self, state: StateId) -> TransitionView<'_> {
         match &self.reading {
-            TokenReading::Bytes { column_of, .. } => self.next.leads(state, column_of, thresholds.few_runs),
+            TokenReading::Bytes { column_of, .. } => self.next.transitions(state, column_of),
             TokenReading::Classes(_) => TransitionView::Runs(&[]),
         }
-    }
-
-    /// The transitions of a state by its runs, if it has runs, without writing its row.
-    #[inline]
-    pub(super) fn leads_by_runs(&self, state: StateId) -> TransitionView<'_> {
-        self.next.runs(state).map_or_else(|| self.leads(state), TransitionView::Runs)
     }
 
     /// The state after `token`; with calls, on an empty stack.
@@ -122,7 +109,7 @@ impl ConstraintParts {
                     return StateId(self.row(state)[reserved_column(vocabulary, token) as usize]);
                 };
                 let end = bytes.iter().try_fold(state, |state, &byte| {
-                    let next = self.next.leads(state, column_of, Thresholds::USUAL.few_runs).after(byte);
+                    let next = self.next.transitions(state, column_of).after(byte);
                     (next != StateId::DEAD).then_some(next)
                 });
                 // Live bytes are not enough: some token path must lead to the end.
@@ -149,7 +136,7 @@ impl ConstraintParts {
         while let Some((&byte, rest)) = bytes.split_first()
             && calls.is_plain(state)
         {
-            (state, bytes) = (self.leads(state).after(byte), rest);
+            (state, bytes) = (self.transitions(state).after(byte), rest);
         }
         (state, bytes)
     }
@@ -163,7 +150,7 @@ impl ConstraintParts {
         top: StackTop,
     ) -> (StateId, StackTop) {
         bytes.iter().fold(stacks.epsilon_closure(entered, top), |(state, top), &byte| {
-            stacks.epsilon_closure(self.leads(state).after(byte), top)
+            stacks.epsilon_closure(self.transitions(state).after(byte), top)
         })
     }
 

@@ -7,7 +7,6 @@
 //! all rows contiguously.
 
 use std::borrow::Cow;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use super::build::reserved_rows;
@@ -52,8 +51,6 @@ struct OnDemand {
     symbols: Vec<Symbols>,
     /// `[states, columns + 4]`: after the columns of a state, the bits of its resting symbols.
     written: Box<[OnceLock<Box<[u32]>>]>,
-    /// `[states]`: whether a state with many runs was visited before.
-    met: Box<[AtomicBool]>,
 }
 
 /// The transitions by bytes from a state of a byte-level constraint.
@@ -104,8 +101,7 @@ impl TransitionRows {
         }
         let states = rows.state_count() + SHIFT as usize;
         let written = std::iter::repeat_with(OnceLock::new).take(states).collect();
-        let met = std::iter::repeat_with(AtomicBool::default).take(states).collect();
-        let storage = RowStorage::OnDemand(Arc::new(OnDemand { rows, free, symbols, written, met }));
+        let storage = RowStorage::OnDemand(Arc::new(OnDemand { rows, free, symbols, written }));
         Self { columns, storage }
     }
 
@@ -142,18 +138,11 @@ impl TransitionRows {
     }
 
     /// The transitions by bytes from a state of a byte-level constraint; `column_of` has the column
-    /// of each byte, and `few_runs` is that of [`Thresholds`](super::Thresholds).
+    /// of each byte. No row is written.
     #[inline]
-    pub(super) fn leads<'a>(
-        &'a self,
-        state: StateId,
-        column_of: &'a [u32; 256],
-        few_runs: usize,
-    ) -> TransitionView<'a> {
+    pub(super) fn transitions<'a>(&'a self, state: StateId, column_of: &'a [u32; 256]) -> TransitionView<'a> {
         match &self.storage {
-            RowStorage::OnDemand(rows) if let Some(runs) = rows.unwritten(state, few_runs) => {
-                TransitionView::Runs(runs)
-            }
+            RowStorage::OnDemand(rows) if let Some(runs) = rows.runs(state) => TransitionView::Runs(runs),
             _ => TransitionView::Row(self.row(state), column_of),
         }
     }
@@ -278,21 +267,6 @@ impl OnDemand {
         own_state(state).map(|own| self.rows.row(own))
     }
 
-    /// The runs of a state, if its row need not be written: a state with more than `few_runs` gets
-    /// a row on its second visit.
-    #[inline]
-    fn unwritten(&self, state: StateId, few_runs: usize) -> Option<&[Run]> {
-        let runs = self.runs(state)?;
-        if runs.len() <= few_runs {
-            return Some(runs);
-        }
-        let met = &self.met[state.index()];
-        (!met.load(Ordering::Relaxed)).then(|| {
-            met.store(true, Ordering::Relaxed);
-            runs
-        })
-    }
-
     /// Whether all transitions of a state lead to other states.
     fn leaves(&self, state: StateId) -> bool {
         self.runs(state).is_some_and(|runs| runs.iter().all(|run| entered(run) != state))
@@ -366,7 +340,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{Constraint, Limits, Thresholds, TokenId, TokenReading, Vocabulary};
+    use crate::{Constraint, Limits, TokenId, TokenReading, Vocabulary};
     use burn_dfa_constraints::StructuralTag;
 
     /// For byte-level constraints with calls, without calls, and with free text.
@@ -384,7 +358,7 @@ mod tests {
             Constraint::json_schema(nested).unwrap(),
             Constraint::structural_tag(&StructuralTag::try_from(&tag).unwrap()).unwrap(),
         ];
-        let mut by_runs = [0; 2];
+        let mut by_runs = 0;
         for constraint in constraints {
             let compiled =
                 CompiledConstraint::compile_byte_level(&constraint, &vocabulary, &Limits::default()).unwrap();
@@ -401,15 +375,14 @@ mod tests {
             assert!(states().all(|state| rows.row(state) == whole.row(state)));
             assert!(states().all(|state| rows.rests_on(state) == whole.rests_on(state)));
             assert!(states().any(|state| rows.rests_on(state) != 0));
-            // The first visit reads runs; a later visit reads the row of a state with many runs.
             let fresh =
                 CompiledConstraint::compile_byte_level(&constraint, &vocabulary, &Limits::default()).unwrap();
             let fresh = &fresh.parts().next;
-            for (state, round) in states().flat_map(|state| [(state, 0), (state, 1)]) {
-                let leads = fresh.leads(state, column_of, Thresholds::USUAL.few_runs);
-                by_runs[round] += usize::from(matches!(leads, TransitionView::Runs(_)));
+            for state in states() {
+                let transitions = fresh.transitions(state, column_of);
+                by_runs += usize::from(matches!(transitions, TransitionView::Runs(_)));
                 let row = whole.row(state);
-                let after = (0..=u8::MAX).map(|byte| leads.after(byte).0);
+                let after = (0..=u8::MAX).map(|byte| transitions.after(byte).0);
                 assert!(after.eq(column_of.iter().map(|&column| row[column as usize])), "{state}");
                 assert_eq!(fresh.reserved(state), row[..CompiledConstraint::RESERVED_COLUMNS]);
                 let bytes = *column_of.iter().max().unwrap() as usize;
@@ -422,6 +395,6 @@ mod tests {
             assert_eq!(changed.first_beyond(), Some((at, rows.states() as u32)));
             assert!(changed != *rows);
         }
-        assert!(by_runs[0] > by_runs[1] && by_runs[1] > 0, "{by_runs:?}");
+        assert!(by_runs > 0);
     }
 }

@@ -201,7 +201,7 @@ struct Level<'a, At> {
     /// The remaining children.
     children: Children,
     /// The transitions, without runs before the remaining children.
-    leads: TransitionView<'a>,
+    transitions: TransitionView<'a>,
     /// Whether the tokens below are read.
     is_read: bool,
     /// Whether only children with another transition than from the other state are read.
@@ -213,9 +213,9 @@ struct Level<'a, At> {
 fn next_alive(
     trie: &Trie,
     children: &mut Children,
-    leads: &mut TransitionView<'_>,
+    transitions: &mut TransitionView<'_>,
 ) -> Option<(usize, u8, StateId)> {
-    match leads {
+    match transitions {
         TransitionView::Runs(runs) if children.are_many() => loop {
             let run = runs.first()?;
             if let Some((node, byte)) = trie.next_child_within(children, (run.first, run.last)) {
@@ -223,9 +223,9 @@ fn next_alive(
             }
             *runs = &runs[1..];
         },
-        leads => {
-            let (node, byte) = trie.next_child(children, |byte| leads.after(byte) != StateId::DEAD)?;
-            Some((node, byte, leads.after(byte)))
+        transitions => {
+            let (node, byte) = trie.next_child(children, |byte| transitions.after(byte) != StateId::DEAD)?;
+            Some((node, byte, transitions.after(byte)))
         }
     }
 }
@@ -239,33 +239,28 @@ enum Unlike<'a> {
 
 impl<'a> Unlike<'a> {
     /// The bytes of `children` with different transitions from `state` and `other`.
-    fn new(
-        parts: &'a ConstraintParts,
-        thresholds: &Thresholds,
-        [state, other]: [StateId; 2],
-        children: &Children,
-    ) -> Self {
-        let leads = parts.leads_with(thresholds, state);
-        match (leads, parts.next.runs(other)) {
+    fn new(parts: &'a ConstraintParts, [state, other]: [StateId; 2], children: &Children) -> Self {
+        let transitions = parts.transitions(state);
+        match (transitions, parts.next.runs(other)) {
             (TransitionView::Runs(runs), Some(others)) if children.are_many() => {
                 let mut ranges = Differences::new(runs, others);
-                Self::Ranges(ranges.next(), ranges, leads)
+                Self::Ranges(ranges.next(), ranges, transitions)
             }
-            _ => Self::Views(leads, parts.leads_with(thresholds, other)),
+            _ => Self::Views(transitions, parts.transitions(other)),
         }
     }
 
     /// The next child with such a byte, the byte, and the entered state.
     fn next(&mut self, trie: &Trie, children: &mut Children) -> Option<(usize, u8, StateId)> {
         match self {
-            Self::Views(leads, other) => {
+            Self::Views(transitions, other) => {
                 let (node, byte) =
-                    trie.next_child(children, |byte| leads.after(byte) != other.after(byte))?;
-                Some((node, byte, leads.after(byte)))
+                    trie.next_child(children, |byte| transitions.after(byte) != other.after(byte))?;
+                Some((node, byte, transitions.after(byte)))
             }
-            Self::Ranges(range, further, leads) => loop {
+            Self::Ranges(range, further, transitions) => loop {
                 if let Some((node, byte)) = trie.next_child_within(children, (*range)?) {
-                    return Some((node, byte, leads.after(byte)));
+                    return Some((node, byte, transitions.after(byte)));
                 }
                 *range = further.next();
             },
@@ -317,14 +312,14 @@ impl<R: Reader, F: FnMut(&[TokenId], StateId)> Walk<'_, R, F> {
             return self.levels(unread, self.thresholds.near_max_nodes);
         }
         let begun = unread.prefix().iter().try_fold(start, |at, &byte| {
-            let entered = self.parts.leads_with(self.thresholds, R::state(at)).after(byte);
+            let entered = self.parts.transitions(R::state(at)).after(byte);
             if entered == StateId::DEAD { None } else { self.reader.enter(at, entered) }
         });
         let Some((begun, mut children)) = begun.zip(unread.trie.children_behind(unread.prefix())) else {
             return true;
         };
-        let mut leads = self.parts.leads_with(self.thresholds, R::state(begun));
-        while let Some(child) = next_alive(unread.trie, &mut children, &mut leads) {
+        let mut transitions = self.parts.transitions(R::state(begun));
+        while let Some(child) = next_alive(unread.trie, &mut children, &mut transitions) {
             if unread.first.contains(child.1) {
                 // In a set of first characters, a space without a space before it is a token of a
                 // space alone.
@@ -343,7 +338,7 @@ impl<R: Reader, F: FnMut(&[TokenId], StateId)> Walk<'_, R, F> {
             let (at, is_read, is_differing) = (level.at, level.is_read, level.is_differing);
             let child = match self.unlike.last_mut() {
                 Some(unlike) if is_differing => unlike.next(unread.trie, &mut level.children),
-                _ => next_alive(unread.trie, &mut level.children, &mut level.leads),
+                _ => next_alive(unread.trie, &mut level.children, &mut level.transitions),
             };
             let Some(child) = child else {
                 self.levels.pop();
@@ -423,16 +418,15 @@ impl<R: Reader, F: FnMut(&[TokenId], StateId)> Walk<'_, R, F> {
     #[inline(always)]
     fn push(&mut self, unread: &Unread<'_>, node: Option<usize>, at: R::At, is_read: bool) {
         let (parts, state, children) = (self.parts, R::state(at), unread.trie.children(node));
-        let (mut leads, mut is_differing) = (TransitionView::Runs(&[]), false);
+        let (mut transitions, mut is_differing) = (TransitionView::Runs(&[]), false);
         match unread.selection {
             Selection::Differing(self_loop) if !is_read => {
-                self.unlike.push(Unlike::new(parts, self.thresholds, [state, self_loop.state], &children));
+                self.unlike.push(Unlike::new(parts, [state, self_loop.state], &children));
                 is_differing = true;
             }
-            _ if children.are_many() => leads = parts.leads_by_runs(state),
-            _ => leads = parts.leads_with(self.thresholds, state),
+            _ => transitions = parts.transitions(state),
         }
-        self.levels.push(Level { at, children, leads, is_read, is_differing });
+        self.levels.push(Level { at, children, transitions, is_read, is_differing });
     }
 }
 

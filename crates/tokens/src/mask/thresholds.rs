@@ -34,8 +34,6 @@ pub struct Thresholds {
     pub(crate) max_shared: usize,
     /// A constraint caches at most this many steps: about a quarter of a megabyte.
     pub(crate) max_steps: usize,
-    /// To follow bytes, the row of a state with at most this many runs is not written.
-    pub(crate) few_runs: usize,
 }
 
 impl Thresholds {
@@ -51,7 +49,6 @@ impl Thresholds {
         min_subtree: 0,
         max_shared: usize::MAX,
         max_steps: 1024,
-        few_runs: 2,
     };
 
     /// The thresholds with another value of the field `name`.
@@ -66,7 +63,7 @@ impl Thresholds {
     }
 
     /// Every field, with its name.
-    pub fn fields(&mut self) -> [(&'static str, &mut usize); 11] {
+    pub fn fields(&mut self) -> [(&'static str, &mut usize); 10] {
         macro_rules! named {
             ($thresholds:expr, $($field:ident),*) => {{
                 let Self { $($field),* } = $thresholds;
@@ -84,8 +81,7 @@ impl Thresholds {
             near_max_nodes,
             min_subtree,
             max_shared,
-            max_steps,
-            few_runs
+            max_steps
         )
     }
 }

@@ -124,10 +124,10 @@ impl Reader<'_> {
         let mut transitions = CharTransitions::default();
         let weight = self.weighed.weight;
         self.add(&mut transitions, CharTransition { to, amid, set: on, weight, entered: Some(entered) });
-        let (leads, characters) = (self.parts.leads_by_runs(from.0), self.characters);
+        let (view, characters) = (self.parts.transitions(from.0), self.characters);
         self.entered.clear();
         self.entered.extend(others.bytes().map(|byte| Entered {
-            to: leads.after(byte).0,
+            to: view.after(byte).0,
             set: CharacterSet::of([byte]),
             weight: characters.count_rest_between(byte, byte),
         }));
