@@ -1,10 +1,10 @@
-//! GPU figures as Markdown: whole models with and without a constraint, and the cost of a mask
-//! relative to a copy of the logits.
+//! GPU figures as Markdown: whole models with and without a constraint, and the cost of a mask and
+//! of filters relative to a copy of the logits.
 //!
-//! The command is `cargo bench --features wgpu,fusion --bench gpu -- [models] [rows]`; the features
-//! `cuda,cuda-cpp` and `vulkan` work as well. `BURN_DEVICE` names the device, by default WGPU, CUDA
-//! or Vulkan, the first in this build. `scripts/gpu` carries the program to a machine without
-//! cargo.
+//! The command is `cargo bench --features wgpu,fusion --bench gpu -- [models] [rows] [filters]`; the
+//! features `cuda,cuda-cpp` and `vulkan` work as well. `BURN_DEVICE` names the device, by default
+//! WGPU, CUDA or Vulkan, the first in this build. `scripts/gpu` carries the program to a machine
+//! without cargo.
 //!
 //! - `--seconds N`: begins no measurement after N seconds
 //! - `--quick`: the smallest case of each kind
@@ -15,6 +15,7 @@
 
 mod clock;
 mod constraint;
+mod filters;
 mod launches;
 mod model;
 mod models;
@@ -35,7 +36,8 @@ use clock::Clock;
 type Measure = fn(&Device, &Clock);
 
 /// The parts, by their names on the command line.
-const PARTS: [(&str, Measure); 2] = [("models", models::measure), ("rows", rows::measure)];
+const PARTS: [(&str, Measure); 3] =
+    [("models", models::measure), ("rows", rows::measure), ("filters", filters::measure)];
 
 fn main() -> ExitCode {
     let mut clock = Clock::default();
@@ -58,7 +60,7 @@ fn main() -> ExitCode {
             },
             name => match PARTS.iter().find(|(part, _)| *part == name) {
                 Some(part) => parts.push(*part),
-                None => return refuse(&format!("{name} is neither `models` nor `rows`")),
+                None => return refuse(&format!("{name} is none of `models`, `rows` and `filters`")),
             },
         }
     }
@@ -109,6 +111,6 @@ fn gpu() -> Option<Device> {
 }
 
 fn refuse(what: &str) -> ExitCode {
-    eprintln!("{what}; usage: gpu [models] [rows] [--seconds N] [--quick] [--list]");
+    eprintln!("{what}; usage: gpu [models] [rows] [filters] [--seconds N] [--quick] [--list]");
     ExitCode::from(2)
 }

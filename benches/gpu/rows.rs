@@ -29,7 +29,7 @@ const MAX_SETS: usize = 64;
 /// device.
 const PART: usize = 64;
 /// Seconds per variant in a round.
-const ROUND: f64 = 0.04;
+pub const ROUND: f64 = 0.04;
 
 #[derive(Clone, Copy, Debug)]
 struct Case {
@@ -234,7 +234,7 @@ impl Case {
 
 /// The results for all sets. Each kernel is launched separately; otherwise fusion would join
 /// several copies into one kernel.
-fn of_each<T>(sets: &[Tensor<2>], device: &Device, work: impl Fn(Tensor<2>) -> T) -> Vec<T> {
+pub fn of_each<T>(sets: &[Tensor<2>], device: &Device, work: impl Fn(Tensor<2>) -> T) -> Vec<T> {
     let each = sets.iter().map(|logits| {
         let result = work(logits.clone());
         device.flush().expect("the device");

@@ -179,14 +179,23 @@ fn half_precision_is_filtered_by_its_exact_values() {
                 DType::F16 => f16::from_f32(x).to_f32(),
                 _ => half::bf16::from_f32(x).to_f32(),
             };
-            let rng = &mut StdRng::seed_from_u64(3);
-            let rows: Vec<Vec<f32>> =
-                (0..3).map(|_| (0..5000).map(|_| round(normal(rng, 4.0))).collect()).collect();
-            let kept = bits(&TopK::new(30).unwrap(), &rows, dtype, &device);
-            let nucleus = bits(&TopP::new(0.8).unwrap(), &rows, dtype, &device);
-            for ((row, kept), nucleus) in rows.iter().zip(&kept).zip(&nucleus) {
-                assert_eq!(*kept, kept_from(row, top_k(row, 30)), "{name}: {dtype:?}");
-                assert_is_top_p(nucleus, row, 0.8, &format!("{name}: {dtype:?}"));
+            let rounded = |row: Vec<f32>| row.into_iter().map(round).collect::<Vec<_>>();
+            let (kinds, rows): (Vec<_>, Vec<_>) =
+                kinds(5000, 3).into_iter().map(|(kind, row)| (kind, rounded(row))).unzip();
+            for k in [1, 30, 1000, 5000] {
+                let kept = bits(&TopK::new(k).unwrap(), &rows, dtype, &device);
+                for ((kind, row), kept) in kinds.iter().zip(&rows).zip(&kept) {
+                    assert!(
+                        *kept == kept_from(row, top_k(row, k)),
+                        "{name}: {dtype:?}, top-k of {k}, {kind}"
+                    );
+                }
+            }
+            for p in [0.1, 0.8, 0.999] {
+                let kept = bits(&TopP::new(p).unwrap(), &rows, dtype, &device);
+                for ((kind, row), kept) in kinds.iter().zip(&rows).zip(&kept) {
+                    assert_is_top_p(kept, row, p, &format!("{name}: {dtype:?}, top-p of {p}, {kind}"));
+                }
             }
         }
     }

@@ -1,12 +1,13 @@
 //! On GPUs: the launch of the [kernel](super::search).
 
 use burn::backend::{TensorMetadata, cubecl::dtype_to_storage_type};
+use burn::tensor::DType;
 use burn_cubecl::{CubeBackend, ops::numeric::empty_device_dtype, tensor::CubeTensor};
 use cubecl::prelude::{CubeCount, CubeDim, InputScalar};
 
 use super::FilterOps;
 use super::search;
-use crate::kernel::grids;
+use crate::kernel::{grids, vector_size};
 
 impl FilterOps for CubeBackend {
     fn filter_top_k(logits: CubeTensor, k: CubeTensor) -> CubeTensor {
@@ -23,6 +24,12 @@ fn keep(logits: CubeTensor, wanted: CubeTensor, by_mass: bool) -> CubeTensor {
     let (client, dtype) = (logits.client.clone(), logits.dtype);
     let kept = empty_device_dtype(client.clone(), logits.device.clone(), logits.shape(), dtype);
     let hardware = &client.properties().hardware;
+    // The first one, and one for each byte that differs between the keys of a type.
+    let digits = match dtype {
+        DType::BF16 => 3,
+        DType::F16 => 4,
+        _ => 5,
+    };
     let units = hardware.max_units_per_cube.min(1024);
     let address_type = logits.required_address_type().max(kept.required_address_type());
     for (first_row, rows) in grids(logits.meta.shape()[0], hardware.max_cube_count.0) {
@@ -31,12 +38,14 @@ fn keep(logits: CubeTensor, wanted: CubeTensor, by_mass: bool) -> CubeTensor {
             CubeCount::Static(rows, 1, 1),
             CubeDim::new_1d(units),
             address_type,
+            vector_size(&logits).min(vector_size(&kept)),
             logits.clone().into_tensor_arg(),
             kept.clone().into_tensor_arg(),
             wanted.clone().into_tensor_arg(),
             InputScalar::new(f32::NEG_INFINITY, dtype_to_storage_type(dtype)),
             first_row,
             by_mass,
+            digits,
             dtype_to_storage_type(dtype),
         );
     }
