@@ -13,7 +13,6 @@ use burn_cubecl::ops::numeric::empty_device_dtype;
 use burn_cubecl::tensor::CubeTensor;
 use cubecl::features::Plane;
 use cubecl::prelude::{BufferArg, CubeCount, CubeDim, InputScalar, SequenceArg};
-use cubecl::tensor_vector_size_parallel;
 
 use super::advance::{SourceArgs, advance_kernel};
 use super::choose::{choose_kernel, merge_kernel};
@@ -23,7 +22,7 @@ use super::mask::{mask_in_place_kernel, mask_kernel};
 use super::noise::{GumbelKeysLaunch, KeysArgs, NoiseArgs};
 use super::rows::{ARRIVED, BEST, RowsLaunch};
 use super::tile::{AT_ONCE, UNITS};
-use crate::kernel::grids;
+use crate::kernel::{grids, vector_size};
 use crate::sampling::{FusedSampler, GumbelMax};
 use crate::tensor::mask_rows::{MaskRows, PoolSizes, tiles};
 use crate::tensor::{Array, Image, MAX_PUSHED, Position};
@@ -269,8 +268,8 @@ fn launch_choose(
     let batch = logits.shape()[0];
     let tiles = tiles(image.vocab_size as usize);
     let features = &client.properties().features;
-    let merges = tiles == 1 || features.device_memory_scope;
-    let planes = features.plane.contains(Plane::Ops);
+    let merges = tiles == 1 || features.device_memory_scope || is_forced();
+    let planes = features.plane.contains(Plane::Ops) || is_forced();
     // On CUDA, rows of two numbers are apart in memory, and stay so: a copy would be another
     // buffer.
     let [position, tokens] = [into_contiguous_aligned(position), tokens].map(own);
@@ -329,6 +328,14 @@ fn launch_choose(
     (tokens, position)
 }
 
+/// Whether a choice uses what the device does not promise: only in a test.
+fn is_forced() -> bool {
+    #[cfg(all(test, feature = "wgpu", not(feature = "vulkan")))]
+    return tests::FORCED.load(std::sync::atomic::Ordering::Relaxed);
+    #[cfg(not(all(test, feature = "wgpu", not(feature = "vulkan"))))]
+    false
+}
+
 /// Uninitialized integers.
 fn integers(like: &CubeTensor, count: usize) -> CubeTensor {
     empty_device_dtype(like.client.clone(), like.device.clone(), [count].into(), like.dtype)
@@ -338,13 +345,6 @@ fn integers(like: &CubeTensor, count: usize) -> CubeTensor {
 /// leave a device time to wait for memory. More cubes hide each other's waits.
 fn at_once(cubes: usize) -> u32 {
     if cubes <= FEW_CUBES { AT_ONCE } else { 1 }
-}
-
-/// The number of logits that a unit loads at once: up to 16 bytes.
-fn vector_size(logits: &CubeTensor) -> usize {
-    let bytes = logits.dtype.size();
-    let sizes = logits.client.io_optimized_vector_sizes(bytes).filter(|size| size * bytes <= 16);
-    tensor_vector_size_parallel(sizes, logits.meta.shape(), logits.meta.strides(), 1)
 }
 
 impl KernelImage<CubeBackend> {
@@ -499,4 +499,64 @@ pub(super) fn choose(
         }
     };
     (Tensor::from_dispatch(tokens), Position { values: Tensor::from_dispatch(values), rows })
+}
+
+#[cfg(all(test, feature = "wgpu", not(feature = "vulkan")))]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use burn::tensor::{DType, Tensor, TensorData};
+
+    use crate::processor::{ConstraintProcessor, LogitsProcessor, StepContext};
+    use crate::sampling::{Greedy, GumbelMax, Sampler};
+    use crate::tensor::mask_rows::tests::on_a_device::wgpu;
+    use crate::{CompiledConstraint, Constraint, DeviceConstraint, Limits, TensorOptions};
+
+    pub(super) static FORCED: AtomicBool = AtomicBool::new(false);
+
+    /// WGSL promises no order of memory between cubes, and CubeCL no planes on a software Vulkan,
+    /// which has both. So a choice by the last cube of a row, as on CUDA, runs there too.
+    #[test]
+    fn the_last_cube_and_planes_choose_as_a_third_kernel_does() {
+        let Some(device) = wgpu() else { return };
+        let words: Vec<String> = (0..20_000).map(|word| format!("w{word}\"")).collect();
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let vocabulary = burn_dfa_testing::words::vocabulary_of(&words);
+        let (rows, vocab_size) = (7, vocabulary.len());
+        let constraint = Constraint::regex("(w[0-9]+\")+").unwrap();
+        let compiled =
+            CompiledConstraint::compile_byte_level(&constraint, &vocabulary, &Limits::default()).unwrap();
+        let on_device =
+            DeviceConstraint::new(&[&compiled], vocab_size, &TensorOptions::new(), &device).unwrap();
+        let processor = ConstraintProcessor::new(on_device, &vec![0; rows]).unwrap();
+        // Each greatest logit is in several tiles; in the last rows it is NaN, or all are −∞.
+        let logit = |at: usize| match (at / vocab_size, at % vocab_size) {
+            (5, 9_000 | 15_000) => f32::NAN,
+            (6, _) => f32::NEG_INFINITY,
+            (row, token) => ((row * 7_919 + token * 104_729) % 4_999) as f32,
+        };
+        let data = TensorData::new((0..rows * vocab_size).map(logit).collect(), [rows, vocab_size]);
+        let choices = |sampler: &dyn Sampler, is_forced: bool| {
+            FORCED.store(is_forced, Ordering::Relaxed);
+            let mut position = processor.start();
+            let mut context = StepContext {
+                tokens: Tensor::full([rows], vocab_size as i32, (&device, DType::I32)),
+                step: Tensor::zeros([1], (&device, DType::I32)),
+            };
+            let mut step = || {
+                let logits = Tensor::<2>::from_data(data.clone(), (&device, DType::F32));
+                processor.sample_step(&mut position, &mut context, logits, sampler);
+                context.tokens.clone().into_data().try_to_vec::<i32>().unwrap()
+            };
+            let tokens: Vec<Vec<i32>> = (0..20).map(|_| step()).collect();
+            FORCED.store(false, Ordering::Relaxed);
+            tokens
+        };
+        let gumbel = GumbelMax::new(&[7; 7], vocab_size, &device).unwrap();
+        for sampler in [&Greedy as &dyn Sampler, &gumbel] {
+            let expected = choices(sampler, false);
+            assert!(expected[0].iter().collect::<std::collections::HashSet<_>>().len() > 4, "{expected:?}");
+            assert_eq!(choices(sampler, true), expected);
+        }
+    }
 }
