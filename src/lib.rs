@@ -22,6 +22,7 @@
 //! | [`sampling`] | greedy and Gumbel-max |
 //! | [`generation`] | the traits of models, the decode loop and its recorded graph, streaming, continuous batches, speculative decoding |
 //! | `in_place` | states that stay in the same buffers, for recorded steps |
+//! | `remote` | devices on a server, with the feature `remote` |
 //! | [`prelude`] | what an application imports |
 //!
 //! The [`glossary`] defines the terms.

@@ -187,6 +187,7 @@ pub(crate) mod tests {
 
         use super::*;
         use crate::processor::ConstraintProcessor;
+        use crate::tensor::{Array, Store};
         use crate::tokens::RowPosition;
         use crate::{
             CompiledConstraint, Constraint, DeviceConstraint, Limits, Position, StateId, TensorOptions,
@@ -259,6 +260,62 @@ pub(crate) mod tests {
                 // The first step filled the only slot in use; later steps read it.
                 assert_eq!(uses(&position.rows), [(step, vec![step]), (step, vec![step])]);
             }
+        }
+
+        /// A hit follows no token: with all arrays of the image set to 0 but the generations, the
+        /// mask of a visited state is the same.
+        #[test]
+        fn a_hit_reads_only_the_mask_row() {
+            let Some(device) = wgpu() else { return };
+            let vocabulary = burn_dfa_testing::words::vocabulary_of(&[]);
+            let constraint = Constraint::regex("[a-c]*").unwrap();
+            let limits = Limits::default();
+            let compiled = CompiledConstraint::compile_byte_level(&constraint, &vocabulary, &limits).unwrap();
+            let vocab_size = vocabulary.len();
+            let on_device =
+                DeviceConstraint::new(&[&compiled], vocab_size, &TensorOptions::new(), &device).unwrap();
+            let mut erased = on_device.clone();
+            let Store::Cube(image) = &mut erased.store else { panic!("WGPU has kernels") };
+            let generations = image.range(Array::Generation);
+            let values = image.values.clone();
+            image.values =
+                values.zeros_like().slice_assign([generations.clone()], values.slice([generations]));
+            let [processor, erased] =
+                [on_device, erased].map(|tensors| ConstraintProcessor::new(tensors, &[0]).unwrap());
+            let position = processor.start();
+            let legal = |processor: &ConstraintProcessor, position: &Position| {
+                let logits = Tensor::zeros([1, vocab_size], (&device, DType::F32));
+                let masked = processor.mask(position, logits).into_data().try_to_vec::<f32>().unwrap();
+                masked.into_iter().filter(|&logit| logit == 0.0).count()
+            };
+            // Three letters and the end of the sequence.
+            assert_eq!([&processor, &erased].map(|processor| legal(processor, &position)), [4, 4]);
+            assert_ne!(legal(&erased, &erased.start()), 4, "a new batch has no mask row");
+        }
+
+        #[test]
+        fn the_same_constraints_again_keep_the_mask_rows() {
+            let Some(device) = wgpu() else { return };
+            let vocabulary = burn_dfa_testing::words::vocabulary_of(&[]);
+            let [first, second] = ["[a-c]*", "[d-f]*"].map(|pattern| {
+                let constraint = Constraint::regex(pattern).unwrap();
+                let limits = Limits::default();
+                CompiledConstraint::compile_byte_level(&constraint, &vocabulary, &limits).unwrap()
+            });
+            let vocab_size = vocabulary.len();
+            let on_device =
+                DeviceConstraint::new(&[&first], vocab_size, &TensorOptions::new(), &device).unwrap();
+            let mut processor = ConstraintProcessor::new(on_device, &[0]).unwrap();
+            let position = processor.start();
+            let mut last = Vec::new();
+            for constraint in [&first, &first.clone(), &second, &first] {
+                processor.replace(&[constraint], &[0], &[9]).unwrap();
+                let logits = Tensor::zeros([1, vocab_size], (&device, DType::F32));
+                drop(processor.mask(&position, logits).into_data());
+                last = uses(&position.rows);
+            }
+            // The second visit is a hit. After another constraint the first one is uploaded again.
+            assert_eq!(last, [(4, vec![2, 3, 4])]);
         }
 
         /// A batch whose steps are on several threads does not walk at every step.

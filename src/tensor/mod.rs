@@ -7,8 +7,9 @@
 //!
 //! An [`Arena`] admits and releases constraints one by one, while rows continue with the others.
 //!
-//! On Flex, WGPU, Vulkan and CUDA the lookups are fused operations ([`Kernels::Fused`]), on other
-//! backends Burn's built-in operations, with the same results.
+//! On Flex, WGPU, Vulkan and CUDA the steps are fused operations ([`Kernels::Fused`]), on other
+//! backends Burn's built-in operations, with the same results. [`DeviceConstraint::illegal`] always
+//! takes built-in operations on a GPU.
 //!
 //! # Invariants
 //! - constraints are validated before an upload; no uploaded index is out of bounds;
@@ -265,8 +266,9 @@ impl DeviceConstraint {
     }
 
     /// Replaces all constraints by `constraints`, in the same buffers, so a recorded graph reads
-    /// `constraints` from its next replay on. States of the old constraints become invalid. If the
-    /// device constraint has a clone, the clone keeps the old buffers, and `constraints` are
+    /// `constraints` from its next replay on. States of the old constraints become invalid, unless
+    /// the new ones are the same: then nothing changes, and the mask rows of visited states stay. If
+    /// the device constraint has a clone, the clone keeps the old buffers, and `constraints` are
     /// written to new buffers.
     ///
     /// Byte-level constraints need at least one byte-level constraint among the first ones, whose
@@ -283,6 +285,9 @@ impl DeviceConstraint {
                 "constraints of vocabulary {fingerprint} cannot replace those of {}",
                 self.fingerprint
             )));
+        }
+        if self.holds(constraints) {
+            return Ok(());
         }
         let joined = Joined::new(constraints);
         let runs_kernels = runs_kernels(&self.device);
@@ -320,6 +325,14 @@ impl DeviceConstraint {
         self.store.replace(constraints, &joined)?;
         self.set_starts(constraints, &joined);
         Ok(())
+    }
+
+    /// Whether the tensors were made of these constraints.
+    fn holds(&self, constraints: &[&CompiledConstraint]) -> bool {
+        let is_same = |(own, new): (&Option<CompiledConstraint>, &&CompiledConstraint)| {
+            own.as_ref().is_some_and(|own| own.is(new))
+        };
+        self.on_host.len() == constraints.len() && self.on_host.iter().zip(constraints).all(is_same)
     }
 
     fn set_starts(&mut self, constraints: &[&CompiledConstraint], joined: &Joined) {

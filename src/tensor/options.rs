@@ -30,7 +30,8 @@ pub struct Capacity {
     /// suffice for every constraint: as many as the longest token has bytes, and at most `frames`.
     ///
     /// On a GPU, each thread that follows a token holds these frames in an array, so fewer frames
-    /// make the first mask of a state faster. Other devices ignore this number.
+    /// make the advance of a row and the first mask of a state faster. Other devices ignore this
+    /// number.
     pub pushes: usize,
 }
 
