@@ -165,6 +165,10 @@ pub struct Config {
     /// brackets. On a GPU each thread reserves them.
     #[arg(long, value_name = "N", default_value_t = 12, value_parser = usizes(1..=1024))]
     pub arena_pushes: usize,
+    /// Memory of a GPU for the masks of visited states, in bytes. With 0 every step computes its
+    /// masks.
+    #[arg(long, value_name = "BYTES", default_value_t = 64 << 20)]
+    pub mask_rows_bytes: usize,
     /// Maximum number of frames on the stack of a row, roughly the nesting depth of values.
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = usizes(1..=1024), visible_alias = "max-frames")]
     pub frames: usize,
@@ -224,7 +228,10 @@ impl Config {
             prefix_cache: !self.no_prefix_cache,
             logprobs: self.logprobs(),
             features: SamplingFeatures::ALL,
-            tensors: TensorOptions::new().with_capacity(self.capacity()).with_max_bytes(i32::MAX as usize),
+            tensors: TensorOptions::new()
+                .with_capacity(self.capacity())
+                .with_max_bytes(i32::MAX as usize)
+                .with_mask_rows_bytes(self.mask_rows_bytes),
             max_queue: self.max_queue,
         }
     }
