@@ -84,7 +84,7 @@ impl Form {
 /// Writes the sources of all cases into a folder, and counts them.
 pub(crate) fn write(folder: &Path) -> Result<usize> {
     fs::create_dir_all(folder)?;
-    let mut cases = Cases { folder, properties: properties(), target: target(), count: 0 };
+    let mut cases = Cases { folder, properties: properties(), target: target(), at_once: AT_ONCE, count: 0 };
     for form in FORMS {
         for keeps in [true, false] {
             cases.advance(form, keeps, false, false)?;
@@ -97,6 +97,13 @@ pub(crate) fn write(folder: &Path) -> Result<usize> {
                 cases.choose(form, true, kind, 16 / kind.2, gumbel, true)?;
             }
         }
+        // More cubes than a GPU works on at a time.
+        cases.at_once = 1;
+        cases.mask(form, true, KINDS[2], 8)?;
+        for gumbel in [false, true] {
+            cases.choose(form, true, KINDS[2], 8, gumbel, true)?;
+        }
+        cases.at_once = AT_ONCE;
         cases.follow(form)?;
     }
     for kind in KINDS {
@@ -121,6 +128,8 @@ struct Cases<'a> {
     folder: &'a Path,
     properties: Arc<DeviceProperties>,
     target: Arc<TargetProperties>,
+    /// The vectors of logits that a unit loads at once.
+    at_once: u32,
     count: usize,
 }
 
@@ -138,6 +147,11 @@ fn noise(gumbel: bool) -> &'static str {
 }
 
 impl Cases<'_> {
+    /// What the name of a case says of the loads.
+    fn alone(&self) -> &'static [&'static str] {
+        if self.at_once == 1 { &["loaded alone"] } else { &[] }
+    }
+
     fn advance(&mut self, form: Form, keeps: bool, in_place: bool, gumbel: bool) -> Result<()> {
         let source = if in_place { SourceArgs::InPlace } else { SourceArgs::Other(form.position()) };
         let keys = if gumbel {
@@ -194,10 +208,14 @@ impl Cases<'_> {
                     InputScalar::new(f32::NEG_INFINITY, kind),
                     kind,
                 );
-                self.case(&[$name, form.name, pool(keeps), &format!("{name} by {size}")], kernel)
+                let logits = format!("{name} by {size}");
+                self.case(&[&[$name, form.name, pool(keeps), &logits], self.alone()].concat(), kernel)
             }};
         }
-        case!("mask", mask_kernel, tensor(&[BATCH, VOCABULARY], bytes), AT_ONCE)?;
+        case!("mask", mask_kernel, tensor(&[BATCH, VOCABULARY], bytes), self.at_once)?;
+        if self.at_once == 1 {
+            return Ok(());
+        }
         case!("mask in place", mask_in_place_kernel)
     }
 
@@ -233,12 +251,14 @@ impl Cases<'_> {
             false,
             merges,
             true,
-            AT_ONCE,
+            self.at_once,
             kind,
         );
         let merging = if merges { "" } else { ", merged apart" };
         let last = format!("{}{merging}", noise(gumbel));
-        self.case(&["choose", form.name, pool(keeps), &format!("{name} by {size}"), &last], kernel)
+        let logits = format!("{name} by {size}");
+        let parts = [&["choose", form.name, pool(keeps), &logits, &last], self.alone()].concat();
+        self.case(&parts, kernel)
     }
 
     fn merge(&mut self) -> Result<()> {
