@@ -1,4 +1,5 @@
-//! The kernels of the step are compiled once: other constraints, batches and stacks need no others.
+//! The kernels of a step are compiled once: other constraints, other batches of up to 1,024 tiles,
+//! and other stacks whose arrays of frames have the same size need no others.
 
 use std::process::Command;
 

@@ -1,7 +1,8 @@
 //! Automata over bytes: languages of byte strings, and their algebra.
 //!
-//! A constraint over text becomes a [`ByteDfa`]: a deterministic automaton that is total, trimmed
-//! and minimal, with canonical state numbers, so that equal languages are equal values. The steps:
+//! A constraint over text becomes a [`ByteDfa`]: a deterministic automaton that is total and
+//! trimmed, with canonical state numbers. That of an expression is minimal, so that equal languages
+//! are equal values; that of a JSON schema need not be. The steps:
 //!
 //! ```text
 //! Expr ──┐

@@ -79,8 +79,8 @@ impl<'m, M: ContinuousLm> ContinuousSession<'m, M> {
         })
     }
 
-    /// The arena. It must not be cloned: with a clone, the next `load` would write to buffers that
-    /// a recorded step does not read.
+    /// The arena. It must not be cloned: with a clone, the next admission would write to buffers
+    /// that a recorded step does not read.
     pub(super) fn arena(&self) -> &Arena {
         self.chooser.constraint().arena().expect("its rows come and go")
     }
