@@ -3,9 +3,9 @@
 usage: table.py SOURCES TOOLS [--architecture sm_90a] [--committed TABLE]
 
 SOURCES is what burn-dfa-sass wrote. TOOLS holds NVRTC, the headers of the runtime, ptxas and nvdisasm, as pip installs them.
-Exit code 1 means that a source did not compile, that a mask or a choice spills registers, that vectors of logits were not moved whole, that a
-mask or a greedy choice takes too many instructions a logit or loads more than its logits, or that a case is worse than in the committed table. A
-case that this table lacks is fine.
+Exit code 1 means that a source did not compile, that a kernel spills registers, that vectors of logits were not moved whole, that a mask or a
+greedy choice takes too many instructions a logit or loads more than its logits, that a case is worse than in the committed table, or that a
+case of this table was not compiled. A case that this table lacks is fine.
 """
 
 import argparse
@@ -176,7 +176,7 @@ def main():
     if known:
         # Without common cases nothing was compared.
         names = {source.stem for source in sources}
-        failures += [f"{name}: no such case" for name in known.keys() - names]
+        failures += [f"{name}: in {arguments.committed}, but not compiled" for name in sorted(known.keys() - names)]
         print(f"{len(names & known.keys())} of {len(names)} cases are in {arguments.committed}", file=sys.stderr)
     print("\n".join(failures), file=sys.stderr)
     sys.exit(1 if failures or not sources else 0)

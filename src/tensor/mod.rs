@@ -279,15 +279,15 @@ impl DeviceConstraint {
     /// As [`new`](Self::new); [`ErrorKind::Input`](crate::ErrorKind::Input) if the new constraints
     /// do not fit the current sizes, see [`TensorOptions::capacity`]. An error changes nothing.
     pub fn replace(&mut self, constraints: &[&CompiledConstraint]) -> Result<()> {
+        if self.holds(constraints) {
+            return Ok(());
+        }
         let fingerprint = check(constraints, self.sizes.vocab_size)?;
         if fingerprint != self.fingerprint {
             return Err(Error::incompatible_vocabulary(format!(
                 "constraints of vocabulary {fingerprint} cannot replace those of {}",
                 self.fingerprint
             )));
-        }
-        if self.holds(constraints) {
-            return Ok(());
         }
         let joined = Joined::new(constraints);
         let runs_kernels = runs_kernels(&self.device);

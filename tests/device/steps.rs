@@ -315,7 +315,9 @@ fn fitting_constraints_are_replaced_in_place() {
                 let mut tensors = DeviceConstraint::new(&[&small], VOCAB_SIZE, &options, &device).unwrap();
                 let error = tensors.replace(&[&large]).unwrap_err();
                 assert_eq!(error.kind(), ErrorKind::Input, "{error}");
-                for constraints in [vec![&other, &small], vec![&small], vec![&other]] {
+                let pairs = [vec![&other, &small], vec![&small, &other], vec![&small, &small]];
+                let single = [vec![&small], vec![&other], vec![&other]];
+                for constraints in pairs.into_iter().chain(single) {
                     tensors.replace(&constraints).unwrap();
                     let starts: Vec<_> = (0..constraints.len()).map(|index| tensors.start(index)).collect();
                     let illegal =

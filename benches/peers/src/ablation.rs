@@ -20,7 +20,7 @@ use crate::tokens::Tokens;
 const STEPS: usize = 300;
 
 /// The parts of the search, each with a threshold and the value that takes the part out.
-const PARTS: [(&str, &str, usize); 12] = [
+const PARTS: [(&str, &str, usize); 11] = [
     ("token slices at all", "few_nodes", usize::MAX),
     ("known steps between characters", "max_steps", 0),
     ("several known steps at once", "worth_at_once", usize::MAX),

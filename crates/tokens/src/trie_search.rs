@@ -224,8 +224,12 @@ fn next_alive(
             *runs = &runs[1..];
         },
         transitions => {
-            let (node, byte) = trie.next_child(children, |byte| transitions.after(byte) != StateId::DEAD)?;
-            Some((node, byte, transitions.after(byte)))
+            let mut entered = StateId::DEAD;
+            let (node, byte) = trie.next_child(children, |byte| {
+                entered = transitions.after(byte);
+                entered != StateId::DEAD
+            })?;
+            Some((node, byte, entered))
         }
     }
 }
@@ -254,9 +258,12 @@ impl<'a> Unlike<'a> {
     fn next(&mut self, trie: &Trie, children: &mut Children) -> Option<(usize, u8, StateId)> {
         match self {
             Self::Views(transitions, other) => {
-                let (node, byte) =
-                    trie.next_child(children, |byte| transitions.after(byte) != other.after(byte))?;
-                Some((node, byte, transitions.after(byte)))
+                let mut entered = StateId::DEAD;
+                let (node, byte) = trie.next_child(children, |byte| {
+                    entered = transitions.after(byte);
+                    entered != other.after(byte)
+                })?;
+                Some((node, byte, entered))
             }
             Self::Ranges(range, further, transitions) => loop {
                 if let Some((node, byte)) = trie.next_child_within(children, (*range)?) {

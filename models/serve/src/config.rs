@@ -167,7 +167,7 @@ pub struct Config {
     pub arena_pushes: usize,
     /// Memory of a GPU for the masks of visited states, in bytes. With 0 every step computes its
     /// masks.
-    #[arg(long, value_name = "BYTES", default_value_t = 64 << 20)]
+    #[arg(long, value_name = "BYTES", default_value_t = TensorOptions::new().mask_rows_bytes)]
     pub mask_rows_bytes: usize,
     /// Maximum number of frames on the stack of a row, roughly the nesting depth of values.
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = usizes(1..=1024), visible_alias = "max-frames")]
@@ -293,6 +293,16 @@ fn seconds(text: &str) -> Result<Duration, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_engine_gets_the_memory_of_mask_rows() {
+        let bytes = |arguments: &[&str]| {
+            let config = Config::try_parse_from([&["burn-dfa-serve"], arguments].concat()).unwrap();
+            config.engine(None).tensors.mask_rows_bytes
+        };
+        assert_eq!(bytes(&[]), 64 << 20);
+        assert_eq!(bytes(&["--mask-rows-bytes", "0"]), 0);
+    }
 
     #[test]
     fn keys_are_not_empty() {
