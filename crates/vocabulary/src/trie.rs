@@ -273,7 +273,11 @@ impl Trie {
 
     /// The next of `children` with a byte that `is_wanted`, and its byte.
     #[inline(always)]
-    pub fn next_child(&self, children: &mut Children, is_wanted: impl Fn(u8) -> bool) -> Option<(usize, u8)> {
+    pub fn next_child(
+        &self,
+        children: &mut Children,
+        mut is_wanted: impl FnMut(u8) -> bool,
+    ) -> Option<(usize, u8)> {
         while children.next < children.end {
             let at = children.next;
             let byte = if children.is_list { self.child_lists.byte(at) } else { self.byte(at as usize) };
