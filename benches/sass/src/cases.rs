@@ -19,6 +19,7 @@ use super::lookup::LookupLaunch;
 use super::mask::{mask_in_place_kernel, mask_kernel};
 use super::noise::{GumbelKeysLaunch, KeysArgs, NoiseArgs};
 use super::rows::RowsLaunch;
+use super::search::keep;
 use super::tile::{AT_ONCE, UNITS};
 
 /// The sizes of the arguments, which do not decide the code.
@@ -115,6 +116,10 @@ pub(crate) fn write(folder: &Path) -> Result<usize> {
     }
     cases.choose(FORMS[0], true, KINDS[0], 4, false, false)?;
     cases.merge()?;
+    for (kind, digits) in KINDS.into_iter().zip([5, 4, 3]) {
+        cases.filter(kind, digits, false)?;
+        cases.filter(kind, digits, true)?;
+    }
     for form in STACKS {
         cases.advance(form, true, true, false)?;
         cases.mask(form, true, KINDS[0], 4)?;
@@ -275,6 +280,34 @@ impl Cases<'_> {
             true,
         );
         self.case(&["merge"], kernel)
+    }
+
+    fn filter(
+        &mut self,
+        (name, kind, bytes): (&str, FloatKind, usize),
+        digits: u32,
+        by_mass: bool,
+    ) -> Result<()> {
+        let kind = ElemType::Float(kind);
+        let size = 16 / bytes;
+        let kernel = keep::create_dummy_kernel(
+            self.properties.clone(),
+            self.target.clone(),
+            CubeCount::Static(BATCH as u32, 1, 1),
+            CubeDim::new_1d(1024),
+            AddressType::U32,
+            size,
+            tensor(&[BATCH, VOCABULARY], bytes),
+            tensor(&[BATCH, VOCABULARY], bytes),
+            tensor(&[1], 4),
+            InputScalar::new(f32::NEG_INFINITY, kind),
+            0,
+            by_mass,
+            digits,
+            kind,
+        );
+        let wanted = if by_mass { "top-p" } else { "top-k" };
+        self.case(&["filter", wanted, &format!("{name} by {size}")], kernel)
     }
 
     fn follow(&mut self, form: Form) -> Result<()> {

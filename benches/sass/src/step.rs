@@ -1,4 +1,4 @@
-//! The kernels, from the library's own files.
+//! The kernels of a step and of top-k and top-p, from the library's own files.
 
 #[path = "../../../src/kernel/step/advance.rs"]
 mod advance;
@@ -14,10 +14,15 @@ mod mask;
 mod noise;
 #[path = "../../../src/kernel/step/rows.rs"]
 mod rows;
+#[path = "../../../src/kernel/filter/search.rs"]
+mod search;
 #[path = "../../../src/kernel/step/stack.rs"]
 mod stack;
 #[path = "../../../src/kernel/step/tile.rs"]
 mod tile;
+#[path = "../../../src/kernel/filter/weight.rs"]
+#[allow(dead_code, reason = "the kernel takes the constants alone")]
+mod weight;
 
 #[path = "cases.rs"]
 pub(crate) mod cases;

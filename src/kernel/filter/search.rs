@@ -37,7 +37,7 @@ const GROUP: usize = 16;
 /// logit such that the weights at or above it reach the fraction `wanted` of the row's total.
 /// `wanted` is one number, or one for each row. One cube for each row from `first_row` on. `digits`
 /// is the number of histograms.
-#[cube(launch, address_type = "dynamic")]
+#[cube(launch, create_dummy_kernel, address_type = "dynamic")]
 pub(super) fn keep<F: Float, N: Size>(
     logits: &Tensor<Vector<F, N>>,
     kept: &mut Tensor<Vector<F, N>>,
