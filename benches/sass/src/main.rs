@@ -1,4 +1,4 @@
-//! Writes the CUDA sources of the kernels of a step, without a GPU and without Burn.
+//! Writes the CUDA sources of the kernels of a step and of filters, without a GPU and without Burn.
 //!
 //! `burn-dfa-sass FOLDER` writes a file for each case, as CubeCL gives it to NVRTC on a device of
 //! compute capability 9.0; `scripts/gpu sass` compiles them.
