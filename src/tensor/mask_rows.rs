@@ -223,6 +223,18 @@ pub(crate) mod tests {
             pools.iter().map(uses).collect()
         }
 
+        /// A byte-level constraint for a vocabulary of bytes.
+        fn of_bytes(pattern: &str) -> CompiledConstraint {
+            let vocabulary = burn_dfa_testing::words::vocabulary_of(&[]);
+            let constraint = Constraint::regex(pattern).unwrap();
+            CompiledConstraint::compile_byte_level(&constraint, &vocabulary, &Limits::default()).unwrap()
+        }
+
+        fn on_device(compiled: &CompiledConstraint, device: &Device) -> DeviceConstraint {
+            let vocab_size = compiled.vocabulary_len();
+            DeviceConstraint::new(&[compiled], vocab_size, &TensorOptions::new(), device).unwrap()
+        }
+
         #[test]
         fn a_draft_vocabulary_and_the_models_keep_rows() {
             let Some(device) = wgpu() else { return };
@@ -237,10 +249,7 @@ pub(crate) mod tests {
             let ids: Vec<TokenId> = (0..=256).map(TokenId).collect();
             let pruned = compiled.prune(&vocabulary, &ids).unwrap();
             let processor = |compiled: &CompiledConstraint| {
-                let (vocab_size, options) = (compiled.vocabulary_len(), TensorOptions::new());
-                let device_constraint =
-                    DeviceConstraint::new(&[compiled], vocab_size, &options, &device).unwrap();
-                ConstraintProcessor::new(device_constraint, &[0]).unwrap()
+                ConstraintProcessor::new(on_device(compiled, &device), &[0]).unwrap()
             };
             let (model, draft) = (processor(&compiled), processor(&pruned));
             assert_eq!(
@@ -267,13 +276,8 @@ pub(crate) mod tests {
         #[test]
         fn a_hit_reads_only_the_mask_row() {
             let Some(device) = wgpu() else { return };
-            let vocabulary = burn_dfa_testing::words::vocabulary_of(&[]);
-            let constraint = Constraint::regex("[a-c]*").unwrap();
-            let limits = Limits::default();
-            let compiled = CompiledConstraint::compile_byte_level(&constraint, &vocabulary, &limits).unwrap();
-            let vocab_size = vocabulary.len();
-            let on_device =
-                DeviceConstraint::new(&[&compiled], vocab_size, &TensorOptions::new(), &device).unwrap();
+            let on_device = on_device(&of_bytes("[a-c]*"), &device);
+            let vocab_size = on_device.vocab_size();
             let mut erased = on_device.clone();
             let Store::Cube(image) = &mut erased.store else { panic!("WGPU has kernels") };
             let generations = image.range(Array::Generation);
@@ -296,15 +300,9 @@ pub(crate) mod tests {
         #[test]
         fn the_same_constraints_again_keep_the_mask_rows() {
             let Some(device) = wgpu() else { return };
-            let vocabulary = burn_dfa_testing::words::vocabulary_of(&[]);
-            let [first, second] = ["[a-c]*", "[d-f]*"].map(|pattern| {
-                let constraint = Constraint::regex(pattern).unwrap();
-                let limits = Limits::default();
-                CompiledConstraint::compile_byte_level(&constraint, &vocabulary, &limits).unwrap()
-            });
-            let vocab_size = vocabulary.len();
-            let on_device =
-                DeviceConstraint::new(&[&first], vocab_size, &TensorOptions::new(), &device).unwrap();
+            let [first, second] = ["[a-c]*", "[d-f]*"].map(of_bytes);
+            let on_device = on_device(&first, &device);
+            let vocab_size = on_device.vocab_size();
             let mut processor = ConstraintProcessor::new(on_device, &[0]).unwrap();
             let position = processor.start();
             let mut last = Vec::new();
@@ -322,13 +320,8 @@ pub(crate) mod tests {
         #[test]
         fn each_thread_keeps_rows_of_its_own() {
             let Some(device) = wgpu() else { return };
-            let vocabulary = burn_dfa_testing::words::vocabulary_of(&[]);
-            let constraint = Constraint::regex("[a-c]*").unwrap();
-            let limits = Limits::default();
-            let compiled = CompiledConstraint::compile_byte_level(&constraint, &vocabulary, &limits).unwrap();
-            let vocab_size = vocabulary.len();
-            let on_device =
-                DeviceConstraint::new(&[&compiled], vocab_size, &TensorOptions::new(), &device).unwrap();
+            let on_device = on_device(&of_bytes("[a-c]*"), &device);
+            let vocab_size = on_device.vocab_size();
             let processor = ConstraintProcessor::new(on_device, &[0]).unwrap();
             let position = processor.start();
             let step = move |processor: &ConstraintProcessor, position: &Position| {
