@@ -11,7 +11,7 @@ use cubecl::prelude::*;
 
 use super::lookup::Lookup;
 use super::noise::Noise;
-use super::rows::{ARRIVED, BEST, FACTOR, KEY, KIND, LEFT, Plan, Rows, SLOT};
+use super::rows::{ARRIVED, BEST, KIND, LEFT, Plan, Rows, SLOT};
 use super::tile::{UNITS, lanes, legal, read_at};
 use crate::tensor::arrays::TILE;
 
@@ -61,8 +61,7 @@ pub(super) fn choose_kernel<F: Float, N: Size>(
     let size = logits.vector_size().comptime();
     // Before the bits: these are in memory, too.
     let from = row * logits.stride(0) / size;
-    let key = plans[own + KEY].load();
-    let factor = f32::reinterpret(plans[own + FACTOR].load());
+    let (key, factor) = noise.of_row(&*plans, own);
     let legal = legal(lookup, rows, position, &plan, pool, row, tile);
     let mut best = LEAST.runtime();
     // The offset of the first vector with the best key.

@@ -75,6 +75,15 @@ pub(super) enum Noise {
 
 #[cube]
 impl Noise {
+    /// The key and the factor of the row whose plan is at `from`; arbitrary without noise.
+    pub(super) fn of_row(&self, plans: &[Atomic<u32>], from: usize) -> (u32, f32) {
+        #[comptime]
+        match self {
+            Noise::None => (0u32.runtime(), 0.0f32.runtime()),
+            Noise::Gumbel(_) => (plans[from + KEY].load(), f32::reinterpret(plans[from + FACTOR].load())),
+        }
+    }
+
     /// The logit of a token with its noise, by the key and the factor of its row; a factor of 0
     /// is greedy.
     pub(super) fn disturb(&self, logit: f32, token: u32, key: u32, factor: f32) -> f32 {

@@ -71,7 +71,6 @@ pub(super) fn legal(
     let mut greatest_of_units =
         Shared::<[i32]>::new_slice(comptime!(if rows.keeps { TILE_WORDS } else { 1 }));
     let base = row * position.stride(0);
-    let left = max(position[base + 1] - 1, 0);
     let word = UNIT_POS as usize;
     let first = tile * TILE + 32 * UNIT_POS;
 
@@ -104,6 +103,7 @@ pub(super) fn legal(
         let mut own = stack::frame_buffer(lookup);
         let state = stack::state_of(lookup, position, base);
         let owner = lookup.owner_of(state);
+        let left = max(position[base + 1] - 1, 0);
         // Whether the depth decided about a token.
         let mut limited = false;
         while unknown != 0 {
