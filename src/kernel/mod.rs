@@ -7,9 +7,6 @@
 pub(crate) mod filter;
 pub(crate) mod step;
 
-#[cfg(feature = "cube")]
-use burn_cubecl::tensor::CubeTensor;
-
 /// Splits the rows of a batch into grids of at most `max` rows: the first row and the number of
 /// rows of each. Devices limit the cubes in a dimension of a grid: WebGPU to 65,535 in each, CUDA
 /// in `y` and `z`.
@@ -17,14 +14,6 @@ use burn_cubecl::tensor::CubeTensor;
 fn grids(rows: usize, max: u32) -> impl Iterator<Item = (u32, u32)> {
     let rows = rows as u32;
     (0..rows).step_by(max as usize).map(move |first| (first, max.min(rows - first)))
-}
-
-/// The number of logits that a unit loads at once: up to 16 bytes.
-#[cfg(feature = "cube")]
-fn vector_size(logits: &CubeTensor) -> usize {
-    let bytes = logits.dtype.size();
-    let sizes = logits.client.io_optimized_vector_sizes(bytes).filter(|size| size * bytes <= 16);
-    cubecl::tensor_vector_size_parallel(sizes, logits.meta.shape(), logits.meta.strides(), 1)
 }
 
 #[cfg(all(test, feature = "cube"))]

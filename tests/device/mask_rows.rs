@@ -231,28 +231,44 @@ fn rows_of_any_type_and_width_match_the_host() {
 }
 
 /// The values of a row of logits; the last one is the most frequent.
-const EXTREMES: [&[f32]; 6] = [
+const EXTREMES: [&[f32]; 7] = [
     &[f32::NEG_INFINITY],
     &[-0.0, 0.0, f32::NEG_INFINITY, -1.0],
     &[f32::INFINITY, f32::NAN, -f32::NAN, f32::from_bits(0x7f80_0001), f32::from_bits(0xffff_ffff), 1.0],
     &[f32::INFINITY, f32::NEG_INFINITY, 65_504.0],
     &[-1.0, -2.0, -3.0],
     &[-65_504.0, f32::NEG_INFINITY],
+    // Subnormal numbers of `f16`.
+    &[5.0e-5, 4.9e-5, 6.0e-8, -6.0e-8, 0.0, -5.0e-5],
 ];
+
+/// How tokens are chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Choice {
+    Greedy,
+    Sampled,
+    /// With a sampler whose rows have no temperature.
+    GreedyRows,
+}
 
 /// The choices at the start of a constraint, in two visits: the second reads the mask that the
 /// first wrote.
 fn choices(
     constraint: &CompiledConstraint,
     logits: &TensorData,
-    is_greedy: bool,
+    choice: Choice,
     device: &Device,
 ) -> [Vec<i32>; 2] {
     let [rows, vocab_size] = logits.shape().dims();
     let tensors = DeviceConstraint::new(&[constraint], vocab_size, &TensorOptions::new(), device).unwrap();
     let processor = ConstraintProcessor::new(tensors, &vec![0; rows]).unwrap();
     let gumbel = GumbelMax::new(&vec![7; rows], vocab_size, device).unwrap();
-    let sampler = if is_greedy { &Greedy as &dyn Sampler } else { &gumbel };
+    let greedy_rows = gumbel.clone().with_temperatures(&vec![None; rows]).unwrap();
+    let sampler: &dyn Sampler = match choice {
+        Choice::Greedy => &Greedy,
+        Choice::Sampled => &gumbel,
+        Choice::GreedyRows => &greedy_rows,
+    };
     let position = processor.start();
     [0, 1].map(|_| {
         let mut context =
@@ -292,8 +308,11 @@ fn choices_among_extreme_logits_match_the_host() {
     };
     let devices = devices::all();
     let mut rng = StdRng::seed_from_u64(1);
-    // Vectors of the greatest size, and of one logit.
-    for (vocab_size, is_greedy) in [(16_400, true), (16_400, false), (16_399, true)] {
+    // Vectors of the greatest size, of two logits, of four, and of one.
+    let greedy = [16_400, 16_402, 16_404, 16_399].map(|vocab_size| (vocab_size, Choice::Greedy));
+    let sampled = [16_400, 16_402].map(|vocab_size| (vocab_size, Choice::Sampled));
+    let greedy_rows = [16_400, 16_402].map(|vocab_size| (vocab_size, Choice::GreedyRows));
+    for (vocab_size, choice) in greedy.into_iter().chain(sampled).chain(greedy_rows) {
         let mut values: Vec<f32> = Vec::new();
         for (extremes, range) in EXTREMES.into_iter().flat_map(|extremes| [(extremes, 8), (extremes, 4_096)])
         {
@@ -304,15 +323,15 @@ fn choices_among_extreme_logits_match_the_host() {
         let rows = values.len() / vocab_size;
         for dtype in [DType::F32, DType::F16, DType::BF16] {
             let logits = TensorData::new(values.clone(), [rows, vocab_size]).convert_dtype(dtype);
-            let expected = choices(&compiled, &logits, is_greedy, &Device::flex());
-            if is_greedy {
+            let expected = choices(&compiled, &logits, choice, &Device::flex());
+            if choice != Choice::Sampled {
                 let logits = logits.clone().convert_dtype(DType::F32).try_to_vec::<f32>().unwrap();
                 let host: Vec<i32> = logits.chunks(vocab_size).map(greatest).collect();
                 assert_eq!(expected, [host.clone(), host], "{dtype:?}, {vocab_size} wide");
             }
             for (name, device) in devices.iter().filter(|(_, device)| device.supports_dtype(dtype)) {
-                let found = choices(&compiled, &logits, is_greedy, device);
-                assert_eq!(found, expected, "{name}, {dtype:?}, {vocab_size} wide, greedy {is_greedy}");
+                let found = choices(&compiled, &logits, choice, device);
+                assert_eq!(found, expected, "{name}, {dtype:?}, {vocab_size} wide, {choice:?}");
             }
         }
     }

@@ -18,6 +18,7 @@ use super::follow::follow_kernel;
 use super::lookup::LookupLaunch;
 use super::mask::{mask_in_place_kernel, mask_kernel};
 use super::noise::{GumbelKeysLaunch, KeysArgs, NoiseArgs};
+use super::packing::Packing;
 use super::rows::RowsLaunch;
 use super::search::keep;
 use super::tile::{AT_ONCE, UNITS};
@@ -26,6 +27,7 @@ use super::tile::{AT_ONCE, UNITS};
 const BATCH: usize = 8;
 const VOCABULARY: usize = 49_152;
 const TILES: u32 = 6;
+const VECTORS: u32 = 6_144;
 
 /// What the form of a constraint decides of the code.
 #[derive(Clone, Copy)]
@@ -51,6 +53,14 @@ const STACKS: [Form; 4] = [
 
 const KINDS: [(&str, FloatKind, usize); 3] =
     [("f32", FloatKind::F32, 4), ("f16", FloatKind::F16, 2), ("bf16", FloatKind::BF16, 2)];
+
+/// The loads of `size` logits: the type and the count of the numbers, and the logits in one of them.
+fn loads(kind: FloatKind, size: usize) -> (ElemType, usize, Packing) {
+    let kind = ElemType::Float(kind);
+    // One logit in a vocabulary of an odd size.
+    let packing = if size == 1 { Packing::One } else { Packing::of(kind) };
+    (packing.numbers(kind), size / packing.count(), packing)
+}
 
 impl Form {
     fn launch(self) -> LookupLaunch {
@@ -190,8 +200,9 @@ impl Cases<'_> {
         (name, kind, bytes): (&str, FloatKind, usize),
         size: usize,
     ) -> Result<()> {
-        let kind = ElemType::Float(kind);
-        // One kernel has two more arguments: the masked logits, and the vectors loaded at once.
+        let (kind, numbers, packing) = loads(kind, size);
+        // One kernel has three more arguments: the masked logits, the vectors loaded at once, and
+        // the vectors of a masked row.
         macro_rules! case {
             ($name:literal, $kernel:ident $(, $argument:expr)*) => {{
                 let kernel = $kernel::create_dummy_kernel(
@@ -200,7 +211,7 @@ impl Cases<'_> {
                     CubeCount::Static(TILES, BATCH as u32, 1),
                     CubeDim::new_1d(UNITS),
                     AddressType::U32,
-                    size,
+                    numbers,
                     tensor(&[BATCH, VOCABULARY], bytes),
                     form.position(),
                     buffer(1 << 10),
@@ -208,16 +219,19 @@ impl Cases<'_> {
                     rows(keeps),
                     buffer(1 << 20),
                     $($argument,)*
+                    VECTORS,
+                    35,
                     5,
                     0,
-                    InputScalar::new(f32::NEG_INFINITY, kind),
+                    packing.never(kind),
+                    packing,
                     kind,
                 );
                 let logits = format!("{name} by {size}");
                 self.case(&[&[$name, form.name, pool(keeps), &logits], self.alone()].concat(), kernel)
             }};
         }
-        case!("mask", mask_kernel, tensor(&[BATCH, VOCABULARY], bytes), self.at_once)?;
+        case!("mask", mask_kernel, tensor(&[BATCH, VOCABULARY], bytes), self.at_once, VECTORS)?;
         if self.at_once == 1 {
             return Ok(());
         }
@@ -233,7 +247,8 @@ impl Cases<'_> {
         gumbel: bool,
         merges: bool,
     ) -> Result<()> {
-        let kind = ElemType::Float(kind);
+        let (kind, numbers, packing) = loads(kind, size);
+        let infinity = if gumbel { Packing::One } else { packing }.infinity();
         let quantiles = if gumbel { NoiseArgs::Gumbel(tensor(&[196_608], 4)) } else { NoiseArgs::None };
         let kernel = choose_kernel::create_dummy_kernel(
             self.properties.clone(),
@@ -241,7 +256,7 @@ impl Cases<'_> {
             CubeCount::Static(TILES, BATCH as u32, 1),
             CubeDim::new_1d(UNITS),
             AddressType::U32,
-            size,
+            numbers,
             tensor(&[BATCH, VOCABULARY], bytes),
             form.position(),
             tensor(&[BATCH], 4),
@@ -251,12 +266,16 @@ impl Cases<'_> {
             rows(keeps),
             buffer(1 << 20),
             TILES,
+            VECTORS,
+            35,
             20,
             0,
             false,
             merges,
             true,
             self.at_once,
+            packing,
+            infinity,
             kind,
         );
         let merging = if merges { "" } else { ", merged apart" };

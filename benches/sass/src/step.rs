@@ -12,6 +12,8 @@ mod lookup;
 mod mask;
 #[path = "../../../src/kernel/step/noise.rs"]
 mod noise;
+#[path = "../../../src/kernel/step/packing.rs"]
+mod packing;
 #[path = "../../../src/kernel/step/rows.rs"]
 mod rows;
 #[path = "../../../src/kernel/filter/search.rs"]

@@ -7,7 +7,7 @@ use cubecl::prelude::{CubeCount, CubeDim, InputScalar};
 
 use super::FilterOps;
 use super::search;
-use crate::kernel::{grids, vector_size};
+use crate::kernel::grids;
 
 impl FilterOps for CubeBackend {
     fn filter_top_k(logits: CubeTensor, k: CubeTensor) -> CubeTensor {
@@ -50,4 +50,11 @@ fn keep(logits: CubeTensor, wanted: CubeTensor, by_mass: bool) -> CubeTensor {
         );
     }
     kept
+}
+
+/// The number of logits that a unit loads at once: up to 16 bytes, and up to four logits in WGSL.
+fn vector_size(logits: &CubeTensor) -> usize {
+    let bytes = logits.dtype.size();
+    let sizes = logits.client.io_optimized_vector_sizes(bytes).filter(|size| size * bytes <= 16);
+    cubecl::tensor_vector_size_parallel(sizes, logits.meta.shape(), logits.meta.strides(), 1)
 }

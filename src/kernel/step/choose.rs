@@ -11,26 +11,24 @@ use cubecl::prelude::*;
 
 use super::lookup::Lookup;
 use super::noise::Noise;
+use super::packing::{Packing, SIGN, bits_of, size_of};
 use super::rows::{ARRIVED, BEST, KIND, LEFT, Plan, Rows, SLOT};
 use super::tile::{UNITS, lanes, legal, read_at};
 use crate::tensor::arrays::TILE;
 
-/// The bits of +∞ and −∞.
-const INFINITY: u32 = 0x7f80_0000;
-const NEGATIVE_INFINITY: u32 = 0xff80_0000;
 /// The key of −∞.
 const LEAST: u32 = 0;
-/// The key of NaN.
-const NAN: u32 = 2 * INFINITY + 1;
 
 /// Chooses the legal token of each row with the greatest logit plus noise, and writes it into
 /// `tokens`. `x` covers the tiles, `y` the rows; from `first_row` on if the batch is `split` among
 /// grids. Batches of one grid do without the addition, which would cost registers.
 ///
-/// Without `merges` the tokens are left to [`merge_kernel`].
+/// Without `merges` the tokens are left to [`merge_kernel`]. `infinity` are the bits of +∞ after the
+/// noise. From a row to the next one are `vectors` of logits, `numbers` of the position and `stride`
+/// of the plan: arguments, because a stride of a tensor is another load.
 #[cube(launch, create_dummy_kernel, address_type = "dynamic")]
-pub(super) fn choose_kernel<F: Float, N: Size>(
-    logits: &Tensor<Vector<F, N>>,
+pub(super) fn choose_kernel<S: Numeric, N: Size>(
+    logits: &Tensor<Vector<S, N>>,
     position: &Tensor<i32>,
     tokens: &mut Tensor<i32>,
     noise: &Noise,
@@ -39,13 +37,17 @@ pub(super) fn choose_kernel<F: Float, N: Size>(
     rows: &Rows,
     pool: &mut [i32],
     tiles: u32,
+    vectors: u32,
+    numbers: u32,
     stride: u32,
     first_row: u32,
     #[comptime] split: bool,
     #[comptime] merges: bool,
     #[comptime] planes: bool,
     #[comptime] at_once: u32,
-    #[define(F)] _dtype: ElemType,
+    #[comptime] packing: Packing,
+    #[comptime] infinity: u32,
+    #[define(S)] _dtype: ElemType,
 ) {
     let mut row = CUBE_POS_Y;
     if comptime!(split) {
@@ -58,11 +60,10 @@ pub(super) fn choose_kernel<F: Float, N: Size>(
         slot: plans[own + SLOT].load(),
         left: i32::cast_from(plans[own + LEFT].load()),
     };
-    let size = logits.vector_size().comptime();
-    // Before the bits: these are in memory, too.
-    let from = row * logits.stride(0) / size;
+    let size = size_of::<N>(packing);
+    let from = row * vectors as usize;
     let (key, factor) = noise.of_row(&*plans, own);
-    let legal = legal(lookup, rows, position, &plan, pool, row, tile);
+    let legal = legal(lookup, rows, position, &plan, pool, row * numbers as usize, tile);
     let mut best = LEAST.runtime();
     // The offset of the first vector with the best key.
     let mut vector = 0u32;
@@ -71,7 +72,7 @@ pub(super) fn choose_kernel<F: Float, N: Size>(
     let step = comptime!(UNITS * size as u32);
     while offset < TILE && tile * TILE + offset < lookup.vocab_size {
         let first = tile * TILE + offset;
-        let mut values = Sequence::<Vector<F, N>>::new();
+        let mut values = Sequence::<Vector<S, N>>::new();
         #[unroll]
         for index in 0..at_once {
             let is_read = legal.bits(offset + index * step) & lanes != 0;
@@ -84,8 +85,8 @@ pub(super) fn choose_kernel<F: Float, N: Size>(
             let bits = legal.bits(at) & lanes;
             if bits != 0 {
                 let first = tile * TILE + at;
-                let greatest =
-                    greatest_of_vector(values[comptime!(index as usize)], bits, first, noise, key, factor);
+                let values = values[comptime!(index as usize)];
+                let greatest = greatest_of_vector(values, bits, first, noise, key, factor, packing, infinity);
                 vector = select(greatest > best, at, vector);
                 best = max(greatest, best);
             }
@@ -98,7 +99,7 @@ pub(super) fn choose_kernel<F: Float, N: Size>(
         let bits = legal.bits(vector) & lanes;
         let first = tile * TILE + vector;
         let values = logits[from + first as usize / size];
-        let (_, token) = best_of_vector(values, bits, first, noise, key, factor);
+        let (_, token) = best_of_vector(values, bits, first, noise, key, factor, packing, infinity);
         id = token;
     }
     if comptime!(merges) {
@@ -183,75 +184,105 @@ fn write(tokens: &mut Tensor<i32>, row: usize, best: u32, id: u32) {
     tokens[at] = i32::cast_from(select(best == LEAST, 0u32, id));
 }
 
-/// The greatest key of the legal tokens of a vector, which begins at token `first`. Logits are
-/// compared as floats, which takes fewer instructions for each than a key; NaN is found by its
-/// bits.
+/// The greatest key of the legal tokens of a vector, which begins at token `first`.
+///
+/// Bits are compared as integers, which takes fewer instructions for each logit than a key. As
+/// unsigned integers, negative logits are above the others, and in reverse order.
 #[cube]
-fn greatest_of_vector<F: Float, N: Size>(
-    values: Vector<F, N>,
-    bits: u32,
+fn greatest_of_vector<S: Numeric, N: Size>(
+    values: Vector<S, N>,
+    legal: u32,
     first: u32,
     noise: &Noise,
     key: u32,
     factor: f32,
+    #[comptime] packing: Packing,
+    #[comptime] infinity: u32,
 ) -> u32 {
-    let mut greatest = f32::reinterpret(NEGATIVE_INFINITY.runtime());
-    let mut magnitude = 0u32;
+    let negative_infinity = comptime!(infinity | SIGN);
+    // The greatest as a signed integer, and the least and the greatest as unsigned integers.
+    let mut greatest = i32::reinterpret(negative_infinity.runtime());
+    let mut least = negative_infinity.runtime();
+    let mut last = negative_infinity.runtime();
     #[unroll]
-    for lane in 0..N::value() {
-        let token = first + comptime!(lane as u32);
-        let logit = noise.disturb(f32::cast_from(values.extract(lane)), token, key, factor);
-        let is_legal = (bits >> comptime!(lane as u32)) & 1u32 == 1u32;
-        let logit = select(is_legal, u32::reinterpret(logit), NEGATIVE_INFINITY);
-        greatest = max(greatest, f32::reinterpret(logit));
-        magnitude = max(magnitude, logit & 0x7fff_ffffu32);
+    for lane in 0..size_of::<N>(packing) {
+        let bits = legal_bits(values, legal, lane, first, noise, key, factor, packing, infinity);
+        greatest = max(greatest, i32::reinterpret(bits));
+        least = min(least, bits);
+        last = max(last, bits);
     }
-    select(magnitude > INFINITY, NAN, order(u32::reinterpret(greatest)))
+    let bits = select(greatest < 0, least, u32::reinterpret(greatest));
+    select(last > negative_infinity, comptime!(nan(infinity)), order(bits, infinity))
 }
 
 /// The greatest key of the legal tokens of a vector, which begins at token `first`, and the first
 /// token with this key.
 #[cube]
-fn best_of_vector<F: Float, N: Size>(
-    values: Vector<F, N>,
-    bits: u32,
+fn best_of_vector<S: Numeric, N: Size>(
+    values: Vector<S, N>,
+    legal: u32,
     first: u32,
     noise: &Noise,
     key: u32,
     factor: f32,
+    #[comptime] packing: Packing,
+    #[comptime] infinity: u32,
 ) -> (u32, u32) {
     let mut best = LEAST.runtime();
     let mut id = first;
     #[unroll]
-    for lane in 0..N::value() {
-        let token = first + comptime!(lane as u32);
-        let logit = noise.disturb(f32::cast_from(values.extract(lane)), token, key, factor);
-        let is_legal = (bits >> comptime!(lane as u32)) & 1u32 == 1u32;
-        let order = order(select(is_legal, u32::reinterpret(logit), NEGATIVE_INFINITY));
-        id = select(order > best, token, id);
+    for lane in 0..size_of::<N>(packing) {
+        let bits = legal_bits(values, legal, lane, first, noise, key, factor, packing, infinity);
+        let order = order(bits, infinity);
+        id = select(order > best, first + comptime!(lane as u32), id);
         best = max(order, best);
     }
     (best, id)
 }
 
+/// The bits of a logit with its noise; the bits of −∞ if the token is illegal.
+#[cube]
+fn legal_bits<S: Numeric, N: Size>(
+    values: Vector<S, N>,
+    legal: u32,
+    #[comptime] lane: usize,
+    first: u32,
+    noise: &Noise,
+    key: u32,
+    factor: f32,
+    #[comptime] packing: Packing,
+    #[comptime] infinity: u32,
+) -> u32 {
+    let token = first + comptime!(lane as u32);
+    let bits = noise.disturb(bits_of(values, lane, packing), token, key, factor, packing);
+    let is_legal = (legal >> comptime!(lane as u32)) & 1u32 == 1u32;
+    select(is_legal, bits, comptime!(infinity | SIGN))
+}
+
+/// The key of NaN.
+fn nan(infinity: u32) -> u32 {
+    2 * infinity + 1
+}
+
 /// A key that orders the bits of floats as integers: NaN greatest, both zeros equal, −∞ least.
 #[cube]
-fn order(bits: u32) -> u32 {
+fn order(bits: u32, #[comptime] infinity: u32) -> u32 {
     // The sum and the difference wrap, so that NaN of both signs is above +∞.
-    let key = select(bits < 0x8000_0000u32, bits + INFINITY, NEGATIVE_INFINITY - bits);
-    min(key, NAN)
+    let negative_infinity = comptime!(infinity | SIGN);
+    let key = select(bits < SIGN, bits + infinity, negative_infinity - bits);
+    min(key, comptime!(nan(infinity)))
 }
 
 /// The best of all units: the greatest key, and the lowest id, of a vector or a token, among
 /// equals.
 ///
 /// With `planes`, the units of a plane exchange registers, and only the planes meet in shared
-/// memory. Else in two rounds of 16, because a barrier takes longer than the comparisons.
+/// memory. Else all units meet in two atomic numbers.
 #[cube]
 fn best_of_cube(key: u32, id: u32, #[comptime] planes: bool) -> (u32, u32) {
-    let mut keys = Shared::<[u32]>::new_slice(UNITS as usize);
-    let mut ids = Shared::<[u32]>::new_slice(UNITS as usize);
     if comptime!(planes) {
+        let mut keys = Shared::<[u32]>::new_slice(UNITS as usize);
+        let mut ids = Shared::<[u32]>::new_slice(UNITS as usize);
         // The loops before may leave the units of a plane at different instructions. On CUDA, only
         // units at the same instruction exchange registers.
         sync_plane();
@@ -266,41 +297,26 @@ fn best_of_cube(key: u32, id: u32, #[comptime] planes: bool) -> (u32, u32) {
         let mut id = ids[0];
         for plane in 1..UNITS / PLANE_DIM {
             let at = plane as usize;
-            id = first_of_best(best, id, keys[at], ids[at]);
-            best = max(best, keys[at]);
+            let (other, first) = (keys[at], ids[at]);
+            id = select(other > best || (other == best && first < id), first, id);
+            best = max(best, other);
         }
         (best, id)
     } else {
-        keys[UNIT_POS as usize] = key;
-        ids[UNIT_POS as usize] = id;
-        sync_cube();
-        if UNIT_POS < 16 {
-            // A unit reads every 16th number, so 16 units read neighbors.
-            let (best, id) = best_of(&keys, &ids, UNIT_POS as usize, 16usize);
-            keys[UNIT_POS as usize] = best;
-            ids[UNIT_POS as usize] = id;
+        let best = Shared::<[Atomic<u32>]>::new_slice(1usize);
+        let first = Shared::<[Atomic<u32>]>::new_slice(1usize);
+        if UNIT_POS == 0 {
+            best[0].store(LEAST);
+            first[0].store(u32::MAX);
         }
         sync_cube();
-        best_of(&keys, &ids, 0usize, 1usize)
+        best[0].fetch_max(key);
+        sync_cube();
+        let best = best[0].load();
+        if key == best {
+            first[0].fetch_min(id);
+        }
+        sync_cube();
+        (best, first[0].load())
     }
-}
-
-/// The best of 16 numbers, `step` apart.
-#[cube]
-fn best_of(keys: &Shared<[u32]>, ids: &Shared<[u32]>, from: usize, #[comptime] step: usize) -> (u32, u32) {
-    let mut best = keys[from];
-    let mut id = ids[from];
-    #[unroll]
-    for other in 1..16usize {
-        let at = from + other * step;
-        id = first_of_best(best, id, keys[at], ids[at]);
-        best = max(best, keys[at]);
-    }
-    (best, id)
-}
-
-/// The id of the greater of two keys; the lower id if they are equal.
-#[cube]
-fn first_of_best(best: u32, id: u32, other: u32, other_id: u32) -> u32 {
-    select(other > best || (other == best && other_id < id), other_id, id)
 }

@@ -3,7 +3,6 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use burn::backend::cubecl::dtype_to_storage_type;
 use burn::backend::tensor::{FloatTensor, IntTensor};
 use burn::backend::{Backend, Dispatch, ExtensionType, TensorMetadata, backend_extension};
 use burn::tensor::{Int, Tensor};
@@ -12,17 +11,19 @@ use burn_cubecl::kernel::into_contiguous_aligned;
 use burn_cubecl::ops::numeric::empty_device_dtype;
 use burn_cubecl::tensor::CubeTensor;
 use cubecl::features::Plane;
-use cubecl::prelude::{BufferArg, CubeCount, CubeDim, InputScalar, SequenceArg};
+use cubecl::prelude::{BufferArg, CubeCount, CubeDim, SequenceArg};
 
 use super::advance::{SourceArgs, advance_kernel};
 use super::choose::{choose_kernel, merge_kernel};
 use super::follow::follow_kernel;
+use super::load::Load;
 use super::lookup::LookupLaunch;
 use super::mask::{mask_in_place_kernel, mask_kernel};
 use super::noise::{GumbelKeysLaunch, KeysArgs, NoiseArgs};
+use super::packing::Packing;
 use super::rows::{ARRIVED, BEST, RowsLaunch};
 use super::tile::{AT_ONCE, UNITS};
-use crate::kernel::{grids, vector_size};
+use crate::kernel::grids;
 use crate::sampling::{FusedSampler, GumbelMax};
 use crate::tensor::mask_rows::{MaskRows, PoolSizes, tiles};
 use crate::tensor::{Array, Image, MAX_PUSHED, Position};
@@ -120,8 +121,7 @@ impl CubeStep for CubeBackend {
         let plans = integers(&position, batch * ARRIVED);
         let source = SourceArgs::Other(position.into_tensor_arg());
         launch_advance(source, &next, tokens, KeysArgs::None, &image, &plans, ARRIVED);
-        let kind = dtype_to_storage_type(logits.dtype);
-        let never = InputScalar::new(f32::NEG_INFINITY, kind);
+        let load = Load::of(&logits);
         let tiles = tiles(image.vocab_size as usize) as u32;
         // A copy, or the logits themselves if they have no other handle.
         let masked = if logits.can_mut() { None } else { Some(like(&logits)) };
@@ -133,24 +133,27 @@ impl CubeStep for CubeBackend {
                     cubes,
                     CubeDim::new_1d(UNITS),
                     logits.required_address_type(),
-                    vector_size(&logits),
+                    load.numbers,
                     logits.clone().into_tensor_arg(),
                     next.clone().into_tensor_arg(),
                     plans.clone().into_buffer_arg(),
                     image.launch(),
                     image.rows(),
                     image.pool(),
+                    load.vectors(&logits),
+                    row_stride(&next),
                     ARRIVED as u32,
                     first_row,
-                    never,
-                    kind,
+                    load.packing.never(load.kind),
+                    load.packing,
+                    load.kind,
                 ),
                 Some(masked) => mask_kernel::launch(
                     &client,
                     cubes,
                     CubeDim::new_1d(UNITS),
                     logits.required_address_type().max(masked.required_address_type()),
-                    vector_size(&logits).min(vector_size(masked)),
+                    load.numbers,
                     logits.clone().into_tensor_arg(),
                     next.clone().into_tensor_arg(),
                     plans.clone().into_buffer_arg(),
@@ -159,10 +162,14 @@ impl CubeStep for CubeBackend {
                     image.pool(),
                     masked.clone().into_tensor_arg(),
                     at_once(batch * tiles as usize),
+                    load.vectors(&logits),
+                    load.vectors(masked),
+                    row_stride(&next),
                     ARRIVED as u32,
                     first_row,
-                    never,
-                    kind,
+                    load.packing.never(load.kind),
+                    load.packing,
+                    load.kind,
                 ),
             }
         }
@@ -264,12 +271,14 @@ fn launch_choose(
 ) -> (CubeTensor, CubeTensor) {
     let logits = into_contiguous_aligned(logits);
     let client = logits.client.clone();
-    let kind = dtype_to_storage_type(logits.dtype);
+    let load = Load::of(&logits);
+    // Logits with noise are `f32`.
+    let infinity = if noise.is_some() { Packing::One } else { load.packing }.infinity();
     let batch = logits.shape()[0];
     let tiles = tiles(image.vocab_size as usize);
     let features = &client.properties().features;
-    let merges = tiles == 1 || features.device_memory_scope || is_forced();
-    let planes = features.plane.contains(Plane::Ops) || is_forced();
+    let merges = tiles == 1 || features.device_memory_scope || is_forced(MERGES);
+    let planes = features.plane.contains(Plane::Ops) || is_forced(PLANES);
     // On CUDA, rows of two numbers are apart in memory, and stay so: a copy would be another
     // buffer.
     let [position, tokens] = [into_contiguous_aligned(position), tokens].map(own);
@@ -291,7 +300,7 @@ fn launch_choose(
             CubeCount::Static(tiles as u32, rows, 1),
             CubeDim::new_1d(UNITS),
             logits.required_address_type(),
-            vector_size(&logits),
+            load.numbers,
             logits.clone().into_tensor_arg(),
             position.clone().into_tensor_arg(),
             tokens.clone().into_tensor_arg(),
@@ -301,13 +310,17 @@ fn launch_choose(
             image.rows(),
             image.pool(),
             tiles as u32,
+            load.vectors(&logits),
+            row_stride(&position),
             stride as u32,
             first_row,
             rows < batch as u32,
             merges,
             planes,
             at_once(batch * tiles),
-            kind,
+            load.packing,
+            infinity,
+            load.kind,
         );
     }
     if !merges {
@@ -328,12 +341,21 @@ fn launch_choose(
     (tokens, position)
 }
 
+/// A choice by the last cube of a row, and one with planes.
+const MERGES: u8 = 1;
+const PLANES: u8 = 2;
+
 /// Whether a choice uses what the device does not promise: only in a test.
-fn is_forced() -> bool {
+fn is_forced(_part: u8) -> bool {
     #[cfg(all(test, feature = "wgpu", not(feature = "vulkan")))]
-    return tests::FORCED.load(std::sync::atomic::Ordering::Relaxed);
+    return tests::FORCED.load(std::sync::atomic::Ordering::Relaxed) & _part != 0;
     #[cfg(not(all(test, feature = "wgpu", not(feature = "vulkan"))))]
     false
+}
+
+/// The numbers from a row to the next one.
+fn row_stride(tensor: &CubeTensor) -> u32 {
+    tensor.meta.strides()[0] as u32
 }
 
 /// Uninitialized integers.
@@ -503,31 +525,32 @@ pub(super) fn choose(
 
 #[cfg(all(test, feature = "wgpu", not(feature = "vulkan")))]
 mod tests {
-    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::atomic::{AtomicU8, Ordering};
 
     use burn::tensor::{DType, Tensor, TensorData};
     use burn_dfa_testing::skip::skipped;
 
+    use super::{MERGES, PLANES};
     use crate::processor::{ConstraintProcessor, LogitsProcessor, StepContext};
     use crate::sampling::{Greedy, GumbelMax, Sampler};
     use crate::tensor::mask_rows::tests::on_a_device::wgpu;
     use crate::{CompiledConstraint, Constraint, DeviceConstraint, Limits, TensorOptions};
 
-    pub(super) static FORCED: AtomicBool = AtomicBool::new(false);
+    pub(super) static FORCED: AtomicU8 = AtomicU8::new(0);
 
     /// Forces until it is dropped, also by a panic.
     struct Force;
 
     impl Force {
-        fn begin() -> Self {
-            FORCED.store(true, Ordering::Relaxed);
+        fn begin(parts: u8) -> Self {
+            FORCED.store(parts, Ordering::Relaxed);
             Self
         }
     }
 
     impl Drop for Force {
         fn drop(&mut self) {
-            FORCED.store(false, Ordering::Relaxed);
+            FORCED.store(0, Ordering::Relaxed);
         }
     }
 
@@ -542,7 +565,7 @@ mod tests {
         let words: Vec<String> = (0..20_000).map(|word| format!("w{word}\"")).collect();
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let vocabulary = burn_dfa_testing::words::vocabulary_of(&words);
-        let (rows, vocab_size) = (7, vocabulary.len());
+        let (rows, vocab_size) = (7, vocabulary.len().next_multiple_of(8));
         let constraint = Constraint::regex("(w[0-9]+\")+").unwrap();
         let compiled =
             CompiledConstraint::compile_byte_level(&constraint, &vocabulary, &Limits::default()).unwrap();
@@ -556,25 +579,29 @@ mod tests {
             (row, token) => ((row * 7_919 + token * 104_729) % 4_999) as f32,
         };
         let data = TensorData::new((0..rows * vocab_size).map(logit).collect(), [rows, vocab_size]);
-        let choices = |sampler: &dyn Sampler, is_forced: bool| {
-            let _force = is_forced.then(Force::begin);
+        let choices = |sampler: &dyn Sampler, dtype: DType, forced: u8| {
+            let _force = Force::begin(forced);
             let mut position = processor.start();
             let mut context = StepContext {
                 tokens: Tensor::full([rows], vocab_size as i32, (&device, DType::I32)),
                 step: Tensor::zeros([1], (&device, DType::I32)),
             };
             let mut step = || {
-                let logits = Tensor::<2>::from_data(data.clone(), (&device, DType::F32));
+                let logits = Tensor::<2>::from_data(data.clone().convert_dtype(dtype), (&device, dtype));
                 processor.sample_step(&mut position, &mut context, logits, sampler);
                 context.tokens.clone().into_data().try_to_vec::<i32>().unwrap()
             };
             (0..20).map(|_| step()).collect::<Vec<Vec<i32>>>()
         };
         let gumbel = GumbelMax::new(&[7; 7], vocab_size, &device).unwrap();
-        for sampler in [&Greedy as &dyn Sampler, &gumbel] {
-            let expected = choices(sampler, false);
+        let dtypes = [DType::F32, DType::F16].into_iter().filter(|dtype| device.supports_dtype(*dtype));
+        for (dtype, sampler) in dtypes.flat_map(|dtype| [(dtype, &Greedy as &dyn Sampler), (dtype, &gumbel)])
+        {
+            let expected = choices(sampler, dtype, 0);
             assert!(expected[0].iter().collect::<std::collections::HashSet<_>>().len() > 4, "{expected:?}");
-            assert_eq!(choices(sampler, true), expected);
+            for forced in [MERGES, PLANES, MERGES | PLANES] {
+                assert_eq!(choices(sampler, dtype, forced), expected, "{dtype:?}, forced {forced}");
+            }
         }
     }
 }

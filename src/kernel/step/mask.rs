@@ -6,39 +6,44 @@
 use cubecl::prelude::*;
 
 use super::lookup::Lookup;
+use super::packing::{Packing, kept, size_of};
 use super::rows::{KIND, LEFT, Plan, Rows, SLOT};
 use super::tile::{UNITS, lanes, legal, read_at};
 use crate::tensor::arrays::TILE;
 
 /// Copies the logits of legal tokens and sets the others to `never`. `x` covers the tiles, `y` the
-/// rows from `first_row` on.
+/// rows from `first_row` on. The strides are those of `choose_kernel`.
 #[cube(launch, create_dummy_kernel, address_type = "dynamic")]
-pub(super) fn mask_kernel<F: Float, N: Size>(
-    logits: &Tensor<Vector<F, N>>,
+pub(super) fn mask_kernel<S: Numeric, N: Size>(
+    logits: &Tensor<Vector<S, N>>,
     position: &Tensor<i32>,
     plans: &[i32],
     lookup: &Lookup,
     rows: &Rows,
     pool: &mut [i32],
-    masked: &mut Tensor<Vector<F, N>>,
+    masked: &mut Tensor<Vector<S, N>>,
     #[comptime] at_once: u32,
+    vectors: u32,
+    masked_vectors: u32,
+    numbers: u32,
     stride: u32,
     first_row: u32,
     never: InputScalar,
-    #[define(F)] _dtype: ElemType,
+    #[comptime] packing: Packing,
+    #[define(S)] _dtype: ElemType,
 ) {
     let (row, tile) = ((first_row + CUBE_POS_Y) as usize, CUBE_POS_X);
-    let size = logits.vector_size().comptime();
-    // Before the bits: the strides are in memory, too.
-    let (from, to) = (row * logits.stride(0) / size, row * masked.stride(0) / size);
-    let legal = legal(lookup, rows, position, &plan(plans, row, stride), pool, row, tile);
-    let never = never.get::<F>();
+    let size = size_of::<N>(packing);
+    let (from, to) = (row * vectors as usize, row * masked_vectors as usize);
+    let base = row * numbers as usize;
+    let legal = legal(lookup, rows, position, &plan(plans, row, stride), pool, base, tile);
+    let never = never.get::<S>();
     let step = comptime!(UNITS * size as u32);
     let end = lookup.vocab_size - tile * TILE;
     let mut offset = UNIT_POS * comptime!(size as u32);
     while offset < TILE {
         let vector = (tile * TILE + offset) as usize / size;
-        let mut values = Sequence::<Vector<F, N>>::new();
+        let mut values = Sequence::<Vector<S, N>>::new();
         #[unroll]
         for index in 0..at_once {
             let is_read = legal.bits(offset + index * step) & lanes(size) != 0;
@@ -50,7 +55,7 @@ pub(super) fn mask_kernel<F: Float, N: Size>(
             if at < end {
                 let bits = legal.bits(at) & lanes(size);
                 masked[to + vector + (index * UNITS) as usize] =
-                    kept(values[comptime!(index as usize)], bits, never);
+                    kept(values[comptime!(index as usize)], bits, never, packing);
             }
         }
         offset += comptime!(at_once * step);
@@ -59,34 +64,38 @@ pub(super) fn mask_kernel<F: Float, N: Size>(
 
 /// Sets the logits of illegal tokens to `never`, as [`mask_kernel`].
 #[cube(launch, create_dummy_kernel, address_type = "dynamic")]
-pub(super) fn mask_in_place_kernel<F: Float, N: Size>(
-    logits: &mut Tensor<Vector<F, N>>,
+pub(super) fn mask_in_place_kernel<S: Numeric, N: Size>(
+    logits: &mut Tensor<Vector<S, N>>,
     position: &Tensor<i32>,
     plans: &[i32],
     lookup: &Lookup,
     rows: &Rows,
     pool: &mut [i32],
+    vectors: u32,
+    numbers: u32,
     stride: u32,
     first_row: u32,
     never: InputScalar,
-    #[define(F)] _dtype: ElemType,
+    #[comptime] packing: Packing,
+    #[define(S)] _dtype: ElemType,
 ) {
     let (row, tile) = ((first_row + CUBE_POS_Y) as usize, CUBE_POS_X);
-    let size = logits.vector_size().comptime();
-    let from = row * logits.stride(0) / size;
-    let legal = legal(lookup, rows, position, &plan(plans, row, stride), pool, row, tile);
-    let never = never.get::<F>();
+    let size = size_of::<N>(packing);
+    let from = row * vectors as usize;
+    let base = row * numbers as usize;
+    let legal = legal(lookup, rows, position, &plan(plans, row, stride), pool, base, tile);
+    let never = never.get::<S>();
     let mut offset = UNIT_POS * comptime!(size as u32);
     while offset < TILE && tile * TILE + offset < lookup.vocab_size {
         let bits = legal.bits(offset) & lanes(size);
         if bits != lanes(size) {
             let at = from + (tile * TILE + offset) as usize / size;
             // Without legal tokens nothing is read.
-            let mut values = Vector::<F, N>::new(never);
+            let mut values = Vector::<S, N>::new(never);
             if bits != 0 {
                 values = logits[at];
             }
-            logits[at] = kept(values, bits, never);
+            logits[at] = kept(values, bits, never, packing);
         }
         offset += UNITS * comptime!(size as u32);
     }
@@ -97,16 +106,4 @@ pub(super) fn mask_in_place_kernel<F: Float, N: Size>(
 fn plan(plans: &[i32], row: usize, stride: u32) -> Plan {
     let at = row * stride as usize;
     Plan { kind: plans[at + KIND], slot: u32::cast_from(plans[at + SLOT]), left: plans[at + LEFT] }
-}
-
-/// A vector of logits, with `never` where a bit is 0.
-#[cube]
-fn kept<F: Float, N: Size>(values: Vector<F, N>, bits: u32, never: F) -> Vector<F, N> {
-    let mut kept = Vector::<F, N>::new(never);
-    #[unroll]
-    for lane in 0..N::value() {
-        let is_legal = (bits >> comptime!(lane as u32)) & 1u32 == 1u32;
-        kept.insert(lane, select(is_legal, values.extract(lane), never));
-    }
-    kept
 }

@@ -22,11 +22,15 @@ mod flex;
 #[cfg(feature = "cube")]
 mod follow;
 #[cfg(feature = "cube")]
+mod load;
+#[cfg(feature = "cube")]
 mod lookup;
 #[cfg(feature = "cube")]
 mod mask;
 #[cfg(feature = "cube")]
 mod noise;
+#[cfg(feature = "cube")]
+mod packing;
 #[cfg(feature = "remote")]
 mod remote;
 #[cfg(feature = "cube")]

@@ -2,6 +2,7 @@
 
 use cubecl::prelude::*;
 
+use super::packing::{Packing, logit_of};
 use super::rows::{FACTOR, KEY};
 
 /// The bits of the noise hash, see `sampling`.
@@ -84,16 +85,24 @@ impl Noise {
         }
     }
 
-    /// The logit of a token with its noise, by the key and the factor of its row; a factor of 0
-    /// is greedy.
-    pub(super) fn disturb(&self, logit: f32, token: u32, key: u32, factor: f32) -> f32 {
+    /// The bits of a logit with its noise, by the key and the factor of its row; a factor of 0 is
+    /// greedy. A logit with noise is an `f32`.
+    pub(super) fn disturb(
+        &self,
+        bits: u32,
+        token: u32,
+        key: u32,
+        factor: f32,
+        #[comptime] packing: Packing,
+    ) -> u32 {
         #[comptime]
         match self {
-            Noise::None => logit,
+            Noise::None => bits,
             Noise::Gumbel(quantiles) => {
+                let logit = logit_of(bits, packing);
                 let hash = mix(mix(token + 0x9e37_79b9u32) ^ key);
                 let disturbed = logit * factor + quantiles[quantile_of(hash) as usize];
-                select(factor == 0.0f32, logit, disturbed)
+                u32::reinterpret(select(factor == 0.0f32, logit, disturbed))
             }
         }
     }

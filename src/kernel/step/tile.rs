@@ -17,8 +17,6 @@ pub(super) const UNITS: u32 = TILE_WORDS as u32;
 /// waits for memory once. A unit has at least as many in a tile: 8 logits are the most of a vector.
 pub(super) const AT_ONCE: u32 = 4;
 const _: () = assert!(TILE == UNITS * 8 * AT_ONCE);
-// A choice compares the results of the units in two rounds of 16.
-const _: () = assert!(UNITS == 16 * 16);
 
 /// The bits of the legal tokens of a tile, in shared memory.
 #[derive(CubeType)]
@@ -49,7 +47,7 @@ pub(super) fn read_at(vector: usize, is_needed: bool) -> usize {
 }
 
 /// Reads the bits of a tile from the pool, or walks over its tokens. A plan of the kind `FILL` also
-/// writes the bits into the pool. All units of the cube take part.
+/// writes the bits into the pool. All units of the cube take part. The position begins at `base`.
 #[cube]
 pub(super) fn legal(
     lookup: &Lookup,
@@ -57,7 +55,7 @@ pub(super) fn legal(
     position: &Tensor<i32>,
     plan: &Plan,
     pool: &mut [i32],
-    row: usize,
+    base: usize,
     tile: u32,
 ) -> TileMask {
     let mut words = Shared::<[u32]>::new_slice(TILE_WORDS);
@@ -70,7 +68,6 @@ pub(super) fn legal(
     // The greatest number of tokens to the end after a legal token.
     let mut greatest_of_units =
         Shared::<[i32]>::new_slice(comptime!(if rows.keeps { TILE_WORDS } else { 1 }));
-    let base = row * position.stride(0);
     let word = UNIT_POS as usize;
     let first = tile * TILE + 32 * UNIT_POS;
 
@@ -93,10 +90,12 @@ pub(super) fn legal(
                 unknown = on_stack;
             }
         }
-        always[word] = 0u32;
-        greatest_of_units[word] = 0i32;
-        if comptime!(lookup.has_stack) {
-            dependent[word] = 0u32;
+        if kind == FILL {
+            always[word] = 0u32;
+            greatest_of_units[word] = 0i32;
+            if comptime!(lookup.has_stack) {
+                dependent[word] = 0u32;
+            }
         }
     }
     if unknown != 0 {
