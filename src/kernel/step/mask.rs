@@ -12,7 +12,7 @@ use super::tile::{UNITS, lanes, legal, read_at};
 use crate::tensor::arrays::TILE;
 
 /// Copies the logits of legal tokens and sets the others to `never`. `x` covers the tiles, `y` the
-/// rows from `first_row` on. The strides are those of `choose_kernel`.
+/// rows from `first_row` on. For the strides see `choose_kernel`.
 #[cube(launch, create_dummy_kernel, address_type = "dynamic")]
 pub(super) fn mask_kernel<S: Numeric, N: Size>(
     logits: &Tensor<Vector<S, N>>,
